@@ -1,4 +1,4 @@
-//! The clocks, read once a turn: requests of one turn share a commit, and may share its time. To read them for each
+//! The clocks, read once a tick of the event loop: requests of one tick share a commit, and may share its time. To read them for each
 //! request would cost more than to check its JSON.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use eventlog::unix_microseconds;
 
-/// When a shard's turn began.
+/// When the current tick of a shard's event loop began.
 #[derive(Debug)]
 pub(crate) struct CachedClock {
     /// Microseconds since 1970, UTC.
@@ -23,13 +23,13 @@ impl CachedClock {
         clock
     }
 
-    /// To be called when a turn begins.
+    /// Reads the clocks: to be called when a tick begins.
     pub(crate) fn refresh(&self) {
         self.wall.store(unix_microseconds(), Ordering::Relaxed);
         self.elapsed.store(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// Whether the turn takes longer than this already.
+    /// Whether the tick has lasted longer than this.
     pub(crate) fn is_over(&self, longest: Duration) -> bool {
         self.start.elapsed() > self.elapsed() + longest
     }

@@ -1,26 +1,35 @@
-//! How long requests wait for their events to be stored. The shard's tick looks at the clock for all of them, so none needs a
-//! timer; at a stop each connection is told to finish, which wakes its request too.
+//! Deadlines of requests that wait, for an event to be stored or for room. The tick of the shard compares all of them with its clock, so
+//! none needs a timer of the runtime. At a stop each connection gets an order, which wakes its request too.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use crate::shard::ShardContext;
+use crate::cached_clock::CachedClock;
 
-/// The requests of a shard that wait, by the time at which they don't any more and a ticket.
-#[derive(Debug, Default)]
+/// The requests of a shard that wait, by deadline and a ticket.
+#[derive(Debug)]
 pub(crate) struct CoarseTimer {
+    clock: Arc<CachedClock>,
+    /// Whether the shard ends.
+    is_ending: Rc<Cell<bool>>,
     waiting: RefCell<BTreeMap<(Duration, u64), Waker>>,
     tickets: Cell<u64>,
 }
 
 impl CoarseTimer {
-    /// Wakes those whose time is over.
-    pub(crate) fn tick(&self, now: Duration) {
-        let later = self.waiting.borrow_mut().split_off(&(now, u64::MAX));
+    pub(crate) fn new(clock: Arc<CachedClock>, is_ending: Rc<Cell<bool>>) -> Self {
+        Self { clock, is_ending, waiting: RefCell::default(), tickets: Cell::default() }
+    }
+
+    /// Wakes the requests whose deadline has passed.
+    pub(crate) fn tick(&self) {
+        let later = self.waiting.borrow_mut().split_off(&(self.clock.elapsed(), u64::MAX));
         let over = self.waiting.replace(later);
         over.into_values().for_each(Waker::wake);
     }
@@ -29,34 +38,34 @@ impl CoarseTimer {
         self.tickets.set(self.tickets.get() + 1);
         self.tickets.get()
     }
+
+    /// Waits for something, for at most so long, or until the shard ends.
+    pub(crate) async fn wait(&self, longest: Duration, something: impl Future<Output = ()>) {
+        let deadline = self.clock.elapsed().saturating_add(longest);
+        let waiter = Waiter { timer: self, key: (deadline, self.ticket()) };
+        let mut something = pin!(something);
+        poll_fn(|context| {
+            if something.as_mut().poll(context).is_ready() {
+                return Poll::Ready(());
+            }
+            if self.is_ending.get() || self.clock.elapsed() >= deadline {
+                return Poll::Ready(());
+            }
+            self.waiting.borrow_mut().insert(waiter.key, context.waker().clone());
+            Poll::Pending
+        })
+        .await;
+    }
 }
 
-/// A place among those that wait; given up when it is dropped.
+/// A request that waits, until this is dropped.
 struct Waiter<'a> {
-    patience: &'a CoarseTimer,
+    timer: &'a CoarseTimer,
     key: (Duration, u64),
 }
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.patience.waiting.borrow_mut().remove(&self.key);
+        self.timer.waiting.borrow_mut().remove(&self.key);
     }
-}
-
-/// Waits for something until the shard's clock says `deadline`, or the server stops.
-pub(crate) async fn wait(worker: &ShardContext, deadline: Duration, something: impl Future<Output = ()>) {
-    let patience = worker.patience();
-    let place = Waiter { patience, key: (deadline, patience.ticket()) };
-    let mut something = pin!(something);
-    poll_fn(|context| {
-        if something.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
-        }
-        if worker.is_finishing() || worker.clock().elapsed() >= deadline {
-            return Poll::Ready(());
-        }
-        patience.waiting.borrow_mut().insert(place.key, context.waker().clone());
-        Poll::Pending
-    })
-    .await;
 }

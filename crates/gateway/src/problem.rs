@@ -13,7 +13,6 @@ use pipeline::transform::StepError;
 use serde::Serialize;
 
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
 
 /// Why a request isn't taken, and where in it the reason stands.
 #[derive(Debug)]
@@ -44,9 +43,6 @@ pub(crate) struct FailedStep {
 
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
 pub(crate) type Refused = Box<Problem>;
-
-const MEDIA_TYPE: &str = "application/problem+json";
-const RETRY_AFTER_SECONDS: u32 = 1;
 
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
@@ -131,6 +127,11 @@ impl Problem {
         Self { title: Some("The configuration is being changed"), ..Self::new(ErrorCode::NotReady, detail) }
     }
 
+    /// An id may not be used for two events.
+    pub(crate) fn id_reused() -> Self {
+        Self::new(ErrorCode::IdReused, "the id or the key came before with other bytes; give this one another")
+    }
+
     pub(crate) fn of_json(error: JsonError) -> Refused {
         let JsonError { offset, kind, detail } = error;
         let code = pipeline::RefusalCode::from(kind).into();
@@ -139,7 +140,8 @@ impl Problem {
 
     /// A record of a batch isn't taken as it is.
     pub(crate) fn of_refusal(refusal: pipeline::Refusal) -> Self {
-        Self { offset: refusal.offset, ..Self::new(refusal.code.into(), refusal.detail) }
+        let pipeline::Refusal { pointer, offset, code, detail, .. } = refusal;
+        Self { offset, pointer: pointer.map(Into::into), ..Self::new(code.into(), detail) }
     }
 
     /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
@@ -202,23 +204,14 @@ impl Problem {
         }
     }
 
-    pub(crate) fn response(&self) -> Response {
-        self.written(written(&self.document()))
+    /// The document of `application/problem+json` (RFC 9457).
+    pub(crate) fn json(&self) -> Vec<u8> {
+        written(&self.document())
     }
 
-    /// A response with more members than every problem has.
-    pub(crate) fn response_with(&self, members: &impl Serialize) -> Response {
-        self.written(written(&Extended { problem: self.document(), members }))
-    }
-
-    fn written(&self, document: Vec<u8>) -> Response {
-        Response {
-            retry_after: self.code.is_transient().then_some(RETRY_AFTER_SECONDS),
-            allow: self.allow,
-            // RFC 9110 §11.6.1: who is told 401 is told how to do better.
-            lines: if self.code == ErrorCode::Unauthorized { "www-authenticate: Bearer\r\n" } else { "" },
-            ..Response::with_body(self.status(), MEDIA_TYPE, document)
-        }
+    /// The same with more members than every problem has.
+    pub(crate) fn json_with(&self, members: &impl Serialize) -> Vec<u8> {
+        written(&Extended { problem: self.document(), members })
     }
 }
 
@@ -232,6 +225,6 @@ mod tests {
         let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
             .to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;
-        assert_eq!(String::from_utf8(written(&problem.document())).unwrap(), expected);
+        assert_eq!(String::from_utf8(problem.json()).unwrap(), expected);
     }
 }

@@ -63,8 +63,8 @@ impl RouteName {
         }
     }
 
-    /// Whom it is for. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
-    pub(crate) const fn entrance(self, method: Method) -> RequiredAccess {
+    /// The access that it needs. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
+    pub(crate) const fn access(self, method: Method) -> RequiredAccess {
         match (self, method) {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => RequiredAccess::Free,
             (Self::Event | Self::Batch, _) => RequiredAccess::Scope(Scope::Ingest),

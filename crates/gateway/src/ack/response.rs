@@ -1,4 +1,4 @@
-//! The answers to a `Forebay-AckMode` that isn't the default.
+//! The answers to a `Forebay-Ack` that isn't the default.
 
 use std::sync::Arc;
 
@@ -7,11 +7,12 @@ use eventlog::Refused;
 use http::StatusCode;
 use serde::Serialize;
 
-use crate::ack::delivered::{Dead, DeliveryStatus};
+use super::batch_summary::BatchSummary;
+use super::until_delivered::{Dead, DeliveryStatus};
 use crate::error_code::ErrorCode;
 use crate::http1::response::Response;
 use crate::problem::Problem;
-use crate::responses::{self as answer, BatchSummary};
+use crate::responses;
 
 /// A single event that is durable.
 pub(crate) struct SingleEvent {
@@ -53,12 +54,12 @@ struct WithDead<'a, T> {
 #[derive(Serialize)]
 struct BatchMembers<'a> {
     #[serde(flatten)]
-    verdict: BatchSummary<'a>,
+    summary: BatchSummary<'a>,
     pending: Vec<&'a str>,
 }
 
 /// What became of a single event.
-pub(crate) fn of_event(event: &SingleEvent, standing: &DeliveryStatus, as_json: bool) -> Response {
+pub(crate) fn of_event(event: &SingleEvent, status: &DeliveryStatus, as_json: bool) -> Response {
     let SingleEvent { id, position, duplicate } = event;
     let members = |pending| EventMembers {
         id: id.to_string(),
@@ -66,10 +67,10 @@ pub(crate) fn of_event(event: &SingleEvent, standing: &DeliveryStatus, as_json: 
         duplicate: *duplicate,
         pending: names(pending),
     };
-    match standing {
-        DeliveryStatus::Stored if as_json => answer::of_event_as_json(*id, *position, *duplicate),
+    match status {
+        DeliveryStatus::Stored if as_json => responses::of_event_as_json(*id, *position, *duplicate),
         DeliveryStatus::Stored => Response::ok(),
-        DeliveryStatus::Pending(sinks) => answer::json(StatusCode::ACCEPTED, &members(sinks)),
+        DeliveryStatus::Pending(sinks) => responses::json(StatusCode::ACCEPTED, &members(sinks)),
         DeliveryStatus::Refused(dead) => refused(members(&dead.pending), dead),
     }
 }
@@ -77,17 +78,17 @@ pub(crate) fn of_event(event: &SingleEvent, standing: &DeliveryStatus, as_json: 
 /// A single event is in memory. Where it will stand isn't known before it is durable.
 pub(crate) fn of_event_in_memory(id: EventId, duplicate: bool) -> Response {
     let body = format!(r#"{{"id":"{id}","duplicate":{duplicate}}}"#);
-    Response::with_body(StatusCode::ACCEPTED, answer::JSON, body.into())
+    Response::with_body(StatusCode::ACCEPTED, responses::JSON, body.into())
 }
 
 /// What became of a batch of which some records are durable; `status` is that of the batch itself.
-pub(crate) fn of_batch(verdict: BatchSummary<'_>, status: StatusCode, standing: &DeliveryStatus) -> Response {
-    match standing {
-        DeliveryStatus::Stored => answer::json(status, &verdict),
+pub(crate) fn of_batch(summary: BatchSummary<'_>, status: StatusCode, delivery: &DeliveryStatus) -> Response {
+    match delivery {
+        DeliveryStatus::Stored => responses::json(status, &summary),
         DeliveryStatus::Pending(sinks) => {
-            answer::json(not_yet(status), &BatchMembers { verdict, pending: names(sinks) })
+            responses::json(not_yet(status), &BatchMembers { summary, pending: names(sinks) })
         }
-        DeliveryStatus::Refused(dead) => refused(BatchMembers { verdict, pending: names(&dead.pending) }, dead),
+        DeliveryStatus::Refused(dead) => refused(BatchMembers { summary, pending: names(&dead.pending) }, dead),
     }
 }
 
@@ -112,7 +113,7 @@ pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
     let is_cut = *count > letters.len() as u64;
     let dead = letters.iter().map(DeadLetterMember::of).collect();
     let members = WithDead { members, dead, dead_count: is_cut.then_some(*count) };
-    Problem::new(ErrorCode::DeadLetter, detail).response_with(&members)
+    responses::problem_with(&Problem::new(ErrorCode::DeadLetter, detail), &members)
 }
 
 impl<'a> DeadLetterMember<'a> {

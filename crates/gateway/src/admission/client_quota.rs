@@ -1,5 +1,5 @@
 //! Who has how much of what is in flight. Where little room is left, whoever has more than an equal share is refused first,
-//! so that one sender with much to say keeps nobody else out.
+//! so that one client with much to say keeps nobody else out.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -8,18 +8,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::admission::connection_limit::client_of;
 
 /// ClientBuckets that are told apart; those few who fall together have one share together.
-const SENDERS: usize = 256;
+const BUCKETS: usize = 256;
 
 /// Who sends: the source of a token, or without one a client's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientBucket(u8);
 
-/// Tells senders apart, in a way that they can't foresee.
+/// Tells clients apart, in a way that they can't foresee.
 #[derive(Debug, Default)]
 pub(crate) struct ClientBuckets(RandomState);
 
 impl ClientBuckets {
-    /// The sender with this source, which is empty where nobody says, and this address.
+    /// The client with this source, which is empty where nobody says, and this address.
     pub(crate) fn of(&self, source: &str, client: IpAddr) -> ClientBucket {
         let hash = if source.is_empty() { self.0.hash_one(client_of(client)) } else { self.0.hash_one(source) };
         let [first, ..] = hash.to_le_bytes();
@@ -27,53 +27,53 @@ impl ClientBuckets {
     }
 }
 
-/// Amounts by sender: bytes, or requests.
+/// Amounts by client: bytes, or requests.
 #[derive(Debug)]
-pub(crate) struct BucketUsage([AtomicUsize; SENDERS]);
+pub(crate) struct BucketUsage([AtomicUsize; BUCKETS]);
 
 impl Default for BucketUsage {
     fn default() -> Self {
-        Self([const { AtomicUsize::new(0) }; SENDERS])
+        Self([const { AtomicUsize::new(0) }; BUCKETS])
     }
 }
 
 impl BucketUsage {
-    pub(crate) fn add(&self, sender: ClientBucket, bytes: usize) {
-        self.0[usize::from(sender.0)].fetch_add(bytes, Ordering::Relaxed);
+    pub(crate) fn add(&self, client: ClientBucket, bytes: usize) {
+        self.0[usize::from(client.0)].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    pub(crate) fn take(&self, sender: ClientBucket, bytes: usize) {
-        self.0[usize::from(sender.0)].fetch_sub(bytes, Ordering::Relaxed);
+    pub(crate) fn take(&self, client: ClientBucket, bytes: usize) {
+        self.0[usize::from(client.0)].fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// What one sender has.
-    pub(crate) fn of(&self, sender: ClientBucket) -> usize {
-        self.0[usize::from(sender.0)].load(Ordering::Relaxed)
+    /// What one client has.
+    pub(crate) fn of(&self, client: ClientBucket) -> usize {
+        self.0[usize::from(client.0)].load(Ordering::Relaxed)
     }
 
     pub(crate) fn clear(&self) {
         self.0.iter().for_each(|bytes| bytes.store(0, Ordering::Relaxed));
     }
 
-    /// Adds these bytes up, sender by sender.
+    /// Adds these bytes up, client by client.
     pub(crate) fn add_to(&self, sums: &mut BucketTotals) {
         sums.0.iter_mut().zip(&self.0).for_each(|(sum, bytes)| *sum += bytes.load(Ordering::Relaxed));
     }
 }
 
-/// Bytes by sender, over all shards.
-pub(crate) struct BucketTotals([usize; SENDERS]);
+/// Bytes by client, over all shards.
+pub(crate) struct BucketTotals([usize; BUCKETS]);
 
 impl BucketTotals {
     pub(crate) const fn new() -> Self {
-        Self([0; SENDERS])
+        Self([0; BUCKETS])
     }
 
-    /// Whether a sender has more than its part of `all`, beside `own` bytes that are the request's in question. There is
+    /// Whether a client has more than its part of `all`, beside `own` bytes that are the request's in question. There is
     /// always a part for one more than there are, so that whoever comes finds room.
-    pub(crate) fn has_too_much(&self, sender: ClientBucket, own: usize, all: usize) -> bool {
-        let senders = self.0.iter().filter(|bytes| **bytes > 0).count();
-        self.0[usize::from(sender.0)].saturating_sub(own) > all / (senders + 1)
+    pub(crate) fn has_too_much(&self, client: ClientBucket, own: usize, all: usize) -> bool {
+        let clients = self.0.iter().filter(|bytes| **bytes > 0).count();
+        self.0[usize::from(client.0)].saturating_sub(own) > all / (clients + 1)
     }
 }
 
@@ -84,22 +84,22 @@ pub(crate) mod tests {
     use super::*;
 
     /// Two that aren't the same.
-    pub(crate) fn two_senders() -> [ClientBucket; 2] {
-        let senders = ClientBuckets::default();
-        let address = |last| senders.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
+    pub(crate) fn two_clients() -> [ClientBucket; 2] {
+        let clients = ClientBuckets::default();
+        let address = |last| clients.of("", IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)));
         let other = (2..255).map(address).find(|other| *other != address(1));
         [address(1), other.unwrap()]
     }
 
     #[test]
     fn a_source_counts_before_an_address_and_an_ipv6_network_is_one() {
-        let senders = ClientBuckets::default();
+        let clients = ClientBuckets::default();
         let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
-        assert_eq!(senders.of("shop", address(1)).0, senders.of("shop", address(2)).0);
-        let differ = (0..=255).map(|last| senders.of("", address(last)).0).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(clients.of("shop", address(1)).0, clients.of("shop", address(2)).0);
+        let differ = (0..=255).map(|last| clients.of("", address(last)).0).collect::<std::collections::BTreeSet<_>>();
         assert!(differ.len() > 100, "{}", differ.len());
         let network = |last: u16| IpAddr::from([0x2001, 0xdb8, 0, 7, 0, 0, 0, last]);
-        assert_eq!(senders.of("", network(1)).0, senders.of("", network(2)).0);
+        assert_eq!(clients.of("", network(1)).0, clients.of("", network(2)).0);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Turns at something that few may use at a time. Who waits is asked in rounds, one request of each sender: whoever has much
+//! Turns at something that few may use at a time. Who waits is asked in rounds, one request of each client: whoever has much
 //! to do waits for itself, and keeps others waiting for one piece of it.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::admission::client_quota::ClientBucket;
 
-/// So many of a sender wait before those of them are looked for whose clients have left.
+/// So many of a client wait before those of them are looked for whose clients have left.
 const LOOKED_FOR_LEFT: usize = 64;
 
 /// The turns. Cheap to clone.
@@ -18,10 +18,10 @@ pub(crate) struct FairSemaphore(Arc<Mutex<Queue>>);
 struct Queue {
     free: usize,
     /// ClientBuckets that wait, the next one first: none is empty, and none waits while a turn is free.
-    senders: VecDeque<(ClientBucket, Waiting)>,
+    clients: VecDeque<(ClientBucket, Waiting)>,
 }
 
-/// What waits of one sender.
+/// What waits of one client.
 struct Waiting {
     requests: VecDeque<oneshot::Sender<FairPermit>>,
     /// At this length those are looked for that have left.
@@ -34,7 +34,7 @@ pub(crate) struct FairPermit(Option<FairSemaphore>);
 impl FairSemaphore {
     /// So many may have a turn at a time.
     pub(crate) fn new(turns: usize) -> Self {
-        Self(Arc::new(Mutex::new(Queue { free: turns, senders: VecDeque::new() })))
+        Self(Arc::new(Mutex::new(Queue { free: turns, clients: VecDeque::new() })))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -42,14 +42,14 @@ impl FairSemaphore {
     }
 
     /// Waits for a turn.
-    pub(crate) async fn turn(&self, sender: ClientBucket) -> FairPermit {
+    pub(crate) async fn acquire(&self, client: ClientBucket) -> FairPermit {
         let waiting = {
             let mut queue = self.queue();
             if queue.free > 0 {
                 queue.free -= 1;
                 return FairPermit(Some(self.clone()));
             }
-            queue.wait(sender)
+            queue.wait(client)
         };
         // Nobody ends a queue with requests in it: those who wait have a part in it themselves.
         waiting.await.unwrap_or(FairPermit(None))
@@ -70,25 +70,25 @@ impl FairSemaphore {
 }
 
 impl Queue {
-    fn wait(&mut self, sender: ClientBucket) -> oneshot::Receiver<FairPermit> {
-        let at = self.senders.iter().position(|(waiting, _)| *waiting == sender).unwrap_or_else(|| {
-            self.senders.push_back((sender, Waiting { requests: VecDeque::new(), looked_at: LOOKED_FOR_LEFT }));
-            self.senders.len() - 1
+    fn wait(&mut self, client: ClientBucket) -> oneshot::Receiver<FairPermit> {
+        let at = self.clients.iter().position(|(waiting, _)| *waiting == client).unwrap_or_else(|| {
+            self.clients.push_back((client, Waiting { requests: VecDeque::new(), looked_at: LOOKED_FOR_LEFT }));
+            self.clients.len() - 1
         });
         let (request, turn) = oneshot::channel();
-        self.senders[at].1.push(request);
+        self.clients[at].1.push(request);
         turn
     }
 
-    /// The next one, of the sender whose turn it is; without one there is a turn more.
+    /// The next one, of the client whose turn it is; without one there is a turn more.
     fn next(&mut self) -> Option<oneshot::Sender<FairPermit>> {
-        let Some((sender, mut waiting)) = self.senders.pop_front() else {
+        let Some((client, mut waiting)) = self.clients.pop_front() else {
             self.free += 1;
             return None;
         };
         let next = waiting.requests.pop_front();
         if !waiting.requests.is_empty() {
-            self.senders.push_back((sender, waiting));
+            self.clients.push_back((client, waiting));
         }
         next
     }
@@ -119,7 +119,7 @@ mod tests {
     use std::task::{Context, Poll, Waker};
 
     use super::*;
-    use crate::admission::client_quota::tests::two_senders;
+    use crate::admission::client_quota::tests::two_clients;
 
     type Waits<'a> = Pin<Box<dyn Future<Output = FairPermit> + 'a>>;
 
@@ -130,16 +130,16 @@ mod tests {
         }
     }
 
-    fn waits(turns: &FairSemaphore, sender: ClientBucket) -> Waits<'_> {
-        let mut waits: Waits<'_> = Box::pin(turns.turn(sender));
+    fn waits(turns: &FairSemaphore, client: ClientBucket) -> Waits<'_> {
+        let mut waits: Waits<'_> = Box::pin(turns.acquire(client));
         assert!(poll(&mut waits).is_none());
         waits
     }
 
     #[test]
     fn who_has_much_to_do_keeps_others_waiting_for_one_piece_of_it() {
-        let (turns, [busy, other]) = (FairSemaphore::new(1), two_senders());
-        let now = poll(&mut (Box::pin(turns.turn(busy)) as Waits<'_>)).unwrap();
+        let (turns, [busy, other]) = (FairSemaphore::new(1), two_clients());
+        let now = poll(&mut (Box::pin(turns.acquire(busy)) as Waits<'_>)).unwrap();
         let mut those: Vec<_> = (0..50).map(|_| waits(&turns, busy)).collect();
         let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
         drop(now);
@@ -155,33 +155,33 @@ mod tests {
 
     #[test]
     fn the_turns_of_those_who_left_are_passed_on() {
-        let (turns, [sender, other]) = (FairSemaphore::new(1), two_senders());
-        let now = poll(&mut (Box::pin(turns.turn(sender)) as Waits<'_>)).unwrap();
+        let (turns, [client, other]) = (FairSemaphore::new(1), two_clients());
+        let now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
         let mut stays = waits(&turns, other);
-        let leave: Vec<_> = (0..100_000).map(|_| waits(&turns, sender)).collect();
+        let leave: Vec<_> = (0..100_000).map(|_| waits(&turns, client)).collect();
         let leaves_with_a_turn = waits(&turns, other);
         drop(leave);
         drop(now);
         drop(poll(&mut stays).unwrap());
         drop(leaves_with_a_turn);
-        assert!(turns.queue().senders.is_empty());
+        assert!(turns.queue().clients.is_empty());
         assert_eq!(turns.queue().free, 1);
     }
 
     #[test]
     fn those_who_left_are_not_kept_for_ever() {
-        let (turns, [sender, _]) = (FairSemaphore::new(1), two_senders());
-        let _now = poll(&mut (Box::pin(turns.turn(sender)) as Waits<'_>)).unwrap();
-        (0..10_000).for_each(|_| drop(waits(&turns, sender)));
-        let kept = turns.queue().senders[0].1.requests.len();
+        let (turns, [client, _]) = (FairSemaphore::new(1), two_clients());
+        let _now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
+        (0..10_000).for_each(|_| drop(waits(&turns, client)));
+        let kept = turns.queue().clients[0].1.requests.len();
         assert!(kept <= LOOKED_FOR_LEFT, "{kept}");
     }
 
     #[test]
     fn so_many_have_a_turn_at_a_time() {
-        let (turns, [one, other]) = (FairSemaphore::new(2), two_senders());
-        let first = poll(&mut (Box::pin(turns.turn(one)) as Waits<'_>)).unwrap();
-        let _second = poll(&mut (Box::pin(turns.turn(other)) as Waits<'_>)).unwrap();
+        let (turns, [one, other]) = (FairSemaphore::new(2), two_clients());
+        let first = poll(&mut (Box::pin(turns.acquire(one)) as Waits<'_>)).unwrap();
+        let _second = poll(&mut (Box::pin(turns.acquire(other)) as Waits<'_>)).unwrap();
         let mut third = waits(&turns, one);
         drop(first);
         assert!(poll(&mut third).is_some());

@@ -33,7 +33,7 @@ pub(crate) struct Admission {
     bytes_max: usize,
     /// Bytes of one request.
     request_bytes_max: usize,
-    senders: ClientBuckets,
+    clients: ClientBuckets,
     waiting: WaitQueue,
 }
 
@@ -46,14 +46,14 @@ impl Admission {
             loads: (0..shards).map(|_| Load::default()).collect(),
             bytes_max,
             request_bytes_max,
-            senders: ClientBuckets::default(),
+            clients: ClientBuckets::default(),
             waiting: WaitQueue::new(batch_wait),
         }
     }
 
     /// Who sends.
-    pub(crate) fn sender(&self, source: &str, client: IpAddr) -> ClientBucket {
-        self.senders.of(source, client)
+    pub(crate) fn bucket(&self, source: &str, client: IpAddr) -> ClientBucket {
+        self.clients.of(source, client)
     }
 
     /// The batches that wait for room.
@@ -92,9 +92,9 @@ impl Admission {
         self.loads.iter().map(|load| load.bytes.load(Ordering::Relaxed)).sum()
     }
 
-    /// A permit for no bytes yet, for a request of `sender` that begins in the second `now`.
-    pub(crate) const fn permit(&self, shard: usize, sender: ClientBucket, now: u64) -> Permit<'_> {
-        Permit { admission: self, shard, sender, now, bytes: 0, expected: None }
+    /// A permit for no bytes yet, for a request of `client` that begins in the second `now`.
+    pub(crate) const fn permit(&self, shard: usize, client: ClientBucket, now: u64) -> Permit<'_> {
+        Permit { admission: self, shard, client, now, bytes: 0, expected: None }
     }
 
     /// A permit for a batch that has `announced` a length or hasn't.
@@ -104,16 +104,16 @@ impl Admission {
     pub(crate) fn batch_permit(
         &self,
         shard: usize,
-        sender: ClientBucket,
+        client: ClientBucket,
         announced: Option<usize>,
         now: u64,
     ) -> Result<Permit<'_>, Refused> {
         let forecast = &self.loads[shard].forecast;
         let own = forecast.of_batch(announced);
         let others: usize = self.loads.iter().map(|load| load.forecast.bytes(now)).sum();
-        let permit = self.permit(shard, sender, now);
+        let permit = self.permit(shard, client, now);
         permit.check(self.bytes().saturating_add(others).saturating_add(own))?;
-        Ok(Permit { expected: Some(forecast.expect(own, sender, now)), ..permit })
+        Ok(Permit { expected: Some(forecast.expect(own, client, now)), ..permit })
     }
 
     fn sums(&self, now: u64) -> BucketTotals {
@@ -131,7 +131,7 @@ impl Admission {
 pub(crate) struct Permit<'a> {
     admission: &'a Admission,
     shard: usize,
-    sender: ClientBucket,
+    client: ClientBucket,
     /// The second in which the request began.
     now: u64,
     bytes: usize,
@@ -161,11 +161,11 @@ impl Permit<'_> {
     /// may refuse too much but never take too much.
     ///
     /// # Errors
-    /// They are too many for the process, or for their sender, for now; or they never fit.
+    /// They are too many for the process, or for their client, for now; or they never fit.
     pub(crate) fn admit(&mut self, bytes: usize) -> Result<(), Refused> {
         let load = &self.admission.loads[self.shard];
         load.bytes.fetch_add(bytes, Ordering::Relaxed);
-        load.shares.add(self.sender, bytes);
+        load.shares.add(self.client, bytes);
         self.bytes += bytes;
         if self.bytes > self.admission.request_bytes_max {
             return Err(never_fits(self.admission.request_bytes_max));
@@ -173,7 +173,7 @@ impl Permit<'_> {
         let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
         load.forecast.came(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
-            // A batch that has begun goes on, whatever its sender has beside it: all else would be work for nothing.
+            // A batch that has begun goes on, whatever its client has beside it: all else would be work for nothing.
             return Ok(());
         }
         // It would have come to more: the next ones begin with more room.
@@ -190,13 +190,13 @@ impl Permit<'_> {
         if in_flight <= bytes_max / 8 * EIGHTHS_FOR_ALL {
             return Ok(());
         }
-        let has_too_much = self.admission.sums(self.now).has_too_much(self.sender, self.bytes, bytes_max);
+        let has_too_much = self.admission.sums(self.now).has_too_much(self.client, self.bytes, bytes_max);
         if has_too_much { Err(more_than_others()) } else { Ok(()) }
     }
 
     /// Whose request it is for.
-    pub(crate) const fn sender(&self) -> ClientBucket {
-        self.sender
+    pub(crate) const fn client(&self) -> ClientBucket {
+        self.client
     }
 
     /// Gives back all but so many bytes: of the rest nothing is in memory any more.
@@ -205,7 +205,7 @@ impl Permit<'_> {
         let back = self.bytes.saturating_sub(bytes);
         let before = load.bytes.fetch_sub(back, Ordering::Relaxed);
         debug_assert!(before >= back, "what is given back was taken");
-        load.shares.take(self.sender, back);
+        load.shares.take(self.client, back);
         self.bytes -= back;
         if let Some(expected) = &mut self.expected {
             load.forecast.came(expected, usize::MAX);
@@ -239,17 +239,17 @@ mod tests {
     use super::*;
 
     /// Two who don't fall together.
-    fn senders(admission: &Admission) -> [ClientBucket; 2] {
+    fn clients(admission: &Admission) -> [ClientBucket; 2] {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let one = admission.sender("", address);
-        let mut others = (0..).map(|number| admission.sender(&number.to_string(), address));
+        let one = admission.bucket("", address);
+        let mut others = (0..).map(|number| admission.bucket(&number.to_string(), address));
         [one, others.find(|other| *other != one).expect("few fall together")]
     }
 
     #[test]
     fn where_little_is_left_it_is_for_those_who_have_least() {
         let admission = Admission::new(2, 80, 80, Duration::ZERO);
-        let [hog, other] = senders(&admission);
+        let [hog, other] = clients(&admission);
         let mut events: Vec<_> = (0..7).map(|_| admission.permit(0, hog, 1)).collect();
         assert!(events.iter_mut().all(|event| event.admit(10).is_ok()));
         assert_eq!(admission.permit(1, hog, 1).admit(1).unwrap_err().code, ErrorCode::Overload);
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn the_limit_holds_for_all_shards_together() {
         let admission = Admission::new(2, 10, 10, Duration::ZERO);
-        let [a, b] = senders(&admission);
+        let [a, b] = clients(&admission);
         let (mut one, mut other) = (admission.permit(0, a, 1), admission.permit(1, b, 1));
         assert!(one.admit(6).is_ok() && other.admit(4).is_ok());
         assert_eq!(other.admit(1).unwrap_err().code, ErrorCode::Overload);
@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
         let admission = Admission::new(2, 100, 100, Duration::ZERO);
-        let [a, b] = senders(&admission);
+        let [a, b] = clients(&admission);
         let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
         assert_eq!(admission.batch_permit(1, b, Some(50), 1).unwrap_err().code, ErrorCode::Overload);
         assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "it was dropped at once");
@@ -293,7 +293,7 @@ mod tests {
     #[test]
     fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
         let admission = Admission::new(1, 100, 100, Duration::ZERO);
-        let [a, _] = senders(&admission);
+        let [a, _] = clients(&admission);
         let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
         let mut event = admission.permit(0, a, 1);
         assert!(event.admit(80).is_ok() && batch.admit(30).is_err());
@@ -306,7 +306,7 @@ mod tests {
     #[test]
     fn what_can_never_fit_is_too_large_and_what_doesnt_fit_now_is_told_to_come_again() {
         let admission = Admission::new(1, 100, 50, Duration::ZERO);
-        let [a, b] = senders(&admission);
+        let [a, b] = clients(&admission);
         let mut other = admission.permit(0, b, 1);
         assert!(other.admit(40).is_ok());
         let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(refused.code, ErrorCode::TooLarge);
         assert!(refused.detail.contains("more than 50 bytes"), "{}", refused.detail);
         drop(batch);
-        let mut events = [a, b, a].map(|sender| admission.permit(0, sender, 1));
+        let mut events = [a, b, a].map(|client| admission.permit(0, client, 1));
         let codes = events.each_mut().map(|event| event.admit(25).err().map(|refused| refused.code));
         assert_eq!(codes, [None, Some(ErrorCode::Overload), Some(ErrorCode::Overload)]);
     }
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn sockets_go_to_the_fewest_bytes_then_connections() {
         let admission = Admission::new(2, 10, 10, Duration::ZERO);
-        let [a, _] = senders(&admission);
+        let [a, _] = clients(&admission);
         admission.connection_opened(0);
         assert_eq!(admission.least_loaded(), 1);
         let mut permit = admission.permit(1, a, 1);

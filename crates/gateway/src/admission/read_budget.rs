@@ -23,7 +23,7 @@ pub(crate) struct ReadBudget {
 #[derive(Debug)]
 pub(crate) struct ReadPermit {
     room: Arc<ReadBudget>,
-    sender: ClientBucket,
+    client: ClientBucket,
     bytes: usize,
 }
 
@@ -45,15 +45,15 @@ impl ReadBudget {
     }
 
     /// # Errors
-    /// There isn't as much left, or not for this sender.
-    pub(crate) fn take(self: &Arc<Self>, bytes: usize, sender: ClientBucket) -> Result<ReadPermit, Refused> {
+    /// There isn't as much left, or not for this client.
+    pub(crate) fn take(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
         let Ok(before) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) else {
             return refused("too much is being read; ask again later, or for fewer events");
         };
-        self.shares.add(sender, bytes);
-        let permit = ReadPermit { room: self.clone(), sender, bytes };
+        self.shares.add(client, bytes);
+        let permit = ReadPermit { room: self.clone(), client, bytes };
         if before + bytes > self.for_all_bytes() && permit.is_of_one_who_has_too_much() {
             return refused(
                 "you are reading more than others already; take those answers first, or ask for fewer events",
@@ -67,13 +67,13 @@ impl ReadPermit {
     fn is_of_one_who_has_too_much(&self) -> bool {
         let mut sums = BucketTotals::new();
         self.room.shares.add_to(&mut sums);
-        sums.has_too_much(self.sender, self.bytes, self.room.bytes_max)
+        sums.has_too_much(self.client, self.bytes, self.room.bytes_max)
     }
 
     /// Gives back what isn't needed after all.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
-        self.room.shares.take(self.sender, back);
+        self.room.shares.take(self.client, back);
         let before = self.room.taken.fetch_sub(back, Ordering::Relaxed);
         debug_assert!(before >= back, "what is given back was taken");
         self.bytes -= back;
@@ -97,14 +97,14 @@ mod tests {
 
     /// Some who don't fall together.
     fn some<const N: usize>() -> [ClientBucket; N] {
-        let senders = ClientBuckets::default();
+        let clients = ClientBuckets::default();
         let mut apart: Vec<ClientBucket> = Vec::new();
         let mut names = 0_u32..;
         while apart.len() < N {
             let name = names.next().unwrap().to_string();
-            let sender = senders.of(&name, IpAddr::V4(Ipv4Addr::LOCALHOST));
-            if !apart.contains(&sender) {
-                apart.push(sender);
+            let client = clients.of(&name, IpAddr::V4(Ipv4Addr::LOCALHOST));
+            if !apart.contains(&client) {
+                apart.push(client);
             }
         }
         std::array::from_fn(|at| apart[at])
@@ -134,8 +134,8 @@ mod tests {
         let mut held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();
         assert!(held.len() > 1, "{}", held.len());
         assert!(room.take(1, hog).is_err());
-        assert!([one, other].into_iter().all(|sender| room.take(READ_BYTES_MAX, sender).is_ok()));
-        let _both = [one, other].map(|sender| room.take(READ_BYTES_MAX / 2, sender).unwrap());
+        assert!([one, other].into_iter().all(|client| room.take(READ_BYTES_MAX, client).is_ok()));
+        let _both = [one, other].map(|client| room.take(READ_BYTES_MAX / 2, client).unwrap());
         held.pop();
         assert!(room.take(1, other).is_ok());
     }

@@ -35,7 +35,7 @@ struct Slot {
 /// What one batch is still expected to grow by.
 #[derive(Debug)]
 pub(crate) struct Reservation {
-    sender: ClientBucket,
+    client: ClientBucket,
     second: u64,
     bytes: usize,
 }
@@ -64,7 +64,7 @@ impl Reservations {
         self.recent(now).map(|slot| slot.bytes.load(Ordering::Relaxed)).sum()
     }
 
-    /// The same by sender, added up.
+    /// The same by client, added up.
     pub(crate) fn add_to(&self, sums: &mut BucketTotals, now: u64) {
         self.recent(now).for_each(|slot| slot.shares.add_to(sums));
     }
@@ -73,16 +73,16 @@ impl Reservations {
         self.slots.iter().filter(move |slot| slot.second.load(Ordering::Relaxed) + SECONDS as u64 > now)
     }
 
-    /// A sender's batch begins in the second `now`.
-    pub(crate) fn expect(&self, bytes: usize, sender: ClientBucket, now: u64) -> Reservation {
+    /// A client's batch begins in the second `now`.
+    pub(crate) fn expect(&self, bytes: usize, client: ClientBucket, now: u64) -> Reservation {
         let slot = self.slot(now);
         if slot.second.swap(now, Ordering::Relaxed) != now {
             slot.bytes.store(0, Ordering::Relaxed);
             slot.shares.clear();
         }
         slot.bytes.fetch_add(bytes, Ordering::Relaxed);
-        slot.shares.add(sender, bytes);
-        Reservation { sender, second: now, bytes }
+        slot.shares.add(client, bytes);
+        Reservation { client, second: now, bytes }
     }
 
     /// Something of it has come, or it is over.
@@ -92,7 +92,7 @@ impl Reservations {
         let slot = self.slot(expected.second);
         if slot.second.load(Ordering::Relaxed) == expected.second {
             slot.bytes.fetch_sub(came, Ordering::Relaxed);
-            slot.shares.take(expected.sender, came);
+            slot.shares.take(expected.client, came);
         }
     }
 
@@ -108,15 +108,15 @@ mod tests {
     use super::*;
     use crate::admission::client_quota::ClientBuckets;
 
-    fn sender() -> ClientBucket {
+    fn client() -> ClientBucket {
         ClientBuckets::default().of("", IpAddr::V4(Ipv4Addr::LOCALHOST))
     }
 
     #[test]
     fn what_is_expected_shrinks_by_what_comes() {
         let forecast = Reservations::default();
-        let mut one = forecast.expect(100, sender(), 7);
-        let mut other = forecast.expect(50, sender(), 8);
+        let mut one = forecast.expect(100, client(), 7);
+        let mut other = forecast.expect(50, client(), 8);
         assert_eq!(forecast.bytes(8), 150);
         forecast.came(&mut one, 30);
         forecast.came(&mut other, 60);
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn an_expectation_that_isnt_met_is_forgotten() {
         let forecast = Reservations::default();
-        let mut slow = forecast.expect(100, sender(), 7);
+        let mut slow = forecast.expect(100, client(), 7);
         assert_eq!((forecast.bytes(8), forecast.bytes(9)), (100, 0));
-        let mut next = forecast.expect(10, sender(), 9);
+        let mut next = forecast.expect(10, client(), 9);
         forecast.came(&mut slow, 100);
         assert_eq!(forecast.bytes(9), 10, "what is given back late isn't taken from another's");
         forecast.came(&mut next, usize::MAX);

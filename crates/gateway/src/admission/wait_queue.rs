@@ -1,7 +1,7 @@
-//! A batch that finds no room waits for some, about as long as a client that is refused would wait before it comes again.
+//! A batch that finds no room waits for some, about as long as a client would wait before it retries.
 //!
-//! A refusal isn't cheap: the client connects anew, sends its body again and is refused again. Ten times overloaded, half of the
-//! machine went into that, and less was taken than without the overload. What waits here has sent a head; its body is in the
+//! A rejection isn't cheap: the client connects again, sends its body again and is rejected again. At ten times overload half of the
+//! machine went into that, and less was accepted than without the overload. What waits here has sent a head; its body is in the
 //! kernel's buffers, or not sent yet.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,18 +9,17 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::admission::Permit;
-use crate::admission::client_quota::{BucketUsage, ClientBucket};
-use crate::coarse_timer;
+use super::Permit;
+use super::client_quota::{BucketUsage, ClientBucket};
+use crate::coarse_timer::CoarseTimer;
 use crate::problem::Refused;
-use crate::shard::ShardContext;
 
 /// How long a batch waits for room, and up to a tick of the shard's clock longer.
 pub(crate) const WAIT: Duration = Duration::from_secs(1);
-/// Batches that wait at a time. Each holds what a request takes while nothing of its body is read. A sender has no more of these
+/// Batches that wait at a time. Each holds what a request takes while nothing of its body is read. A client has no more of these
 /// places than are left for others.
 const WAITING_MAX: usize = 1_000;
-/// Where the one that waits longest finds no room for itself, for it is large or its sender has much already, so many others are asked.
+/// Where the one that waits longest finds no room for itself, for it is large or its client has much already, so many others are asked.
 const ASKED_MAX: usize = 16;
 
 /// The batches of all shards that wait for room.
@@ -62,11 +61,11 @@ impl WaitQueue {
         }
     }
 
-    fn place(&self, sender: ClientBucket) -> Option<QueuedBatch<'_>> {
+    fn place(&self, client: ClientBucket) -> Option<QueuedBatch<'_>> {
         let before = self.count.fetch_add(1, Ordering::SeqCst);
-        let own = self.shares.of(sender);
-        self.shares.add(sender, 1);
-        let place = QueuedBatch { waiting: self, sender };
+        let own = self.shares.of(client);
+        self.shares.add(client, 1);
+        let place = QueuedBatch { waiting: self, client };
         (before + own < WAITING_MAX).then_some(place)
     }
 }
@@ -74,54 +73,54 @@ impl WaitQueue {
 /// One of those that wait.
 struct QueuedBatch<'a> {
     waiting: &'a WaitQueue,
-    sender: ClientBucket,
+    client: ClientBucket,
 }
 
 impl Drop for QueuedBatch<'_> {
     fn drop(&mut self) {
-        self.waiting.shares.take(self.sender, 1);
+        self.waiting.shares.take(self.client, 1);
         let before = self.waiting.count.fetch_sub(1, Ordering::SeqCst);
         debug_assert!(before > 0, "a place is left once");
     }
 }
 
-/// A permit for a batch of `sender` that has announced a length or hasn't, now or when others are done.
+/// Waits for a permit, until others give back their bytes. `try_admit` asks for one.
 ///
 /// # Errors
 /// There was no room in time.
-pub(crate) async fn permit(
-    worker: &ShardContext,
-    sender: ClientBucket,
-    announced: Option<usize>,
-) -> Result<Permit<'_>, Refused> {
-    let mut permit = worker.batch_permit(sender, announced);
+pub(crate) async fn wait<'a>(
+    queue: &WaitQueue,
+    client: ClientBucket,
+    timer: &CoarseTimer,
+    try_admit: impl Fn() -> Result<Permit<'a>, Refused>,
+) -> Result<Permit<'a>, Refused> {
+    let mut permit = try_admit();
     if permit.is_ok() {
         return permit;
     }
-    let waiting = worker.batches_waiting();
-    let Some(place) = waiting.place(sender) else { return permit };
+    let Some(place) = queue.place(client) else { return permit };
     let mut is_woken = false;
     let room = async {
         loop {
-            permit = worker.batch_permit(sender, announced);
+            permit = try_admit();
             if permit.is_ok() {
                 return;
             }
             if std::mem::take(&mut is_woken) {
-                waiting.wake_next();
+                queue.wake_next();
             }
-            waiting.first.notified().await;
+            queue.first.notified().await;
             is_woken = true;
         }
     };
-    coarse_timer::wait(worker, worker.clock().elapsed().saturating_add(waiting.wait), room).await;
+    timer.wait(queue.wait, room).await;
     drop(place);
     if permit.is_err() {
-        // Room that was held for those who had announced a batch is given up by the clock, and nobody is woken by it.
-        permit = worker.batch_permit(sender, announced);
+        // Room that was reserved for announced batches is released by the clock, which wakes nothing.
+        permit = try_admit();
     }
-    // There may be room for more than this one; and where its turn was lost with its patience, it is another's.
-    waiting.wake_first();
+    // There may be room for more than this one. If this one gave up just when it was woken, the next gets the room.
+    queue.wake_first();
     permit
 }
 
@@ -133,7 +132,7 @@ mod tests {
 
     use super::*;
     use crate::admission::Admission;
-    use crate::admission::client_quota::tests::two_senders;
+    use crate::admission::client_quota::tests::two_clients;
 
     fn is_woken(waiting: &WaitQueue) -> bool {
         pin!(waiting.first.notified()).poll(&mut Context::from_waker(Waker::noop())) == Poll::Ready(())
@@ -143,15 +142,15 @@ mod tests {
     fn who_gives_room_back_wakes_one_and_who_got_none_wakes_nobody() {
         let admission = Admission::new(1, 100, 100, Duration::ZERO);
         let waiting = admission.waiting();
-        let sender = admission.sender("", IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let mut event = admission.permit(0, sender, 1);
+        let client = admission.bucket("", IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let mut event = admission.permit(0, client, 1);
         assert!(event.admit(90).is_ok());
-        let place = waiting.place(sender);
-        assert!(admission.batch_permit(0, sender, Some(20), 1).is_err());
+        let place = waiting.place(client);
+        assert!(admission.batch_permit(0, client, Some(20), 1).is_err());
         assert!(!is_woken(waiting), "else they would wake each other for ever");
         event.shrink(10);
         assert!(is_woken(waiting));
-        drop(admission.batch_permit(0, sender, Some(20), 1).unwrap());
+        drop(admission.batch_permit(0, client, Some(20), 1).unwrap());
         assert!(is_woken(waiting), "it was expected to come to something");
         drop(place);
         drop(event);
@@ -161,7 +160,7 @@ mod tests {
     #[test]
     fn who_finds_no_room_lets_the_next_look_but_not_for_ever() {
         let waiting = WaitQueue::new(Duration::ZERO);
-        let places = [1, 2, 3].map(|_| waiting.place(two_senders()[0]));
+        let places = [1, 2, 3].map(|_| waiting.place(two_clients()[0]));
         waiting.wake_first();
         for number in 0..places.len() {
             assert!(is_woken(&waiting), "{number}");
@@ -172,8 +171,8 @@ mod tests {
 
     #[test]
     fn places_are_limited_and_whoever_has_many_leaves_as_many_to_others() {
-        let (waiting, [busy, other]) = (WaitQueue::new(Duration::ZERO), two_senders());
-        let take = |sender| std::iter::from_fn(|| waiting.place(sender)).collect::<Vec<_>>();
+        let (waiting, [busy, other]) = (WaitQueue::new(Duration::ZERO), two_clients());
+        let take = |client| std::iter::from_fn(|| waiting.place(client)).collect::<Vec<_>>();
         let places = take(busy);
         assert_eq!(places.len(), WAITING_MAX / 2);
         let others = take(other);

@@ -1,4 +1,4 @@
-//! Lets requests in, or not, by the token that they show.
+//! Which requests may enter: by token, host, origin and proxy.
 
 pub(crate) mod allowed_hosts;
 pub(crate) mod cors;
@@ -13,30 +13,30 @@ use access::{Demand, Denied, OwnTokens, Scope, Tokens};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
-/// Whom a request is for.
+/// The access that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequiredAccess {
-    /// Everybody.
+    /// None.
     Free,
-    /// Who has any token.
+    /// Any token.
     AnyToken,
-    /// Who has a token with this scope.
+    /// A token with this scope.
     Scope(Scope),
 }
 
-/// What a shard knows of tokens.
+/// Authenticates the requests of a shard.
 pub(crate) struct Authenticator {
     tokens: RefCell<OwnTokens>,
     demand: Cell<Demand>,
     read_demand: Cell<Demand>,
-    nobody: Arc<str>,
+    anonymous: Arc<str>,
 }
 
 impl Authenticator {
-    /// Whoever wants to read needs a token by a rule of its own.
+    /// To read needs a token by a demand of its own.
     pub(crate) fn new(tokens: Arc<Tokens>, demand: Demand, read_demand: Demand) -> Self {
         let [demand, read_demand] = [demand, read_demand].map(Cell::new);
-        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, read_demand, nobody: "".into() }
+        Self { tokens: RefCell::new(OwnTokens::new(tokens)), demand, read_demand, anonymous: "".into() }
     }
 
     /// From now on other requests need a token.
@@ -46,30 +46,30 @@ impl Authenticator {
     }
 
     /// The source of requests without a token.
-    pub(crate) fn nobody(&self) -> Arc<str> {
-        self.nobody.clone()
+    pub(crate) fn anonymous(&self) -> Arc<str> {
+        self.anonymous.clone()
     }
 
-    /// Gives the source of the token of a request that comes at `now` (microseconds since 1970, UTC); `None` if it needs no token and
-    /// has none.
+    /// Returns the source of the token of a request that is received at `now` (microseconds since 1970, UTC); `None` if it needs no token
+    /// and has none.
     ///
     /// # Errors
-    /// It isn't let in.
-    pub(crate) fn admit(
+    /// It has no access.
+    pub(crate) fn authenticate(
         &self,
-        entrance: RequiredAccess,
+        access: RequiredAccess,
         authorization: Option<&[u8]>,
         now: i64,
     ) -> Result<Option<Arc<str>>, Refused> {
-        if entrance == RequiredAccess::Free {
+        if access == RequiredAccess::Free {
             return Ok(None);
         }
-        let demand = if entrance == RequiredAccess::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
+        let demand = if access == RequiredAccess::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
         let mut tokens = self.tokens.borrow_mut();
         let Some(token) = tokens.check(demand.get(), authorization, now).map_err(unauthorized)? else {
             return Ok(None);
         };
-        match entrance {
+        match access {
             RequiredAccess::Scope(scope) if !token.scopes.has(scope) => {
                 Err(Problem::boxed(ErrorCode::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
             }

@@ -6,20 +6,22 @@ use std::sync::mpsc::channel;
 use eventlog::Types;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::GatewayOptions;
+use super::command::ShardCommand;
 use crate::admission::connection_limit::ConnectionLimiter;
 use crate::auth::allowed_hosts::AllowedHosts;
 use crate::auth::cors::Cors;
 use crate::auth::trusted_proxies::TrustedProxies;
 use crate::counters::GatewayCounters;
-use crate::gateway::GatewayOptions;
-use crate::shard::{Rules, ShardCommand};
-use crate::types::type_registry::{GatewayTypes, TypeRegistry};
+use crate::shard::rules::Rules;
+use crate::types::type_registry::TypeRegistry;
+use crate::types::type_rules::GatewayTypes;
 
 /// Changes a gateway that runs. Cheap to clone.
 #[derive(Clone)]
 pub struct GatewayControl {
     pub(crate) shards: Vec<UnboundedSender<ShardCommand>>,
-    pub(crate) places: Arc<ConnectionLimiter>,
+    pub(crate) limiter: Arc<ConnectionLimiter>,
     pub(crate) types: Arc<Types>,
     pub(crate) counters: Arc<GatewayCounters>,
 }
@@ -29,7 +31,7 @@ impl GatewayControl {
     /// Blocks until all shards do so: from then on no event is appended of a type that isn't taken any more, also where
     /// its request began before.
     pub fn configure(&self, types: &GatewayTypes, options: &GatewayOptions) {
-        self.places.limit(options.connections_max.max(1), options.connections_per_client.max(1));
+        self.limiter.limit(options.connections_max.max(1), options.connections_per_client.max(1));
         self.counters.filters.show(types);
         self.tell(rules(types.clone(), options, &self.types));
     }

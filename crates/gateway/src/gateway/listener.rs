@@ -15,11 +15,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::command::{AcceptedSocket, ShardCommand};
 use crate::admission::Admission;
 use crate::admission::connection_limit::ConnectionLimiter;
 use crate::counters::GatewayCounters;
 use crate::http1::connection::{Look, PARTS};
-use crate::shard::{AcceptedSocket, ShardCommand};
 
 /// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
 /// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
@@ -41,7 +41,7 @@ pub(crate) struct Listener {
     pub(crate) shards: Vec<UnboundedSender<ShardCommand>>,
     pub(crate) admission: Arc<Admission>,
     pub(crate) counters: Arc<GatewayCounters>,
-    pub(crate) places: Arc<ConnectionLimiter>,
+    pub(crate) limiter: Arc<ConnectionLimiter>,
     pub(crate) tick: Duration,
 }
 
@@ -109,18 +109,18 @@ impl Listener {
     async fn accept(self: Rc<Self>, listener: TcpListener) {
         let mut kept_back = File::open(KEPT_BACK).ok();
         // Beyond the limit connections wait in the kernel's queue.
-        while let Some(free) = self.places.free().await {
+        while let Some(slot) = self.limiter.free().await {
             match listener.accept().await {
                 Ok((stream, peer)) => {
                     self.counters.connections_accepted.add(1);
                     let client = peer.ip().to_canonical();
-                    let Some(place) = self.places.take(free, client) else {
+                    let Some(permit) = self.limiter.take(slot, client) else {
                         self.counters.connections_refused.add(1);
                         continue;
                     };
                     // A socket that can't be set up is closed: its peer sees it and tries again.
                     if let Ok(stream) = set_up(stream) {
-                        self.hand_over(AcceptedSocket { stream, client, place });
+                        self.hand_over(AcceptedSocket { stream, client, permit });
                     }
                 }
                 Err(error) if is_of_connection(&error) => {}

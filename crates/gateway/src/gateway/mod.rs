@@ -1,7 +1,9 @@
 //! The gateway as a whole: its threads, from start to stop.
 
+mod command;
 pub(crate) mod control;
 mod listener;
+mod shard_thread;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -19,18 +21,19 @@ use tls::ServerTls;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::admission::Admission;
+use command::ShardCommand;
+use control::{GatewayControl, rules};
+use listener::Listener;
+
 use crate::admission::connection_limit::ConnectionLimiter;
 use crate::admission::read_budget::ReadBudget;
-use crate::admission::wait_queue;
+use crate::admission::{Admission, wait_queue};
 use crate::counters::GatewayCounters;
-use crate::gateway::control::{GatewayControl, rules};
-use crate::gateway::listener::Listener;
-use crate::handlers::read::ObjectReaders;
 use crate::http1::connection::Look;
+use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
-use crate::shard::{self, ShardCommand, Shared};
-use crate::types::type_registry::GatewayTypes;
+use crate::shard::Shared;
+use crate::types::type_rules::GatewayTypes;
 
 const TICK: Duration = Duration::from_secs(1);
 
@@ -131,32 +134,31 @@ impl Gateway {
         let shards: Arc<[_]> = log.shards().into();
         let readiness = Arc::new(Readiness::new(shards.clone()));
         counters.filters.show(&types);
-        let common = Shared {
+        let shared = Shared {
             rules: Arc::new(rules(types, &options, log.types())),
             admission: admission.clone(),
             counters: counters.clone(),
             readiness: readiness.clone(),
             content_hash,
-            read_room: Arc::new(ReadBudget::new(&memory)),
+            read_budget: Arc::new(ReadBudget::new(&memory)),
             memory,
             outcomes,
             shards,
             tokens: options.tokens.clone(),
-            tls: options.tls.clone(),
         };
         let (end, ended) = channel();
-        let shards = start_shards(log, &common, &end)?;
+        let shards = start_shards(log, (&shared, options.tls.as_ref()), &end)?;
 
         let senders: Vec<_> = shards.iter().map(|shard| shard.messages.clone()).collect();
         let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
-        let places = Arc::new(ConnectionLimiter::new(connections_max.max(1), connections_per_client.max(1)));
+        let limiter = Arc::new(ConnectionLimiter::new(connections_max.max(1), connections_per_client.max(1)));
         let control = GatewayControl {
             shards: senders.clone(),
-            places: places.clone(),
+            limiter: limiter.clone(),
             types: log.types().clone(),
             counters: counters.clone(),
         };
-        let accepting = Listener { shards: senders, admission, counters: counters.clone(), places, tick };
+        let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };
         let (stop_listening, stop) = oneshot::channel();
         let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
         Ok(Self { address, counters, readiness, control, stop_listening, listener, shards, ended, tick })
@@ -200,7 +202,7 @@ impl Gateway {
         // The listener's end is what is wanted; that it has ended already is fine.
         let _ = self.stop_listening.send(());
         let listener_ended = self.listener.join().is_ok();
-        self.shards.iter().for_each(|shard| shard.tell(ShardCommand::Finish));
+        self.shards.iter().for_each(|shard| shard.send(ShardCommand::Finish));
         let mut left = self.shards.len();
         loop {
             let until_deadline = deadline.saturating_duration_since(Instant::now());
@@ -210,10 +212,10 @@ impl Gateway {
             match self.ended.recv_timeout(self.tick.min(until_deadline)) {
                 Ok(()) => left -= 1,
                 // The listener was the clock.
-                Err(_) => self.shards.iter().for_each(|shard| shard.tell(ShardCommand::Tick(Look::All))),
+                Err(_) => self.shards.iter().for_each(|shard| shard.send(ShardCommand::Tick(Look::All))),
             }
         }
-        self.shards.iter().for_each(|shard| shard.tell(ShardCommand::Abort));
+        self.shards.iter().for_each(|shard| shard.send(ShardCommand::Abort));
         let shards_ended =
             self.shards.into_iter().map(|shard| shard.thread.join().is_ok()).fold(true, |all, one| all & one);
         left == 0 && listener_ended && shards_ended
@@ -222,7 +224,7 @@ impl Gateway {
 
 impl ShardThread {
     /// A thread that has ended needs to be told nothing.
-    fn tell(&self, message: ShardCommand) {
+    fn send(&self, message: ShardCommand) {
         let _ = self.messages.send(message);
     }
 }
@@ -236,13 +238,17 @@ impl Drop for End {
     }
 }
 
-fn start_shards(log: &EventLog, common: &Shared, end: &Sender<()>) -> io::Result<Vec<ShardThread>> {
+fn start_shards(
+    log: &EventLog,
+    (shared, tls): (&Shared, Option<&Arc<ServerTls>>),
+    end: &Sender<()>,
+) -> io::Result<Vec<ShardThread>> {
     let start = |(index, shard): (usize, &Arc<eventlog::Shard>)| {
         let (messages, receiver) = unbounded_channel();
-        let (shard, common, end) = (shard.clone(), common.clone(), End(end.clone()));
+        let (shard, shared, end) = (shard.clone(), (shared.clone(), tls.cloned()), End(end.clone()));
         let thread = start_thread(format!("shard-{index}"), move |started| {
             let _end = end;
-            shard::run(index, &shard, common, receiver, started);
+            shard_thread::run(index, &shard, shared, receiver, started);
         })?;
         Ok(ShardThread { messages, thread })
     };

@@ -1,88 +1,85 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
-use event::limits::{BATCH_BYTES_MAX, BLOCK_BYTES_MAX};
-use eventlog::{AppendError, Asked, Taken};
+use event::limits::BATCH_BYTES_MAX;
+use eventlog::{AppendError, Asked};
 
-use crate::ack::{delivered as stored, response as acknowledgement};
-use crate::admission::wait_queue as batch_room;
+use super::batch_stream;
+use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
+use crate::ack::{batch_summary, response as ack_response, until_delivered};
 use crate::error_code::ErrorCode;
-use crate::handlers::event::{of_append, other_bytes};
-use crate::handlers::{batch_stream as arriving, transform_outcome as stepped};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::ingest::ack_mode::AckMode;
+use crate::ingest::envelope::Envelope;
 use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::{Envelope, Ids, RecordBuilder};
+use crate::ingest::record_builder::RecordBuilder;
 use crate::problem::Refused;
-use crate::responses as answer;
+use crate::responses;
 use crate::shard::ShardContext;
 use crate::types::type_cache::{Slot, TypeCache};
 
-/// How often a batch is appended that leans on what isn't durable yet: it meets others' blocks once each, unless they lean on it.
-const APPENDS_MAX: usize = 16;
-
-/// Takes a batch: the answer is ready when its good records are durable.
-pub(crate) async fn take(
-    worker: &ShardContext,
-    wishes: &IngestParams,
+/// Accepts a batch. The response is ready when its good records are durable.
+pub(crate) async fn handle(
+    shard: &ShardContext,
+    params: &IngestParams,
     envelope: Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
-    if worker.log().is_short_of_space() {
+    if shard.log().is_short_of_space() {
         // Before the body is read: it may have 32 MiB.
-        return Err(of_append(worker, AppendError::NoSpace));
+        return Err(of_append(shard, AppendError::NoSpace));
     }
-    if let Some(slot) = wishes.slot {
-        let types = worker.types();
+    if let Some(slot) = params.slot {
+        let types = shard.types();
         types.get(slot).check()?;
-        wishes.ack.check(types.get(slot))?;
+        params.ack.check(types.get(slot))?;
     }
-    wishes.check_reading(&worker.types())?;
-    body.check_announced(BATCH_BYTES_MAX.min(worker.batch_bytes_max()))?;
-    let mut permit = batch_room::permit(worker, worker.sender(&envelope), body.announced()).await?;
-    let mut encoder = new_encoder(worker, wishes, wishes.slot, envelope);
-    encoder.batch.records = worker.spare_records();
-    let mut encoder = arriving::encode(worker, (encoder, wishes.form), body, &mut permit).await?;
+    params.check_reading(&shard.types())?;
+    body.check_announced(BATCH_BYTES_MAX.min(shard.batch_bytes_max()))?;
+    let mut permit = shard.batch_permit(shard.client(&envelope), body.announced()).await?;
+    let mut builder = new_builder(shard, params, params.slot, envelope);
+    builder.batch.records = shard.spare_records();
+    let mut builder = batch_stream::parse(shard, (builder, params.form), body, &mut permit).await?;
     permit.is_whole();
-    if wishes.is_web_form {
-        explain_one_line(&mut encoder);
+    if params.is_web_form {
+        explain_one_line(&mut builder);
     }
-    if let Some(problem) = encoder.waits_for_a_store() {
+    if let Some(problem) = builder.waits_for_a_store() {
         return Err(problem);
     }
-    if wishes.atomic && encoder.refused_count() > 0 {
-        encoder.refuse_all();
+    if params.atomic && builder.refused_count() > 0 {
+        builder.refuse_all();
     }
-    encoder.batch.is_atomic = wishes.atomic;
-    let ack = wishes.ack.of_types(encoder.types());
-    wait_for_filtered(worker, ack, &encoder).await?;
-    let asked = store(worker, ack, &mut encoder).await?;
-    if wishes.atomic && encoder.refused_count() > 0 {
-        encoder.refuse_all();
+    builder.batch.is_atomic = params.atomic;
+    let ack = params.ack.of_types(builder.types());
+    wait_for_filtered(shard, ack, &builder).await?;
+    let asked = append_batch(shard, ack, &mut builder).await?;
+    if params.atomic && builder.refused_count() > 0 {
+        builder.refuse_all();
     }
-    count(worker, &encoder);
+    count(shard, &builder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
-    worker.clock().refresh();
+    shard.clock().refresh();
     Ok(match ack {
-        AckMode::Disk | AckMode::ByType => answer::of_batch(&encoder),
+        AckMode::Disk | AckMode::ByType => batch_summary::of_batch(&builder),
         AckMode::Memory => {
-            let (verdict, status) = answer::verdict(&encoder);
-            answer::json(acknowledgement::not_yet(status), &verdict)
+            let (summary, status) = batch_summary::of(&builder);
+            responses::json(ack_response::not_yet(status), &summary)
         }
         AckMode::Stored => {
             // What is durable isn't in flight any more, however long its client waits: only what is asked and answered is.
-            encoder.forget_records();
-            permit.shrink(asked.bytes() + encoder.bytes());
-            answer_when_stored(worker, &encoder, asked).await
+            builder.forget_records();
+            permit.shrink(asked.bytes() + builder.bytes());
+            answer_when_stored(shard, &builder, asked).await
         }
     })
 }
 
-/// Lines that `curl -d @FILE` has made one line of are no JSON, and their sender has sent lines.
-fn explain_one_line(encoder: &mut RecordBuilder) {
-    if let [refusal] = &mut *encoder.refused
+/// `curl -d @FILE` makes one line of the lines of a file, which isn't JSON.
+fn explain_one_line(builder: &mut RecordBuilder) {
+    if let [refusal] = &mut *builder.refused
         && refusal.code == ErrorCode::Json
-        && encoder.batch.records.is_empty()
+        && builder.batch.records.is_empty()
     {
         refusal.add(
             "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
@@ -92,130 +89,43 @@ fn explain_one_line(encoder: &mut RecordBuilder) {
 }
 
 /// The answer when the batch is stored, or won't be soon.
-async fn answer_when_stored(worker: &ShardContext, encoder: &RecordBuilder, asked: Asked) -> Response {
+async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked: Asked) -> Response {
     if asked.spans.is_empty() {
-        return answer::of_batch(encoder);
+        return batch_summary::of_batch(builder);
     }
-    let standing = stored::wait(worker, asked).await;
-    let (verdict, status) = answer::verdict(encoder);
-    acknowledgement::of_batch(verdict, status, &standing)
+    let delivery = until_delivered::wait(shard, asked).await;
+    let (summary, status) = batch_summary::of(builder);
+    ack_response::of_batch(summary, status, &delivery)
 }
 
-/// Appends the good records, and waits until they are durable, as the first copies of those that came before are by then; from memory
-/// nothing is waited for. Says where they stand to whoever waits until they are stored.
-pub(crate) async fn store(worker: &ShardContext, ack: AckMode, encoder: &mut RecordBuilder) -> Result<Asked, Refused> {
-    let of_append = |error| of_append(worker, error);
-    let mut asked = Asked::default();
-    if encoder.batch.records.is_empty() {
-        encoder.check_types(worker.types().table())?;
-        return Ok(asked);
-    }
-    worker.log().ready_for(encoder.batch.records.bytes()).await;
-    encoder.batch.settles_first = ack != AckMode::Memory;
-    let taken = append(worker, encoder).await?;
-    if let Taken::New(_) = taken {
-        encoder.keep_windows();
-    }
-    let count = encoder.batch.records.len();
-    // They stand in the block now, or in that of their first copies: while the disk takes its time none is held twice.
-    worker.give_back_records(std::mem::take(&mut encoder.batch.records));
-    let mut copies = Vec::new();
-    match taken {
-        Taken::New(append) => {
-            encoder.position = Some(append.position());
-            asked.spans.push(stored::new_span(append.position(), u64::from(count)));
-            if ack != AckMode::Memory {
-                append.await.map_err(of_append)?;
-            }
-        }
-        Taken::Again(earlier) => {
-            if ack != AckMode::Memory {
-                let position = earlier.durable().await.map_err(of_append)?;
-                encoder.position = Some(position);
-                copies.push((position, None));
-            }
-            encoder.all_came_before();
-        }
-        Taken::OtherBytes => return Err(other_bytes()),
-        Taken::InPart | Taken::Later(_) | Taken::Nothing => {}
-    }
-    let met = encoder.take_met();
-    if encoder.batch.is_atomic && encoder.refused_count() > 0 {
-        // Nothing was appended: a first copy that stood in the same batch never becomes durable.
-        return Ok(asked);
-    }
-    if ack == AckMode::Memory {
-        return Ok(asked);
-    }
-    for earlier in met {
-        encoder.position.get_or_insert(earlier.position());
-        copies.push((earlier.position(), Some(earlier.id())));
-    }
-    if ack == AckMode::Stored {
-        asked.types = encoder.types().map(|known| known.name.clone()).collect();
-        stored::add_copies(worker, copies, &mut asked).await;
-    }
-    Ok(asked)
-}
-
-/// Appends a batch when what it leans on is durable. Before that nothing of it is, so that what is refused isn't stored.
-async fn append<'w>(worker: &'w ShardContext, encoder: &mut RecordBuilder) -> Result<Taken<'w>, Refused> {
-    for _ in 0..APPENDS_MAX {
-        // No other task runs between this and the append.
-        encoder.check_types(worker.types().table())?;
-        match worker.log().append(&mut encoder.batch).map_err(|error| of_append(worker, error))? {
-            Taken::InPart => encoder.batch.know_each(),
-            // Where it is lost the batch takes its place.
-            Taken::Later(earlier) => drop(earlier.durable().await),
-            taken => return Ok(taken),
-        }
-    }
-    Err(of_append(worker, AppendError::Busy))
-}
-
-/// An encoder for records that are all of the type at `slot`, unless each names its own.
-pub(crate) fn new_encoder(
-    worker: &ShardContext,
-    wishes: &IngestParams,
+/// An builder for records that are all of the type at `slot`, unless each names its own.
+pub(crate) fn new_builder(
+    shard: &ShardContext,
+    params: &IngestParams,
     slot: Option<Slot>,
     envelope: Envelope,
 ) -> RecordBuilder {
-    let types = worker.types();
+    let types = shard.types();
     let known = slot.map(|slot| types.get(slot).clone());
-    let ids = match &wishes.key {
-        Some(key) => Ids::Keyed(key.clone()),
-        None => Ids::Generated(worker.new_id(envelope.received_at)),
-    };
-    let mut encoder =
-        RecordBuilder::new(envelope, TypeCache::new(types.table().clone()), known, ids, worker.content_hash());
-    encoder.refused_commits = worker.refused_commits();
-    encoder.is_named = wishes.is_named;
-    encoder.bytes_max = worker.batch_bytes_max().min(BLOCK_BYTES_MAX);
-    encoder.with_ack(wishes.ack).with_form(wishes.form)
-}
-
-/// Waits until the events are durable that stand for those that steps took out because they came before.
-pub(crate) async fn wait_for_filtered(
-    worker: &ShardContext,
-    ack: AckMode,
-    encoder: &RecordBuilder,
-) -> Result<(), Refused> {
-    if ack == AckMode::Memory || !encoder.leans_on_others() {
-        return Ok(());
-    }
-    stepped::wait_for_others(worker, encoder.refused_commits).await
+    let ids = (params.key.clone(), shard.new_id(envelope.received_at));
+    let mut builder =
+        RecordBuilder::new(envelope, TypeCache::new(types.table().clone()), known, ids, shard.content_hash().clone());
+    builder.refused_commits = shard.refused_commits();
+    builder.is_named = params.is_named;
+    builder.bytes_max = shard.records_bytes_max();
+    builder.with_ack(params.ack).with_form(params.form)
 }
 
 /// Counts what steps took out. Of a batch that came before nothing is taken.
-pub(crate) fn count_filtered(worker: &ShardContext, encoder: &RecordBuilder) {
-    if encoder.accepted > 0 {
-        encoder.filtered_by().for_each(|(type_name, by, count)| worker.filters().add(type_name, by, count));
+pub(crate) fn count_filtered(shard: &ShardContext, builder: &RecordBuilder) {
+    if builder.accepted > 0 {
+        builder.filtered_by().for_each(|(type_name, by, count)| shard.filters().add(type_name, by, count));
     }
 }
 
-fn count(worker: &ShardContext, encoder: &RecordBuilder) {
-    count_filtered(worker, encoder);
-    let counted = ErrorCode::ALL.into_iter().zip(encoder.refused_by_code);
-    counted.for_each(|(code, refused)| worker.cells().refused_records(code, refused));
-    worker.cells().duplicates.add(encoder.duplicates);
+fn count(shard: &ShardContext, builder: &RecordBuilder) {
+    count_filtered(shard, builder);
+    let counted = ErrorCode::ALL.into_iter().zip(builder.refused_by_code);
+    counted.for_each(|(code, refused)| shard.cells().refused_records(code, refused));
+    shard.cells().duplicates.add(builder.duplicates);
 }

@@ -1,126 +1,129 @@
-//! A batch while its body arrives: body and records are never held together.
+//! Parses a batch while its body arrives: body and records are never held together.
 
 use pipeline::batch::{Form, Item, Splitter};
 
 use crate::admission::Permit;
 use crate::http1::body::{Body, STRETCH_BYTES};
-use crate::ingest::offload;
+use crate::ingest::offload::offload;
 use crate::ingest::record_builder::RecordBuilder;
+use crate::ingest::sequence::Workspace;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 
-/// A turn beside the shard is so many times what is much work on it: some milliseconds.
-const SHARES_OF_A_TURN: usize = 8;
+/// A piece of work for the pool is so many times what is costly on the shard: some milliseconds.
+const COSTLY_IN_A_PIECE: usize = 8;
 
-/// What has come of a batch.
+/// The part of a batch that has arrived.
 struct BatchStream {
-    encoder: RecordBuilder,
+    builder: RecordBuilder,
+    workspace: Workspace,
     splitter: Splitter,
     /// Bytes since the last record was complete.
     unfinished: usize,
 }
 
-/// Encodes records as the body arrives. Chunks that are much work are done beside the shard.
-pub(crate) async fn encode(
-    worker: &ShardContext,
-    (encoder, form): (RecordBuilder, Form),
+/// Builds records as the body arrives. Costly chunks are offloaded to the worker pool.
+pub(crate) async fn parse(
+    shard: &ShardContext,
+    (builder, form): (RecordBuilder, Form),
     body: &mut Body<'_>,
     permit: &mut Permit<'_>,
 ) -> Result<RecordBuilder, Refused> {
-    let sender = permit.sender();
-    let mut arriving = BatchStream { encoder, splitter: Splitter::new(form), unfinished: 0 };
-    let (mut charged, mut much, mut stretch) = (0, Vec::new(), 0);
+    let client = permit.client();
+    let mut stream =
+        BatchStream { builder, workspace: Workspace::default(), splitter: Splitter::new(form), unfinished: 0 };
+    let (mut charged, mut costly, mut stretch) = (0, Vec::new(), 0);
     loop {
         let mut take = |chunk: &[u8]| {
             permit.admit(chunk.len())?;
             charged += chunk.len();
             stretch += chunk.len();
-            if !much.is_empty() || arriving.is_much_work(chunk.len()) {
-                much.extend_from_slice(chunk);
+            if !costly.is_empty() || stream.is_costly(chunk.len()) {
+                costly.extend_from_slice(chunk);
                 return Ok(());
             }
-            arriving.push(chunk)
+            stream.push(chunk)
         };
         let Some(taken) = body.next(&mut take).await? else { break };
         taken?;
-        if !much.is_empty() && !body.has_ended() && !arriving.fills_a_turn(much.len()) {
+        if !costly.is_empty() && !body.has_ended() && !stream.fills_a_piece(costly.len()) {
             continue;
         }
-        if !much.is_empty() || arriving.encoder.is_behind() {
-            let waiting = arriving.encoder.bytes().saturating_sub(charged);
+        if !costly.is_empty() || stream.builder.has_deferred() {
+            let waiting = stream.builder.bytes().saturating_sub(charged);
             permit.admit(waiting)?;
             charged += waiting;
-            let chunk = std::mem::take(&mut much);
+            let chunk = std::mem::take(&mut costly);
             let _waiting = body.keep_waiting();
-            arriving = offload::run(worker, sender, move || arriving.pushed_beside(&chunk)).await??;
+            stream = offload(shard.pool(), client, move || stream.push_offloaded(&chunk)).await??;
             stretch = 0;
         } else if stretch >= STRETCH_BYTES {
             stretch = 0;
-            arriving.encoder.begin_turn();
+            stream.builder.begin_tick();
         }
         // Small records, and what is said of those that are refused, take more room than the body that they came in.
-        let beyond = arriving.encoder.bytes().saturating_sub(charged);
+        let beyond = stream.builder.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
     }
-    if !much.is_empty() {
-        arriving = offload::run(worker, sender, move || arriving.pushed_beside(&much)).await??;
+    if !costly.is_empty() {
+        stream = offload(shard.pool(), client, move || stream.push_offloaded(&costly)).await??;
     }
-    if arriving.is_much_work(0) {
-        return offload::run(worker, sender, move || arriving.finished_beside()).await?;
+    if stream.is_costly(0) {
+        return offload(shard.pool(), client, move || stream.finish_offloaded()).await?;
     }
-    let mut encoder = arriving.finished()?;
-    if encoder.is_behind() {
-        encoder = offload::run(worker, sender, move || {
-            encoder.catch_up();
-            encoder
+    let mut builder = stream.finished()?;
+    if builder.has_deferred() {
+        builder = offload(shard.pool(), client, move || {
+            builder.process_deferred(&mut Workspace::default());
+            builder
         })
         .await?;
     }
-    encoder.finish();
-    Ok(encoder)
+    builder.finish();
+    Ok(builder)
 }
 
 impl BatchStream {
-    fn is_much_work(&self, bytes: usize) -> bool {
-        self.encoder.is_much_work(self.unfinished + bytes)
+    fn is_costly(&self, bytes: usize) -> bool {
+        self.builder.is_costly(self.unfinished + bytes)
     }
 
-    /// Whether so many bytes are worth a turn beside the shard: to wake its thread takes as long as some ten events.
-    fn fills_a_turn(&self, bytes: usize) -> bool {
-        bytes >= STRETCH_BYTES || self.is_much_work(bytes / SHARES_OF_A_TURN)
+    /// Whether so many bytes are worth a piece of work for the pool: to wake its thread takes as long as some ten events.
+    fn fills_a_piece(&self, bytes: usize) -> bool {
+        bytes >= STRETCH_BYTES || self.is_costly(bytes / COSTLY_IN_A_PIECE)
     }
 
     fn push(&mut self, chunk: &[u8]) -> Result<(), Refused> {
-        let Self { encoder, splitter, unfinished } = self;
-        encoder.came(chunk);
+        let Self { builder, workspace, splitter, unfinished } = self;
+        builder.hash_input(chunk);
         *unfinished += chunk.len();
         let mut take = |item: Item<'_>| {
             *unfinished = 0;
-            encoder.take(item);
+            builder.take(item, workspace);
         };
         splitter.push(chunk, &mut take).map_err(Problem::of_body)
     }
 
-    /// Takes what was put off and the chunk.
-    fn pushed_beside(mut self, chunk: &[u8]) -> Result<Self, Refused> {
-        self.encoder.catch_up();
+    /// Takes the deferred records and the chunk.
+    fn push_offloaded(mut self, chunk: &[u8]) -> Result<Self, Refused> {
+        self.builder.process_deferred(&mut self.workspace);
         self.push(chunk)?;
-        self.encoder.begin_turn();
+        self.builder.begin_tick();
         Ok(self)
     }
 
-    /// The body has ended; records may have been put off.
+    /// The body has ended; records may have been deferred.
     fn finished(self) -> Result<RecordBuilder, Refused> {
-        let Self { mut encoder, splitter, .. } = self;
-        splitter.finish(&mut |item| encoder.take(item)).map_err(Problem::of_body)?;
-        Ok(encoder)
+        let Self { mut builder, mut workspace, splitter, .. } = self;
+        splitter.finish(&mut |item| builder.take(item, &mut workspace)).map_err(Problem::of_body)?;
+        Ok(builder)
     }
 
-    fn finished_beside(mut self) -> Result<RecordBuilder, Refused> {
-        self.encoder.catch_up();
-        let mut encoder = self.finished()?;
-        encoder.finish();
-        Ok(encoder)
+    fn finish_offloaded(mut self) -> Result<RecordBuilder, Refused> {
+        self.builder.process_deferred(&mut self.workspace);
+        let mut builder = self.finished()?;
+        builder.finish();
+        Ok(builder)
     }
 }

@@ -1,87 +1,75 @@
-//! `POST /ingest/event`: one payload, one event.
+//! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::until_durable`] says so.
 
-use std::borrow::Cow;
+use std::cell::RefMut;
 
 use event::limits::EVENT_BYTES_MAX;
-use event::{EventId, KeyedIds, Position};
-use eventlog::{AppendError, Record, Taken};
-use pipeline::Values;
-use pipeline::json::{self, JsonErrorKind};
+use event::{EventId, Position};
+use eventlog::{Record, Taken};
 
-use crate::error_code::ErrorCode;
-use crate::handlers::transform_outcome::{self, Otherwise};
+use super::batch::new_builder;
+use super::transform_outcome::TransformOutcome;
+use crate::ack::until_durable::{self, of_append};
+use crate::admission::Permit;
 use crate::http1::body::Body;
 use crate::http1::response::Response;
-use crate::ingest::offload as beside;
+use crate::ingest::envelope::Envelope;
+use crate::ingest::ids::RequestKey;
+use crate::ingest::offload::offload;
 use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::{Envelope, own_id, type_of};
-use crate::problem::{Problem, Refused};
-use crate::responses as answer;
+use crate::ingest::record_builder::{Offloaded, OffloadedEvent};
+use crate::ingest::room::Room;
+use crate::ingest::sequence::{Event, Input, Made, NoTracer, Processed, Sequence, Stop};
+use crate::ingest::windows::{Epoch, WindowSet};
+use crate::problem::Refused;
+use crate::responses;
 use crate::shard::ShardContext;
-use crate::types::cost::{self, CostBudget, OverBudget};
-use crate::types::type_cache::Slot;
-use crate::types::type_registry::{TypeEntry, TypeRegistry};
+use crate::types::cost::{self, CostBudget};
+use crate::types::type_cache::{Slot, TypeCache};
 
-/// Takes an event: the answer is ready when it is durable.
-pub(crate) async fn take(
-    worker: &ShardContext,
-    wishes: &IngestParams,
+/// Accepts an event. The response is ready when the event is durable.
+pub(crate) async fn handle(
+    shard: &ShardContext,
+    params: &IngestParams,
     envelope: &Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
-    let mut permit = worker.permit(worker.sender(envelope));
-    let came = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
-    let done = match came? {
-        InlineOutcome::Ingested(done) => done,
-        InlineOutcome::OverBudget(slot, bytes) => {
-            Box::pin(beside::take(worker, wishes, envelope, (slot, bytes), &mut permit)).await?
+    let mut permit = shard.permit(shard.client(envelope));
+    let inline =
+        body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| ingest_inline(shard, params, envelope, bytes)).await?;
+    let ingested = match inline? {
+        InlineOutcome::Ingested(ingested) => ingested,
+        InlineOutcome::OverBudget(bytes) => {
+            Box::pin(ingest_offloaded(shard, params, envelope, bytes, &mut permit)).await?
         }
     };
-    let Appended { taken, id, .. } = match done {
+    let Appended { taken, id, .. } = match ingested {
         Ingested::One(appended) => appended,
-        Ingested::Otherwise(otherwise) => return Box::pin(otherwise.answer(worker, wishes, permit)).await,
+        Ingested::Otherwise(outcome) => return Box::pin(outcome.respond(shard, params, permit)).await,
     };
-    let (position, duplicate) = durable(worker, taken).await?;
-    Ok(event_response(wishes, id, position, duplicate))
+    let (position, duplicate) = until_durable::wait(shard, taken).await?;
+    Ok(respond(params, id, position, duplicate))
 }
 
-/// The answer to an event that is durable.
-pub(crate) fn event_response(wishes: &IngestParams, id: EventId, position: Position, duplicate: bool) -> Response {
-    if wishes.json { answer::of_event_as_json(id, position, duplicate) } else { Response::ok() }
+/// The response to an event that is durable.
+pub(crate) fn respond(params: &IngestParams, id: EventId, position: Position, duplicate: bool) -> Response {
+    if params.json { responses::of_event_as_json(id, position, duplicate) } else { Response::ok() }
 }
 
-/// Waits until an event, or its first copy, is durable. Says where it stands and whether it came before.
-pub(crate) async fn durable(worker: &ShardContext, taken: Taken<'_>) -> Result<(Position, bool), Refused> {
-    let (result, duplicate) = match taken {
-        Taken::New(append) => {
-            let position = append.position();
-            (append.await.map(|()| position), false)
-        }
-        Taken::Again(earlier) => (earlier.durable().await, true),
-        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(other_bytes()),
-    };
-    let position = result.map_err(|error| of_append(worker, error))?;
-    if duplicate {
-        worker.cells().duplicates.add(1);
-    }
-    Ok((position, duplicate))
-}
-
-/// What is to be done with an event that came.
+/// How far the shard itself has come with an event.
 pub(crate) enum InlineOutcome<'w> {
     Ingested(Ingested<'w>),
-    /// It is much work: its type, unless it is that already to know it, and a copy of it.
-    OverBudget(Option<Slot>, Vec<u8>),
+    /// It costs more than other requests should wait for: a copy of its bytes.
+    OverBudget(Vec<u8>),
 }
 
-/// What an event has come to.
+/// What an event has become.
 pub(crate) enum Ingested<'w> {
     One(Appended<'w>),
-    /// Its type's steps made none of it, or several.
-    Otherwise(Otherwise),
+    /// None or several, by its type's transform.
+    Otherwise(TransformOutcome),
 }
 
-/// An event that was appended, or came before.
+/// An event that was appended, or is a duplicate.
 pub(crate) struct Appended<'w> {
     pub(crate) taken: Taken<'w>,
     pub(crate) id: EventId,
@@ -89,115 +77,121 @@ pub(crate) struct Appended<'w> {
     pub(crate) slot: Slot,
 }
 
-/// Checks an event and appends it.
-pub(crate) fn append<'w>(
-    worker: &'w ShardContext,
-    wishes: &IngestParams,
+/// Runs the ingest sequence on an event and appends the outcome.
+pub(crate) fn ingest_inline<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
     envelope: &Envelope,
     bytes: &[u8],
 ) -> Result<InlineOutcome<'w>, Refused> {
-    let mut types = worker.types();
-    wishes.check_reading(&types)?;
-    if let Some(slot) = wishes.slot.filter(|slot| types.get(*slot).is_much_work(bytes.len())) {
-        types.get(slot).check()?;
-        wishes.ack.check(types.get(slot))?;
-        return Ok(InlineOutcome::OverBudget(Some(slot), bytes.to_vec()));
+    let mut types = shard.types();
+    params.check_reading(&types)?;
+    let is_costly = match params.slot {
+        Some(slot) => types.get(slot).is_costly(bytes.len()),
+        None => cost::is_costly_by_size(bytes.len()),
+    };
+    if is_costly {
+        if let Some(slot) = params.slot {
+            types.get(slot).check()?;
+            params.ack.check(types.get(slot))?;
+        }
+        return Ok(InlineOutcome::OverBudget(bytes.to_vec()));
     }
-    let mut work = CostBudget::inline();
-    if wishes.slot.is_none() && cost::is_much_by_size(bytes.len()) {
-        return Ok(InlineOutcome::OverBudget(None, bytes.to_vec()));
+    let (mut workspace, mut windows) = (shard.workspace(), WindowSet::default());
+    let sequence = Sequence {
+        types: &mut types,
+        named: params.slot,
+        ack: params.ack,
+        context: envelope.context(),
+        key: RequestKey { key: params.key.as_deref(), number: None, keyed: &mut None },
+        hash: shard.content_hash(),
+        windows: &mut windows,
+        epoch: Epoch::Of(shard.shards()),
+        room: Room::beside(0, 0, shard.records_bytes_max()),
+        budget: &mut CostBudget::inline(),
+    };
+    let ingested = match sequence.run(Input::Bytes(bytes), &mut workspace, &mut NoTracer) {
+        Ok(Processed { slot, made, .. }) => {
+            let content = || shard.content_hash().of(bytes);
+            append(shard, params, envelope, (types, slot), (made, windows), content).map(InlineOutcome::Ingested)
+        }
+        Err(Stop::Rejected(problem)) => Err(problem.into()),
+        Err(Stop::OverBudget) => Ok(InlineOutcome::OverBudget(bytes.to_vec())),
+    };
+    workspace.forget();
+    ingested
+}
+
+/// Appends what the sequence has made of an event. `content` hashes the bytes that were sent.
+fn append<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    (types, slot): (RefMut<'_, TypeCache>, Slot),
+    (made, windows): (Made<'_>, WindowSet),
+    content: impl Fn() -> u64,
+) -> Result<Ingested<'w>, Refused> {
+    match made {
+        Made::One(event) => append_one(shard, envelope, (&types, slot), (event, windows), content).map(Ingested::One),
+        Made::Filtered(by) => {
+            let refused_commits = windows.refused_commits;
+            Ok(Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }))
+        }
+        Made::Several { events, filtered } => {
+            drop(types);
+            let mut builder = new_builder(shard, params, Some(slot), envelope.clone()).with_windows(windows);
+            builder.fan_out(content(), events, filtered);
+            Ok(Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))))
+        }
     }
-    let (payload, fault) = checked(bytes, types.table())?;
-    let payload = &*payload;
-    let slot = match wishes.slot {
+}
+
+fn append_one<'w>(
+    shard: &'w ShardContext,
+    envelope: &Envelope,
+    (types, slot): (&TypeCache, Slot),
+    (event, mut windows): (Event<'_>, WindowSet),
+    content: impl Fn() -> u64,
+) -> Result<Appended<'w>, Refused> {
+    let Event { payload, id: chosen, time } = event;
+    let entry = types.get(slot);
+    let id = chosen.map_or_else(|| shard.new_id(envelope.received_at), |chosen| chosen.id);
+    let time = entry.count_time(time);
+    let record = Record { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
+    let taken = shard.log().append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
+    if let Taken::New(_) = taken {
+        windows.keep();
+    }
+    Ok(Appended { taken, id, slot })
+}
+
+/// Runs the sequence on a thread of the worker pool, and appends the outcome on the shard.
+pub(crate) async fn ingest_offloaded<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    bytes: Vec<u8>,
+    permit: &mut Permit<'_>,
+) -> Result<Ingested<'w>, Refused> {
+    permit.admit(bytes.len())?;
+    let builder = new_builder(shard, params, params.slot, envelope.clone());
+    let offloaded = offload(shard.pool(), permit.client(), move || builder.process_event(&bytes)).await??;
+    let Offloaded { entry, made, content, refused_commits } = offloaded;
+    let mut types = shard.types();
+    let slot = match params.slot {
         Some(slot) => slot,
-        None => match type_of(&mut types, payload, &mut work) {
-            Ok(slot) => slot?,
-            Err(OverBudget) => return Ok(InlineOutcome::OverBudget(None, bytes.to_vec())),
-        },
+        None => types.find_again(entry.name.as_str())?,
     };
-    let known = types.get(slot);
-    known.check()?;
-    known.check_mended(fault)?;
-    wishes.ack.check(known)?;
-    if wishes.slot.is_none() && known.is_much_work(bytes.len()) {
-        return Ok(InlineOutcome::OverBudget(Some(slot), bytes.to_vec()));
-    }
-    drop(types);
-    let mut values = worker.values();
-    let came = append_checked(worker, wishes, envelope, (slot, payload, bytes), (&mut values, &mut work));
-    values.forget();
-    came
-}
-
-/// Appends an event that may be taken, if it is what its type's schema wants.
-fn append_checked<'w>(
-    worker: &'w ShardContext,
-    wishes: &IngestParams,
-    envelope: &Envelope,
-    (slot, payload, bytes): (Slot, &str, &[u8]),
-    (values, work): (&mut Values, &mut CostBudget),
-) -> Result<InlineOutcome<'w>, Refused> {
-    let types = worker.types();
-    let known = types.get(slot);
-    let Ok(checked) = known.check_payload(payload, values, work) else {
-        return Ok(InlineOutcome::OverBudget(Some(slot), bytes.to_vec()));
-    };
-    let payload = checked?;
-    if let Some(steps) = known.rules.steps.clone() {
-        drop(types);
-        return transform_outcome::append(worker, wishes, envelope, slot, (&steps, payload, bytes), work);
-    }
-    let payload = known.storable(payload.payload())?;
-    let given = given_id(wishes, envelope, known, &payload)?;
-    let time = known.time_of(&payload)?;
-    let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
-    let content = given.map(|_| worker.content_hash().of(bytes));
-    let record = Record { content, ..envelope.record(known, (id, time), &payload) };
-    let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
-    Ok(InlineOutcome::Ingested(Ingested::One(Appended { taken, id, slot })))
-}
-
-/// The JSON that came as these bytes, of whatever type; mended, where some type's payloads are, and then what was at fault.
-pub(crate) fn checked<'b>(bytes: &'b [u8], table: &TypeRegistry) -> Result<(Cow<'b, str>, Option<Problem>), Refused> {
-    match json::check(bytes) {
-        Ok(payload) => Ok((Cow::Borrowed(payload), None)),
-        Err(error) if error.kind == JsonErrorKind::Surrogate && table.repairs => {
-            Ok((Cow::Owned(json::mend(bytes)), Some(*Problem::of_json(error))))
+    // The configuration may have been reloaded meanwhile.
+    types.get(slot).check()?;
+    types.table().check_rules(&entry)?;
+    params.check_reading(&types)?;
+    let outcome = match made {
+        OffloadedEvent::One(event, windows) => {
+            return append_one(shard, envelope, (&types, slot), (event, windows), || content).map(Ingested::One);
         }
-        Err(error) => Err(Problem::of_json(error)),
-    }
-}
-
-/// The id that a client gave an event: its own, or that of the request's key.
-pub(crate) fn given_id(
-    wishes: &IngestParams,
-    envelope: &Envelope,
-    known: &TypeEntry,
-    payload: &str,
-) -> Result<Option<EventId>, Problem> {
-    Ok(own_id(&envelope.source, known, payload)?.or_else(|| key_id(wishes, envelope, known)))
-}
-
-/// The id that the request's key gives its only event.
-pub(crate) fn key_id(wishes: &IngestParams, envelope: &Envelope, known: &TypeEntry) -> Option<EventId> {
-    wishes.key.as_ref().map(|key| KeyedIds::new(&envelope.source, &known.name, key).id(0))
-}
-
-/// An id may not be used for two events.
-pub(crate) fn other_bytes() -> Refused {
-    Problem::boxed(ErrorCode::IdReused, "the id or the key came before with other bytes; give this one another")
-}
-
-/// Why an append isn't durable, as its client sees it.
-pub(crate) fn of_append(worker: &ShardContext, error: AppendError) -> Refused {
-    let code = match error {
-        AppendError::Busy => ErrorCode::Overload,
-        AppendError::NoSpace => ErrorCode::DiskFull,
-        AppendError::Failed => {
-            worker.readiness().fail();
-            ErrorCode::JournalFailed
-        }
+        OffloadedEvent::Filtered(by) => TransformOutcome::Filtered { by, slot, refused_commits },
+        OffloadedEvent::Several(builder) => TransformOutcome::Several(builder),
     };
-    Problem::boxed(code, error.to_string())
+    Ok(Ingested::Otherwise(outcome))
 }

@@ -1,74 +1,72 @@
-//! `POST /ingest/event` where an event is, or may have to be, acknowledged otherwise than when it is durable: its head asks for that, or
-//! its type does. It has a handler of its own, so that what most clients ask for costs nothing more.
+//! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. It has a handler of
+//! its own, so that the default costs nothing more.
 
-use event::limits::EVENT_BYTES_MAX;
-use event::{EventId, Position};
+use ::event::limits::EVENT_BYTES_MAX;
+use ::event::{EventId, Position};
 use eventlog::{Asked, Taken};
 
-use crate::ack::delivered as stored;
-use crate::ack::response::{self as acknowledgement, SingleEvent};
-use crate::handlers::event::{Appended, Ingested, InlineOutcome, append, durable, event_response, other_bytes};
+use super::event::{self, Appended, Ingested, InlineOutcome, ingest_inline, ingest_offloaded};
+use crate::ack::response::{self as ack_response, SingleEvent};
+use crate::ack::{until_delivered, until_durable};
 use crate::http1::body::Body;
 use crate::http1::response::Response;
 use crate::ingest::ack_mode::AckMode;
-use crate::ingest::offload as beside;
+use crate::ingest::envelope::Envelope;
 use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::Envelope;
-use crate::problem::Refused;
+use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 use crate::types::type_cache::Slot;
 
-/// Takes an event: the answer is ready when what was wished for is true of it, or won't be soon.
-pub(crate) async fn take(
-    worker: &ShardContext,
-    wishes: &IngestParams,
+/// Accepts an event. The response is ready when the event is acknowledged as asked, or won't be soon.
+pub(crate) async fn handle(
+    shard: &ShardContext,
+    params: &IngestParams,
     envelope: &Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
-    let mut permit = worker.permit(worker.sender(envelope));
-    let came = body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| append(worker, wishes, envelope, bytes)).await?;
-    let done = match came? {
-        InlineOutcome::Ingested(done) => done,
-        InlineOutcome::OverBudget(slot, bytes) => {
-            beside::take(worker, wishes, envelope, (slot, bytes), &mut permit).await?
-        }
+    let mut permit = shard.permit(shard.client(envelope));
+    let inline =
+        body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| ingest_inline(shard, params, envelope, bytes)).await?;
+    let ingested = match inline? {
+        InlineOutcome::Ingested(ingested) => ingested,
+        InlineOutcome::OverBudget(bytes) => ingest_offloaded(shard, params, envelope, bytes, &mut permit).await?,
     };
-    let Appended { taken, id, slot } = match done {
+    let Appended { taken, id, slot } = match ingested {
         Ingested::One(appended) => appended,
-        Ingested::Otherwise(otherwise) => return otherwise.answer(worker, wishes, permit).await,
+        Ingested::Otherwise(outcome) => return outcome.respond(shard, params, permit).await,
     };
-    let ack = wishes.ack.of_types(std::iter::once(worker.types().get(slot)));
+    let ack = params.ack.of_types(std::iter::once(shard.types().get(slot)));
     if ack == AckMode::Memory {
-        // It is committed with its turn though nobody waits for it.
-        return in_memory(worker, &taken, id);
+        // It is committed with the next block though no handler waits for it.
+        return in_memory(shard, &taken, id);
     }
-    let (position, duplicate) = durable(worker, taken).await?;
+    let (position, duplicate) = until_durable::wait(shard, taken).await?;
     if ack == AckMode::Disk {
-        return Ok(event_response(wishes, id, position, duplicate));
+        return Ok(event::respond(params, id, position, duplicate));
     }
-    // What is stored isn't in flight any more, however long its client waits.
+    // A durable event isn't in flight any more, however long its client waits.
     drop(permit);
-    let asked = asked(worker, slot, position, duplicate.then_some(id)).await;
-    let standing = stored::wait(worker, asked).await;
-    Ok(acknowledgement::of_event(&SingleEvent { id, position, duplicate }, &standing, wishes.json))
+    let asked = asked(shard, slot, position, duplicate.then_some(id)).await;
+    let status = until_delivered::wait(shard, asked).await;
+    Ok(ack_response::of_event(&SingleEvent { id, position, duplicate }, &status, params.json))
 }
 
-fn in_memory(worker: &ShardContext, taken: &Taken<'_>, id: EventId) -> Result<Response, Refused> {
+fn in_memory(shard: &ShardContext, taken: &Taken<'_>, id: EventId) -> Result<Response, Refused> {
     let duplicate = match taken {
         Taken::New(_) => false,
         Taken::Again(_) => true,
-        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(other_bytes()),
+        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(Problem::id_reused().into()),
     };
-    worker.cells().duplicates.add(u64::from(duplicate));
-    Ok(acknowledgement::of_event_in_memory(id, duplicate))
+    shard.cells().duplicates.add(u64::from(duplicate));
+    Ok(ack_response::of_event_in_memory(id, duplicate))
 }
 
-async fn asked(worker: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> Asked {
-    let types = vec![worker.types().get(slot).name.clone()];
+async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> Asked {
+    let types = vec![shard.types().get(slot).name.clone()];
     if again.is_none() {
-        return Asked { spans: vec![stored::new_span(position, 1)], types };
+        return Asked { spans: vec![until_delivered::new_span(position, 1)], types };
     }
     let mut asked = Asked { spans: Vec::new(), types };
-    stored::add_copies(worker, vec![(position, again)], &mut asked).await;
+    until_delivered::add_copies(shard, vec![(position, again)], &mut asked).await;
     asked
 }

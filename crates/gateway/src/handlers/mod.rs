@@ -1,10 +1,11 @@
-//! What each route does with a request.
+//! What each route does with a request. No file here knows a socket.
 
-pub(crate) mod batch;
+mod batch;
 mod batch_stream;
-pub(crate) mod client_ip;
-pub(crate) mod event;
+mod client_ip;
+mod event;
 mod event_ack;
-pub(crate) mod read;
+mod read;
+mod rejection;
 pub(crate) mod router;
-pub(crate) mod transform_outcome;
+mod transform_outcome;

@@ -1,165 +1,211 @@
-//! One request: its route, its answer, and what is counted of it.
+//! The router: which handler a request goes to, and what is counted of it.
 
 use std::net::IpAddr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use http::StatusCode;
 
+use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};
+use super::rejection::reject;
 use super::{batch, event, event_ack};
 use crate::auth::RequiredAccess;
 use crate::error_code::ErrorCode;
-use crate::handlers::client_ip::AddressForm;
 use crate::http1::body::Body;
+use crate::http1::handler::Handler;
 use crate::http1::head::{Head, Method};
 use crate::http1::response::Response;
+use crate::http1::transport::Transport;
 use crate::ingest::ack_mode::AckMode;
-use crate::ingest::headers::Headers;
+use crate::ingest::envelope::{Envelope, Headers};
 use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::Envelope;
 use crate::problem::{Problem, Refused};
 use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
+use crate::shard::commit_trigger::CommitTrigger;
 
-/// A request whose head was looked at. It is all that a request keeps of it while it waits: a connection has room
-/// for one of these for as long as it is open.
+/// Routes the requests of a shard.
+pub(crate) struct Router {
+    shard: ShardContext,
+    commit: CommitTrigger,
+}
+
+/// A request whose head was parsed. It is all that a request keeps of its head while it waits: a connection has room for one of these for as
+/// long as it is open.
 pub(crate) struct PendingRequest {
-    /// When the turn began in which the head was looked at.
+    /// When the tick began in which the head was parsed.
     started: Duration,
     route: RouteName,
     envelope: Envelope,
-    /// What it asks for, unless it can't be taken whatever its body says.
-    asked: Result<Asked, Refused>,
-    /// Whether its answer depends on its `Origin`.
+    /// What it asks for, unless it is rejected whatever its body says.
+    operation: Result<Operation, Refused>,
+    /// Whether its response depends on its `Origin`.
     varies: bool,
-    /// What its answer says to a browser.
+    /// The CORS headers of its response.
     cors: Option<Arc<str>>,
 }
 
 /// What a request asks for.
-enum Asked {
-    /// To take events, or how things stand.
-    IngestParams(IngestParams),
+enum Operation {
+    /// To post events, or how the server is.
+    Ingest(IngestParams),
     /// To read events or an object back.
     Read(Box<ReadRequest>),
-    /// What its address is.
-    Address(AddressForm),
+    ClientIp(AddressForm),
     /// Which of these methods there are.
     Methods(&'static str),
 }
 
-/// Looks at the head of a request that came from `peer`.
-pub(crate) fn begin(worker: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
+impl Router {
+    pub(crate) const fn new(shard: ShardContext, commit: CommitTrigger) -> Self {
+        Self { shard, commit }
+    }
+
+    pub(crate) const fn shard(&self) -> &ShardContext {
+        &self.shard
+    }
+}
+
+impl Handler for Router {
+    type Request = PendingRequest;
+
+    fn transport(&self) -> &Rc<Transport> {
+        self.shard.transport()
+    }
+
+    fn begin(&self, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
+        begin(&self.shard, peer, head)
+    }
+
+    /// What was appended is committed even if the connection is aborted, and what wasn't never will be.
+    async fn respond<'a>(&'a self, request: &PendingRequest, body: &mut Body<'a>) -> Response {
+        let shard = &self.shard;
+        let response = match &request.operation {
+            Ok(Operation::Ingest(params)) => dispatch(shard, params, request, body).await,
+            Ok(Operation::Read(read)) => Box::pin(read.respond(shard, shard.client(&request.envelope))).await,
+            Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
+            Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
+            Err(refused) => Ok(reject(shard, refused)),
+        };
+        let response = response.unwrap_or_else(|refused| reject(shard, &refused));
+        Response { varies: request.varies, cors: request.cors.clone(), ..response }
+    }
+
+    fn responded(&self, request: &PendingRequest, status: StatusCode, body_bytes: usize) {
+        self.shard.count(request.route, status, body_bytes, request.started);
+    }
+
+    fn reject(&self, refused: &Refused) -> Response {
+        let response = reject(&self.shard, refused);
+        self.shard.count(RouteName::Other, response.status, 0, self.shard.clock().elapsed());
+        response
+    }
+
+    fn count_handshake(&self, is_secure: bool) {
+        let cells = self.shard.cells();
+        if is_secure { cells.tls_handshakes.add(1) } else { cells.tls_failures.add(1) }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.shard.readiness().is_stopping()
+    }
+
+    fn before_poll(&self) {
+        self.commit.before_poll();
+    }
+
+    fn before_pipelined(&self) {
+        self.commit.before_pipelined();
+    }
+}
+
+fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
     let (route, named) = route::find(head.target.path);
-    let received_at = worker.clock().microseconds();
-    let (rules, entrance) = (worker.rules(), route.entrance(head.method));
-    let admitted = worker.gatekeeper().admit(entrance, head.fields.authorization, received_at);
-    // No page of a stranger has a token, and with one the port may be called by any name.
-    let is_checked = entrance != RequiredAccess::Free && matches!(admitted, Ok(None));
-    let source = admitted.and_then(|source| {
+    let received_at = shard.clock().microseconds();
+    let (rules, access) = (shard.rules(), route.access(head.method));
+    let authenticated = shard.authenticator().authenticate(access, head.fields.authorization, received_at);
+    // A foreign web page has no token. With a token the port may be called by any name.
+    let is_checked = access != RequiredAccess::Free && matches!(authenticated, Ok(None));
+    let source = authenticated.and_then(|source| {
         if is_checked {
-            rules.hosts.check(head, rules.cors.as_ref(), worker.tls().is_some())?;
+            rules.hosts.check(head, rules.cors.as_ref(), shard.transport().tls().is_some())?;
         }
-        Ok(source.unwrap_or_else(|| worker.gatekeeper().nobody()))
+        Ok(source.unwrap_or_else(|| shard.authenticator().anonymous()))
     });
-    let (source, asked) = match source {
+    let (source, operation) = match source {
         Ok(source) => {
-            let asked = asked(worker, head, (route, named), &source);
-            (source, asked)
+            let operation = operation(shard, head, (route, named), &source);
+            (source, operation)
         }
-        Err(refused) => (worker.gatekeeper().nobody(), Err(refused)),
+        Err(refused) => (shard.authenticator().anonymous(), Err(refused)),
     };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let varies = is_checked || rules.cors.is_some();
-    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, is_preflight.then_some(route)));
+    let methods = is_preflight.then(|| route.methods());
+    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
     let client = rules.proxies.client(peer, head.bytes);
     let headers = Headers::of(&rules.types.headers, head.bytes);
     let envelope = Envelope { received_at, client, source, headers };
-    PendingRequest { started: worker.clock().elapsed(), route, envelope, asked, varies, cors }
+    PendingRequest { started: shard.clock().elapsed(), route, envelope, operation, varies, cors }
 }
 
-fn asked(
-    worker: &ShardContext,
+fn operation(
+    shard: &ShardContext,
     head: &Head<'_>,
     (route, named): (RouteName, Option<&str>),
     source: &str,
-) -> Result<Asked, Refused> {
+) -> Result<Operation, Refused> {
     match head.method {
-        Method::Options if head.target.path == "*" => Ok(Asked::Methods(route::ALL_METHODS)),
-        Method::Options => route.check(head.method).map(|()| Asked::Methods(route.methods())),
+        Method::Options if head.target.path == "*" => Ok(Operation::Methods(route::ALL_METHODS)),
+        Method::Options => route.check(head.method).map(|()| Operation::Methods(route.methods())),
         _ if route == RouteName::Ip => {
             route.check(head.method)?;
-            AddressForm::of_query(head.target.query).map(Asked::Address)
+            AddressForm::of_query(head.target.query).map(Operation::ClientIp)
         }
         _ if route == RouteName::Events => {
             route.check(head.method)?;
-            let request = ReadRequest::of(worker.types().table(), named, head.target.query, source)?;
-            Ok(Asked::Read(Box::new(request)))
+            let request = ReadRequest::of(shard.types().table(), named, head.target.query, source)?;
+            Ok(Operation::Read(Box::new(request)))
         }
         _ if route == RouteName::Objects => {
             route.check(head.method)?;
-            let request = ObjectRequest::of(&worker.rules().objects, named, &head.fields, head.method)?;
-            Ok(Asked::Read(Box::new(ReadRequest::Object(request))))
+            let request = ObjectRequest::of(&shard.rules().objects, named, &head.fields, head.method)?;
+            Ok(Operation::Read(Box::new(ReadRequest::Object(request))))
         }
         _ => route
             .check(head.method)
-            .and_then(|()| IngestParams::of(&head.fields, route, named, &mut worker.types()))
-            .map(Asked::IngestParams),
+            .and_then(|()| IngestParams::of(&head.fields, route, named, &mut shard.types()))
+            .map(Operation::Ingest),
     }
 }
 
-/// Answers a request. Where its connection is aborted, the rest is dropped at any await: what was appended is
-/// committed all the same, and what wasn't never will be.
-pub(crate) async fn answer<'a>(worker: &'a ShardContext, begun: &PendingRequest, body: &mut Body<'a>) -> Response {
-    let answer = match &begun.asked {
-        Ok(Asked::IngestParams(wishes)) => follow(worker, wishes, begun, body).await,
-        Ok(Asked::Read(request)) => Box::pin(request.answer(worker, worker.sender(&begun.envelope))).await,
-        Ok(Asked::Address(form)) => Ok(form.response(begun.envelope.client)),
-        Ok(Asked::Methods(methods)) => Ok(Response::with_methods(methods)),
-        Err(refused) => Ok(refuse(worker, refused)),
-    };
-    let response = answer.unwrap_or_else(|refused| refuse(worker, &refused));
-    Response { varies: begun.varies, cors: begun.cors.clone(), ..response }
-}
-
-async fn follow<'a>(
-    worker: &'a ShardContext,
-    wishes: &IngestParams,
-    begun: &PendingRequest,
+async fn dispatch<'a>(
+    shard: &'a ShardContext,
+    params: &IngestParams,
+    request: &PendingRequest,
     body: &mut Body<'a>,
 ) -> Result<Response, Refused> {
-    if let Some(coding) = wishes.coding {
-        let bytes_max = if begun.route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
-        body.decode(worker, worker.sender(&begun.envelope), coding, bytes_max);
+    let PendingRequest { route, envelope, .. } = request;
+    if let Some(coding) = params.coding {
+        let bytes_max = if *route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
+        body.decode(shard.permit(shard.client(envelope)), coding, bytes_max);
     }
-    match begun.route {
-        RouteName::Event if wishes.ack == AckMode::Disk => event::take(worker, wishes, &begun.envelope, body).await,
-        RouteName::Event => Box::pin(event_ack::take(worker, wishes, &begun.envelope, body)).await,
-        RouteName::Batch => Box::pin(batch::take(worker, wishes, begun.envelope.clone(), body)).await,
-        RouteName::Ready => ready(worker),
+    match route {
+        RouteName::Event if params.ack == AckMode::Disk => event::handle(shard, params, envelope, body).await,
+        RouteName::Event => Box::pin(event_ack::handle(shard, params, envelope, body)).await,
+        RouteName::Batch => Box::pin(batch::handle(shard, params, envelope.clone(), body)).await,
+        RouteName::Ready => ready(shard),
         RouteName::Events | RouteName::Objects | RouteName::Health | RouteName::Ip | RouteName::Other => {
             Ok(Response::ok())
         }
     }
 }
 
-/// The answer to a request that isn't taken, counted.
-pub(crate) fn refuse(worker: &ShardContext, refused: &Refused) -> Response {
-    worker.cells().refused(refused.code);
-    refused.response()
-}
-
-impl PendingRequest {
-    /// Counts the request when its answer is known and its body was read.
-    pub(crate) fn answered(&self, worker: &ShardContext, status: StatusCode, body_bytes: usize) {
-        worker.answered(self.route, status, body_bytes, self.started);
-    }
-}
-
-fn ready(worker: &ShardContext) -> Result<Response, Refused> {
-    worker
+fn ready(shard: &ShardContext) -> Result<Response, Refused> {
+    shard
         .readiness()
         .reason()
         .map_or_else(|| Ok(Response::ok()), |reason| Err(Problem::boxed(ErrorCode::NotReady, reason)))

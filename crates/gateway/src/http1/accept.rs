@@ -8,9 +8,8 @@ use std::task::Poll;
 use tls::{Accepted, ServerTls};
 use tokio::net::TcpStream;
 
-use crate::shard::ShardContext;
-
 use super::connection::{Connection, Order, Phase};
+use super::handler::Handler;
 use super::socket::Socket;
 use super::stream::Stream;
 
@@ -27,24 +26,25 @@ pub(super) enum Opened {
 }
 
 /// Opens a connection.
-pub(super) async fn open(worker: &Rc<ShardContext>, connection: &Rc<Connection>, stream: TcpStream) -> Opened {
-    let socket = |stream| Socket::new(stream, worker.clone(), connection.clone());
-    let Some(tls) = worker.tls() else { return Opened::Ready(socket(Stream::Plain(stream))) };
-    connection.enter(Phase::Handshake, worker.now());
+pub(super) async fn open<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: TcpStream) -> Opened {
+    let transport = handler.transport();
+    let socket = |stream| Socket::new(stream, transport.clone(), connection.clone());
+    let Some(tls) = transport.tls() else { return Opened::Ready(socket(Stream::Plain(stream))) };
+    connection.enter(Phase::Handshake, transport.now());
     // Boxed: a connection has room for this only as long as it takes.
     let accepted = Box::pin(shake_hands(tls, connection, stream)).await;
     match accepted {
         Accepted::Secure(stream) => {
-            worker.cells().tls_handshakes.add(1);
-            connection.enter(Phase::Idle, worker.now());
+            handler.count_handshake(true);
+            connection.enter(Phase::Idle, transport.now());
             Opened::Ready(socket(Stream::Secure(stream)))
         }
         Accepted::Plain(stream) => {
-            worker.cells().tls_failures.add(1);
+            handler.count_handshake(false);
             Opened::NotSecure(socket(Stream::Plain(stream)))
         }
         Accepted::Refused(stream) => {
-            worker.cells().tls_failures.add(1);
+            handler.count_handshake(false);
             Opened::Refused(socket(Stream::Plain(stream)))
         }
         Accepted::Gone => Opened::Gone,

@@ -1,7 +1,7 @@
 //! The extensions of a chunk (RFC 9112 §7.1.1): they mean nothing here, but where they end must be sure. In a quoted
 //! string there may be nearly everything, and a reader that doesn't know of such strings ends elsewhere.
 
-use super::chunks::{BadChunk, is_of_name, is_of_value};
+use super::syntax::{BadChunk, is_of_name, is_of_value};
 
 /// Where in the extensions of a chunk we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 use event::limits::HEADER_BYTES_MAX;
 
 use super::chunk_extension::Extension;
+use super::syntax::{BadChunk, is_of_name, is_of_value};
 
 /// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
 const LINE_BYTES_MAX: usize = 256;
@@ -41,10 +42,6 @@ enum At {
     LastLf,
     Ingested,
 }
-
-/// The body is not what it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BadChunk;
 
 impl Chunks {
     /// Follows the body through `bytes` up to the end of the first piece of data: how many of them were passed, and
@@ -109,17 +106,6 @@ impl Chunks {
         }
         Ok(At::Extension(size, extension.step(byte)?))
     }
-}
-
-/// A `tchar` (RFC 9110 §5.6.2).
-pub(crate) const fn is_of_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
-}
-
-/// What a field's value may hold (RFC 9110 §5.5).
-pub(crate) const fn is_of_value(byte: u8) -> bool {
-    byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
 fn digit(byte: u8) -> Result<u64, BadChunk> {

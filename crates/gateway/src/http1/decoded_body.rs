@@ -3,19 +3,18 @@
 
 use event::limits::DECODER_BYTES;
 
+use super::decoder::{Broken, Coding, Decoder, Step};
 use crate::admission::Permit;
-use crate::admission::client_quota::ClientBucket;
 use crate::error_code::ErrorCode;
-use crate::http1::decoder::{Broken, Coding, Decoder, Step};
 use crate::problem::{Problem, Refused};
-use crate::shard::ShardContext;
+
+use super::transport::Transport;
 
 /// What a step costs beside the bytes that it passes: many small members or frames are work too.
 const STEP_BYTES: usize = 1024;
 
 /// The decoding of one body.
-pub(crate) struct Decoding<'a> {
-    worker: &'a ShardContext,
+pub(crate) struct DecodedBody<'a> {
     coding: Coding,
     /// Encoded.
     bytes_max: usize,
@@ -29,18 +28,9 @@ pub(crate) struct Decoding<'a> {
     encoded: usize,
 }
 
-impl<'a> Decoding<'a> {
-    pub(crate) fn new(worker: &'a ShardContext, sender: ClientBucket, coding: Coding, bytes_max: usize) -> Self {
-        Self {
-            worker,
-            coding,
-            bytes_max,
-            decoder: None,
-            permit: worker.permit(sender),
-            input: Vec::new(),
-            taken: 0,
-            encoded: 0,
-        }
+impl<'a> DecodedBody<'a> {
+    pub(crate) fn new(permit: Permit<'a>, coding: Coding, bytes_max: usize) -> Self {
+        Self { coding, bytes_max, decoder: None, permit, input: Vec::new(), taken: 0, encoded: 0 }
     }
 
     /// Whether there is something to decode.
@@ -72,9 +62,13 @@ impl<'a> Decoding<'a> {
     ///
     /// # Errors
     /// What came can't be decoded.
-    pub(crate) fn step<T>(&mut self, take: impl FnOnce(&[u8]) -> T) -> Result<(usize, Option<T>), Refused> {
+    pub(super) fn step<T>(
+        &mut self,
+        transport: &Transport,
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Result<(usize, Option<T>), Refused> {
         let Some(decoder) = &mut self.decoder else { return Ok((0, None)) };
-        let mut output = self.worker.decoded();
+        let mut output = transport.decoded();
         let step = decoder.step(&self.input[self.taken..], &mut output);
         let Step { read, written } = step.map_err(|error| broken(self.coding, error))?;
         self.taken += read;

@@ -6,7 +6,7 @@ use httparse::Header;
 use crate::problem::Refused;
 
 use super::framing::Framing;
-use super::head::bad;
+use super::syntax::bad;
 
 /// The fields of a head, without the spaces around their values.
 #[derive(Clone, Copy, Debug, Default)]
@@ -70,7 +70,7 @@ impl<'a> Fields<'a> {
                 self.take_connection(value);
                 Ok(())
             }
-            11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-AckMode"),
+            11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-Ack"),
             12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
             13 if is("if-none-match") => {

@@ -1,7 +1,6 @@
 //! Reads a request's line and headers. httparse knows the grammar; what it lets pass though two readers could
 //! understand it in two ways is refused here.
 
-use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
 
@@ -13,6 +12,7 @@ use crate::problem::{Problem, Refused};
 
 use super::fields::Fields;
 use super::framing::Framing;
+use super::syntax::bad;
 use super::target::Target;
 
 /// Header lines of a request: more fit [`HEADER_BYTES_MAX`] only where nobody means them.
@@ -78,10 +78,6 @@ pub(super) enum Parsed<'a> {
     EmptyLines(usize),
     /// Part of a head.
     Part,
-}
-
-pub(super) fn bad(detail: impl Into<Cow<'static, str>>) -> Refused {
-    Problem::boxed(ErrorCode::BadRequest, detail)
 }
 
 /// Reads the head at the start of `bytes`, before which so many empty lines came by themselves.

@@ -3,9 +3,9 @@
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use crate::types::type_cache::{Slot, TypeCache};
-use crate::types::type_registry::TypeEntry;
+use crate::types::type_entry::TypeEntry;
 
-/// The values of `Forebay-AckMode`.
+/// The values of `Forebay-Ack`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum AckMode {
     /// They are durable.
@@ -28,7 +28,7 @@ impl AckMode {
         let Some(value) = value else { return Ok(Self::ByType) };
         let known = [("disk", Self::Disk), ("memory", Self::Memory), ("stored", Self::Stored)];
         let found = known.into_iter().find(|(name, _)| value.eq_ignore_ascii_case(name.as_bytes()));
-        found.map(|(_, ack)| ack).ok_or_else(|| Problem::of_header("Forebay-AckMode is `disk`, `memory` or `stored`"))
+        found.map(|(_, ack)| ack).ok_or_else(|| Problem::of_header("Forebay-Ack is `disk`, `memory` or `stored`"))
     }
 
     /// The same for events of these types: without a header the strictest of their defaults holds.
@@ -58,7 +58,7 @@ impl AckMode {
         }
         let name = &known.name;
         let detail = format!(
-            "events of type {name} are not answered before they are durable: leave Forebay-AckMode out, or set ack_memory = \
+            "events of type {name} are not answered before they are durable: leave Forebay-Ack out, or set ack_memory = \
              true in [types.{name}]"
         );
         Err(Problem::new(ErrorCode::AckMemory, detail))

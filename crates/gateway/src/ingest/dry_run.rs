@@ -1,23 +1,32 @@
-//! A payload on the way that a posted one takes, as far as the journal and not into it: for people who try out what a configuration
-//! does. Nothing is counted, and nothing is remembered beyond one [`DryRun`].
+//! A dry run: a payload goes through the ingest sequence, which ends before the append. It shows an operator what a configuration does.
+//! Nothing is counted, and nothing is remembered beyond one [`DryRun`].
 
-use std::borrow::Cow;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use event::limits::TRACED_STEPS_MAX;
-use event::{EventId, KeyedIds, TypeName};
+use event::limits::{BLOCK_BYTES_MAX, TRACED_STEPS_MAX};
+use event::{EventId, Origin, TypeName};
+use eventlog::ContentHash;
+use pipeline::View;
 use pipeline::schema::Violation;
-use pipeline::transform::{Context, Filtered, Outcome, Part, Scratch, Several, Traced, Windows};
+use pipeline::transform::{Context, Filtered, Outcome, Scratch, StepError, Traced, Windows};
 use serde::{Serialize, Serializer};
 
-use crate::ingest::ids::{PartIds, id_steps};
-use crate::ingest::params::check_key;
-use crate::ingest::record_builder::id_at;
-use crate::problem::{Problem, Refused};
-use crate::types::type_registry::TypeRules;
+use super::ack_mode::AckMode;
+use super::envelope::{EventContext, Headers};
+use super::ids::{RequestKey, check_key};
+use super::room::Room;
+use super::sequence::{Event, Input, Made, Sequence, Step, Stop, Tracer, Workspace};
+use super::windows::{Epoch, WindowSet};
+use crate::problem::Refused;
+use crate::types::cost::CostBudget;
+use crate::types::type_cache::{Slot, TypeCache};
+use crate::types::type_registry::TypeRegistry;
+use crate::types::type_rules::{GatewayTypes, TypeRules};
+use crate::types::type_transform::TransformHandle;
 
-/// What is given of an event beside its payload.
+/// The request that would post an event, its payload apart.
 #[derive(Clone, Debug, Default)]
 pub struct RequestContext {
     /// When it is received, in microseconds since 1970.
@@ -32,7 +41,7 @@ pub struct RequestContext {
     pub headers: Vec<(String, String)>,
 }
 
-/// What became of a payload, and how.
+/// What the sequence made of a payload, and how long its steps took.
 #[derive(Debug, Default)]
 pub struct DryRunReport {
     /// How long the check took whether it is JSON.
@@ -117,138 +126,118 @@ impl Serialize for DryRunRejection {
     }
 }
 
-/// The events of a type, one after the other, as if nothing of it had come before.
+/// Events of a type, one after the other, as if none had been sent before.
 #[derive(Debug)]
 pub struct DryRun {
-    name: TypeName,
-    rules: TypeRules,
-    windows: Windows,
-    scratch: Scratch,
+    types: TypeCache,
+    slot: Slot,
+    windows: WindowSet,
+    workspace: Workspace,
 }
 
 impl DryRun {
-    /// That of a type with these rules.
+    /// Events of a type with these rules.
     #[must_use]
     pub fn new(name: TypeName, rules: TypeRules) -> Self {
         let windows = rules.steps.as_ref().map(|steps| steps.transform().windows(0)).unwrap_or_default();
-        Self { name, rules, windows, scratch: Scratch::default() }
+        let types = GatewayTypes { named: [(name.clone(), rules)].into(), ..GatewayTypes::default() };
+        let mut types = TypeCache::new(Arc::new(TypeRegistry::new(types, &Arc::default())));
+        let slot = types.find(name.as_str()).expect("a type that has rules is accepted");
+        Self { types, slot, windows: WindowSet::with(slot, windows), workspace: Workspace::default() }
     }
 
-    /// Takes a payload as far as the journal.
-    pub fn run(&mut self, bytes: &[u8], around: &RequestContext) -> DryRunReport {
-        let mut told = DryRunReport::default();
-        match self.follow(bytes, around, &mut told) {
-            Ok(end) => DryRunReport { end, ..told },
-            Err(refused) => DryRunReport {
-                end: DryRunOutcome { refused: Some(DryRunRejection(refused)), ..DryRunOutcome::default() },
-                ..told
-            },
-        }
+    /// Runs the sequence on a payload.
+    pub fn run(&mut self, bytes: &[u8], request: &RequestContext) -> DryRunReport {
+        let mut trace = Trace::default();
+        let end = self.sequence(bytes, request, &mut trace).unwrap_or_else(|problem| DryRunOutcome {
+            refused: Some(DryRunRejection(problem)),
+            ..DryRunOutcome::default()
+        });
+        DryRunReport { end, ..trace.0 }
     }
 
-    /// In the order of [`crate::handlers::event`].
-    fn follow(
+    fn sequence(
         &mut self,
         bytes: &[u8],
-        around: &RequestContext,
-        told: &mut DryRunReport,
+        request: &RequestContext,
+        trace: &mut Trace,
     ) -> Result<DryRunOutcome, Refused> {
-        if !around.key.is_empty() {
-            check_key(around.key.as_bytes(), "the Idempotency-Key")?;
+        let key = Some(request.key.as_bytes()).filter(|key| !key.is_empty());
+        if let Some(key) = key {
+            check_key(key, "the Idempotency-Key")?;
         }
-        let began = Instant::now();
-        let checked = self.rules.texts.payload(bytes);
-        told.json = began.elapsed();
-        let payload = &*checked?;
-        if let Some(schema) = &self.rules.schema {
-            let began = Instant::now();
-            let checked = schema.check(payload);
-            told.schema = Some(began.elapsed());
-            checked.map_err(|violations| Problem::of_schema(&self.name, violations))?;
-        }
-        let made = self.step(payload, around, told)?;
-        let began = Instant::now();
-        let end = self.conclude(made, around);
-        told.ids = Some(began.elapsed());
-        // As if it were stored: only then a step remembers it.
-        end.inspect(|_| self.windows.keep())
-    }
-
-    fn step(&mut self, payload: &str, around: &RequestContext, told: &mut DryRunReport) -> Result<Made, Refused> {
-        let Some(steps) = &self.rules.steps else { return Ok(Made::One(payload.to_owned())) };
-        let header = |name: &str| around.header(name);
-        let own = self.rules.id.as_ref().and_then(|id| id.lookup(payload)).filter(|raw| *raw != "null");
-        let context = Context {
-            received_at: around.received_at,
-            client: around.client,
-            source: &around.source,
-            event_type: self.name.as_str(),
-            key: own.unwrap_or(&around.key).as_bytes(),
-            header: &header,
+        let RequestContext { received_at, client, source, headers, .. } = request;
+        let headers = Headers::of_pairs(headers);
+        let sequence = Sequence {
+            types: &mut self.types,
+            named: Some(self.slot),
+            ack: AckMode::Disk,
+            context: EventContext { received_at: *received_at, client: *client, source, headers: &headers },
+            key: RequestKey { key, number: None, keyed: &mut None },
+            hash: &ContentHash::new(Origin([0; 16])),
+            windows: &mut self.windows,
+            epoch: Epoch::Known(0),
+            room: Room::beside(0, 0, BLOCK_BYTES_MAX),
+            budget: &mut CostBudget::unlimited(),
         };
-        let began = Instant::now();
-        let clock = || began.elapsed();
-        let each = &mut |step| {
-            if told.steps.len() < TRACED_STEPS_MAX {
-                told.steps.push(step);
-            } else {
-                told.more_steps += 1;
+        let processed = sequence.run(Input::Bytes(bytes), &mut self.workspace, trace).map_err(Stop::into_problem)?;
+        let outcome = match processed.made {
+            Made::One(event) => DryRunOutcome { taken: vec![event.into()], ..DryRunOutcome::default() },
+            Made::Filtered(by) => DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() },
+            Made::Several { events, filtered } => {
+                DryRunOutcome { taken: events.into_iter().map(Into::into).collect(), filtered, refused: None }
             }
         };
-        let outcome = steps.transform().trace(payload, &context, &mut self.windows, &mut self.scratch, &clock, each);
-        Ok(match outcome.map_err(Problem::of_step)? {
-            Outcome::Unchanged => Made::One(payload.to_owned()),
-            Outcome::Changed(changed) => Made::One(changed.to_owned()),
-            Outcome::Filtered(by) => Made::Nothing(by),
-            Outcome::Several(several) => Made::Several(several),
-        })
-    }
-
-    fn storable(&self, payload: String) -> Result<String, Refused> {
-        let storable = self.rules.texts.storable(&self.name, &payload)?;
-        Ok(if let Cow::Owned(repaired) = storable { repaired } else { payload })
-    }
-
-    /// What has become of it, each with its id as [`crate::handlers::transform_outcome`] and [`crate::ingest::record_builder`] give it one.
-    fn conclude(&self, made: Made, around: &RequestContext) -> Result<DryRunOutcome, Refused> {
-        let own = |payload: &str| id_at(self.rules.id.as_ref(), (&around.source, &self.name), payload);
-        let keyed = || {
-            let key = Some(around.key.as_bytes()).filter(|key| !key.is_empty())?;
-            Some(KeyedIds::new(&around.source, &self.name, key).id(0))
-        };
-        match made {
-            Made::Nothing(by) => Ok(DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() }),
-            Made::One(payload) => {
-                let payload = self.storable(payload)?;
-                let id = own(&payload)?.or_else(keyed);
-                let time_unread = self.rules.time_of(&payload)?.err();
-                Ok(DryRunOutcome {
-                    taken: vec![AcceptedEvent { id, payload, time_unread }],
-                    ..DryRunOutcome::default()
-                })
-            }
-            Made::Several(Several { events, filtered }) => {
-                let steps = id_steps(&self.rules);
-                let ids = PartIds::new(&self.rules, &steps);
-                let take = |part: &Part| {
-                    let payload = self.storable(part.payload.clone())?;
-                    let given = ids.given((&around.source, &self.name), part, &payload)?;
-                    let derived = || keyed().map(|whole| KeyedIds::of_event(whole).id(part.number));
-                    let time_unread = self.rules.time_of(&payload)?.err();
-                    Ok(AcceptedEvent { id: given.map(|given| given.id).or_else(derived), payload, time_unread })
-                };
-                let taken = events.iter().map(take).collect::<Result<_, Refused>>()?;
-                Ok(DryRunOutcome { taken, filtered, refused: None })
-            }
-        }
+        // As if it were stored: only then the windows see its values.
+        self.windows.keep();
+        Ok(outcome)
     }
 }
 
-/// What steps make of a payload.
-enum Made {
-    One(String),
-    Nothing(Filtered),
-    Several(Several),
+impl From<Event<'_>> for AcceptedEvent {
+    fn from(event: Event<'_>) -> Self {
+        let Event { payload, id, time } = event;
+        Self { id: id.map(|chosen| chosen.id), payload: payload.into_owned(), time_unread: time.err() }
+    }
+}
+
+/// Takes the times of the steps.
+#[derive(Default)]
+struct Trace(DryRunReport);
+
+impl Tracer for Trace {
+    fn step<T>(&mut self, step: Step, run: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let result = run();
+        let took = began.elapsed();
+        match step {
+            Step::Json => self.0.json = took,
+            Step::Schema => self.0.schema = Some(took),
+            Step::Ids => self.0.ids = Some(took),
+        }
+        result
+    }
+
+    fn transform<'s>(
+        &mut self,
+        handle: &TransformHandle,
+        _: &mut usize,
+        payload: View<'_>,
+        context: &Context<'_>,
+        windows: &mut Windows,
+        scratch: &'s mut Scratch,
+    ) -> Result<Outcome<'s>, StepError> {
+        let began = Instant::now();
+        let DryRunReport { steps, more_steps, .. } = &mut self.0;
+        let each = &mut |step| {
+            if steps.len() < TRACED_STEPS_MAX {
+                steps.push(step);
+            } else {
+                *more_steps += 1;
+            }
+        };
+        handle.transform().trace(payload.payload(), context, windows, scratch, &|| began.elapsed(), each)
+    }
 }
 
 impl RequestContext {

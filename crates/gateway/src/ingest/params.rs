@@ -1,12 +1,12 @@
 //! What a request's head says about its events.
 
-use event::limits::KEY_BYTES_MAX;
 use pipeline::batch::Form;
 
+use super::ack_mode::AckMode;
+use super::ids::check_key;
 use crate::error_code::ErrorCode;
 use crate::http1::decoder::Coding;
 use crate::http1::fields::Fields;
-use crate::ingest::ack_mode::AckMode;
 use crate::problem::{Problem, Refused};
 use crate::route::RouteName;
 use crate::types::type_cache::{Slot, TypeCache};
@@ -64,7 +64,7 @@ pub(crate) struct IngestParams {
     pub(crate) slot: Option<Slot>,
     /// Whether the head names just this type.
     pub(crate) is_named: bool,
-    /// [`TypeCache::readings`] when the head was read.
+    /// [`TypeCache::readings`] when the head was parsed.
     readings: u32,
     pub(crate) key: Option<Box<[u8]>>,
     /// Of a batch all records are taken, or none.
@@ -144,19 +144,4 @@ impl IngestParams {
         let asks = steps.is_some_and(|steps| steps.headers().next().is_some());
         if self.is_named && !asks { Ok(()) } else { Err(Problem::changing()) }
     }
-}
-
-/// # Errors
-/// The text can't be a key.
-pub(crate) fn check_key(key: &[u8], what: &str) -> Result<(), Problem> {
-    if key.is_empty() {
-        return Err(Problem::new(ErrorCode::Key, format!("{what} is empty")));
-    }
-    if key.len() > KEY_BYTES_MAX {
-        return Err(Problem::new(
-            ErrorCode::Key,
-            format!("{what} has {} bytes; at most {KEY_BYTES_MAX} are taken", key.len()),
-        ));
-    }
-    Ok(())
 }

@@ -1,21 +1,22 @@
-//! Of which type an event would be, for people who try out a configuration: path, header, pointer, rules, the type of unknown ones.
+//! Of which type an event would be: path, header, pointer, rules, the type of unknown ones.
 
 use std::sync::Arc;
 
 use event::TypeName;
 
-use crate::handlers::event::checked;
-use crate::ingest::dry_run::{DryRunRejection, RequestContext};
-use crate::ingest::offload::type_told_by;
-use crate::ingest::params::DEFAULT_TYPE;
+use super::dry_run::{DryRunRejection, RequestContext};
+use super::params::DEFAULT_TYPE;
+use super::sequence::{self, Input, Stop};
 use crate::problem::Refused;
+use crate::types::cost::CostBudget;
 use crate::types::type_cache::TypeCache;
-use crate::types::type_registry::{GatewayTypes, TypeRegistry};
+use crate::types::type_registry::TypeRegistry;
+use crate::types::type_rules::GatewayTypes;
 
-/// The header that names the type of a request's events, in small letters.
+/// The header that names the type of a request's events, in lower case.
 const TYPE_HEADER: &str = "forebay-type";
 
-/// Finds types as a gateway with this configuration does. What it finds it forgets.
+/// Finds types as a gateway with this configuration does, and opens none.
 #[derive(Clone, Debug, Default)]
 pub struct TypeFinder(GatewayTypes);
 
@@ -26,38 +27,39 @@ impl TypeFinder {
         Self(types)
     }
 
-    /// The type as which events are taken that have this name as their type.
+    /// The type as which events with this name as their type are accepted.
     ///
     /// # Errors
-    /// What their sender would be answered.
+    /// What the client would be answered.
     pub fn named(&self, name: &str) -> Result<TypeName, DryRunRejection> {
-        self.table().find(name).map(|known| known.name).map_err(|problem| DryRunRejection::new(problem.into()))
+        self.registry().find(name).map(|entry| entry.name).map_err(|problem| DryRunRejection::new(problem.into()))
     }
 
     /// The type of an event with this payload whose path names none.
     ///
     /// # Errors
-    /// What its sender would be answered.
-    pub fn of_payload(&self, bytes: &[u8], around: &RequestContext) -> Result<TypeName, DryRunRejection> {
-        match around.header(TYPE_HEADER) {
+    /// What the client would be answered.
+    pub fn of_payload(&self, bytes: &[u8], context: &RequestContext) -> Result<TypeName, DryRunRejection> {
+        match context.header(TYPE_HEADER) {
             Some(name) => self.named(name),
-            None => self.told_by(bytes).map_err(DryRunRejection::new),
+            None => self.resolve(bytes).map_err(DryRunRejection::new),
         }
     }
 
-    fn told_by(&self, bytes: &[u8]) -> Result<TypeName, Refused> {
-        let mut types = TypeCache::new(Arc::new(self.table()));
+    fn resolve(&self, bytes: &[u8]) -> Result<TypeName, Refused> {
+        let mut types = TypeCache::new(Arc::new(self.registry()));
         if !types.table().reads_payloads() {
             let slot = types.find(DEFAULT_TYPE)?;
             return Ok(types.get(slot).name.clone());
         }
-        let (payload, _) = checked(bytes, types.table())?;
-        let slot = type_told_by(&mut types, &payload)?;
+        let (may_repair, mut repaired) = (types.table().repairs, String::new());
+        let (payload, _) = sequence::check_json(Input::Bytes(bytes), may_repair, &mut repaired)?;
+        let slot = sequence::type_of(&mut types, payload, &mut CostBudget::unlimited()).map_err(Stop::into_problem)?;
         Ok(types.get(slot).name.clone())
     }
 
-    /// Types that are taken under `*` are counted from the beginning.
-    fn table(&self) -> TypeRegistry {
+    /// Types that are accepted under `*` are counted from the beginning.
+    fn registry(&self) -> TypeRegistry {
         TypeRegistry::new(self.0.clone(), &Arc::default())
     }
 }

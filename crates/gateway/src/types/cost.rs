@@ -25,8 +25,8 @@ impl CostEstimator {
     }
 
     /// Whether so many bytes are much work.
-    pub(crate) fn is_much(&self, bytes: usize) -> bool {
-        is_much(bytes, self.0.load(Ordering::Relaxed))
+    pub(crate) fn is_costly(&self, bytes: usize) -> bool {
+        is_costly(bytes, self.0.load(Ordering::Relaxed))
     }
 
     /// So many bytes took so many operations.
@@ -67,13 +67,23 @@ impl CostBudget {
     }
 
     /// As much as it takes.
-    pub(crate) const fn beside() -> Self {
+    pub(crate) const fn unlimited() -> Self {
         Self { left: None }
     }
 
     /// Operations that are left, if they are counted.
     pub(crate) const fn left(self) -> Option<usize> {
         self.left
+    }
+
+    /// Whether other requests of the shard wait for the work.
+    pub(crate) const fn is_limited(self) -> bool {
+        self.left.is_some()
+    }
+
+    /// Takes what is left.
+    pub(crate) fn exhaust(&mut self) {
+        self.left = self.left.map(|_| 0);
     }
 
     /// Whether nothing more is to be done here.
@@ -96,7 +106,7 @@ impl CostBudget {
     ///
     /// # Errors
     /// As [`CostBudget::spend`].
-    pub(crate) fn take_record(&mut self) -> Result<(), OverBudget> {
+    pub(crate) fn charge_record(&mut self) -> Result<(), OverBudget> {
         self.spend(RECORD)
     }
 
@@ -104,7 +114,7 @@ impl CostBudget {
     ///
     /// # Errors
     /// As [`CostBudget::spend`].
-    pub(crate) fn pass(&mut self, bytes: usize) -> Result<(), OverBudget> {
+    pub(crate) fn charge_scan(&mut self, bytes: usize) -> Result<(), OverBudget> {
         self.spend(bytes / BYTES_PASSED)
     }
 
@@ -112,7 +122,7 @@ impl CostBudget {
     ///
     /// # Errors
     /// As [`CostBudget::spend`].
-    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), OverBudget> {
+    pub(crate) fn charge_read(&mut self, bytes: usize) -> Result<(), OverBudget> {
         self.spend(usize::try_from(bytes as u64 * LEAST / 1000).unwrap_or(usize::MAX))
     }
 
@@ -127,7 +137,7 @@ impl CostBudget {
             Ok(()) => Ok(()),
             Err(Fault::Wrong(violations)) => Err(violations),
             Err(Fault::OutOfSteps) => {
-                self.left = self.left.map(|_| 0);
+                self.exhaust();
                 return Err(OverBudget);
             }
         };
@@ -149,7 +159,7 @@ impl CostBudget {
         let made = work(&mut steps);
         let spent = self.spend((given - steps) * EXPRESSION_STEP);
         made.map_err(|_| {
-            self.left = self.left.map(|_| 0);
+            self.exhaust();
             OverBudget
         })
         .and_then(|made| spent.map(|()| made))
@@ -157,11 +167,11 @@ impl CostBudget {
 }
 
 /// Whether so many bytes are much work where only the least is known of their cost.
-pub(crate) fn is_much_by_size(bytes: usize) -> bool {
-    is_much(bytes, LEAST)
+pub(crate) fn is_costly_by_size(bytes: usize) -> bool {
+    is_costly(bytes, LEAST)
 }
 
-fn is_much(bytes: usize, operations_of_thousand: u64) -> bool {
+fn is_costly(bytes: usize, operations_of_thousand: u64) -> bool {
     (bytes as u64).saturating_mul(operations_of_thousand) / 1000 > INLINE_OPERATIONS as u64
 }
 
@@ -175,7 +185,7 @@ mod tests {
     #[test]
     fn what_a_shard_does_itself_is_bounded_by_all_that_it_takes() {
         let mut work = CostBudget::inline();
-        assert_eq!((work.pass(4000), work.read(1000)), (Ok(()), Ok(())));
+        assert_eq!((work.charge_scan(4000), work.charge_read(1000)), (Ok(()), Ok(())));
         let steps = work.evaluate(usize::MAX, |steps| {
             *steps -= 1000;
             Ok::<_, ()>(*steps)
@@ -185,8 +195,8 @@ mod tests {
         assert_eq!(work.evaluate(usize::MAX, |_| Err::<(), _>(())), Err(OverBudget));
         assert!(work.is_spent());
         assert_eq!(CostBudget::inline().spend(INLINE_OPERATIONS + 1), Err(OverBudget));
-        assert_eq!(CostBudget::beside().spend(usize::MAX), Ok(()));
-        assert_eq!(CostBudget::beside().evaluate(7, |steps| Ok::<_, ()>(*steps)), Ok(7));
+        assert_eq!(CostBudget::unlimited().spend(usize::MAX), Ok(()));
+        assert_eq!(CostBudget::unlimited().evaluate(7, |steps| Ok::<_, ()>(*steps)), Ok(7));
     }
 
     #[test]
@@ -204,16 +214,16 @@ mod tests {
         assert!(checked == Ok(true) && !work.is_spent() && work != CostBudget::inline());
         let (checked, work) = check(r#"{"a":1}"#, CostBudget::inline());
         assert!(checked == Err(OverBudget) && work.is_spent(), "it takes tens of thousands of steps");
-        assert_eq!(check(r#"{"a":1}"#, CostBudget::beside()).0, Ok(false), "here nobody waits");
+        assert_eq!(check(r#"{"a":1}"#, CostBudget::unlimited()).0, Ok(false), "here nobody waits");
     }
 
     #[test]
     fn what_was_much_work_is_so_again_and_what_is_little_no_more() {
         let effort = CostEstimator::new();
-        assert!(!effort.is_much(1000) && effort.is_much(100_000));
+        assert!(!effort.is_costly(1000) && effort.is_costly(100_000));
         effort.learn(1000, 10_000_000);
-        assert!(effort.is_much(1000), "operations are no accident");
+        assert!(effort.is_costly(1000), "operations are no accident");
         (0..80).for_each(|_| effort.learn(1000, 500));
-        assert!(!effort.is_much(1000) && effort.is_much(100_000));
+        assert!(!effort.is_costly(1000) && effort.is_costly(100_000));
     }
 }

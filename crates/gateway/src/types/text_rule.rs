@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use event::TypeName;
-use pipeline::json::{self, JsonErrorKind};
 use pipeline::storable::{self, Flaws};
 
 use crate::problem::Problem;
@@ -18,18 +17,6 @@ pub struct TextRule {
 }
 
 impl TextRule {
-    /// The payload that came as these bytes; with halves of surrogate pairs mended, where that is the rule.
-    ///
-    /// # Errors
-    /// It is no JSON.
-    pub(crate) fn payload(self, bytes: &[u8]) -> Result<Cow<'_, str>, Box<Problem>> {
-        match json::check(bytes) {
-            Ok(payload) => Ok(Cow::Borrowed(payload)),
-            Err(error) if error.kind == JsonErrorKind::Surrogate && self.repair => Ok(Cow::Owned(json::mend(bytes))),
-            Err(error) => Err(Problem::of_json(error)),
-        }
-    }
-
     /// A payload as the stores of a type of this name can take it.
     ///
     /// # Errors

@@ -7,7 +7,8 @@ use eventlog::TypeId;
 
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;
-use crate::types::type_registry::{TypeEntry, TypeRegistry, TypeState};
+use crate::types::type_entry::{TypeEntry, TypeState};
+use crate::types::type_registry::TypeRegistry;
 
 /// A type's place in its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl TypeCache {
     /// # Errors
     /// One isn't taken any more, or has others.
     pub(crate) fn check_met(&self, table: &TypeRegistry) -> Result<(), Problem> {
-        self.known.iter().try_for_each(|known| known.check_rules(table))
+        self.known.iter().try_for_each(|known| table.check_rules(known))
     }
 
     pub(crate) const fn table(&self) -> &Arc<TypeRegistry> {
@@ -125,7 +126,7 @@ impl TypeCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::type_registry::{GatewayTypes, TypeRules};
+    use crate::types::type_rules::{GatewayTypes, TypeRules};
 
     #[test]
     fn places_stay_and_what_is_gone_is_known_to_be() {

@@ -43,7 +43,7 @@ impl TypeResolver {
         if self.is_empty() {
             return Ok(None);
         }
-        work.pass(payload.len())?;
+        work.charge_scan(payload.len())?;
         let first = match work.left() {
             None => self.choice.first(payload),
             Some(_) => work.evaluate(EXPRESSION_STEPS_MAX, |steps| self.choice.first_within(payload, steps))?,

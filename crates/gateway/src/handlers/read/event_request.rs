@@ -39,20 +39,20 @@ impl EventRequest {
         Ok(Self { id, position: parameters.value("position")?, readers })
     }
 
-    pub(super) async fn answer(&self, worker: &ShardContext, sender: ClientBucket) -> Result<Response, Refused> {
-        let permit = worker.read_room().take(EVENT_ROOM, sender)?;
-        let position = worker.log().remembered(self.id).or(self.position);
+    pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
+        let permit = shard.read_budget().take(EVENT_ROOM, client)?;
+        let position = shard.log().remembered(self.id).or(self.position);
         // Asked before the stores are: what is settled by now is found there, or nowhere.
-        let pending = position.map_or_else(Vec::new, |position| pending(worker, &self.readers, position));
+        let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
         match (self.find().await, position) {
             (Ok(Some(body)), _) => Ok(with_room(response::ok(body), permit)),
             (_, Some(position)) if !pending.is_empty() => Ok(response::pending_event(self.id, position, &pending)),
             (Ok(None), position) => {
-                let refusals = dead_letter::of_event(worker, self.id, position).await;
+                let refusals = dead_letter::of_event(shard, self.id, position).await;
                 if refusals.count > 0 {
                     return Ok(response::dead_event(self.id, position, refusals));
                 }
-                Err(self.unknown(worker, position))
+                Err(self.unknown(shard, position))
             }
             (Err(refused), _) => Err(refused),
         }
@@ -75,9 +75,9 @@ impl EventRequest {
         nowhere
     }
 
-    fn unknown(&self, worker: &ShardContext, position: Option<Position>) -> Refused {
+    fn unknown(&self, shard: &ShardContext, position: Option<Position>) -> Refused {
         let id = self.id;
-        let detail = match position.filter(|position| worker.log().has_durable(*position)) {
+        let detail = match position.filter(|position| shard.log().has_durable(*position)) {
             Some(position) => format!(
                 "no event {id} is stored, and position {position} has its outcome: the condition of its route to the \
                  store is false on it, or it was removed from there, or is a dead letter that can't be read now"

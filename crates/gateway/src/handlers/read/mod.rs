@@ -12,6 +12,5 @@ mod parameters;
 mod request;
 mod response;
 
-pub use object_request::ObjectReaders;
 pub(crate) use object_request::ObjectRequest;
 pub(crate) use request::ReadRequest;

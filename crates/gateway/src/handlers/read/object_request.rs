@@ -1,7 +1,5 @@
 //! `GET /objects/{sink}/{name}`: an object that a sink has stored, whole or a part of it.
 
-use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,10 +15,11 @@ use super::request::of_store;
 use super::response;
 use crate::admission::client_quota::ClientBucket;
 use crate::error_code::ErrorCode;
-use crate::handlers::router;
+use crate::handlers::rejection::reject;
 use crate::http1::fields::Fields;
 use crate::http1::head::Method;
 use crate::http1::response::{Response, StreamedBody};
+use crate::object_readers::ObjectReaders;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 
@@ -31,22 +30,6 @@ const PIECE_BYTES: usize = 16 * 1024;
 /// Who posts chooses the bytes and their type: a browser is told to believe the one and to run nothing of the other.
 const LINES: &str = "accept-ranges: bytes\r\nx-content-type-options: nosniff\r\n\
                      content-security-policy: default-src 'none'; sandbox\r\n";
-
-/// The sinks that serve their objects, by name. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct ObjectReaders(Arc<BTreeMap<Arc<str>, Arc<dyn ObjectReader>>>);
-
-impl FromIterator<Arc<dyn ObjectReader>> for ObjectReaders {
-    fn from_iter<T: IntoIterator<Item = Arc<dyn ObjectReader>>>(readers: T) -> Self {
-        Self(Arc::new(readers.into_iter().map(|reader| (reader.name().clone(), reader)).collect()))
-    }
-}
-
-impl fmt::Debug for ObjectReaders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.0.keys()).finish()
-    }
-}
 
 /// An object that is asked for.
 pub(crate) struct ObjectRequest {
@@ -66,14 +49,14 @@ impl ObjectRequest {
         method: Method,
     ) -> Result<Self, Refused> {
         let (sink, name) = named.and_then(|named| named.split_once('/')).ok_or_else(unknown)?;
-        let reader = readers.0.get(sink).ok_or_else(unknown)?.clone();
+        let reader = readers.get(sink).ok_or_else(unknown)?.clone();
         let conditions = Conditions::of(fields, method);
         Ok(Self { reader, name: name.into(), is_head: method == Method::Head, conditions })
     }
 
-    pub(super) async fn answer(&self, worker: &ShardContext, sender: ClientBucket) -> Result<Response, Refused> {
+    pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
         // Seen before the store is asked: what is settled by now is found there, or nowhere.
-        let awaited = self.awaited(worker);
+        let awaited = self.awaited(shard);
         let looked = self.reader.look(&self.name).await.map_err(|error| of_store(&error))?;
         let Some(found) = looked else {
             let pending = |position| response::pending_object(self.reader.name(), position);
@@ -83,7 +66,7 @@ impl ObjectRequest {
             Wanted::Whole => 0..found.bytes,
             Wanted::Part(range) => range,
             Wanted::Same => return Ok(self.head(StatusCode::NOT_MODIFIED, &found)),
-            Wanted::Nothing => return Ok(self.out_of_range(worker, &found)),
+            Wanted::Nothing => return Ok(self.out_of_range(shard, &found)),
         };
         let mut response = match range == (0..found.bytes) {
             true => self.head(StatusCode::OK, &found),
@@ -95,7 +78,7 @@ impl ObjectRequest {
         } else {
             let room_max = if found.content.is_some() { PIECE_BYTES } else { STREAM_ROOM };
             let room = usize::try_from(bytes).map_or(room_max, |bytes| bytes.min(room_max));
-            response.room = Some(worker.read_room().take(room, sender)?);
+            response.room = Some(shard.read_budget().take(room, client)?);
             Some(self.pieces(&found, range).await?)
         };
         response.behind = Some(StreamedBody { bytes, pieces });
@@ -110,8 +93,8 @@ impl ObjectRequest {
     }
 
     /// Where the event stands whose object this would be, if it is durable and waits for the sink.
-    fn awaited(&self, worker: &ShardContext) -> Option<Position> {
-        self.reader.awaited(&self.name).filter(|position| worker.log().has_durable(*position))
+    fn awaited(&self, shard: &ShardContext) -> Option<Position> {
+        self.reader.awaited(&self.name).filter(|position| shard.log().has_durable(*position))
     }
 
     fn head(&self, status: StatusCode, found: &FoundObject) -> Response {
@@ -128,11 +111,11 @@ impl ObjectRequest {
         Response { fields: head.fields.map(|fields| (fields.into_string() + &part).into()), ..head }
     }
 
-    fn out_of_range(&self, worker: &ShardContext, found: &FoundObject) -> Response {
+    fn out_of_range(&self, shard: &ShardContext, found: &FoundObject) -> Response {
         let bytes = found.bytes;
         let refused = Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: ask for some of them"));
         let fields = format!("etag: {}\r\ncontent-range: bytes */{bytes}\r\n", found.etag);
-        Response { fields: Some(fields.into()), ..router::refuse(worker, &refused) }
+        Response { fields: Some(fields.into()), ..reject(shard, &refused) }
     }
 }
 

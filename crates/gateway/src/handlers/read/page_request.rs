@@ -12,7 +12,8 @@ use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, 
 use super::{dead_letter, response};
 use crate::admission::client_quota::ClientBucket;
 use crate::http1::response::Response;
-use crate::ingest::params::{DEFAULT_TYPE, check_key};
+use crate::ingest::ids::check_key;
+use crate::ingest::params::DEFAULT_TYPE;
 use crate::problem::Refused;
 use crate::shard::ShardContext;
 use crate::types::type_registry::TypeRegistry;
@@ -80,12 +81,12 @@ impl PageRequest {
         Ok(Self { choice, limit, after })
     }
 
-    pub(super) async fn answer(&self, worker: &ShardContext, sender: ClientBucket) -> Result<Response, Refused> {
-        let bytes_max = worker.read_room().page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
-        let permit = worker.read_room().take(bytes_max, sender)?;
+    pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
+        let bytes_max = shard.read_budget().page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
+        let permit = shard.read_budget().take(bytes_max, client)?;
         let Choice { wanted, reader, .. } = &self.choice;
-        let positions = self.positions(worker);
-        let pending = self.pending(worker, &positions);
+        let positions = self.positions(shard);
+        let pending = self.pending(shard, &positions);
         let query = Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };
         let page = match reader.read(query).await {
             Ok(page) => page,
@@ -96,21 +97,21 @@ impl PageRequest {
             return Ok(response::pending_key(&pending));
         }
         let next = page.next.as_ref().map(|bookmark| self.choice.belonging().write(bookmark));
-        let dead = dead_letter::of_requests(worker, positions).await;
+        let dead = dead_letter::of_requests(shard, positions).await;
         let body = response::page(page.events, response::rest(next.as_deref(), &dead)).await?;
         Ok(with_room(response::ok(body), permit))
     }
 
     /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
-    fn positions(&self, worker: &ShardContext) -> Vec<Position> {
+    fn positions(&self, shard: &ShardContext) -> Vec<Position> {
         let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
-        key.into_iter().filter_map(|id| worker.log().remembered(id)).collect()
+        key.into_iter().filter_map(|id| shard.log().remembered(id)).collect()
     }
 
     /// The sink that doesn't have the events of the key yet, if so.
-    fn pending(&self, worker: &ShardContext, positions: &[Position]) -> Vec<Arc<str>> {
+    fn pending(&self, shard: &ShardContext, positions: &[Position]) -> Vec<Arc<str>> {
         let reader = std::slice::from_ref(&self.choice.reader);
-        positions.iter().flat_map(|position| pending(worker, reader, *position)).take(1).collect()
+        positions.iter().flat_map(|position| pending(shard, reader, *position)).take(1).collect()
     }
 }
 

@@ -44,15 +44,15 @@ impl ReadRequest {
         }
     }
 
-    /// Reads, for this sender.
+    /// Reads, for this client.
     ///
     /// # Errors
     /// There is nothing to answer with, or not now.
-    pub(crate) async fn answer(&self, worker: &ShardContext, sender: ClientBucket) -> Result<Response, Refused> {
+    pub(crate) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
         match self {
-            Self::Event(request) => request.answer(worker, sender).await,
-            Self::Page(request) => request.answer(worker, sender).await,
-            Self::Object(request) => request.answer(worker, sender).await,
+            Self::Event(request) => request.respond(shard, client).await,
+            Self::Page(request) => request.respond(shard, client).await,
+            Self::Object(request) => request.respond(shard, client).await,
         }
     }
 }
@@ -65,12 +65,12 @@ pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Ref
 }
 
 /// The sinks that haven't come to a position yet.
-pub(super) fn pending(worker: &ShardContext, readers: &[Arc<dyn Reader>], position: Position) -> Vec<Arc<str>> {
-    if !worker.log().has_durable(position) {
+pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn Reader>], position: Position) -> Vec<Arc<str>> {
+    if !shard.log().has_durable(position) {
         return Vec::new();
     }
-    let is_behind = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;
-    readers.iter().filter(is_behind).map(|reader| reader.name().clone()).collect()
+    let has_deferred = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;
+    readers.iter().filter(has_deferred).map(|reader| reader.name().clone()).collect()
 }
 
 /// The answer keeps the room that it takes, and no more.

@@ -9,8 +9,8 @@ use http::StatusCode;
 use pipeline::json;
 use serde::Serialize;
 
-use crate::ack::delivered::Dead;
 use crate::ack::response::{self as ack_response, DeadLetterMember, names};
+use crate::ack::until_delivered::Dead;
 use crate::error_code::ErrorCode;
 use crate::http1::response::Response;
 use crate::problem::{Problem, Refused};

@@ -5,9 +5,8 @@ use eventlog::{Cause, Earlier};
 
 use super::RecordBuilder;
 use crate::error_code::ErrorCode;
-use crate::handlers::event::other_bytes;
+use crate::ingest::rejected_record::{RejectedRecord, Retry};
 use crate::problem::Problem;
-use crate::responses::{RejectedRecord, Retry};
 
 /// What is said of a line that was left out for the sake of one that isn't stored.
 const LEANT: &str = "a step left it out because a line before it has the same value, and that line is refused; send this one again, without that line";
@@ -50,7 +49,7 @@ impl RecordBuilder {
     fn refuse_met(&mut self, line: u32, cause: Cause) {
         self.forget_filtered(line);
         let problem = match cause {
-            Cause::OtherBytes => *other_bytes(),
+            Cause::OtherBytes => Problem::id_reused(),
             Cause::Leaning => Problem::new(ErrorCode::Overload, LEANT),
         };
         self.refused_by_code[problem.code as usize] += 1;

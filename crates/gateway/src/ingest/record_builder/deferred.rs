@@ -1,10 +1,10 @@
-//! Records of a batch that are more work than the shard's other requests should wait for: they are put off until a thread beside
-//! it takes them.
+//! Records of a batch that cost more than other requests of the shard should wait for. They wait for a thread of the worker pool.
 
 use pipeline::Refusal;
 use pipeline::batch::Item;
 
 use super::RecordBuilder;
+use crate::ingest::sequence::Workspace;
 use crate::types::cost::CostBudget;
 
 /// Records in their order, with their texts in one piece: there may be tens of thousands of a few bytes.
@@ -65,20 +65,21 @@ impl DeferredRecords {
 }
 
 impl RecordBuilder {
-    /// Whether records wait for a thread beside the shard.
-    pub(crate) const fn is_behind(&self) -> bool {
-        !self.put_off.records.is_empty()
+    /// Whether records wait for a thread of the worker pool.
+    pub(crate) const fn has_deferred(&self) -> bool {
+        !self.deferred.records.is_empty()
     }
 
-    /// On a thread beside the shard: takes what was put off. What comes next is taken however much it is.
-    pub(crate) fn catch_up(&mut self) {
-        self.work = CostBudget::beside();
-        std::mem::take(&mut self.put_off).for_each(|item| self.take(item));
+    /// On a thread of the worker pool: processes the deferred records. Later records have an unlimited budget too, until
+    /// [`RecordBuilder::begin_tick`].
+    pub(crate) fn process_deferred(&mut self, workspace: &mut Workspace) {
+        self.budget = CostBudget::unlimited();
+        std::mem::take(&mut self.deferred).for_each(|item| self.take(item, workspace));
     }
 
-    /// The shard goes on with it, and its other requests had their turn.
-    pub(crate) const fn begin_turn(&mut self) {
-        self.work = CostBudget::inline();
+    /// The shard goes on with the batch, after its other requests.
+    pub(crate) const fn begin_tick(&mut self) {
+        self.budget = CostBudget::inline();
     }
 }
 
@@ -91,13 +92,14 @@ mod tests {
     use pipeline::batch::{Form, Splitter};
     use pipeline::transform::{StepSpec, Tables, Transform};
 
-    use super::super::{Envelope, Ids, type_of};
     use super::*;
-    use crate::ingest::headers::Headers;
-    use crate::types::cost::OverBudget;
+    use crate::ingest::envelope::{Envelope, Headers};
+    use crate::ingest::rejected_record::RejectedRecord;
+    use crate::ingest::sequence::{Stop, type_of};
     use crate::types::type_cache::TypeCache;
-    use crate::types::type_registry::{GatewayTypes, TypeRegistry, TypeRules};
+    use crate::types::type_registry::TypeRegistry;
     use crate::types::type_resolver::TypeResolver;
+    use crate::types::type_rules::{GatewayTypes, TypeRules};
     use crate::types::type_transform::TransformHandle;
 
     /// Each element is held against each other one.
@@ -123,16 +125,16 @@ mod tests {
         TypeCache::new(Arc::new(TypeRegistry::new(types, &Arc::default())))
     }
 
-    fn encoder(rule: &str) -> RecordBuilder {
+    fn builder(rule: &str) -> RecordBuilder {
         let envelope =
             Envelope { received_at: 1, client: [127, 0, 0, 1].into(), source: "".into(), headers: Headers::default() };
-        let ids = Ids::Generated(EventId([1; 16]));
+        let ids = (None, EventId([1; 16]));
         RecordBuilder::new(envelope, types(rule), None, ids, ContentHash::new(Origin([7; 16])))
     }
 
-    fn push(encoder: &mut RecordBuilder, lines: &str) {
+    fn push(builder: &mut RecordBuilder, lines: &str) {
         let mut splitter = Splitter::new(Form::Lines);
-        splitter.push(lines.as_bytes(), &mut |item| encoder.take(item)).unwrap();
+        splitter.push(lines.as_bytes(), &mut |item| builder.take(item, &mut Workspace::default())).unwrap();
     }
 
     fn large(number: usize) -> String {
@@ -141,68 +143,69 @@ mod tests {
 
     #[test]
     fn what_a_rule_would_take_long_for_is_put_off_with_all_behind_it() {
-        let mut encoder = encoder(COSTLY);
-        push(&mut encoder, &format!("{{\"n\":1}}\n{}no JSON\n{{\"type\":\"b\"}}\n{{\"n\":3}}\n", large(2)));
-        assert_eq!((encoder.accepted, encoder.refused_count(), encoder.is_behind()), (1, 0, true));
-        assert!(encoder.is_much_work(1), "what comes next isn't for the shard either");
-        assert!(encoder.bytes() > 2 * 100, "what waits takes memory");
-        encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.refused_count(), encoder.is_behind()), (3, 2, false));
-        let names: Vec<String> = encoder.types().map(|known| known.name.to_string()).collect();
+        let mut builder = builder(COSTLY);
+        push(&mut builder, &format!("{{\"n\":1}}\n{}no JSON\n{{\"type\":\"b\"}}\n{{\"n\":3}}\n", large(2)));
+        assert_eq!((builder.accepted, builder.refused_count(), builder.has_deferred()), (1, 0, true));
+        assert!(builder.is_costly(1), "what comes next isn't for the shard either");
+        assert!(builder.bytes() > 2 * 100, "what waits takes memory");
+        builder.process_deferred(&mut Workspace::default());
+        assert_eq!((builder.accepted, builder.refused_count(), builder.has_deferred()), (3, 2, false));
+        let names: Vec<String> = builder.types().map(|known| known.name.to_string()).collect();
         assert_eq!(names, ["event", "a"]);
-        let lines: Vec<_> = encoder.refused.iter().map(crate::responses::RejectedRecord::line).collect();
+        let lines: Vec<_> = builder.refused.iter().map(RejectedRecord::line).collect();
         assert_eq!(lines, [3, 4]);
-        push(&mut encoder, &large(4));
-        assert!(!encoder.is_behind(), "here nobody waits");
-        encoder.begin_turn();
-        push(&mut encoder, &large(5));
-        assert!(encoder.is_behind());
+        push(&mut builder, &large(4));
+        assert!(!builder.has_deferred(), "here nobody waits");
+        builder.begin_tick();
+        push(&mut builder, &large(5));
+        assert!(builder.has_deferred());
     }
 
     #[test]
     fn small_records_are_put_off_when_they_are_many() {
-        let mut encoder = encoder("n > 1");
-        push(&mut encoder, &"{\"n\":2}\n".repeat(20));
-        assert_eq!((encoder.accepted, encoder.is_behind()), (20, false));
-        push(&mut encoder, &"{\"n\":2}\n".repeat(20_000));
-        assert!(encoder.is_behind() && encoder.accepted > 500, "{}", encoder.accepted);
-        encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.batch.records.len()), (20_020, 20_020));
+        let mut builder = builder("n > 1");
+        push(&mut builder, &"{\"n\":2}\n".repeat(20));
+        assert_eq!((builder.accepted, builder.has_deferred()), (20, false));
+        push(&mut builder, &"{\"n\":2}\n".repeat(20_000));
+        assert!(builder.has_deferred() && builder.accepted > 500, "{}", builder.accepted);
+        builder.process_deferred(&mut Workspace::default());
+        assert_eq!((builder.accepted, builder.batch.records.len()), (20_020, 20_020));
     }
 
     #[test]
     fn records_that_are_next_to_nothing_are_put_off_too_when_they_are_many() {
-        let mut encoder = encoder("false");
-        push(&mut encoder, &"1\n".repeat(20_000));
-        assert!(encoder.is_behind() && encoder.accepted > 500 && encoder.accepted < 10_000, "{}", encoder.accepted);
-        encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.batch.records.len()), (20_000, 20_000));
-        encoder.begin_turn();
-        push(&mut encoder, &"no JSON\n".repeat(20_000));
-        assert!(encoder.is_behind(), "what is refused is work as well");
+        let mut builder = builder("false");
+        push(&mut builder, &"1\n".repeat(20_000));
+        assert!(builder.has_deferred() && builder.accepted > 500 && builder.accepted < 10_000, "{}", builder.accepted);
+        builder.process_deferred(&mut Workspace::default());
+        assert_eq!((builder.accepted, builder.batch.records.len()), (20_000, 20_000));
+        builder.begin_tick();
+        push(&mut builder, &"no JSON\n".repeat(20_000));
+        assert!(builder.has_deferred(), "what is refused is work as well");
     }
 
     #[test]
     fn steps_of_a_batch_that_take_long_are_stopped_and_taken_again() {
-        let mut encoder = encoder("false");
+        let mut builder = builder("false");
         let stepped = large(1).replace('{', "{\"type\":\"stepped\",");
-        push(&mut encoder, &format!("{{\"type\":\"stepped\"}}\n{stepped}{{}}\n"));
-        assert_eq!((encoder.accepted, encoder.batch.records.len(), encoder.is_behind()), (1, 1, true));
-        encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.batch.records.len()), (3, 3));
+        push(&mut builder, &format!("{{\"type\":\"stepped\"}}\n{stepped}{{}}\n"));
+        assert_eq!((builder.accepted, builder.batch.records.len(), builder.has_deferred()), (1, 1, true));
+        builder.process_deferred(&mut Workspace::default());
+        assert_eq!((builder.accepted, builder.batch.records.len()), (3, 3));
     }
 
     #[test]
     fn a_type_that_takes_long_to_find_is_not_found_on_the_shard() {
         let mut types = types(COSTLY);
         let mut find = |payload: &str, mut work: CostBudget| {
-            type_of(&mut types, payload, &mut work).map(|slot| types.get(slot.unwrap()).name.to_string())
+            let slot = type_of(&mut types, payload, &mut work).map_err(|stop| matches!(stop, Stop::OverBudget));
+            slot.map(|slot| types.get(slot).name.to_string())
         };
         assert_eq!(find("{\"l\":[1]}", CostBudget::inline()).as_deref(), Ok("a"));
-        assert_eq!(find(&large(1), CostBudget::inline()), Err(OverBudget));
-        assert_eq!(find(&large(1), CostBudget::beside()).as_deref(), Ok("a"));
+        assert_eq!(find(&large(1), CostBudget::inline()), Err(true));
+        assert_eq!(find(&large(1), CostBudget::unlimited()).as_deref(), Ok("a"));
         let long = format!("{{\"pad\":\"{}\",\"type\":\"a\"}}", "x".repeat(500_000));
-        assert_eq!(find(&long, CostBudget::inline()), Err(OverBudget));
-        assert_eq!(find(&long, CostBudget::beside()).as_deref(), Ok("a"));
+        assert_eq!(find(&long, CostBudget::inline()), Err(true));
+        assert_eq!(find(&long, CostBudget::unlimited()).as_deref(), Ok("a"));
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use event::{EventId, Position, TypeName};
 use eventlog::{Asked, Refusals, Refused, Span};
 
-use crate::coarse_timer;
 use crate::shard::ShardContext;
 
 /// Dead letters that an answer lists of each sink; the others are counted.
@@ -44,7 +43,7 @@ const SORTED_INLINE: usize = 1_000;
 
 /// Adds the first copies of what came again: those with these ids, which stand at these positions or behind them in the same
 /// request; or without ids the request as a whole.
-pub(crate) async fn add_copies(worker: &ShardContext, copies: Vec<(Position, Option<EventId>)>, asked: &mut Asked) {
+pub(crate) async fn add_copies(shard: &ShardContext, copies: Vec<(Position, Option<EventId>)>, asked: &mut Asked) {
     let spans = if copies.len() <= SORTED_INLINE {
         spans_of(&copies)
     } else {
@@ -52,7 +51,7 @@ pub(crate) async fn add_copies(worker: &ShardContext, copies: Vec<(Position, Opt
         tokio::task::spawn_blocking(move || spans_of(&copies)).await.unwrap_or_default()
     };
     for mut span in spans {
-        extend(worker, &mut span, &mut asked.types).await;
+        extend(shard, &mut span, &mut asked.types).await;
         asked.spans.push(span);
     }
 }
@@ -74,8 +73,8 @@ fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
 
 /// Where the last of the requests ends isn't remembered with its ids, but the log has it. Where that can't be read the
 /// lanes will say so too.
-async fn extend(worker: &ShardContext, span: &mut Span, types: &mut Vec<TypeName>) {
-    let Some(shard) = worker.shards().get(usize::from(span.shard)).cloned() else { return };
+async fn extend(shard: &ShardContext, span: &mut Span, types: &mut Vec<TypeName>) {
+    let Some(shard) = shard.shards().get(usize::from(span.shard)).cloned() else { return };
     let sequence = span.last;
     let extent = tokio::task::spawn_blocking(move || shard.request_extent(sequence)).await;
     let Ok(Ok(Some(extent))) = extent else { return };
@@ -88,22 +87,21 @@ async fn extend(worker: &ShardContext, span: &mut Span, types: &mut Vec<TypeName
 }
 
 /// Waits for at most as long as is configured, or until the server stops.
-pub(crate) async fn wait(worker: &ShardContext, asked: Asked) -> DeliveryStatus {
-    let deadline = worker.clock().elapsed().saturating_add(worker.rules().ack_timeout);
-    let outcomes = worker.outcomes().clone();
-    coarse_timer::wait(worker, deadline, outcomes.wait(&asked)).await;
+pub(crate) async fn wait(shard: &ShardContext, asked: Asked) -> DeliveryStatus {
+    let (longest, outcomes) = (shard.rules().ack_timeout, shard.outcomes().clone());
+    shard.timer().wait(longest, outcomes.wait(&asked)).await;
 
     let Some(witness) = outcomes.witness() else { return DeliveryStatus::Pending(Vec::new()) };
     let pending: BTreeSet<Arc<str>> = witness.pending(&asked).into_iter().map(|lane| lane.sink).collect();
     if !witness.may_have_refused() {
-        return standing(pending, Refusals::default());
+        return status(pending, Refusals::default());
     }
     // It may read the disk.
     let refused = tokio::task::spawn_blocking(move || witness.refused(&asked, REFUSED_LISTED_MAX)).await;
-    refused.map_or_else(|_| DeliveryStatus::Pending(Vec::new()), |refusals| standing(pending, refusals))
+    refused.map_or_else(|_| DeliveryStatus::Pending(Vec::new()), |refusals| status(pending, refusals))
 }
 
-fn standing(mut pending: BTreeSet<Arc<str>>, refusals: Refusals) -> DeliveryStatus {
+fn status(mut pending: BTreeSet<Arc<str>>, refusals: Refusals) -> DeliveryStatus {
     pending.extend(refusals.unknown);
     let pending: Vec<_> = pending.into_iter().collect();
     match (refusals.count, pending.is_empty()) {

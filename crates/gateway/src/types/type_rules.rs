@@ -1,0 +1,98 @@
+//! What a configuration says of each event type.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use event::TypeName;
+use event::read::Reader;
+use pipeline::TimeRule;
+use pipeline::pointer::JsonPointer;
+use pipeline::schema::Schema;
+
+use super::text_rule::TextRule;
+use super::type_resolver::TypeResolver;
+use super::type_transform::TransformHandle;
+use crate::problem::Problem;
+
+/// What a gateway does with the events of a type.
+#[derive(Clone, Default)]
+pub struct TypeRules {
+    /// Where an event's id stands in its payload.
+    pub id: Option<JsonPointer>,
+    /// Where the time is at which it happened, and how it is read.
+    pub time: Option<TimeRule>,
+    /// What their payloads must be, if anything is said of it.
+    pub schema: Option<Arc<Schema>>,
+    /// The steps that they are taken through, if there are any.
+    pub steps: Option<Arc<TransformHandle>>,
+    /// What is done about what not every store can take.
+    pub texts: TextRule,
+    /// Whether they may be answered before they are durable, where a client asks for it.
+    pub ack_memory: bool,
+    /// Whether they are answered when they are stored, where a client asks for nothing else.
+    pub ack_stored: bool,
+    /// Whom to ask for events that are stored, if anybody.
+    pub reader: Option<Arc<dyn Reader>>,
+}
+
+impl fmt::Debug for TypeRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reader = self.reader.as_ref().map(|reader| reader.name());
+        f.debug_struct("TypeRules")
+            .field("id", &self.id)
+            .field("time", &self.time)
+            .field("schema", &self.schema)
+            .field("steps", &self.steps)
+            .field("texts", &self.texts)
+            .field("ack_memory", &self.ack_memory)
+            .field("ack_stored", &self.ack_stored)
+            .field("reader", &reader)
+            .finish()
+    }
+}
+
+/// The types of a configuration, as far as a gateway needs to know them.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayTypes {
+    /// The types that have a table of their own.
+    pub named: BTreeMap<TypeName, TypeRules>,
+    /// Types that nobody posts, though there are rules for others: results of aggregates. Of their rules only whom to ask for
+    /// them means anything.
+    pub results: BTreeMap<TypeName, TypeRules>,
+    /// The rules for all others (`"*"`), of which at most [`OPEN_TYPES_MAX`] are taken; `None` if they are unknown.
+    pub open: Option<TypeRules>,
+    /// Where an event's type stands in its payload, if neither path nor header names it.
+    pub type_pointer: Option<JsonPointer>,
+    /// What events are that nobody names the type of.
+    pub choice: TypeResolver,
+    /// The type as which events of unknown types are taken, if they are.
+    pub unknown: Option<TypeName>,
+}
+
+impl TypeRules {
+    /// The time that an event says of itself, or why it cannot be read.
+    ///
+    /// # Errors
+    /// It cannot be read, and such events are refused.
+    pub(crate) fn time_of(&self, payload: &str) -> Result<Result<Option<i64>, String>, Problem> {
+        let Some(rule) = &self.time else { return Ok(Ok(None)) };
+        match rule.read(payload) {
+            Err(reason) if rule.refuses() => Err(Problem::of_time(rule.pointer(), &reason)),
+            Err(reason) => Ok(Err(format!("{}: {reason}", rule.pointer()))),
+            read => Ok(read),
+        }
+    }
+
+    /// Whether events come to the same by both. Schemas and steps that are the same are one: whoever reads a configuration again keeps
+    /// those that haven't changed. Whom to ask for events is no rule for those that come.
+    pub(crate) fn are_as(&self, other: &Self) -> bool {
+        fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+            a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
+        }
+        let acks = |rules: &Self| (rules.ack_memory, rules.ack_stored);
+        (&self.id, &self.time, self.texts, acks(self)) == (&other.id, &other.time, other.texts, acks(other))
+            && is_one(self.schema.as_ref(), other.schema.as_ref())
+            && is_one(self.steps.as_ref(), other.steps.as_ref())
+    }
+}
