@@ -134,139 +134,83 @@ impl ErrorCode {
         Self::Range,
     ];
 
-    /// The name as clients see it.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    /// The name, the status of a request that is rejected as a whole, and what is wrong in words that are the same for every request.
+    const fn row(self) -> (&'static str, StatusCode, &'static str) {
         match self {
-            Self::Json => "json",
-            Self::Utf8 => "utf8",
-            Self::Depth => "depth",
-            Self::Surrogate => "surrogate",
-            Self::TooLarge => "too_large",
-            Self::TooManyRecords => "too_many_records",
-            Self::UnknownType => "unknown_type",
-            Self::TooManyTypes => "too_many_types",
-            Self::Schema => "schema",
-            Self::Transform => "transform",
-            Self::Unstorable => "unstorable",
-            Self::Time => "time",
-            Self::Key => "key",
-            Self::IdReused => "id_reused",
-            Self::AckMemory => "ack_memory",
-            Self::DeadLetter => "dead_letter",
-            Self::ContentEncoding => "content_encoding",
-            Self::Encoding => "encoding",
-            Self::BodyIncomplete => "body_incomplete",
-            Self::Timeout => "timeout",
-            Self::BadRequest => "bad_request",
-            Self::Expectation => "expectation",
-            Self::TargetTooLong => "target_too_long",
-            Self::HeaderTooLarge => "header_too_large",
-            Self::Unauthorized => "unauthorized",
-            Self::Forbidden => "forbidden",
-            Self::Page => "page",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::Overload => "overload",
-            Self::BacklogFull => "backlog_full",
-            Self::DiskFull => "disk_full",
-            Self::JournalFailed => "journal_failed",
-            Self::NotReady => "not_ready",
-            Self::Cursor => "cursor",
-            Self::UnknownEvent => "unknown_event",
-            Self::NotReadable => "not_readable",
-            Self::StoreUnavailable => "store_unavailable",
-            Self::UnknownObject => "unknown_object",
-            Self::Range => "range",
+            Self::Json => ("json", StatusCode::BAD_REQUEST, "The payload is no JSON"),
+            Self::Utf8 => ("utf8", StatusCode::BAD_REQUEST, "The payload is not UTF-8"),
+            Self::Depth => ("depth", StatusCode::BAD_REQUEST, "The payload is nested too deeply"),
+            Self::Surrogate => ("surrogate", StatusCode::BAD_REQUEST, "The payload has half of a surrogate pair"),
+            Self::TooLarge => ("too_large", StatusCode::PAYLOAD_TOO_LARGE, "The payload is too large"),
+            Self::TooManyRecords => {
+                ("too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "The batch has too many records")
+            }
+            Self::UnknownType => ("unknown_type", StatusCode::NOT_FOUND, "The type is unknown"),
+            Self::TooManyTypes => ("too_many_types", StatusCode::NOT_FOUND, "There are too many types"),
+            Self::Schema => {
+                ("schema", StatusCode::UNPROCESSABLE_ENTITY, "The payload doesn't follow the schema of its type")
+            }
+            Self::Transform => ("transform", StatusCode::UNPROCESSABLE_ENTITY, "The payload can't be transformed"),
+            Self::Unstorable => {
+                ("unstorable", StatusCode::UNPROCESSABLE_ENTITY, "The payload has what a store can't take")
+            }
+            Self::Time => ("time", StatusCode::UNPROCESSABLE_ENTITY, "The time of the event can't be read"),
+            Self::Key => ("key", StatusCode::BAD_REQUEST, "The key can't be used"),
+            Self::IdReused => ("id_reused", StatusCode::CONFLICT, "The id was used for something else"),
+            Self::AckMemory => {
+                ("ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "The type is not acknowledged from memory")
+            }
+            Self::DeadLetter => ("dead_letter", StatusCode::FAILED_DEPENDENCY, "A store refused the event"),
+            Self::ContentEncoding => {
+                ("content_encoding", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The content coding is not supported")
+            }
+            Self::Encoding => ("encoding", StatusCode::BAD_REQUEST, "The body can't be decoded"),
+            Self::BodyIncomplete => ("body_incomplete", StatusCode::BAD_REQUEST, "The body is incomplete"),
+            Self::Timeout => ("timeout", StatusCode::REQUEST_TIMEOUT, "The request came too slowly"),
+            Self::BadRequest => ("bad_request", StatusCode::BAD_REQUEST, "The request is not sound HTTP"),
+            Self::Expectation => ("expectation", StatusCode::EXPECTATION_FAILED, "The expectation can't be met"),
+            Self::TargetTooLong => ("target_too_long", StatusCode::URI_TOO_LONG, "The target is too long"),
+            Self::HeaderTooLarge => {
+                ("header_too_large", StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large")
+            }
+            Self::Unauthorized => ("unauthorized", StatusCode::UNAUTHORIZED, "A token is needed"),
+            Self::Forbidden => ("forbidden", StatusCode::FORBIDDEN, "The token doesn't allow this"),
+            Self::Page => ("page", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
+            Self::NotFound => ("not_found", StatusCode::NOT_FOUND, "There is nothing here"),
+            Self::MethodNotAllowed => {
+                ("method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed")
+            }
+            Self::Overload => ("overload", StatusCode::SERVICE_UNAVAILABLE, "The server has too much to do"),
+            Self::BacklogFull => ("backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Too many events wait for a store"),
+            Self::DiskFull => ("disk_full", StatusCode::INSUFFICIENT_STORAGE, "The disk is full"),
+            Self::JournalFailed => ("journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "The journal failed"),
+            Self::NotReady => ("not_ready", StatusCode::SERVICE_UNAVAILABLE, "The server is not ready"),
+            Self::Cursor => ("cursor", StatusCode::BAD_REQUEST, "The cursor can't be used"),
+            Self::UnknownEvent => ("unknown_event", StatusCode::NOT_FOUND, "There is no such event"),
+            Self::NotReadable => ("not_readable", StatusCode::NOT_FOUND, "The events can't be read back"),
+            Self::StoreUnavailable => {
+                ("store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "The store doesn't answer")
+            }
+            Self::UnknownObject => ("unknown_object", StatusCode::NOT_FOUND, "There is no such object"),
+            Self::Range => ("range", StatusCode::RANGE_NOT_SATISFIABLE, "The object hasn't these bytes"),
         }
     }
 
-    /// The status of an answer to a request that is refused as a whole.
+    /// The name as clients see it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The status of the response to a request that is rejected as a whole.
     #[must_use]
     pub const fn status(self) -> StatusCode {
-        match self {
-            Self::Json
-            | Self::Utf8
-            | Self::Depth
-            | Self::Surrogate
-            | Self::Key
-            | Self::Encoding
-            | Self::BodyIncomplete
-            | Self::BadRequest
-            | Self::Cursor => StatusCode::BAD_REQUEST,
-            Self::Unauthorized => StatusCode::UNAUTHORIZED,
-            Self::Forbidden | Self::Page => StatusCode::FORBIDDEN,
-            Self::UnknownType
-            | Self::TooManyTypes
-            | Self::NotFound
-            | Self::UnknownEvent
-            | Self::NotReadable
-            | Self::UnknownObject => StatusCode::NOT_FOUND,
-            Self::Range => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Timeout => StatusCode::REQUEST_TIMEOUT,
-            Self::IdReused => StatusCode::CONFLICT,
-            Self::TooLarge | Self::TooManyRecords => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Schema | Self::Transform | Self::Unstorable | Self::Time | Self::AckMemory => {
-                StatusCode::UNPROCESSABLE_ENTITY
-            }
-            Self::DeadLetter => StatusCode::FAILED_DEPENDENCY,
-            Self::ContentEncoding => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Expectation => StatusCode::EXPECTATION_FAILED,
-            Self::TargetTooLong => StatusCode::URI_TOO_LONG,
-            Self::HeaderTooLarge => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            Self::JournalFailed => StatusCode::INTERNAL_SERVER_ERROR,
-            Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
-            Self::DiskFull => StatusCode::INSUFFICIENT_STORAGE,
-        }
+        self.row().1
     }
 
     /// What is wrong, in words that are the same for every request.
     pub(crate) const fn title(self) -> &'static str {
-        match self {
-            Self::Json => "The payload is no JSON",
-            Self::Utf8 => "The payload is not UTF-8",
-            Self::Depth => "The payload is nested too deeply",
-            Self::Surrogate => "The payload has half of a surrogate pair",
-            Self::TooLarge => "The payload is too large",
-            Self::TooManyRecords => "The batch has too many records",
-            Self::UnknownType => "The type is unknown",
-            Self::TooManyTypes => "There are too many types",
-            Self::Schema => "The payload doesn't follow the schema of its type",
-            Self::Transform => "The payload can't be transformed",
-            Self::Time => "The time of the event can't be read",
-            Self::Unstorable => "The payload has what a store can't take",
-            Self::Key => "The key can't be used",
-            Self::IdReused => "The id was used for something else",
-            Self::AckMemory => "The type is not acknowledged from memory",
-            Self::DeadLetter => "A store refused the event",
-            Self::ContentEncoding => "The content coding is not supported",
-            Self::Encoding => "The body can't be decoded",
-            Self::BodyIncomplete => "The body is incomplete",
-            Self::Timeout => "The request came too slowly",
-            Self::BadRequest => "The request is not sound HTTP",
-            Self::Expectation => "The expectation can't be met",
-            Self::TargetTooLong => "The target is too long",
-            Self::HeaderTooLarge => "The headers are too large",
-            Self::Unauthorized => "A token is needed",
-            Self::Forbidden => "The token doesn't allow this",
-            Self::Page => "A web page of another host may have sent this",
-            Self::NotFound => "There is nothing here",
-            Self::MethodNotAllowed => "The method is not allowed",
-            Self::Overload => "The server has too much to do",
-            Self::BacklogFull => "Too many events wait for a store",
-            Self::DiskFull => "The disk is full",
-            Self::JournalFailed => "The journal failed",
-            Self::NotReady => "The server is not ready",
-            Self::Cursor => "The cursor can't be used",
-            Self::UnknownEvent => "There is no such event",
-            Self::NotReadable => "The events can't be read back",
-            Self::StoreUnavailable => "The store doesn't answer",
-            Self::UnknownObject => "There is no such object",
-            Self::Range => "The object hasn't these bytes",
-        }
+        self.row().2
     }
 
     /// Whether the record that it refuses wasn't JSON at all.

@@ -74,7 +74,7 @@ fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
 /// Where the last of the requests ends isn't remembered with its ids, but the log has it. Where that can't be read the
 /// lanes will say so too.
 async fn extend(shard: &ShardContext, span: &mut Span, types: &mut Vec<TypeName>) {
-    let Some(shard) = shard.shards().get(usize::from(span.shard)).cloned() else { return };
+    let Some(shard) = shard.shared.shards.get(usize::from(span.shard)).cloned() else { return };
     let sequence = span.last;
     let extent = tokio::task::spawn_blocking(move || shard.request_extent(sequence)).await;
     let Ok(Ok(Some(extent))) = extent else { return };
@@ -88,8 +88,8 @@ async fn extend(shard: &ShardContext, span: &mut Span, types: &mut Vec<TypeName>
 
 /// Waits for at most as long as is configured, or until the server stops.
 pub(crate) async fn wait(shard: &ShardContext, asked: Asked) -> DeliveryStatus {
-    let (longest, outcomes) = (shard.rules().ack_timeout, shard.outcomes().clone());
-    shard.timer().wait(longest, outcomes.wait(&asked)).await;
+    let (longest, outcomes) = (shard.rules().ack_timeout, shard.shared.outcomes.clone());
+    shard.timer.wait(longest, outcomes.wait(&asked)).await;
 
     let Some(witness) = outcomes.witness() else { return DeliveryStatus::Pending(Vec::new()) };
     let pending: BTreeSet<Arc<str>> = witness.pending(&asked).into_iter().map(|lane| lane.sink).collect();

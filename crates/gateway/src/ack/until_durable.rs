@@ -49,7 +49,7 @@ pub(crate) async fn append_batch(
         builder.check_types(shard.types().table())?;
         return Ok(asked);
     }
-    shard.log().ready_for(builder.batch.records.bytes()).await;
+    shard.log.ready_for(builder.batch.records.bytes()).await;
     builder.batch.settles_first = ack != AckMode::Memory;
     let taken = append_when_originals_are(shard, builder).await?;
     if let Taken::New(_) = taken {
@@ -106,7 +106,7 @@ async fn append_when_originals_are<'w>(
     for _ in 0..APPENDS_MAX {
         // No other task runs between this and the append.
         builder.check_types(shard.types().table())?;
-        match shard.log().append(&mut builder.batch).map_err(|error| of_append(shard, error))? {
+        match shard.log.append(&mut builder.batch).map_err(|error| of_append(shard, error))? {
             Taken::InPart => builder.batch.know_each(),
             // Where it is lost the batch takes its place.
             Taken::Later(earlier) => drop(earlier.durable().await),
@@ -131,7 +131,7 @@ pub(crate) async fn wait_for_filtered(
 /// Waits until the events that stand for one that was taken out are durable. Which they are isn't known, but they were appended,
 /// so that it is enough if all is durable that was.
 pub(crate) async fn wait_for_others(shard: &ShardContext, refused_commits: u64) -> Result<(), Refused> {
-    for log in shard.shards() {
+    for log in &*shard.shared.shards {
         log.settled().await;
         if log.has_failed() {
             return Err(of_append(shard, AppendError::Failed));
@@ -149,7 +149,7 @@ pub(crate) fn of_append(shard: &ShardContext, error: AppendError) -> Refused {
         AppendError::Busy => ErrorCode::Overload,
         AppendError::NoSpace => ErrorCode::DiskFull,
         AppendError::Failed => {
-            shard.readiness().fail();
+            shard.shared.readiness.fail();
             ErrorCode::JournalFailed
         }
     };

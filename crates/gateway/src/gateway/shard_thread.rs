@@ -113,7 +113,7 @@ impl ShardLoop {
     }
 
     async fn follow(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>) {
-        let log = self.shard().log().clone();
+        let log = self.shard().log.clone();
         tokio::task::spawn_local(async move { log.wake_returned().await });
         loop {
             let drained = async {
@@ -144,7 +144,7 @@ impl ShardLoop {
         let AcceptedSocket { stream, client, permit } = socket;
         match TcpStream::from_std(stream) {
             Ok(stream) if !self.is_ending.get() => {
-                let connection = Rc::new(Connection::new(client, self.shard().transport().now()));
+                let connection = Rc::new(Connection::new(client, self.shard().transport.now()));
                 let number = self.connections.add(connection.clone());
                 let open = OpenConnection { shard_loop: self.clone(), number, _permit: permit };
                 tokio::task::spawn_local(async move {
@@ -170,7 +170,7 @@ impl ShardLoop {
     fn tick(&self, look: Look) {
         let shard = self.shard();
         if look.begins_tick() {
-            let now = shard.clock().elapsed();
+            let now = shard.clock.elapsed();
             self.tick_counts.set(self.last_tick.replace(now) != now);
             if self.tick_counts.get() {
                 shard.tick();
@@ -179,8 +179,8 @@ impl ShardLoop {
         if !self.tick_counts.get() {
             return;
         }
-        shard.timer().tick();
-        let now = shard.transport().now();
+        shard.timer.tick();
+        let now = shard.transport.now();
         self.connections.for_each(look, |connection| match deadlines::order(connection, now) {
             Order::GoOn => {}
             order => connection.give(order),

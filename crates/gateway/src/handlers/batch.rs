@@ -25,7 +25,7 @@ pub(crate) async fn handle(
     envelope: Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
-    if shard.log().is_short_of_space() {
+    if shard.log.is_short_of_space() {
         // Before the body is read: it may have 32 MiB.
         return Err(of_append(shard, AppendError::NoSpace));
     }
@@ -59,7 +59,7 @@ pub(crate) async fn handle(
     }
     count(shard, &builder);
     // A large batch may have been committed within the turn, whose clock would then say that it took no time.
-    shard.clock().refresh();
+    shard.clock.refresh();
     Ok(match ack {
         AckMode::Disk | AckMode::ByType => batch_summary::of_batch(&builder),
         AckMode::Memory => {
@@ -108,8 +108,13 @@ pub(crate) fn new_builder(
     let types = shard.types();
     let known = slot.map(|slot| types.get(slot).clone());
     let ids = (params.key.clone(), shard.new_id(envelope.received_at));
-    let mut builder =
-        RecordBuilder::new(envelope, TypeCache::new(types.table().clone()), known, ids, shard.content_hash().clone());
+    let mut builder = RecordBuilder::new(
+        envelope,
+        TypeCache::new(types.table().clone()),
+        known,
+        ids,
+        shard.shared.content_hash.clone(),
+    );
     builder.refused_commits = shard.refused_commits();
     builder.is_named = params.is_named;
     builder.bytes_max = shard.records_bytes_max();

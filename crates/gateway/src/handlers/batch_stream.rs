@@ -55,7 +55,7 @@ pub(crate) async fn parse(
             charged += waiting;
             let chunk = std::mem::take(&mut costly);
             let _waiting = body.keep_waiting();
-            stream = offload(shard.pool(), client, move || stream.push_offloaded(&chunk)).await??;
+            stream = offload(&shard.pool, client, move || stream.push_offloaded(&chunk)).await??;
             stretch = 0;
         } else if stretch >= STRETCH_BYTES {
             stretch = 0;
@@ -67,14 +67,14 @@ pub(crate) async fn parse(
         charged += beyond;
     }
     if !costly.is_empty() {
-        stream = offload(shard.pool(), client, move || stream.push_offloaded(&costly)).await??;
+        stream = offload(&shard.pool, client, move || stream.push_offloaded(&costly)).await??;
     }
     if stream.is_costly(0) {
-        return offload(shard.pool(), client, move || stream.finish_offloaded()).await?;
+        return offload(&shard.pool, client, move || stream.finish_offloaded()).await?;
     }
     let mut builder = stream.finished()?;
     if builder.has_deferred() {
-        builder = offload(shard.pool(), client, move || {
+        builder = offload(&shard.pool, client, move || {
             builder.process_deferred(&mut Workspace::default());
             builder
         })

@@ -16,9 +16,9 @@ use crate::ingest::envelope::Envelope;
 use crate::ingest::ids::RequestKey;
 use crate::ingest::offload::offload;
 use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::{Offloaded, OffloadedEvent};
+use crate::ingest::record_builder::Offloaded;
 use crate::ingest::room::Room;
-use crate::ingest::sequence::{Event, Input, Made, NoTracer, Processed, Sequence, Stop};
+use crate::ingest::sequence::{Event, Input, Made, Processed, Sequence, Stop};
 use crate::ingest::windows::{Epoch, WindowSet};
 use crate::problem::Refused;
 use crate::responses;
@@ -27,21 +27,14 @@ use crate::types::cost::{self, CostBudget};
 use crate::types::type_cache::{Slot, TypeCache};
 
 /// Accepts an event. The response is ready when the event is durable.
-pub(crate) async fn handle(
+pub(super) async fn handle(
     shard: &ShardContext,
     params: &IngestParams,
     envelope: &Envelope,
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = shard.permit(shard.client(envelope));
-    let inline =
-        body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| ingest_inline(shard, params, envelope, bytes)).await?;
-    let ingested = match inline? {
-        InlineOutcome::Ingested(ingested) => ingested,
-        InlineOutcome::OverBudget(bytes) => {
-            Box::pin(ingest_offloaded(shard, params, envelope, bytes, &mut permit)).await?
-        }
-    };
+    let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
     let Appended { taken, id, .. } = match ingested {
         Ingested::One(appended) => appended,
         Ingested::Otherwise(outcome) => return Box::pin(outcome.respond(shard, params, permit)).await,
@@ -51,34 +44,48 @@ pub(crate) async fn handle(
 }
 
 /// The response to an event that is durable.
-pub(crate) fn respond(params: &IngestParams, id: EventId, position: Position, duplicate: bool) -> Response {
+pub(super) fn respond(params: &IngestParams, id: EventId, position: Position, duplicate: bool) -> Response {
     if params.json { responses::of_event_as_json(id, position, duplicate) } else { Response::ok() }
 }
 
+/// Reads an event, runs the ingest sequence on it and appends the outcome.
+pub(super) async fn ingest<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    body: &mut Body<'_>,
+    permit: &mut Permit<'_>,
+) -> Result<Ingested<'w>, Refused> {
+    match body.whole(EVENT_BYTES_MAX, permit, |bytes| ingest_inline(shard, params, envelope, bytes)).await?? {
+        InlineOutcome::Ingested(ingested) => Ok(ingested),
+        InlineOutcome::OverBudget(bytes) => Box::pin(ingest_offloaded(shard, params, envelope, bytes, permit)).await,
+    }
+}
+
 /// How far the shard itself has come with an event.
-pub(crate) enum InlineOutcome<'w> {
+enum InlineOutcome<'w> {
     Ingested(Ingested<'w>),
     /// It costs more than other requests should wait for: a copy of its bytes.
     OverBudget(Vec<u8>),
 }
 
 /// What an event has become.
-pub(crate) enum Ingested<'w> {
+pub(super) enum Ingested<'w> {
     One(Appended<'w>),
     /// None or several, by its type's transform.
     Otherwise(TransformOutcome),
 }
 
 /// An event that was appended, or is a duplicate.
-pub(crate) struct Appended<'w> {
-    pub(crate) taken: Taken<'w>,
-    pub(crate) id: EventId,
+pub(super) struct Appended<'w> {
+    pub(super) taken: Taken<'w>,
+    pub(super) id: EventId,
     /// Its type.
-    pub(crate) slot: Slot,
+    pub(super) slot: Slot,
 }
 
 /// Runs the ingest sequence on an event and appends the outcome.
-pub(crate) fn ingest_inline<'w>(
+fn ingest_inline<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
     envelope: &Envelope,
@@ -104,15 +111,15 @@ pub(crate) fn ingest_inline<'w>(
         ack: params.ack,
         context: envelope.context(),
         key: RequestKey { key: params.key.as_deref(), number: None, keyed: &mut None },
-        hash: shard.content_hash(),
+        hash: &shard.shared.content_hash,
         windows: &mut windows,
-        epoch: Epoch::Of(shard.shards()),
+        epoch: Epoch::Of(&shard.shared.shards),
         room: Room::beside(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
-    let ingested = match sequence.run(Input::Bytes(bytes), &mut workspace, &mut NoTracer) {
+    let ingested = match sequence.run(Input::Bytes(bytes), &mut workspace, None) {
         Ok(Processed { slot, made, .. }) => {
-            let content = || shard.content_hash().of(bytes);
+            let content = || shard.shared.content_hash.of(bytes);
             append(shard, params, envelope, (types, slot), (made, windows), content).map(InlineOutcome::Ingested)
         }
         Err(Stop::Rejected(problem)) => Err(problem.into()),
@@ -158,7 +165,7 @@ fn append_one<'w>(
     let id = chosen.map_or_else(|| shard.new_id(envelope.received_at), |chosen| chosen.id);
     let time = entry.count_time(time);
     let record = Record { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
-    let taken = shard.log().append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
+    let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
     if let Taken::New(_) = taken {
         windows.keep();
     }
@@ -166,7 +173,7 @@ fn append_one<'w>(
 }
 
 /// Runs the sequence on a thread of the worker pool, and appends the outcome on the shard.
-pub(crate) async fn ingest_offloaded<'w>(
+async fn ingest_offloaded<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
     envelope: &Envelope,
@@ -175,8 +182,8 @@ pub(crate) async fn ingest_offloaded<'w>(
 ) -> Result<Ingested<'w>, Refused> {
     permit.admit(bytes.len())?;
     let builder = new_builder(shard, params, params.slot, envelope.clone());
-    let offloaded = offload(shard.pool(), permit.client(), move || builder.process_event(&bytes)).await??;
-    let Offloaded { entry, made, content, refused_commits } = offloaded;
+    let offloaded = offload(&shard.pool, permit.client(), move || builder.process_event(&bytes)).await??;
+    let Offloaded { builder, entry, made, content } = offloaded;
     let mut types = shard.types();
     let slot = match params.slot {
         Some(slot) => slot,
@@ -186,12 +193,12 @@ pub(crate) async fn ingest_offloaded<'w>(
     types.get(slot).check()?;
     types.table().check_rules(&entry)?;
     params.check_reading(&types)?;
-    let outcome = match made {
-        OffloadedEvent::One(event, windows) => {
-            return append_one(shard, envelope, (&types, slot), (event, windows), || content).map(Ingested::One);
+    let refused_commits = builder.refused_commits;
+    Ok(match made {
+        Made::One(event) => {
+            Ingested::One(append_one(shard, envelope, (&types, slot), (event, builder.windows), || content)?)
         }
-        OffloadedEvent::Filtered(by) => TransformOutcome::Filtered { by, slot, refused_commits },
-        OffloadedEvent::Several(builder) => TransformOutcome::Several(builder),
-    };
-    Ok(Ingested::Otherwise(outcome))
+        Made::Filtered(by) => Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }),
+        Made::Several { .. } => Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))),
+    })
 }

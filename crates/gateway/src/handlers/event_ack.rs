@@ -1,11 +1,10 @@
 //! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. It has a handler of
 //! its own, so that the default costs nothing more.
 
-use ::event::limits::EVENT_BYTES_MAX;
 use ::event::{EventId, Position};
 use eventlog::{Asked, Taken};
 
-use super::event::{self, Appended, Ingested, InlineOutcome, ingest_inline, ingest_offloaded};
+use super::event::{self, Appended, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::{until_delivered, until_durable};
 use crate::http1::body::Body;
@@ -25,12 +24,7 @@ pub(crate) async fn handle(
     body: &mut Body<'_>,
 ) -> Result<Response, Refused> {
     let mut permit = shard.permit(shard.client(envelope));
-    let inline =
-        body.whole(EVENT_BYTES_MAX, &mut permit, |bytes| ingest_inline(shard, params, envelope, bytes)).await?;
-    let ingested = match inline? {
-        InlineOutcome::Ingested(ingested) => ingested,
-        InlineOutcome::OverBudget(bytes) => ingest_offloaded(shard, params, envelope, bytes, &mut permit).await?,
-    };
+    let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
     let Appended { taken, id, slot } = match ingested {
         Ingested::One(appended) => appended,
         Ingested::Otherwise(outcome) => return outcome.respond(shard, params, permit).await,

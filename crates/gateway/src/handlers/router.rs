@@ -73,7 +73,7 @@ impl Handler for Router {
     type Request = PendingRequest;
 
     fn transport(&self) -> &Rc<Transport> {
-        self.shard.transport()
+        &self.shard.transport
     }
 
     fn begin(&self, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
@@ -100,7 +100,7 @@ impl Handler for Router {
 
     fn reject(&self, refused: &Refused) -> Response {
         let response = reject(&self.shard, refused);
-        self.shard.count(RouteName::Other, response.status, 0, self.shard.clock().elapsed());
+        self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
         response
     }
 
@@ -110,7 +110,7 @@ impl Handler for Router {
     }
 
     fn is_stopping(&self) -> bool {
-        self.shard.readiness().is_stopping()
+        self.shard.shared.readiness.is_stopping()
     }
 
     fn before_poll(&self) {
@@ -124,23 +124,23 @@ impl Handler for Router {
 
 fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
     let (route, named) = route::find(head.target.path);
-    let received_at = shard.clock().microseconds();
+    let received_at = shard.clock.microseconds();
     let (rules, access) = (shard.rules(), route.access(head.method));
-    let authenticated = shard.authenticator().authenticate(access, head.fields.authorization, received_at);
+    let authenticated = shard.authenticator.authenticate(access, head.fields.authorization, received_at);
     // A foreign web page has no token. With a token the port may be called by any name.
     let is_checked = access != RequiredAccess::Free && matches!(authenticated, Ok(None));
     let source = authenticated.and_then(|source| {
         if is_checked {
-            rules.hosts.check(head, rules.cors.as_ref(), shard.transport().tls().is_some())?;
+            rules.hosts.check(head, rules.cors.as_ref(), shard.transport.tls().is_some())?;
         }
-        Ok(source.unwrap_or_else(|| shard.authenticator().anonymous()))
+        Ok(source.unwrap_or_else(|| shard.authenticator.anonymous()))
     });
     let (source, operation) = match source {
         Ok(source) => {
             let operation = operation(shard, head, (route, named), &source);
             (source, operation)
         }
-        Err(refused) => (shard.authenticator().anonymous(), Err(refused)),
+        Err(refused) => (shard.authenticator.anonymous(), Err(refused)),
     };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let varies = is_checked || rules.cors.is_some();
@@ -149,7 +149,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     let client = rules.proxies.client(peer, head.bytes);
     let headers = Headers::of(&rules.types.headers, head.bytes);
     let envelope = Envelope { received_at, client, source, headers };
-    PendingRequest { started: shard.clock().elapsed(), route, envelope, operation, varies, cors }
+    PendingRequest { started: shard.clock.elapsed(), route, envelope, operation, varies, cors }
 }
 
 fn operation(
@@ -205,8 +205,6 @@ async fn dispatch<'a>(
 }
 
 fn ready(shard: &ShardContext) -> Result<Response, Refused> {
-    shard
-        .readiness()
-        .reason()
-        .map_or_else(|| Ok(Response::ok()), |reason| Err(Problem::boxed(ErrorCode::NotReady, reason)))
+    let reason = shard.shared.readiness.reason();
+    reason.map_or_else(|| Ok(Response::ok()), |reason| Err(Problem::boxed(ErrorCode::NotReady, reason)))
 }

@@ -3,28 +3,27 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use event::limits::{BLOCK_BYTES_MAX, TRACED_STEPS_MAX};
+use event::limits::BLOCK_BYTES_MAX;
 use event::{EventId, Origin, TypeName};
 use eventlog::ContentHash;
-use pipeline::View;
 use pipeline::schema::Violation;
-use pipeline::transform::{Context, Filtered, Outcome, Scratch, StepError, Traced, Windows};
+use pipeline::transform::{Filtered, Traced};
 use serde::{Serialize, Serializer};
 
 use super::ack_mode::AckMode;
 use super::envelope::{EventContext, Headers};
 use super::ids::{RequestKey, check_key};
 use super::room::Room;
-use super::sequence::{Event, Input, Made, Sequence, Step, Stop, Tracer, Workspace};
+use super::sequence::{Event, Input, Made, Sequence, Stop, Workspace};
+use super::trace::Trace;
 use super::windows::{Epoch, WindowSet};
 use crate::problem::Refused;
 use crate::types::cost::CostBudget;
 use crate::types::type_cache::{Slot, TypeCache};
 use crate::types::type_registry::TypeRegistry;
 use crate::types::type_rules::{GatewayTypes, TypeRules};
-use crate::types::type_transform::TransformHandle;
 
 /// The request that would post an event, its payload apart.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +47,7 @@ pub struct DryRunReport {
     pub json: Duration,
     /// How long the check against the schema took, if there is one.
     pub schema: Option<Duration>,
-    /// What the steps did, as far as it is told: at most [`TRACED_STEPS_MAX`].
+    /// What the steps did, as far as it is told: at most [`event::limits::TRACED_STEPS_MAX`].
     pub steps: Vec<Traced>,
     /// How many more there were.
     pub more_steps: usize,
@@ -153,7 +152,8 @@ impl DryRun {
             refused: Some(DryRunRejection(problem)),
             ..DryRunOutcome::default()
         });
-        DryRunReport { end, ..trace.0 }
+        let Trace { json, schema, ids, steps, more_steps } = trace;
+        DryRunReport { json, schema, steps, more_steps, ids, end }
     }
 
     fn sequence(
@@ -180,7 +180,8 @@ impl DryRun {
             room: Room::beside(0, 0, BLOCK_BYTES_MAX),
             budget: &mut CostBudget::unlimited(),
         };
-        let processed = sequence.run(Input::Bytes(bytes), &mut self.workspace, trace).map_err(Stop::into_problem)?;
+        let processed =
+            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(trace)).map_err(Stop::into_problem)?;
         let outcome = match processed.made {
             Made::One(event) => DryRunOutcome { taken: vec![event.into()], ..DryRunOutcome::default() },
             Made::Filtered(by) => DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() },
@@ -198,45 +199,6 @@ impl From<Event<'_>> for AcceptedEvent {
     fn from(event: Event<'_>) -> Self {
         let Event { payload, id, time } = event;
         Self { id: id.map(|chosen| chosen.id), payload: payload.into_owned(), time_unread: time.err() }
-    }
-}
-
-/// Takes the times of the steps.
-#[derive(Default)]
-struct Trace(DryRunReport);
-
-impl Tracer for Trace {
-    fn step<T>(&mut self, step: Step, run: impl FnOnce() -> T) -> T {
-        let began = Instant::now();
-        let result = run();
-        let took = began.elapsed();
-        match step {
-            Step::Json => self.0.json = took,
-            Step::Schema => self.0.schema = Some(took),
-            Step::Ids => self.0.ids = Some(took),
-        }
-        result
-    }
-
-    fn transform<'s>(
-        &mut self,
-        handle: &TransformHandle,
-        _: &mut usize,
-        payload: View<'_>,
-        context: &Context<'_>,
-        windows: &mut Windows,
-        scratch: &'s mut Scratch,
-    ) -> Result<Outcome<'s>, StepError> {
-        let began = Instant::now();
-        let DryRunReport { steps, more_steps, .. } = &mut self.0;
-        let each = &mut |step| {
-            if steps.len() < TRACED_STEPS_MAX {
-                steps.push(step);
-            } else {
-                *more_steps += 1;
-            }
-        };
-        handle.transform().trace(payload.payload(), context, windows, scratch, &|| began.elapsed(), each)
     }
 }
 

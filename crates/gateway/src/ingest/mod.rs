@@ -12,6 +12,7 @@ pub(crate) mod record_builder;
 pub(crate) mod rejected_record;
 pub(crate) mod room;
 pub(crate) mod sequence;
+mod trace;
 pub(crate) mod type_finder;
 pub(crate) mod windows;
 

@@ -12,7 +12,7 @@
 //! [`Sequence::run`] is called by `POST /ingest/event` on its shard (`handlers::event`), for each record of a batch
 //! ([`super::record_builder`]), for a costly event on a thread of the worker pool (`RecordBuilder::process_event`), and by a dry run
 //! ([`super::dry_run`]), which stops before the append. What differs between them is an argument: the budget, the key, the dedupe
-//! windows, and a tracer.
+//! windows, and a trace.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ use eventlog::ContentHash;
 use pipeline::batch::Item;
 use pipeline::json::{self, JsonErrorKind};
 use pipeline::pointer::{JsonPointer, scalar_text};
-use pipeline::transform::{Context, Filtered, Mark, Outcome, Part, Scratch, Several, StepError, Windows};
+use pipeline::transform::{Context, Filtered, Mark, Outcome, Part, Scratch, Several};
 use pipeline::{RefusalCode, Values, View};
 
 use super::ack_mode::AckMode;
@@ -30,12 +30,12 @@ use super::envelope::EventContext;
 use super::ids::{self, ChosenId, RequestKey};
 use super::params::DEFAULT_TYPE;
 use super::room::Room;
+use super::trace::{self, Step, Trace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use crate::types::cost::{CostBudget, OverBudget};
 use crate::types::type_cache::{Slot, TypeCache};
-use crate::types::type_transform::TransformHandle;
 
 /// A payload as it was sent.
 #[derive(Clone, Copy)]
@@ -124,54 +124,6 @@ impl Stop {
     }
 }
 
-/// A step whose time a tracer may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    Json,
-    Schema,
-    /// All that follows the transform.
-    Ids,
-}
-
-/// Watches the sequence.
-pub(crate) trait Tracer {
-    fn step<T>(&mut self, step: Step, run: impl FnOnce() -> T) -> T;
-
-    /// Runs a transform within so many operations, which become those that it took.
-    fn transform<'s>(
-        &mut self,
-        handle: &TransformHandle,
-        operations: &mut usize,
-        payload: View<'_>,
-        context: &Context<'_>,
-        windows: &mut Windows,
-        scratch: &'s mut Scratch,
-    ) -> Result<Outcome<'s>, StepError>;
-}
-
-/// Watches nothing, and costs nothing.
-pub(crate) struct NoTracer;
-
-impl Tracer for NoTracer {
-    fn step<T>(&mut self, _: Step, run: impl FnOnce() -> T) -> T {
-        run()
-    }
-
-    fn transform<'s>(
-        &mut self,
-        handle: &TransformHandle,
-        operations: &mut usize,
-        payload: View<'_>,
-        context: &Context<'_>,
-        windows: &mut Windows,
-        scratch: &'s mut Scratch,
-    ) -> Result<Outcome<'s>, StepError> {
-        let outcome = handle.transform().run_within(operations, payload, context, windows, scratch);
-        handle.estimator().learn(payload.payload().len(), *operations);
-        outcome
-    }
-}
-
 /// The arguments of the sequence for one payload.
 pub(crate) struct Sequence<'a> {
     pub(crate) types: &'a mut TypeCache,
@@ -198,12 +150,12 @@ impl Sequence<'_> {
         mut self,
         input: Input<'p>,
         workspace: &'p mut Workspace,
-        tracer: &mut impl Tracer,
+        mut trace: Option<&mut Trace>,
     ) -> Result<Processed<'p>, Stop> {
         let Workspace { values, scratch, repaired } = workspace;
         self.budget.charge_record()?;
         let may_repair = self.types.table().repairs;
-        let (payload, fault) = tracer.step(Step::Json, move || check_json(input, may_repair, repaired))?;
+        let (payload, fault) = trace::step(&mut trace, Step::Json, move || check_json(input, may_repair, repaired))?;
         let slot = match self.named {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
@@ -218,13 +170,13 @@ impl Sequence<'_> {
         let payload = match &entry.rules.schema {
             Some(schema) => {
                 let budget = &mut *self.budget;
-                tracer.step(Step::Schema, move || entry.validate(schema, values.read(payload), budget))??
+                trace::step(&mut trace, Step::Schema, move || entry.validate(schema, values.read(payload), budget))??
             }
             None => View::unread(payload),
         };
-        let (outcome, mark) = self.transform(slot, payload, scratch, tracer)?;
+        let (outcome, mark) = self.transform(slot, payload, scratch, trace.as_deref_mut())?;
         let depends_on_duplicates = mark.is_some_and(|(_, depends)| depends);
-        match tracer.step(Step::Ids, || self.events(slot, payload.payload(), outcome)) {
+        match trace::step(&mut trace, Step::Ids, || self.events(slot, payload.payload(), outcome)) {
             Ok(made) => Ok(Processed { slot, made, depends_on_duplicates }),
             Err(problem) => {
                 mark.into_iter().for_each(|(mark, _)| self.windows.forget_since(slot, mark));
@@ -240,7 +192,7 @@ impl Sequence<'_> {
         slot: Slot,
         payload: View<'p>,
         scratch: &'p mut Scratch,
-        tracer: &mut impl Tracer,
+        trace: Option<&mut Trace>,
     ) -> Result<(Outcome<'p>, Option<(Mark, bool)>), Stop> {
         let entry = self.types.get(slot);
         let Some(handle) = &entry.rules.steps else { return Ok((Outcome::Unchanged, None)) };
@@ -257,7 +209,15 @@ impl Sequence<'_> {
             Context { received_at, client, source, event_type: entry.name.as_str(), key: &key, header: &header };
         let most = self.budget.left().unwrap_or(TRANSFORM_WORK_MAX);
         let mut spent = most;
-        let outcome = tracer.transform(handle, &mut spent, payload, &context, windows, scratch);
+        let transform = handle.transform();
+        let outcome = match trace {
+            Some(trace) => trace.transform(transform, payload.payload(), &context, windows, scratch),
+            None => {
+                let outcome = transform.run_within(&mut spent, payload, &context, windows, scratch);
+                handle.estimator().learn(payload.payload().len(), spent);
+                outcome
+            }
+        };
         let depends = windows.has_leant();
         if outcome.as_ref().is_err_and(|error| error.exhausted) && most < TRANSFORM_WORK_MAX {
             self.budget.exhaust();

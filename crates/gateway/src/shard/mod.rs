@@ -58,18 +58,19 @@ pub(crate) struct Shared {
 /// What the requests of a shard use.
 pub(crate) struct ShardContext {
     index: usize,
-    log: Arc<Shard>,
-    shared: Shared,
+    pub(crate) log: Arc<Shard>,
+    pub(crate) shared: Shared,
     rules: RefCell<Arc<Rules>>,
-    authenticator: Authenticator,
+    pub(crate) authenticator: Authenticator,
     types: RefCell<TypeCache>,
-    clock: Arc<CachedClock>,
-    timer: CoarseTimer,
+    pub(crate) clock: Arc<CachedClock>,
+    pub(crate) timer: CoarseTimer,
     ids: RefCell<IdGenerator>,
     workspace: RefCell<Workspace>,
-    pool: FairSemaphore,
+    /// Permits for the worker pool.
+    pub(crate) pool: FairSemaphore,
     spare_records: RefCell<Vec<Records>>,
-    transport: Rc<Transport>,
+    pub(crate) transport: Rc<Transport>,
 }
 
 impl ShardContext {
@@ -115,37 +116,13 @@ impl ShardContext {
         self.shared.admission.connection_closed(self.index);
     }
 
-    pub(crate) fn log(&self) -> &Arc<Shard> {
-        &self.log
-    }
-
-    pub(crate) fn clock(&self) -> &CachedClock {
-        &self.clock
-    }
-
-    pub(crate) const fn timer(&self) -> &CoarseTimer {
-        &self.timer
-    }
-
-    pub(crate) fn readiness(&self) -> &Readiness {
-        &self.shared.readiness
-    }
-
-    pub(crate) const fn authenticator(&self) -> &Authenticator {
-        &self.authenticator
-    }
-
     pub(crate) fn rules(&self) -> Ref<'_, Arc<Rules>> {
         self.rules.borrow()
     }
 
-    pub(crate) const fn transport(&self) -> &Rc<Transport> {
-        &self.transport
-    }
-
     /// How many commits all shards have refused, because the disk had no room.
     pub(crate) fn refused_commits(&self) -> u64 {
-        Epoch::Of(self.shards()).refused_commits()
+        Epoch::Of(&self.shared.shards).refused_commits()
     }
 
     /// Events that transforms have dropped.
@@ -166,11 +143,6 @@ impl ShardContext {
         self.workspace.borrow_mut()
     }
 
-    /// Permits for the worker pool.
-    pub(crate) const fn pool(&self) -> &FairSemaphore {
-        &self.pool
-    }
-
     /// Memory for the records of a batch.
     pub(crate) fn spare_records(&self) -> Records {
         self.spare_records.borrow_mut().pop().unwrap_or_default()
@@ -182,20 +154,6 @@ impl ShardContext {
         if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.shared.memory.turn_bytes {
             spare.push(records.emptied());
         }
-    }
-
-    pub(crate) fn outcomes(&self) -> &Arc<Outcomes> {
-        &self.shared.outcomes
-    }
-
-    /// The logs of all shards.
-    pub(crate) fn shards(&self) -> &[Arc<Shard>] {
-        &self.shared.shards
-    }
-
-    /// Hashes bytes that have an id.
-    pub(crate) const fn content_hash(&self) -> &ContentHash {
-        &self.shared.content_hash
     }
 
     /// The client of a request.
@@ -229,11 +187,6 @@ impl ShardContext {
     /// Bytes that the records of a request may take.
     pub(crate) fn records_bytes_max(&self) -> usize {
         self.batch_bytes_max().min(BLOCK_BYTES_MAX)
-    }
-
-    /// Memory for pages that are read back.
-    pub(crate) fn read_budget(&self) -> &Arc<ReadBudget> {
-        &self.shared.read_budget
     }
 
     pub(crate) fn new_id(&self, microseconds: i64) -> EventId {

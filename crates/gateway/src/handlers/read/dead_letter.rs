@@ -16,7 +16,7 @@ pub(super) async fn of_event(shard: &ShardContext, id: EventId, position: Option
     let mut asked = Asked::default();
     match position {
         Some(position) => until_delivered::add_copies(shard, vec![(position, Some(id))], &mut asked).await,
-        None => asked.spans = shard.shards().iter().map(|log| anywhere(log.number(), id)).collect(),
+        None => asked.spans = shard.shared.shards.iter().map(|log| anywhere(log.number(), id)).collect(),
     }
     refused(shard, asked).await
 }
@@ -37,12 +37,12 @@ fn anywhere(shard: u16, id: EventId) -> Span {
 }
 
 fn may_be(shard: &ShardContext) -> bool {
-    shard.outcomes().witness().is_some_and(|witness| witness.may_have_refused())
+    shard.shared.outcomes.witness().is_some_and(|witness| witness.may_have_refused())
 }
 
 /// Their reasons are read from the disk.
 async fn refused(shard: &ShardContext, asked: Asked) -> Refusals {
-    let Some(witness) = shard.outcomes().witness() else { return Refusals::default() };
+    let Some(witness) = shard.shared.outcomes.witness() else { return Refusals::default() };
     let refused = tokio::task::spawn_blocking(move || witness.refused(&asked, REFUSED_LISTED_MAX)).await;
     refused.unwrap_or_default()
 }

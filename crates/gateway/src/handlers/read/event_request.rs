@@ -40,8 +40,8 @@ impl EventRequest {
     }
 
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
-        let permit = shard.read_budget().take(EVENT_ROOM, client)?;
-        let position = shard.log().remembered(self.id).or(self.position);
+        let permit = shard.shared.read_budget.take(EVENT_ROOM, client)?;
+        let position = shard.log.remembered(self.id).or(self.position);
         // Asked before the stores are: what is settled by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
         match (self.find().await, position) {
@@ -77,7 +77,7 @@ impl EventRequest {
 
     fn unknown(&self, shard: &ShardContext, position: Option<Position>) -> Refused {
         let id = self.id;
-        let detail = match position.filter(|position| shard.log().has_durable(*position)) {
+        let detail = match position.filter(|position| shard.log.has_durable(*position)) {
             Some(position) => format!(
                 "no event {id} is stored, and position {position} has its outcome: the condition of its route to the \
                  store is false on it, or it was removed from there, or is a dead letter that can't be read now"

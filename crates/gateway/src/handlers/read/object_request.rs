@@ -78,7 +78,7 @@ impl ObjectRequest {
         } else {
             let room_max = if found.content.is_some() { PIECE_BYTES } else { STREAM_ROOM };
             let room = usize::try_from(bytes).map_or(room_max, |bytes| bytes.min(room_max));
-            response.room = Some(shard.read_budget().take(room, client)?);
+            response.room = Some(shard.shared.read_budget.take(room, client)?);
             Some(self.pieces(&found, range).await?)
         };
         response.behind = Some(StreamedBody { bytes, pieces });
@@ -94,7 +94,7 @@ impl ObjectRequest {
 
     /// Where the event stands whose object this would be, if it is durable and waits for the sink.
     fn awaited(&self, shard: &ShardContext) -> Option<Position> {
-        self.reader.awaited(&self.name).filter(|position| shard.log().has_durable(*position))
+        self.reader.awaited(&self.name).filter(|position| shard.log.has_durable(*position))
     }
 
     fn head(&self, status: StatusCode, found: &FoundObject) -> Response {

@@ -82,8 +82,8 @@ impl PageRequest {
     }
 
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
-        let bytes_max = shard.read_budget().page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
-        let permit = shard.read_budget().take(bytes_max, client)?;
+        let bytes_max = shard.shared.read_budget.page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
+        let permit = shard.shared.read_budget.take(bytes_max, client)?;
         let Choice { wanted, reader, .. } = &self.choice;
         let positions = self.positions(shard);
         let pending = self.pending(shard, &positions);
@@ -105,7 +105,7 @@ impl PageRequest {
     /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
     fn positions(&self, shard: &ShardContext) -> Vec<Position> {
         let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
-        key.into_iter().filter_map(|id| shard.log().remembered(id)).collect()
+        key.into_iter().filter_map(|id| shard.log.remembered(id)).collect()
     }
 
     /// The sink that doesn't have the events of the key yet, if so.

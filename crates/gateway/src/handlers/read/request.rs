@@ -66,7 +66,7 @@ pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Ref
 
 /// The sinks that haven't come to a position yet.
 pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn Reader>], position: Position) -> Vec<Arc<str>> {
-    if !shard.log().has_durable(position) {
+    if !shard.log.has_durable(position) {
         return Vec::new();
     }
     let has_deferred = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;

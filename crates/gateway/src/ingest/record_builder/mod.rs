@@ -18,7 +18,7 @@ use super::envelope::Envelope;
 use super::ids::{ChosenBy, RequestKey};
 use super::rejected_record::RejectedRecord;
 use super::room::Room;
-use super::sequence::{Event, Input, Made, NoTracer, Processed, Sequence, Stop, Workspace};
+use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
@@ -45,20 +45,13 @@ struct SourceRecord<'a> {
 
 /// What the worker pool has made of a costly event.
 pub(crate) struct Offloaded {
+    pub(crate) builder: RecordBuilder,
     /// The type, by whose rules it was processed.
     pub(crate) entry: TypeEntry,
-    pub(crate) made: OffloadedEvent,
+    /// The event; nothing of several, which are in the builder.
+    pub(crate) made: Made<'static>,
     /// The hash of the bytes that were sent.
     pub(crate) content: u64,
-    /// Commits that had been refused before.
-    pub(crate) refused_commits: u64,
-}
-
-/// What a costly event has become.
-pub(crate) enum OffloadedEvent {
-    One(Event<'static>, WindowSet),
-    Filtered(Filtered),
-    Several(Box<RecordBuilder>),
 }
 
 /// The records of a batch, and what was refused.
@@ -78,7 +71,7 @@ pub(crate) struct RecordBuilder {
     /// How its records are told apart, and what its body begins with, white space aside.
     form: Form,
     begins_with: Option<u8>,
-    windows: WindowSet,
+    pub(crate) windows: WindowSet,
     filtered_events: FilteredEvents,
     /// What the records may cost where it is processed now.
     budget: CostBudget,
@@ -177,7 +170,7 @@ impl RecordBuilder {
     }
 
     fn process(&mut self, item: &Item<'_>, workspace: &mut Workspace) -> Result<(), OverBudget> {
-        let processed = self.sequence(Some(item.ordinal)).run(Input::Record(item), workspace, &mut NoTracer);
+        let processed = self.sequence(Some(item.ordinal)).run(Input::Record(item), workspace, None);
         let result = match processed {
             Ok(processed) => {
                 self.add(item, processed);
@@ -200,20 +193,19 @@ impl RecordBuilder {
     pub(crate) fn process_event(mut self, bytes: &[u8]) -> Result<Offloaded, Refused> {
         self.budget = CostBudget::unlimited();
         let mut workspace = Workspace::default();
-        let processed = self.sequence(None).run(Input::Bytes(bytes), &mut workspace, &mut NoTracer);
+        let processed = self.sequence(None).run(Input::Bytes(bytes), &mut workspace, None);
         let Processed { slot, made, .. } = processed.map_err(Stop::into_problem)?;
         let (entry, content) = (self.types.get(slot).clone(), self.content.of(bytes));
-        let refused_commits = self.refused_commits;
         let made = match made {
-            Made::One(event) => OffloadedEvent::One(event.into_owned(), self.windows),
-            Made::Filtered(by) => OffloadedEvent::Filtered(by),
+            Made::One(event) => Made::One(event.into_owned()),
+            Made::Filtered(by) => Made::Filtered(by),
             Made::Several { events, filtered } => {
                 self.slot = Some(slot);
                 self.fan_out(content, events, filtered);
-                OffloadedEvent::Several(Box::new(self))
+                Made::Several { events: Vec::new(), filtered: Vec::new() }
             }
         };
-        Ok(Offloaded { entry, made, content, refused_commits })
+        Ok(Offloaded { builder: self, entry, made, content })
     }
 
     fn sequence(&mut self, number: Option<u32>) -> Sequence<'_> {
