@@ -51,11 +51,6 @@ impl RouteName {
         }
     }
 
-    /// Whether events are posted to it.
-    pub(crate) const fn takes_events(self) -> bool {
-        matches!(self, Self::Event | Self::Batch)
-    }
-
     pub(crate) const fn methods(self) -> &'static str {
         match self {
             Self::Event | Self::Batch => "OPTIONS, POST",

@@ -50,8 +50,9 @@ pub(crate) struct PendingRequest {
 
 /// What a request asks for.
 enum Operation {
-    /// To post events, or how the server is.
     Ingest(IngestParams),
+    /// How the server is.
+    Health,
     /// To read events or an object back.
     Read(Box<ReadRequest>),
     ClientIp(AddressForm),
@@ -85,6 +86,7 @@ impl Handler for Router {
         let shard = &self.shard;
         let response = match &request.operation {
             Ok(Operation::Ingest(params)) => dispatch(shard, params, request, body).await,
+            Ok(Operation::Health) => health(shard, request.route),
             Ok(Operation::Read(read)) => Box::pin(read.respond(shard, shard.client(&request.envelope))).await,
             Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
             Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
@@ -158,28 +160,27 @@ fn operation(
     (route, named): (RouteName, Option<&str>),
     source: &str,
 ) -> Result<Operation, Refused> {
-    match head.method {
-        Method::Options if head.target.path == "*" => Ok(Operation::Methods(route::ALL_METHODS)),
-        Method::Options => route.check(head.method).map(|()| Operation::Methods(route.methods())),
-        _ if route == RouteName::Ip => {
-            route.check(head.method)?;
-            AddressForm::of_query(head.target.query).map(Operation::ClientIp)
-        }
-        _ if route == RouteName::Events => {
-            route.check(head.method)?;
-            let request = ReadRequest::of(shard.types().table(), named, head.target.query, source)?;
-            Ok(Operation::Read(Box::new(request)))
-        }
-        _ if route == RouteName::Objects => {
-            route.check(head.method)?;
-            let request = ObjectRequest::of(&shard.rules().objects, named, &head.fields, head.method)?;
-            Ok(Operation::Read(Box::new(ReadRequest::Object(request))))
-        }
-        _ => route
-            .check(head.method)
-            .and_then(|()| IngestParams::of(&head.fields, route, named, &mut shard.types()))
-            .map(Operation::Ingest),
+    if head.method == Method::Options && head.target.path == "*" {
+        return Ok(Operation::Methods(route::ALL_METHODS));
     }
+    route.check(head.method)?;
+    Ok(match route {
+        _ if head.method == Method::Options => Operation::Methods(route.methods()),
+        RouteName::Ip => Operation::ClientIp(AddressForm::of_query(head.target.query)?),
+        RouteName::Events => {
+            let request = ReadRequest::of(shard.types().table(), named, head.target.query, source)?;
+            Operation::Read(Box::new(request))
+        }
+        RouteName::Objects => {
+            let request = ObjectRequest::of(&shard.rules().objects, named, &head.fields, head.method)?;
+            Operation::Read(Box::new(ReadRequest::Object(request)))
+        }
+        RouteName::Event | RouteName::Batch => {
+            let is_batch = route == RouteName::Batch;
+            Operation::Ingest(IngestParams::of(&head.fields, is_batch, named, &mut shard.types())?)
+        }
+        RouteName::Health | RouteName::Ready | RouteName::Other => Operation::Health,
+    })
 }
 
 async fn dispatch<'a>(
@@ -194,17 +195,15 @@ async fn dispatch<'a>(
         body.decode(shard.permit(shard.client(envelope)), coding, bytes_max);
     }
     match route {
-        RouteName::Event if params.ack == AckMode::Disk => event::handle(shard, params, envelope, body).await,
-        RouteName::Event => Box::pin(event_ack::handle(shard, params, envelope, body)).await,
         RouteName::Batch => Box::pin(batch::handle(shard, params, envelope.clone(), body)).await,
-        RouteName::Ready => ready(shard),
-        RouteName::Events | RouteName::Objects | RouteName::Health | RouteName::Ip | RouteName::Other => {
-            Ok(Response::ok())
-        }
+        _ if params.ack == AckMode::Disk => event::handle(shard, params, envelope, body).await,
+        _ => Box::pin(event_ack::handle(shard, params, envelope, body)).await,
     }
 }
 
-fn ready(shard: &ShardContext) -> Result<Response, Refused> {
-    let reason = shard.shared.readiness.reason();
-    reason.map_or_else(|| Ok(Response::ok()), |reason| Err(Problem::boxed(ErrorCode::NotReady, reason)))
+fn health(shard: &ShardContext, route: RouteName) -> Result<Response, Refused> {
+    match shard.shared.readiness.reason() {
+        Some(reason) if route == RouteName::Ready => Err(Problem::boxed(ErrorCode::NotReady, reason)),
+        _ => Ok(Response::ok()),
+    }
 }

@@ -8,7 +8,6 @@ use crate::error_code::ErrorCode;
 use crate::http1::decoder::Coding;
 use crate::http1::fields::Fields;
 use crate::problem::{Problem, Refused};
-use crate::route::RouteName;
 use crate::types::type_cache::{Slot, TypeCache};
 
 /// The type of an event for which nothing names another.
@@ -86,26 +85,10 @@ impl IngestParams {
     /// The request can't be taken whatever its body says.
     pub(crate) fn of(
         fields: &Fields<'_>,
-        route: RouteName,
+        is_batch: bool,
         path_type: Option<&str>,
         types: &mut TypeCache,
     ) -> Result<Self, Refused> {
-        if !route.takes_events() {
-            let (ack, form) = (AckMode::Disk, Form::Detect);
-            let (is_named, readings) = (false, types.readings());
-            return Ok(Self {
-                slot: None,
-                is_named,
-                readings,
-                key: None,
-                atomic: false,
-                ack,
-                json: false,
-                coding: None,
-                form,
-                is_web_form: false,
-            });
-        }
         let coding = coding(fields)?;
         if let Some(key) = fields.key {
             check_key(key, "the Idempotency-Key")?;
@@ -122,8 +105,6 @@ impl IngestParams {
             None => Some(types.find(DEFAULT_TYPE)?),
         };
         let is_named = slot.is_some_and(|slot| name == Some(types.get(slot).name.as_str()));
-        // Only a batch cares for the form.
-        let is_batch = route == RouteName::Batch;
         let form = if is_batch { form(fields) } else { Form::Detect };
         let is_web_form = is_batch && is_web_form(fields);
         let (atomic, ack) = (atomic(fields)?, AckMode::of_header(fields.ack)?.of_head(types, slot));
