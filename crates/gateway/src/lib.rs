@@ -36,18 +36,15 @@ mod route;
 mod shard;
 mod types;
 
-pub use admission::connection_limit::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
+pub use admission::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
-pub use ingest::dry_run::{AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunReport, RequestContext};
-pub use ingest::params::DEFAULT_TYPE;
-pub use ingest::type_finder::TypeFinder;
+pub use ingest::{
+    AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunReport, RequestContext, TypeFinder,
+};
 pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
 pub use route::RouteName;
-pub use types::text_rule::TextRule;
-pub use types::type_resolver::TypeResolver;
-pub use types::type_rules::{GatewayTypes, TypeRules};
-pub use types::type_transform::TransformHandle;
+pub use types::{GatewayTypes, TextRule, TransformHandle, TypeResolver, TypeRules};

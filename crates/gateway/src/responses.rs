@@ -6,7 +6,7 @@ use pipeline::transform::Filtered;
 use serde::Serialize;
 
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::Problem;
 
 pub(crate) const JSON: &str = "application/json";

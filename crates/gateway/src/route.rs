@@ -4,7 +4,7 @@ use access::Scope;
 
 use crate::auth::RequiredAccess;
 use crate::error_code::ErrorCode;
-use crate::http1::head::Method;
+use crate::http1::Method;
 use crate::problem::{Problem, Refused};
 
 /// The methods of all routes.

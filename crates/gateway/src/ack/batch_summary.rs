@@ -4,9 +4,8 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
-use crate::ingest::record_builder::RecordBuilder;
-use crate::ingest::rejected_record::RejectedRecord;
+use crate::http1::Response;
+use crate::ingest::{RecordBuilder, RejectedRecord};
 use crate::responses;
 
 /// What became of a batch.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::batch_summary::BatchSummary;
 use super::until_delivered::{Dead, DeliveryStatus};
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::Problem;
 use crate::responses;
 

@@ -10,8 +10,7 @@ use eventlog::{AppendError, Asked, Taken};
 
 use super::until_delivered;
 use crate::error_code::ErrorCode;
-use crate::ingest::ack_mode::AckMode;
-use crate::ingest::record_builder::RecordBuilder;
+use crate::ingest::{AckMode, RecordBuilder};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::admission::connection_limit::client_of;
+use super::connection_limit::client_of;
 
 /// ClientBuckets that are told apart; those few who fall together have one share together.
 const BUCKETS: usize = 256;

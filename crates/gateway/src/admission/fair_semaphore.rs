@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::admission::client_quota::ClientBucket;
+use super::client_quota::ClientBucket;
 
 /// So many of a client wait before those of them are looked for whose clients have left.
 const LOOKED_FOR_LEFT: usize = 64;

@@ -1,21 +1,26 @@
 //! How much each shard has to do, and how much the process takes on: bytes that have arrived and are not durable yet.
 
-pub(crate) mod client_quota;
-pub(crate) mod connection_limit;
-pub(crate) mod fair_semaphore;
-pub(crate) mod read_budget;
+mod client_quota;
+mod connection_limit;
+mod fair_semaphore;
+mod read_budget;
 mod reservation;
 pub(crate) mod wait_queue;
+
+pub(crate) use client_quota::ClientBucket;
+pub use connection_limit::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
+pub(crate) use fair_semaphore::FairSemaphore;
+pub(crate) use read_budget::{ReadBudget, ReadPermit};
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::admission::client_quota::{BucketTotals, BucketUsage, ClientBucket, ClientBuckets};
-use crate::admission::reservation::{Reservation, Reservations};
-use crate::admission::wait_queue::WaitQueue;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
+use client_quota::{BucketTotals, BucketUsage, ClientBuckets};
+use reservation::{Reservation, Reservations};
+use wait_queue::WaitQueue;
 
 /// What one shard has to do.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use event::memory::Budgets;
 
-use crate::admission::client_quota::{BucketTotals, BucketUsage, ClientBucket};
+use super::client_quota::{BucketTotals, BucketUsage, ClientBucket};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 

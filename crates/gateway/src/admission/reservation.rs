@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use crate::admission::client_quota::{BucketTotals, BucketUsage, ClientBucket};
+use super::client_quota::{BucketTotals, BucketUsage, ClientBucket};
 
 /// The average follows a new batch by one part in this many.
 const SMOOTHING: usize = 8;

@@ -2,9 +2,9 @@
 
 use access::{is_known_host, is_own_origin};
 
-use crate::auth::cors::Cors;
+use super::cors::Cors;
 use crate::error_code::ErrorCode;
-use crate::http1::head::Head;
+use crate::http1::Head;
 use crate::problem::{Problem, Refused};
 
 /// The names by which requests without a token may call this server. `None` allows every name: a port that other machines reach has

@@ -1,9 +1,13 @@
 //! Which requests may enter: by token, host, origin and proxy.
 
-pub(crate) mod allowed_hosts;
-pub(crate) mod cors;
+mod allowed_hosts;
+mod cors;
 mod forwarded;
-pub(crate) mod trusted_proxies;
+mod trusted_proxies;
+
+pub(crate) use allowed_hosts::AllowedHosts;
+pub(crate) use cors::Cors;
+pub(crate) use trusted_proxies::TrustedProxies;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use crate::auth::forwarded::{self, Hop};
+use super::forwarded::{self, Hop};
 
 /// The proxies that are trusted.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::net::{IpAddr, TcpStream as StdStream};
 use std::sync::Arc;
 use std::sync::mpsc::Sender as EndOfWait;
 
-use crate::admission::connection_limit::ConnectionPermit;
-use crate::http1::connection::Look;
+use crate::admission::ConnectionPermit;
+use crate::http1::Look;
 use crate::shard::rules::Rules;
 
 /// What a shard's thread is told.

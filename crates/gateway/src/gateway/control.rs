@@ -8,14 +8,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::GatewayOptions;
 use super::command::ShardCommand;
-use crate::admission::connection_limit::ConnectionLimiter;
-use crate::auth::allowed_hosts::AllowedHosts;
-use crate::auth::cors::Cors;
-use crate::auth::trusted_proxies::TrustedProxies;
+use crate::admission::ConnectionLimiter;
+use crate::auth::{AllowedHosts, Cors, TrustedProxies};
 use crate::counters::GatewayCounters;
 use crate::shard::rules::Rules;
-use crate::types::type_registry::TypeRegistry;
-use crate::types::type_rules::GatewayTypes;
+use crate::types::{GatewayTypes, TypeRegistry};
 
 /// Changes a gateway that runs. Cheap to clone.
 #[derive(Clone)]

@@ -25,15 +25,14 @@ use command::ShardCommand;
 use control::{GatewayControl, rules};
 use listener::Listener;
 
-use crate::admission::connection_limit::ConnectionLimiter;
-use crate::admission::read_budget::ReadBudget;
 use crate::admission::{Admission, wait_queue};
+use crate::admission::{ConnectionLimiter, ReadBudget};
 use crate::counters::GatewayCounters;
-use crate::http1::connection::Look;
+use crate::http1::Look;
 use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
 use crate::shard::Shared;
-use crate::types::type_rules::GatewayTypes;
+use crate::types::GatewayTypes;
 
 const TICK: Duration = Duration::from_secs(1);
 

@@ -17,12 +17,11 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::command::{AcceptedSocket, ShardCommand};
-use crate::admission::connection_limit::ConnectionPermit;
+use crate::admission::ConnectionPermit;
 use crate::cached_clock::CachedClock;
 use crate::coarse_timer::CoarseTimer;
 use crate::handlers::router::Router;
-use crate::http1::connection::{Connection, Connections, Look, Order};
-use crate::http1::transport::Transport;
+use crate::http1::{Connection, Connections, Look, Order, Transport};
 use crate::http1::{connection_loop, deadlines};
 use crate::ingest::offload;
 use crate::shard::commit_trigger::{CommitTrigger, commit_on_park};

@@ -3,10 +3,8 @@
 use pipeline::batch::{Form, Item, Splitter};
 
 use crate::admission::Permit;
-use crate::http1::body::{Body, STRETCH_BYTES};
-use crate::ingest::offload::offload;
-use crate::ingest::record_builder::RecordBuilder;
-use crate::ingest::sequence::Workspace;
+use crate::http1::{Body, STRETCH_BYTES};
+use crate::ingest::{RecordBuilder, Workspace, offload};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use http::StatusCode;
 
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 
 /// Characters of a function's name.

@@ -10,21 +10,16 @@ use super::batch::new_builder;
 use super::transform_outcome::TransformOutcome;
 use crate::ack::until_durable::{self, of_append};
 use crate::admission::Permit;
-use crate::http1::body::Body;
-use crate::http1::response::Response;
-use crate::ingest::envelope::Envelope;
-use crate::ingest::ids::RequestKey;
-use crate::ingest::offload::offload;
-use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::Offloaded;
-use crate::ingest::room::Room;
-use crate::ingest::sequence::{Event, Input, Made, Processed, Sequence, Stop};
-use crate::ingest::windows::{Epoch, WindowSet};
+use crate::http1::{Body, Response};
+use crate::ingest::{
+    Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestKey, Room, Sequence, Stop,
+    WindowSet, offload,
+};
 use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
 use crate::types::cost::{self, CostBudget};
-use crate::types::type_cache::{Slot, TypeCache};
+use crate::types::{Slot, TypeCache};
 
 /// Accepts an event. The response is ready when the event is durable.
 pub(super) async fn handle(

@@ -7,14 +7,11 @@ use eventlog::{Asked, Taken};
 use super::event::{self, Appended, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::{until_delivered, until_durable};
-use crate::http1::body::Body;
-use crate::http1::response::Response;
-use crate::ingest::ack_mode::AckMode;
-use crate::ingest::envelope::Envelope;
-use crate::ingest::params::IngestParams;
+use crate::http1::{Body, Response};
+use crate::ingest::{AckMode, Envelope, IngestParams};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::type_cache::Slot;
+use crate::types::Slot;
 
 /// Accepts an event. The response is ready when the event is acknowledged as asked, or won't be soon.
 pub(crate) async fn handle(

@@ -1,6 +1,6 @@
 //! The response to a request that is rejected.
 
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;

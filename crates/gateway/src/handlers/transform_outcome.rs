@@ -7,14 +7,12 @@ use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::until_delivered;
 use crate::ack::until_durable::{append_batch, wait_for_filtered, wait_for_others};
 use crate::admission::Permit;
-use crate::http1::response::Response;
-use crate::ingest::ack_mode::AckMode;
-use crate::ingest::params::IngestParams;
-use crate::ingest::record_builder::RecordBuilder;
+use crate::http1::Response;
+use crate::ingest::{AckMode, IngestParams, RecordBuilder};
 use crate::problem::{Problem, Refused};
 use crate::responses;
 use crate::shard::ShardContext;
-use crate::types::type_cache::Slot;
+use crate::types::Slot;
 
 /// An event that has become none, or several.
 pub(crate) enum TransformOutcome {

@@ -4,22 +4,32 @@
 //! A request that two readers could understand in two ways is rejected with 400, and the connection is closed (RFC 9112 §11.2).
 
 mod accept;
-pub(crate) mod body;
+mod body;
 mod chunk_extension;
 mod chunks;
-pub(crate) mod connection;
+mod connection;
 pub(crate) mod connection_loop;
 pub(crate) mod deadlines;
 mod decoded_body;
-pub(crate) mod decoder;
-pub(crate) mod fields;
+mod decoder;
+mod fields;
 mod framing;
 pub(crate) mod handler;
-pub(crate) mod head;
+mod head;
 mod read_buffer;
-pub(crate) mod response;
+mod response;
 mod socket;
 mod stream;
-pub(crate) mod syntax;
+mod syntax;
 pub(crate) mod target;
-pub(crate) mod transport;
+mod transport;
+
+pub(crate) use body::{Body, STRETCH_BYTES};
+pub(crate) use connection::{Connection, Connections, Look, Order, PARTS};
+pub(crate) use decoder::Coding;
+pub(crate) use fields::Fields;
+pub(crate) use handler::Handler;
+pub(crate) use head::{Head, Method};
+pub(crate) use response::{Response, StreamedBody};
+pub(crate) use syntax::{is_of_name, is_of_value};
+pub(crate) use transport::Transport;

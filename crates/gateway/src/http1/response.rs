@@ -6,7 +6,7 @@ use std::sync::Arc;
 use event::object::Pieces;
 use http::StatusCode;
 
-use crate::admission::read_budget::ReadPermit;
+use crate::admission::ReadPermit;
 
 use super::head::Persistence;
 

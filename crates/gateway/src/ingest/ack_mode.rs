@@ -2,8 +2,7 @@
 
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
-use crate::types::type_cache::{Slot, TypeCache};
-use crate::types::type_entry::TypeEntry;
+use crate::types::{Slot, TypeCache, TypeEntry};
 
 /// The values of `Forebay-Ack`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

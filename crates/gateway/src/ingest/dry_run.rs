@@ -20,10 +20,7 @@ use super::sequence::{Event, Input, Made, Sequence, Stop, Workspace};
 use super::trace::Trace;
 use super::windows::{Epoch, WindowSet};
 use crate::problem::Refused;
-use crate::types::cost::CostBudget;
-use crate::types::type_cache::{Slot, TypeCache};
-use crate::types::type_registry::TypeRegistry;
-use crate::types::type_rules::{GatewayTypes, TypeRules};
+use crate::types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
 
 /// The request that would post an event, its payload apart.
 #[derive(Clone, Debug, Default)]

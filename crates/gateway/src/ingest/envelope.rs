@@ -6,7 +6,7 @@ use std::sync::Arc;
 use event::EventId;
 use eventlog::Record;
 
-use crate::types::type_entry::TypeEntry;
+use crate::types::TypeEntry;
 
 /// What surrounds the payloads of a request.
 #[derive(Clone, Debug)]

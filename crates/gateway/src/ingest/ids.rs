@@ -10,8 +10,7 @@ use pipeline::transform::{Element, Part};
 
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;
-use crate::types::type_cache::Slot;
-use crate::types::type_entry::TypeEntry;
+use crate::types::{Slot, TypeEntry};
 
 /// An id that a client has chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

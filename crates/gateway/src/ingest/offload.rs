@@ -1,8 +1,7 @@
 //! Work that would hold up a shard runs on a thread of its worker pool, one piece at a time for each shard: small events never wait for
 //! large ones, and large ones wait for each other.
 
-use crate::admission::client_quota::ClientBucket;
-use crate::admission::fair_semaphore::FairSemaphore;
+use crate::admission::{ClientBucket, FairSemaphore};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 

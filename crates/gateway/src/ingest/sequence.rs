@@ -34,8 +34,7 @@ use super::trace::{self, Step, Trace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
-use crate::types::cost::{CostBudget, OverBudget};
-use crate::types::type_cache::{Slot, TypeCache};
+use crate::types::{CostBudget, OverBudget, Slot, TypeCache};
 
 /// A payload as it was sent.
 #[derive(Clone, Copy)]

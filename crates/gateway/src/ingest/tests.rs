@@ -15,7 +15,7 @@ use super::dry_run::{DryRun, RequestContext};
 use crate::error_code::ErrorCode;
 use crate::gateway::{Gateway, GatewayOptions};
 use crate::problem::Problem;
-use crate::types::type_rules::{GatewayTypes, TypeRules};
+use crate::types::{GatewayTypes, TypeRules};
 
 /// The planted step: it rejects what other tests don't send, and names its thread.
 pub(super) fn planted_step(payload: &str) -> Result<(), Problem> {

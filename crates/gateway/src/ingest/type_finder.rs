@@ -8,10 +8,7 @@ use super::dry_run::{DryRunRejection, RequestContext};
 use super::params::DEFAULT_TYPE;
 use super::sequence::{self, Input, Stop};
 use crate::problem::Refused;
-use crate::types::cost::CostBudget;
-use crate::types::type_cache::TypeCache;
-use crate::types::type_registry::TypeRegistry;
-use crate::types::type_rules::GatewayTypes;
+use crate::types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};
 
 /// The header that names the type of a request's events, in lower case.
 const TYPE_HEADER: &str = "forebay-type";

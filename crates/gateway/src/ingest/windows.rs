@@ -5,8 +5,7 @@ use std::sync::Arc;
 use eventlog::Shard;
 use pipeline::transform::{Mark, Windows};
 
-use crate::types::type_cache::Slot;
-use crate::types::type_transform::TransformHandle;
+use crate::types::{Slot, TransformHandle};
 
 /// How many commits were refused before a request began.
 #[derive(Clone, Copy)]

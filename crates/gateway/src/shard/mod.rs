@@ -15,23 +15,19 @@ use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, Outcomes, Records, Shard};
 use http::StatusCode;
 
-use crate::admission::client_quota::ClientBucket;
-use crate::admission::fair_semaphore::FairSemaphore;
-use crate::admission::read_budget::ReadBudget;
 use crate::admission::{Admission, Permit, wait_queue};
+use crate::admission::{ClientBucket, FairSemaphore, ReadBudget};
 use crate::auth::Authenticator;
 use crate::cached_clock::{CachedClock, milliseconds};
 use crate::coarse_timer::CoarseTimer;
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::filter_counts::FilterCounts;
-use crate::http1::transport::Transport;
-use crate::ingest::envelope::Envelope;
-use crate::ingest::sequence::Workspace;
-use crate::ingest::windows::Epoch;
+use crate::http1::Transport;
+use crate::ingest::{Envelope, Epoch, Workspace};
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
-use crate::types::type_cache::TypeCache;
+use crate::types::TypeCache;
 use rules::Rules;
 
 /// Pieces of work in the worker pool of a shard at a time: as large payloads are.

@@ -5,11 +5,9 @@ use std::time::Duration;
 
 use access::Demand;
 
-use crate::auth::allowed_hosts::AllowedHosts;
-use crate::auth::cors::Cors;
-use crate::auth::trusted_proxies::TrustedProxies;
+use crate::auth::{AllowedHosts, Cors, TrustedProxies};
 use crate::object_readers::ObjectReaders;
-use crate::types::type_registry::TypeRegistry;
+use crate::types::TypeRegistry;
 
 /// The part of a configuration that can change while the gateway runs.
 #[derive(Debug)]

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use eventlog::TypeId;
 
+use super::type_entry::{TypeEntry, TypeState};
+use super::type_registry::TypeRegistry;
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;
-use crate::types::type_entry::{TypeEntry, TypeState};
-use crate::types::type_registry::TypeRegistry;
 
 /// A type's place in its cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use event::limits::EXPRESSION_STEPS_MAX;
 use pipeline::choice::Choice;
 use pipeline::expression::Expression;
 
-use crate::types::cost::{CostBudget, OverBudget};
+use super::cost::{CostBudget, OverBudget};
 
 /// Rules in their order: each a condition, and the type of the events on which it is the first that is true.
 #[derive(Clone, Debug, Default)]

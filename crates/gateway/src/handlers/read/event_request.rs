@@ -8,12 +8,12 @@ use event::{EventId, Position};
 use super::parameters::Parameters;
 use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::{dead_letter, response};
-use crate::admission::client_quota::ClientBucket;
+use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::type_registry::TypeRegistry;
+use crate::types::TypeRegistry;
 
 const PARAMETERS: [&str; 2] = ["type", "position"];
 

@@ -11,13 +11,12 @@ use super::event_request::EventRequest;
 use super::object_request::ObjectRequest;
 use super::page_request::PageRequest;
 use super::parameters::Parameters;
-use crate::admission::client_quota::ClientBucket;
-use crate::admission::read_budget::ReadPermit;
+use crate::admission::{ClientBucket, ReadPermit};
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::type_registry::TypeRegistry;
+use crate::types::TypeRegistry;
 
 /// Bytes that an event of full size may take, with its envelope.
 pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;

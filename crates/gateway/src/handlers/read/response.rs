@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::ack::response::{self as ack_response, DeadLetterMember, names};
 use crate::ack::until_delivered::Dead;
 use crate::error_code::ErrorCode;
-use crate::http1::response::Response;
+use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::responses::JSON;
 

@@ -5,7 +5,7 @@ use pipeline::batch::Item;
 
 use super::RecordBuilder;
 use crate::ingest::sequence::Workspace;
-use crate::types::cost::CostBudget;
+use crate::types::CostBudget;
 
 /// Records in their order, with their texts in one piece: there may be tens of thousands of a few bytes.
 #[derive(Default)]
@@ -96,11 +96,7 @@ mod tests {
     use crate::ingest::envelope::{Envelope, Headers};
     use crate::ingest::rejected_record::RejectedRecord;
     use crate::ingest::sequence::{Stop, type_of};
-    use crate::types::type_cache::TypeCache;
-    use crate::types::type_registry::TypeRegistry;
-    use crate::types::type_resolver::TypeResolver;
-    use crate::types::type_rules::{GatewayTypes, TypeRules};
-    use crate::types::type_transform::TransformHandle;
+    use crate::types::{GatewayTypes, TransformHandle, TypeCache, TypeRegistry, TypeResolver, TypeRules};
 
     /// Each element is held against each other one.
     const COSTLY: &str = "l.all(x, l.all(y, x + y < 9))";

@@ -8,7 +8,7 @@ use pipeline::transform::Filtered;
 use super::RecordBuilder;
 use crate::ingest::sequence::Made;
 use crate::ingest::windows::WindowSet;
-use crate::types::type_cache::Slot;
+use crate::types::Slot;
 
 /// The dropped events.
 #[derive(Default)]

@@ -22,10 +22,7 @@ use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
-use crate::types::cost::{CostBudget, OverBudget};
-use crate::types::type_cache::{Slot, TypeCache};
-use crate::types::type_entry::TypeEntry;
-use crate::types::type_registry::TypeRegistry;
+use crate::types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
 use deferred::DeferredRecords;
 use filtered::FilteredEvents;
 
