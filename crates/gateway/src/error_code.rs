@@ -90,127 +90,87 @@ pub enum ErrorCode {
 }
 
 impl ErrorCode {
-    /// Every code.
-    pub const ALL: [Self; 40] = [
-        Self::Json,
-        Self::Utf8,
-        Self::Depth,
-        Self::Surrogate,
-        Self::TooLarge,
-        Self::TooManyRecords,
-        Self::UnknownType,
-        Self::TooManyTypes,
-        Self::Schema,
-        Self::Transform,
-        Self::Unstorable,
-        Self::Time,
-        Self::Key,
-        Self::IdReused,
-        Self::AckMemory,
-        Self::DeadLetter,
-        Self::ContentEncoding,
-        Self::Encoding,
-        Self::BodyIncomplete,
-        Self::Timeout,
-        Self::BadRequest,
-        Self::Expectation,
-        Self::TargetTooLong,
-        Self::HeaderTooLarge,
-        Self::Unauthorized,
-        Self::Forbidden,
-        Self::Page,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::Overload,
-        Self::BacklogFull,
-        Self::DiskFull,
-        Self::JournalFailed,
-        Self::NotReady,
-        Self::Cursor,
-        Self::UnknownEvent,
-        Self::NotReadable,
-        Self::StoreUnavailable,
-        Self::UnknownObject,
-        Self::Range,
+    /// Each code with its name, the status of a request that is rejected as a whole, and what is wrong in words that are the same for every
+    /// request.
+    const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::Range as usize + 1] = [
+        (Self::Json, "json", StatusCode::BAD_REQUEST, "The payload is no JSON"),
+        (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "The payload is not UTF-8"),
+        (Self::Depth, "depth", StatusCode::BAD_REQUEST, "The payload is nested too deeply"),
+        (Self::Surrogate, "surrogate", StatusCode::BAD_REQUEST, "The payload has half of a surrogate pair"),
+        (Self::TooLarge, "too_large", StatusCode::PAYLOAD_TOO_LARGE, "The payload is too large"),
+        (Self::TooManyRecords, "too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "The batch has too many records"),
+        (Self::UnknownType, "unknown_type", StatusCode::NOT_FOUND, "The type is unknown"),
+        (Self::TooManyTypes, "too_many_types", StatusCode::NOT_FOUND, "There are too many types"),
+        (Self::Schema, "schema", StatusCode::UNPROCESSABLE_ENTITY, "The payload doesn't follow the schema of its type"),
+        (Self::Transform, "transform", StatusCode::UNPROCESSABLE_ENTITY, "The payload can't be transformed"),
+        (Self::Unstorable, "unstorable", StatusCode::UNPROCESSABLE_ENTITY, "The payload has what a store can't take"),
+        (Self::Time, "time", StatusCode::UNPROCESSABLE_ENTITY, "The time of the event can't be read"),
+        (Self::Key, "key", StatusCode::BAD_REQUEST, "The key can't be used"),
+        (Self::IdReused, "id_reused", StatusCode::CONFLICT, "The id was used for something else"),
+        (Self::AckMemory, "ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "The type is not acknowledged from memory"),
+        (Self::DeadLetter, "dead_letter", StatusCode::FAILED_DEPENDENCY, "A store refused the event"),
+        (
+            Self::ContentEncoding,
+            "content_encoding",
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "The content coding is not supported",
+        ),
+        (Self::Encoding, "encoding", StatusCode::BAD_REQUEST, "The body can't be decoded"),
+        (Self::BodyIncomplete, "body_incomplete", StatusCode::BAD_REQUEST, "The body is incomplete"),
+        (Self::Timeout, "timeout", StatusCode::REQUEST_TIMEOUT, "The request came too slowly"),
+        (Self::BadRequest, "bad_request", StatusCode::BAD_REQUEST, "The request is not sound HTTP"),
+        (Self::Expectation, "expectation", StatusCode::EXPECTATION_FAILED, "The expectation can't be met"),
+        (Self::TargetTooLong, "target_too_long", StatusCode::URI_TOO_LONG, "The target is too long"),
+        (
+            Self::HeaderTooLarge,
+            "header_too_large",
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "The headers are too large",
+        ),
+        (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "A token is needed"),
+        (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "The token doesn't allow this"),
+        (Self::Page, "page", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
+        (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "There is nothing here"),
+        (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed"),
+        (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "The server has too much to do"),
+        (Self::BacklogFull, "backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Too many events wait for a store"),
+        (Self::DiskFull, "disk_full", StatusCode::INSUFFICIENT_STORAGE, "The disk is full"),
+        (Self::JournalFailed, "journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "The journal failed"),
+        (Self::NotReady, "not_ready", StatusCode::SERVICE_UNAVAILABLE, "The server is not ready"),
+        (Self::Cursor, "cursor", StatusCode::BAD_REQUEST, "The cursor can't be used"),
+        (Self::UnknownEvent, "unknown_event", StatusCode::NOT_FOUND, "There is no such event"),
+        (Self::NotReadable, "not_readable", StatusCode::NOT_FOUND, "The events can't be read back"),
+        (Self::StoreUnavailable, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "The store doesn't answer"),
+        (Self::UnknownObject, "unknown_object", StatusCode::NOT_FOUND, "There is no such object"),
+        (Self::Range, "range", StatusCode::RANGE_NOT_SATISFIABLE, "The object hasn't these bytes"),
     ];
 
-    /// The name, the status of a request that is rejected as a whole, and what is wrong in words that are the same for every request.
-    const fn row(self) -> (&'static str, StatusCode, &'static str) {
-        match self {
-            Self::Json => ("json", StatusCode::BAD_REQUEST, "The payload is no JSON"),
-            Self::Utf8 => ("utf8", StatusCode::BAD_REQUEST, "The payload is not UTF-8"),
-            Self::Depth => ("depth", StatusCode::BAD_REQUEST, "The payload is nested too deeply"),
-            Self::Surrogate => ("surrogate", StatusCode::BAD_REQUEST, "The payload has half of a surrogate pair"),
-            Self::TooLarge => ("too_large", StatusCode::PAYLOAD_TOO_LARGE, "The payload is too large"),
-            Self::TooManyRecords => {
-                ("too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "The batch has too many records")
-            }
-            Self::UnknownType => ("unknown_type", StatusCode::NOT_FOUND, "The type is unknown"),
-            Self::TooManyTypes => ("too_many_types", StatusCode::NOT_FOUND, "There are too many types"),
-            Self::Schema => {
-                ("schema", StatusCode::UNPROCESSABLE_ENTITY, "The payload doesn't follow the schema of its type")
-            }
-            Self::Transform => ("transform", StatusCode::UNPROCESSABLE_ENTITY, "The payload can't be transformed"),
-            Self::Unstorable => {
-                ("unstorable", StatusCode::UNPROCESSABLE_ENTITY, "The payload has what a store can't take")
-            }
-            Self::Time => ("time", StatusCode::UNPROCESSABLE_ENTITY, "The time of the event can't be read"),
-            Self::Key => ("key", StatusCode::BAD_REQUEST, "The key can't be used"),
-            Self::IdReused => ("id_reused", StatusCode::CONFLICT, "The id was used for something else"),
-            Self::AckMemory => {
-                ("ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "The type is not acknowledged from memory")
-            }
-            Self::DeadLetter => ("dead_letter", StatusCode::FAILED_DEPENDENCY, "A store refused the event"),
-            Self::ContentEncoding => {
-                ("content_encoding", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The content coding is not supported")
-            }
-            Self::Encoding => ("encoding", StatusCode::BAD_REQUEST, "The body can't be decoded"),
-            Self::BodyIncomplete => ("body_incomplete", StatusCode::BAD_REQUEST, "The body is incomplete"),
-            Self::Timeout => ("timeout", StatusCode::REQUEST_TIMEOUT, "The request came too slowly"),
-            Self::BadRequest => ("bad_request", StatusCode::BAD_REQUEST, "The request is not sound HTTP"),
-            Self::Expectation => ("expectation", StatusCode::EXPECTATION_FAILED, "The expectation can't be met"),
-            Self::TargetTooLong => ("target_too_long", StatusCode::URI_TOO_LONG, "The target is too long"),
-            Self::HeaderTooLarge => {
-                ("header_too_large", StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large")
-            }
-            Self::Unauthorized => ("unauthorized", StatusCode::UNAUTHORIZED, "A token is needed"),
-            Self::Forbidden => ("forbidden", StatusCode::FORBIDDEN, "The token doesn't allow this"),
-            Self::Page => ("page", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
-            Self::NotFound => ("not_found", StatusCode::NOT_FOUND, "There is nothing here"),
-            Self::MethodNotAllowed => {
-                ("method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed")
-            }
-            Self::Overload => ("overload", StatusCode::SERVICE_UNAVAILABLE, "The server has too much to do"),
-            Self::BacklogFull => ("backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Too many events wait for a store"),
-            Self::DiskFull => ("disk_full", StatusCode::INSUFFICIENT_STORAGE, "The disk is full"),
-            Self::JournalFailed => ("journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "The journal failed"),
-            Self::NotReady => ("not_ready", StatusCode::SERVICE_UNAVAILABLE, "The server is not ready"),
-            Self::Cursor => ("cursor", StatusCode::BAD_REQUEST, "The cursor can't be used"),
-            Self::UnknownEvent => ("unknown_event", StatusCode::NOT_FOUND, "There is no such event"),
-            Self::NotReadable => ("not_readable", StatusCode::NOT_FOUND, "The events can't be read back"),
-            Self::StoreUnavailable => {
-                ("store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "The store doesn't answer")
-            }
-            Self::UnknownObject => ("unknown_object", StatusCode::NOT_FOUND, "There is no such object"),
-            Self::Range => ("range", StatusCode::RANGE_NOT_SATISFIABLE, "The object hasn't these bytes"),
+    /// Every code.
+    pub const ALL: [Self; Self::ROWS.len()] = {
+        let (mut all, mut at) = ([Self::Json; Self::ROWS.len()], 0);
+        while at < all.len() {
+            all[at] = Self::ROWS[at].0;
+            assert!(all[at] as usize == at, "rows are in the order of the codes");
+            at += 1;
         }
-    }
+        all
+    };
 
     /// The name as clients see it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
-        self.row().0
+        Self::ROWS[self as usize].1
     }
 
     /// The status of the response to a request that is rejected as a whole.
     #[must_use]
     pub const fn status(self) -> StatusCode {
-        self.row().1
+        Self::ROWS[self as usize].2
     }
 
     /// What is wrong, in words that are the same for every request.
     pub(crate) const fn title(self) -> &'static str {
-        self.row().2
+        Self::ROWS[self as usize].3
     }
 
     /// Whether the record that it refuses wasn't JSON at all.

@@ -33,7 +33,7 @@ pub(crate) async fn handle(
     params.check_reading(&shard.types())?;
     body.check_announced(BATCH_BYTES_MAX.min(shard.batch_bytes_max()))?;
     let mut permit = shard.batch_permit(shard.client(&envelope), body.announced()).await?;
-    let mut builder = new_builder(shard, params, params.slot, envelope);
+    let mut builder = new_builder(shard, (params, params.slot), &envelope, &shard.types());
     builder.batch.records = shard.spare_records();
     let mut builder = batch_stream::parse(shard, (builder, params.form), body, &mut permit).await?;
     permit.is_whole();
@@ -94,27 +94,18 @@ async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked
     ack_response::of_batch(summary, status, &delivery)
 }
 
-/// An builder for records that are all of the type at `slot`, unless each names its own.
-pub(crate) fn new_builder(
+/// A builder for records that are all of the type at `slot`, unless each names its own.
+pub(super) fn new_builder(
     shard: &ShardContext,
-    params: &IngestParams,
-    slot: Option<Slot>,
-    envelope: Envelope,
+    (params, slot): (&IngestParams, Option<Slot>),
+    envelope: &Envelope,
+    types: &TypeCache,
 ) -> RecordBuilder {
-    let types = shard.types();
-    let known = slot.map(|slot| types.get(slot).clone());
-    let ids = (params.key.clone(), shard.new_id(envelope.received_at));
-    let mut builder = RecordBuilder::new(
-        envelope,
-        TypeCache::new(types.table().clone()),
-        known,
-        ids,
-        shard.shared.content_hash.clone(),
-    );
+    let (generated, hash) = (shard.new_id(envelope.received_at), shard.shared.content_hash.clone());
+    let mut builder = RecordBuilder::new((params, slot), envelope.clone(), types, generated, hash);
     builder.refused_commits = shard.refused_commits();
-    builder.is_named = params.is_named;
     builder.bytes_max = shard.records_bytes_max();
-    builder.with_ack(params.ack).with_form(params.form)
+    builder
 }
 
 /// Counts what steps took out. Of a batch that came before nothing is taken.

@@ -1,7 +1,5 @@
 //! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::until_durable`] says so.
 
-use std::cell::RefMut;
-
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
 use eventlog::{Record, Taken};
@@ -51,17 +49,14 @@ pub(super) async fn ingest<'w>(
     body: &mut Body<'_>,
     permit: &mut Permit<'_>,
 ) -> Result<Ingested<'w>, Refused> {
-    match body.whole(EVENT_BYTES_MAX, permit, |bytes| ingest_inline(shard, params, envelope, bytes)).await?? {
-        InlineOutcome::Ingested(ingested) => Ok(ingested),
-        InlineOutcome::OverBudget(bytes) => Box::pin(ingest_offloaded(shard, params, envelope, bytes, permit)).await,
+    let inline = |bytes: &[u8]| {
+        let ingested = ingest_inline(shard, params, envelope, bytes)?;
+        Ok::<_, Refused>(ingested.ok_or_else(|| bytes.to_vec()))
+    };
+    match body.whole(EVENT_BYTES_MAX, permit, inline).await?? {
+        Ok(ingested) => Ok(ingested),
+        Err(bytes) => Box::pin(ingest_offloaded(shard, params, envelope, bytes, permit)).await,
     }
-}
-
-/// How far the shard itself has come with an event.
-enum InlineOutcome<'w> {
-    Ingested(Ingested<'w>),
-    /// It costs more than other requests should wait for: a copy of its bytes.
-    OverBudget(Vec<u8>),
 }
 
 /// What an event has become.
@@ -79,13 +74,13 @@ pub(super) struct Appended<'w> {
     pub(super) slot: Slot,
 }
 
-/// Runs the ingest sequence on an event and appends the outcome.
+/// The same on the shard itself; `None` if it costs more than other requests should wait for.
 fn ingest_inline<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
     envelope: &Envelope,
     bytes: &[u8],
-) -> Result<InlineOutcome<'w>, Refused> {
+) -> Result<Option<Ingested<'w>>, Refused> {
     let mut types = shard.types();
     params.check_reading(&types)?;
     let is_costly = match params.slot {
@@ -97,7 +92,7 @@ fn ingest_inline<'w>(
             types.get(slot).check()?;
             params.ack.check(types.get(slot))?;
         }
-        return Ok(InlineOutcome::OverBudget(bytes.to_vec()));
+        return Ok(None);
     }
     let (mut workspace, mut windows) = (shard.workspace(), WindowSet::default());
     let sequence = Sequence {
@@ -112,47 +107,36 @@ fn ingest_inline<'w>(
         room: Room::beside(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
-    let ingested = match sequence.run(Input::Bytes(bytes), &mut workspace, None) {
-        Ok(Processed { slot, made, .. }) => {
-            let content = || shard.shared.content_hash.of(bytes);
-            append(shard, params, envelope, (types, slot), (made, windows), content).map(InlineOutcome::Ingested)
+    let processed = match sequence.run(Input::Bytes(bytes), &mut workspace, None) {
+        Err(Stop::OverBudget) => {
+            workspace.forget();
+            return Ok(None);
         }
-        Err(Stop::Rejected(problem)) => Err(problem.into()),
-        Err(Stop::OverBudget) => Ok(InlineOutcome::OverBudget(bytes.to_vec())),
+        processed => processed.map_err(Stop::into_problem),
     };
-    workspace.forget();
-    ingested
-}
-
-/// Appends what the sequence has made of an event. `content` hashes the bytes that were sent.
-fn append<'w>(
-    shard: &'w ShardContext,
-    params: &IngestParams,
-    envelope: &Envelope,
-    (types, slot): (RefMut<'_, TypeCache>, Slot),
-    (made, windows): (Made<'_>, WindowSet),
-    content: impl Fn() -> u64,
-) -> Result<Ingested<'w>, Refused> {
-    match made {
-        Made::One(event) => append_one(shard, envelope, (&types, slot), (event, windows), content).map(Ingested::One),
+    let content = || shard.shared.content_hash.of(bytes);
+    let ingested = processed.and_then(|Processed { slot, made, .. }| match made {
+        Made::One(event) => append(shard, envelope, (&types, slot), (event, &mut windows), content).map(Ingested::One),
         Made::Filtered(by) => {
             let refused_commits = windows.refused_commits;
             Ok(Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }))
         }
         Made::Several { events, filtered } => {
-            drop(types);
-            let mut builder = new_builder(shard, params, Some(slot), envelope.clone()).with_windows(windows);
+            let mut builder = new_builder(shard, (params, Some(slot)), envelope, &types).with_windows(windows);
             builder.fan_out(content(), events, filtered);
             Ok(Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))))
         }
-    }
+    });
+    workspace.forget();
+    ingested.map(Some)
 }
 
-fn append_one<'w>(
+/// Appends an event. `content` hashes the bytes that were sent.
+fn append<'w>(
     shard: &'w ShardContext,
     envelope: &Envelope,
     (types, slot): (&TypeCache, Slot),
-    (event, mut windows): (Event<'_>, WindowSet),
+    (event, windows): (Event<'_>, &mut WindowSet),
     content: impl Fn() -> u64,
 ) -> Result<Appended<'w>, Refused> {
     let Event { payload, id: chosen, time } = event;
@@ -176,9 +160,9 @@ async fn ingest_offloaded<'w>(
     permit: &mut Permit<'_>,
 ) -> Result<Ingested<'w>, Refused> {
     permit.admit(bytes.len())?;
-    let builder = new_builder(shard, params, params.slot, envelope.clone());
+    let builder = new_builder(shard, (params, params.slot), envelope, &shard.types());
     let offloaded = offload(&shard.pool, permit.client(), move || builder.process_event(&bytes)).await??;
-    let Offloaded { builder, entry, made, content } = offloaded;
+    let Offloaded { mut builder, entry, made, content } = offloaded;
     let mut types = shard.types();
     let slot = match params.slot {
         Some(slot) => slot,
@@ -191,7 +175,7 @@ async fn ingest_offloaded<'w>(
     let refused_commits = builder.refused_commits;
     Ok(match made {
         Made::One(event) => {
-            Ingested::One(append_one(shard, envelope, (&types, slot), (event, builder.windows), || content)?)
+            Ingested::One(append(shard, envelope, (&types, slot), (event, &mut builder.windows), || content)?)
         }
         Made::Filtered(by) => Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }),
         Made::Several { .. } => Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))),

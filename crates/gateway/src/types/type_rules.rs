@@ -38,17 +38,8 @@ pub struct TypeRules {
 
 impl fmt::Debug for TypeRules {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reader = self.reader.as_ref().map(|reader| reader.name());
-        f.debug_struct("TypeRules")
-            .field("id", &self.id)
-            .field("time", &self.time)
-            .field("schema", &self.schema)
-            .field("steps", &self.steps)
-            .field("texts", &self.texts)
-            .field("ack_memory", &self.ack_memory)
-            .field("ack_stored", &self.ack_stored)
-            .field("reader", &reader)
-            .finish()
+        let Self { id, time, texts, ack_memory, ack_stored, .. } = self;
+        f.debug_tuple("TypeRules").field(&(id, time, texts, ack_memory, ack_stored)).finish_non_exhaustive()
     }
 }
 

@@ -93,7 +93,9 @@ mod tests {
     use pipeline::transform::{StepSpec, Tables, Transform};
 
     use super::*;
+    use crate::http1::Fields;
     use crate::ingest::envelope::{Envelope, Headers};
+    use crate::ingest::params::IngestParams;
     use crate::ingest::rejected_record::RejectedRecord;
     use crate::ingest::sequence::{Stop, type_of};
     use crate::types::{GatewayTypes, TransformHandle, TypeCache, TypeRegistry, TypeResolver, TypeRules};
@@ -124,8 +126,9 @@ mod tests {
     fn builder(rule: &str) -> RecordBuilder {
         let envelope =
             Envelope { received_at: 1, client: [127, 0, 0, 1].into(), source: "".into(), headers: Headers::default() };
-        let ids = (None, EventId([1; 16]));
-        RecordBuilder::new(envelope, types(rule), None, ids, ContentHash::new(Origin([7; 16])))
+        let mut types = types(rule);
+        let params = IngestParams::of(&Fields::default(), true, None, &mut types).unwrap();
+        RecordBuilder::new((&params, None), envelope, &types, EventId([1; 16]), ContentHash::new(Origin([7; 16])))
     }
 
     fn push(builder: &mut RecordBuilder, lines: &str) {

@@ -16,6 +16,7 @@ use pipeline::transform::Filtered;
 use super::ack_mode::AckMode;
 use super::envelope::Envelope;
 use super::ids::{ChosenBy, RequestKey};
+use super::params::IngestParams;
 use super::rejected_record::RejectedRecord;
 use super::room::Room;
 use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
@@ -58,7 +59,7 @@ pub(crate) struct RecordBuilder {
     /// The type of all records, unless each names its own.
     slot: Option<Slot>,
     /// Whether the request's head names just that one.
-    pub(crate) is_named: bool,
+    is_named: bool,
     key: Option<Box<[u8]>>,
     /// The number of the ids that neither a payload nor the key gives.
     generated: EventId,
@@ -98,25 +99,27 @@ pub(crate) struct RecordBuilder {
 }
 
 impl RecordBuilder {
+    /// A builder for records that are all of the type at `slot`, unless each names its own.
     pub(crate) fn new(
+        (params, slot): (&IngestParams, Option<Slot>),
         envelope: Envelope,
-        mut types: TypeCache,
-        known: Option<TypeEntry>,
-        (key, generated): (Option<Box<[u8]>>, EventId),
+        types: &TypeCache,
+        generated: EventId,
         content: ContentHash,
     ) -> Self {
-        let slot = known.map(|known| types.add(known));
+        let mut own = TypeCache::new(types.table().clone());
+        let slot = slot.map(|slot| own.add(types.get(slot).clone()));
         Self {
             envelope,
-            types,
+            types: own,
             slot,
-            is_named: false,
-            key,
+            is_named: params.is_named,
+            key: params.key.clone(),
             generated,
-            ack: AckMode::Disk,
+            ack: params.ack,
             keyed: None,
             content,
-            form: Form::Detect,
+            form: params.form,
             begins_with: None,
             windows: WindowSet::default(),
             filtered_events: FilteredEvents::default(),
@@ -136,18 +139,6 @@ impl RecordBuilder {
             refused_by_code: [0; ErrorCode::ALL.len()],
             refused_for_others: 0,
         }
-    }
-
-    /// Refuses the records that may not be acknowledged like this.
-    pub(crate) const fn with_ack(mut self, ack: AckMode) -> Self {
-        self.ack = ack;
-        self
-    }
-
-    /// What its records are told apart by, where it isn't its first byte.
-    pub(crate) const fn with_form(mut self, form: Form) -> Self {
-        self.form = form;
-        self
     }
 
     /// Hashes bytes of the body: a batch with the same key must have the same bytes.
