@@ -165,7 +165,7 @@ impl GatewayCounters {
         self.filters.list()
     }
 
-    /// Events that came again, and were recognised.
+    /// Duplicates that were recognised.
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.sum(|cells| &cells.duplicates)

@@ -1,5 +1,4 @@
-//! Why a request or a record isn't taken, as a stable name, and the HTTP status that goes with it. This is the one
-//! place that maps the two.
+//! Why a request or a record is rejected, as a stable name, and the HTTP status that goes with it. This is the one place that maps the two.
 
 use http::StatusCode;
 use pipeline::RefusalCode;

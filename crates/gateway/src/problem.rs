@@ -1,4 +1,4 @@
-//! The answer to a request that isn't taken: `application/problem+json` (RFC 9457).
+//! Why a request is rejected, as `application/problem+json` (RFC 9457) says it.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::error_code::ErrorCode;
 
-/// Why a request isn't taken, and where in it the reason stands.
+/// Why a request is rejected, and where in it the reason is.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) code: ErrorCode,

@@ -13,7 +13,7 @@ pub(crate) const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const RETRY_AFTER_SECONDS: u32 = 1;
 
-/// An answer in JSON.
+/// A response in JSON.
 pub(crate) fn json(status: StatusCode, answer: &impl Serialize) -> Response {
     let body = serde_json::to_vec(answer).expect("numbers and texts can be written as JSON");
     Response::with_body(status, JSON, body)
@@ -25,13 +25,13 @@ pub(crate) fn of_event_as_json(id: EventId, position: Position, duplicate: bool)
     Response::with_body(StatusCode::OK, JSON, body.into())
 }
 
-/// Several events were made of a single one, and are durable: the first one's id and position.
+/// A single event became several, which are durable: the first one's id and position.
 pub(crate) fn of_several_as_json(id: EventId, position: Position, duplicate: bool, events: u32) -> Response {
     let body = format!(r#"{{"id":"{id}","position":"{position}","duplicate":{duplicate},"events":{events}}}"#);
     Response::with_body(StatusCode::OK, JSON, body.into())
 }
 
-/// A step has taken a single event out.
+/// A step has dropped a single event.
 pub(crate) fn of_filtered_as_json(by: Filtered) -> Response {
     let Filtered { step, operation } = by;
     let body = format!(r#"{{"filtered":{{"step":{step},"operation":"{operation}"}}}}"#);

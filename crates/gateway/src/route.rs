@@ -17,9 +17,9 @@ pub enum RouteName {
     Event,
     /// `/ingest/batch` and the types below it.
     Batch,
-    /// `/events` and what stands below it.
+    /// `/events` and the ids below it.
     Events,
-    /// What stands below `/objects`.
+    /// The objects below `/objects`.
     Objects,
     /// `/healthz`.
     Health,

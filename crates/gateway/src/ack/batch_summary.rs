@@ -8,22 +8,22 @@ use crate::http1::Response;
 use crate::ingest::{RecordBuilder, RejectedRecord};
 use crate::responses;
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Serialize)]
 pub(crate) struct BatchSummary<'a> {
     accepted: u64,
     duplicates: u64,
-    /// How many of those that were accepted a step has taken out.
+    /// How many of the accepted records a transform has dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     filtered: Option<u64>,
     refused: &'a [RejectedRecord],
-    /// All that were refused, where the list has only the first of them.
+    /// How many were rejected, if the list has only the first of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_count: Option<u64>,
-    /// How many of those that were refused may be taken when the batch is sent again, in the list or not.
+    /// How many of the rejected records may be accepted when the batch is sent again, in the list or not.
     #[serde(skip_serializing_if = "is_zero")]
     retry_later: u64,
-    /// How many may be taken alone.
+    /// How many may be accepted alone.
     #[serde(skip_serializing_if = "is_zero")]
     retry_alone: u64,
 }
@@ -32,13 +32,13 @@ const fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// The good records of a batch are durable.
+/// The response to a batch whose good records are durable.
 pub(crate) fn of_batch(batch: &RecordBuilder) -> Response {
     let (summary, status) = of(batch);
     responses::json(status, &summary)
 }
 
-/// What became of a batch whose good records are durable, and the status that says so.
+/// The outcome of a batch whose good records are durable, and its status.
 pub(crate) fn of(batch: &RecordBuilder) -> (BatchSummary<'_>, StatusCode) {
     let refused_count = batch.refused_count();
     let is_cut = refused_count > batch.refused.len() as u64;

@@ -1,4 +1,4 @@
-//! The answers to a `Forebay-Ack` that isn't the default.
+//! The responses to a `Forebay-Ack` that isn't the default.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct SingleEvent {
     pub(crate) duplicate: bool,
 }
 
-/// What is said of it where it isn't stored.
+/// The members of an event that isn't stored.
 #[derive(Serialize)]
 struct EventMembers<'a> {
     id: String,
@@ -39,7 +39,7 @@ pub(crate) struct DeadLetterMember<'a> {
     reason: &'a str,
 }
 
-/// Dead letters beside what else is said.
+/// Dead letters, with other members.
 #[derive(Serialize)]
 struct WithDead<'a, T> {
     #[serde(flatten)]
@@ -50,7 +50,7 @@ struct WithDead<'a, T> {
     dead_count: Option<u64>,
 }
 
-/// What is said of a batch that isn't stored as a whole.
+/// The members of a batch that isn't stored as a whole.
 #[derive(Serialize)]
 struct BatchMembers<'a> {
     #[serde(flatten)]
@@ -58,7 +58,7 @@ struct BatchMembers<'a> {
     pending: Vec<&'a str>,
 }
 
-/// What became of a single event.
+/// The response to a single event.
 pub(crate) fn of_event(event: &SingleEvent, status: &DeliveryStatus, as_json: bool) -> Response {
     let SingleEvent { id, position, duplicate } = event;
     let members = |pending| EventMembers {
@@ -75,13 +75,13 @@ pub(crate) fn of_event(event: &SingleEvent, status: &DeliveryStatus, as_json: bo
     }
 }
 
-/// A single event is in memory. Where it will stand isn't known before it is durable.
+/// The response to an event in memory. Its position isn't known before it is durable.
 pub(crate) fn of_event_in_memory(id: EventId, duplicate: bool) -> Response {
     let body = format!(r#"{{"id":"{id}","duplicate":{duplicate}}}"#);
     Response::with_body(StatusCode::ACCEPTED, responses::JSON, body.into())
 }
 
-/// What became of a batch of which some records are durable; `status` is that of the batch itself.
+/// The response to a batch of which some records are durable; `status` is that of the batch itself.
 pub(crate) fn of_batch(summary: BatchSummary<'_>, status: StatusCode, delivery: &DeliveryStatus) -> Response {
     match delivery {
         DeliveryStatus::Stored => responses::json(status, &summary),
@@ -92,13 +92,12 @@ pub(crate) fn of_batch(summary: BatchSummary<'_>, status: StatusCode, delivery: 
     }
 }
 
-/// What was taken as a whole isn't where it was wished to be. A batch of which some was refused says so, whatever became of
-/// the rest.
+/// The status of a batch that isn't acknowledged as asked yet. If records were rejected, the status says so instead.
 pub(crate) fn not_yet(status: StatusCode) -> StatusCode {
     if status == StatusCode::OK { StatusCode::ACCEPTED } else { status }
 }
 
-/// Events are durable, and sinks have refused some of them for good.
+/// The response to events that are durable, of which sinks have rejected some for good.
 pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
     let Dead { letters, count, .. } = dead;
     let detail = letters.first().map_or_else(
@@ -123,7 +122,7 @@ impl<'a> DeadLetterMember<'a> {
     }
 }
 
-/// Sinks as they are named in an answer.
+/// Sinks as a response names them.
 pub(crate) fn names(sinks: &[Arc<str>]) -> Vec<&str> {
     sinks.iter().map(|sink| &**sink).collect()
 }

@@ -1,4 +1,4 @@
-//! Waits until events are stored, and says what became of them.
+//! With `Forebay-Ack: stored`: waits until every route has the events, or until the timeout.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,21 +8,21 @@ use eventlog::{Asked, Refusals, Refused, Span};
 
 use crate::shard::ShardContext;
 
-/// Dead letters that an answer lists of each sink; the others are counted.
+/// Dead letters of each sink that a response lists; the others are counted.
 pub(crate) const REFUSED_LISTED_MAX: usize = 100;
 
-/// What became of the events of a request.
+/// How far the delivery of the events of a request has come.
 #[derive(Debug)]
 pub(crate) enum DeliveryStatus {
     /// Every route has them.
     Stored,
-    /// Some of these sinks may not have all of them yet. None is named where nobody knows, because delivery has ended.
+    /// Some of these sinks may not have all of them yet. None is named if it isn't known, because delivery has ended.
     Pending(Vec<Arc<str>>),
-    /// A sink has refused some for good.
+    /// A sink has rejected some for good.
     Refused(Dead),
 }
 
-/// Events that were refused for good.
+/// Events that were rejected for good.
 #[derive(Debug)]
 pub(crate) struct Dead {
     pub(crate) letters: Vec<Refused>,
@@ -41,13 +41,13 @@ pub(crate) fn new_span(first: Position, count: u64) -> Span {
 /// So many first copies are sorted in a tenth of a millisecond about; more of them on another thread.
 const SORTED_INLINE: usize = 1_000;
 
-/// Adds the first copies of what came again: those with these ids, which stand at these positions or behind them in the same
-/// request; or without ids the request as a whole.
+/// Adds the originals of duplicates: the events with these ids, at these positions or behind them in the same request. Without ids the whole
+/// request is meant.
 pub(crate) async fn add_copies(shard: &ShardContext, copies: Vec<(Position, Option<EventId>)>, asked: &mut Asked) {
     let spans = if copies.len() <= SORTED_INLINE {
         spans_of(&copies)
     } else {
-        // It ends early only with the server, and then nobody waits.
+        // It ends early only with the server, and then no request waits.
         tokio::task::spawn_blocking(move || spans_of(&copies)).await.unwrap_or_default()
     };
     for mut span in spans {

@@ -115,7 +115,7 @@ async fn append_when_originals_are<'w>(
     Err(of_append(shard, AppendError::Busy))
 }
 
-/// Waits until the events are durable that stand for those that steps took out because they came before.
+/// Waits until the originals of events that transforms dropped as duplicates are durable.
 pub(crate) async fn wait_for_filtered(
     shard: &ShardContext,
     ack: AckMode,
@@ -127,8 +127,8 @@ pub(crate) async fn wait_for_filtered(
     wait_for_others(shard, builder.refused_commits).await
 }
 
-/// Waits until the events that stand for one that was taken out are durable. Which they are isn't known, but they were appended,
-/// so that it is enough if all is durable that was.
+/// Waits until the originals of a dropped duplicate are durable. It isn't known which events they are, but they were appended before: so it
+/// is enough to wait until all appended events are durable.
 pub(crate) async fn wait_for_others(shard: &ShardContext, refused_commits: u64) -> Result<(), Refused> {
     for log in &*shard.shared.shards {
         log.settled().await;

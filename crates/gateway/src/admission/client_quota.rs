@@ -1,5 +1,5 @@
-//! Who has how much of what is in flight. Where little room is left, whoever has more than an equal share is refused first,
-//! so that one client with much to say keeps nobody else out.
+//! Quotas of clients: how much of what is in flight each has. When little room is left, a client with more than an equal share is rejected
+//! first, so that one client can't keep others out.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
@@ -7,19 +7,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::connection_limit::client_of;
 
-/// ClientBuckets that are told apart; those few who fall together have one share together.
+/// Clients fall into so many buckets; those few in one bucket have one quota together.
 const BUCKETS: usize = 256;
 
-/// Who sends: the source of a token, or without one a client's address.
+/// The bucket of a client: of the source of its token, or without one of its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ClientBucket(u8);
 
-/// Tells clients apart, in a way that they can't foresee.
+/// Finds the buckets of clients, by a hash that they can't foresee.
 #[derive(Debug, Default)]
 pub(crate) struct ClientBuckets(RandomState);
 
 impl ClientBuckets {
-    /// The client with this source, which is empty where nobody says, and this address.
+    /// The bucket of a client with this source, which is empty without a token, and this address.
     pub(crate) fn of(&self, source: &str, client: IpAddr) -> ClientBucket {
         let hash = if source.is_empty() { self.0.hash_one(client_of(client)) } else { self.0.hash_one(source) };
         let [first, ..] = hash.to_le_bytes();
@@ -27,7 +27,7 @@ impl ClientBuckets {
     }
 }
 
-/// Amounts by client: bytes, or requests.
+/// Amounts by bucket: bytes, or requests.
 #[derive(Debug)]
 pub(crate) struct BucketUsage([AtomicUsize; BUCKETS]);
 
@@ -46,7 +46,7 @@ impl BucketUsage {
         self.0[usize::from(client.0)].fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// What one client has.
+    /// What one bucket has.
     pub(crate) fn of(&self, client: ClientBucket) -> usize {
         self.0[usize::from(client.0)].load(Ordering::Relaxed)
     }
@@ -55,13 +55,13 @@ impl BucketUsage {
         self.0.iter().for_each(|bytes| bytes.store(0, Ordering::Relaxed));
     }
 
-    /// Adds these bytes up, client by client.
+    /// Adds these amounts to the totals.
     pub(crate) fn add_to(&self, sums: &mut BucketTotals) {
         sums.0.iter_mut().zip(&self.0).for_each(|(sum, bytes)| *sum += bytes.load(Ordering::Relaxed));
     }
 }
 
-/// Bytes by client, over all shards.
+/// Amounts by bucket, over all shards.
 pub(crate) struct BucketTotals([usize; BUCKETS]);
 
 impl BucketTotals {
@@ -69,8 +69,8 @@ impl BucketTotals {
         Self([0; BUCKETS])
     }
 
-    /// Whether a client has more than its part of `all`, beside `own` bytes that are the request's in question. There is
-    /// always a part for one more than there are, so that whoever comes finds room.
+    /// Whether a client has more than its share of `all`, besides `own` bytes of the request in question. There is always a share for one
+    /// client more than there are, so that a new client finds room.
     pub(crate) fn has_too_much(&self, client: ClientBucket, own: usize, all: usize) -> bool {
         let clients = self.0.iter().filter(|bytes| **bytes > 0).count();
         self.0[usize::from(client.0)].saturating_sub(own) > all / (clients + 1)

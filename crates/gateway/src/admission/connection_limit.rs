@@ -1,4 +1,4 @@
-//! The places of open connections: so many for all, and so many for one client.
+//! Limits the open connections: so many for all, and so many for one client.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,7 +10,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Bits of an IPv6 address that one client may choose as it likes (RFC 6177: a site gets a /64 at least).
 const HOST_BITS: u32 = 64;
 
-/// The places of a port's connections.
+/// Limits the connections of a port.
 pub struct ConnectionLimiter {
     all: Arc<Semaphore>,
     of_client_max: AtomicUsize,
@@ -22,7 +22,7 @@ type Taken = Mutex<Seats>;
 #[derive(Default)]
 struct Seats {
     of_clients: HashMap<IpAddr, usize>,
-    /// How many places there are in all.
+    /// How many connections may be open in all.
     all: usize,
     /// ConnectionLimiter that there are too many of, and that are taken away when they are given back.
     too_many: usize,
@@ -32,10 +32,10 @@ fn lock(taken: &Taken) -> MutexGuard<'_, Seats> {
     taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A place among all; nobody sits there yet.
+/// Room for one connection more.
 pub struct ConnectionSlot(OwnedSemaphorePermit);
 
-/// The place of an open connection. It is given back when this is dropped.
+/// The permit of an open connection. It is released when this is dropped.
 pub struct ConnectionPermit {
     of_all: Option<OwnedSemaphorePermit>,
     client: IpAddr,
@@ -43,14 +43,14 @@ pub struct ConnectionPermit {
 }
 
 impl ConnectionLimiter {
-    /// So many places for all clients together, and for each of them.
+    /// So many connections for all clients together, and for each of them.
     #[must_use]
     pub fn new(all: usize, of_client_max: usize) -> Self {
         let taken = Arc::new(Mutex::new(Seats { all, ..Seats::default() }));
         Self { all: Arc::new(Semaphore::new(all)), of_client_max: AtomicUsize::new(of_client_max), taken }
     }
 
-    /// From now on there are as many. Nobody has to leave: of those who have left fewer come back.
+    /// Sets other limits. Open connections stay open.
     pub(crate) fn limit(&self, all: usize, of_client_max: usize) {
         self.of_client_max.store(of_client_max, Ordering::Relaxed);
         let mut seats = lock(&self.taken);
@@ -66,12 +66,12 @@ impl ConnectionLimiter {
         seats.all = all;
     }
 
-    /// Waits for a place among all. `None` will never be.
+    /// Waits for room. `None` never happens.
     pub async fn free(&self) -> Option<ConnectionSlot> {
         self.all.clone().acquire_owned().await.ok().map(ConnectionSlot)
     }
 
-    /// Gives the place to a client, unless it has as many as one may have.
+    /// Gives the room to a client, unless it has as many connections as one client may have.
     pub fn take(&self, free: ConnectionSlot, address: IpAddr) -> Option<ConnectionPermit> {
         let client = client_of(address);
         let mut taken = lock(&self.taken);

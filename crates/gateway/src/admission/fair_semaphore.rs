@@ -1,5 +1,5 @@
-//! Turns at something that few may use at a time. Who waits is asked in rounds, one request of each client: whoever has much
-//! to do waits for itself, and keeps others waiting for one piece of it.
+//! A semaphore that is fair to clients. Waiting requests get permits in rounds, one request of each client: a client with much work waits
+//! for itself, and delays others by one piece of it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,31 +8,31 @@ use tokio::sync::oneshot;
 
 use super::client_quota::ClientBucket;
 
-/// So many of a client wait before those of them are looked for whose clients have left.
+/// If so many requests of a client wait, those are removed whose connections are gone.
 const LOOKED_FOR_LEFT: usize = 64;
 
-/// The turns. Cheap to clone.
+/// The semaphore. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct FairSemaphore(Arc<Mutex<Queue>>);
 
 struct Queue {
     free: usize,
-    /// ClientBuckets that wait, the next one first: none is empty, and none waits while a turn is free.
+    /// Clients that wait, the next one first: none is empty, and none waits while a permit is free.
     clients: VecDeque<(ClientBucket, Waiting)>,
 }
 
-/// What waits of one client.
+/// The waiting requests of one client.
 struct Waiting {
     requests: VecDeque<oneshot::Sender<FairPermit>>,
-    /// At this length those are looked for that have left.
+    /// At this length those are removed whose connections are gone.
     looked_at: usize,
 }
 
-/// A turn, until it is dropped, on whichever thread.
+/// A permit, until it is dropped, on any thread.
 pub(crate) struct FairPermit(Option<FairSemaphore>);
 
 impl FairSemaphore {
-    /// So many may have a turn at a time.
+    /// A semaphore with so many permits.
     pub(crate) fn new(turns: usize) -> Self {
         Self(Arc::new(Mutex::new(Queue { free: turns, clients: VecDeque::new() })))
     }
@@ -41,7 +41,7 @@ impl FairSemaphore {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for a turn.
+    /// Waits for a permit.
     pub(crate) async fn acquire(&self, client: ClientBucket) -> FairPermit {
         let waiting = {
             let mut queue = self.queue();
@@ -51,11 +51,11 @@ impl FairSemaphore {
             }
             queue.wait(client)
         };
-        // Nobody ends a queue with requests in it: those who wait have a part in it themselves.
+        // A queue with requests in it is never dropped: each request holds it.
         waiting.await.unwrap_or(FairPermit(None))
     }
 
-    /// A turn is over: it is given to the next one who is still there.
+    /// A permit is released: it goes to the next request whose connection is open.
     fn pass_on(self) {
         let mut turn = FairPermit(Some(self.clone()));
         loop {
@@ -80,7 +80,7 @@ impl Queue {
         turn
     }
 
-    /// The next one, of the client whose turn it is; without one there is a turn more.
+    /// The next request, of the next client; without one there is a free permit more.
     fn next(&mut self) -> Option<oneshot::Sender<FairPermit>> {
         let Some((client, mut waiting)) = self.clients.pop_front() else {
             self.free += 1;

@@ -1,4 +1,4 @@
-//! How much each shard has to do, and how much the process takes on: bytes that have arrived and are not durable yet.
+//! Admission: how much each shard has to do, and how much the process accepts. It counts bytes that have arrived and are not durable yet.
 
 mod client_quota;
 mod connection_limit;
@@ -42,7 +42,7 @@ pub(crate) struct Admission {
     waiting: WaitQueue,
 }
 
-/// Where more than so many eighths of the room are taken, the rest is for those who have less than their part.
+/// If more than so many eighths of the room are taken, the rest is for clients with less than their share.
 const EIGHTHS_FOR_ALL: usize = 7;
 
 impl Admission {
@@ -56,7 +56,7 @@ impl Admission {
         }
     }
 
-    /// Who sends.
+    /// The bucket of a client.
     pub(crate) fn bucket(&self, source: &str, client: IpAddr) -> ClientBucket {
         self.clients.of(source, client)
     }
@@ -105,7 +105,7 @@ impl Admission {
     /// A permit for a batch that has `announced` a length or hasn't.
     ///
     /// # Errors
-    /// There is no room for so many beside those that have begun.
+    /// There is no room for it besides the batches that have begun.
     pub(crate) fn batch_permit(
         &self,
         shard: usize,
@@ -178,10 +178,10 @@ impl Permit<'_> {
         let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
         load.forecast.came(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
-            // A batch that has begun goes on, whatever its client has beside it: all else would be work for nothing.
+            // A batch that has begun goes on, whatever else its client has: otherwise the work so far would be lost.
             return Ok(());
         }
-        // It would have come to more: the next ones begin with more room.
+        // The batch would have grown further: the next ones reserve more.
         load.forecast.learn(self.bytes.saturating_mul(2).min(self.admission.bytes_max / 2));
         Err(too_many())
     }
@@ -199,12 +199,12 @@ impl Permit<'_> {
         if has_too_much { Err(more_than_others()) } else { Ok(()) }
     }
 
-    /// Whose request it is for.
+    /// The client of the request.
     pub(crate) const fn client(&self) -> ClientBucket {
         self.client
     }
 
-    /// Gives back all but so many bytes: of the rest nothing is in memory any more.
+    /// Releases all but so many bytes: the rest isn't in memory any more.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let load = &self.admission.loads[self.shard];
         let back = self.bytes.saturating_sub(bytes);
@@ -215,7 +215,7 @@ impl Permit<'_> {
         if let Some(expected) = &mut self.expected {
             load.forecast.came(expected, usize::MAX);
         }
-        // A permit that was never given makes no room: those that wait would wake each other for ever.
+        // A permit without bytes makes no room: waiting batches would wake each other for ever.
         if back > 0 || self.expected.is_some() {
             self.admission.waiting.wake_first();
         }
@@ -225,7 +225,7 @@ impl Permit<'_> {
         &self.admission.loads[self.shard]
     }
 
-    /// The batch has come to its end.
+    /// The batch is complete.
     pub(crate) fn is_whole(&self) {
         self.load().forecast.learn(self.bytes);
     }

@@ -1,5 +1,5 @@
-//! How much of what is read back is in memory at a time: pages that are being read, and answers that clients haven't
-//! taken yet. It is apart from the room for what is posted: readers take nothing from it.
+//! The memory budget of reads: pages that are being read, and responses that clients haven't received yet. It is separate from the room
+//! for posted events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use super::client_quota::{BucketTotals, BucketUsage, ClientBucket};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
-/// The room of all shards.
+/// The budget of all shards.
 #[derive(Debug)]
 pub(crate) struct ReadBudget {
     bytes_max: usize,

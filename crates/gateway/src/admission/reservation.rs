@@ -1,9 +1,9 @@
-//! What the batches that have just begun will probably come to.
+//! Reservations: the size that batches which have just begun will probably reach.
 //!
-//! A batch that is refused halfway was work for nothing. If every batch began when a little room is left, all of them would
-//! grow until none has any, and under overload most work would be of that kind: so a batch begins only where there is room
-//! for all that it and those before it are expected to be. The expectation of one lasts for a second or two, so that clients
-//! who announce much and send little keep nobody out.
+//! A batch that is rejected halfway wastes the work so far. If every batch began when a little room is left, all would grow until none
+//! has any, and under overload most work would be wasted. So a batch begins only if there is room for its reservation and those of the
+//! batches before it. A reservation expires after a second or two, so that clients which announce much and send little don't keep others
+//! out.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -16,12 +16,12 @@ const ANNOUNCED_BYTES_MAX: usize = 1024 * 1024;
 /// For how many seconds an expectation counts, that of its beginning included.
 const SECONDS: usize = 2;
 
-/// One shard's forecast. Only the shard writes to it.
+/// The reservations of one shard. Only the shard writes to them.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
-    /// What batches came to lately: an average, in bytes.
+    /// The average size of the last batches, in bytes.
     usual: AtomicUsize,
-    /// For each of the last seconds: which it is, and what batches that began in it are still expected to grow by.
+    /// For each of the last seconds: its number, and how much batches that began in it will still grow.
     slots: [Slot; SECONDS],
 }
 
@@ -32,7 +32,7 @@ struct Slot {
     shares: BucketUsage,
 }
 
-/// What one batch is still expected to grow by.
+/// How much one batch will probably still grow.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     client: ClientBucket,
@@ -41,8 +41,8 @@ pub(crate) struct Reservation {
 }
 
 impl Reservations {
-    /// What a batch will probably come to. Who announces much more than is usual is not believed: else a few heads would
-    /// keep everybody out.
+    /// The size that a batch will probably reach. An announcement of much more than is usual isn't believed: otherwise a few heads could
+    /// keep all others out.
     pub(crate) fn of_batch(&self, announced: Option<usize>) -> usize {
         let usual = self.usual();
         announced.map_or(usual, |announced| announced.min(usual.max(ANNOUNCED_BYTES_MAX)))
@@ -52,14 +52,14 @@ impl Reservations {
         self.usual.load(Ordering::Relaxed)
     }
 
-    /// A batch came to this, or would have come to more.
+    /// A batch has reached this size, or would have grown further.
     pub(crate) fn learn(&self, bytes: usize) {
         let usual = self.usual();
         let next = if usual == 0 { bytes } else { usual - usual / SMOOTHING + bytes / SMOOTHING };
         self.usual.store(next, Ordering::Relaxed);
     }
 
-    /// What those that began lately will grow by.
+    /// How much the batches that have just begun will grow.
     pub(crate) fn bytes(&self, now: u64) -> usize {
         self.recent(now).map(|slot| slot.bytes.load(Ordering::Relaxed)).sum()
     }
@@ -85,7 +85,7 @@ impl Reservations {
         Reservation { client, second: now, bytes }
     }
 
-    /// Something of it has come, or it is over.
+    /// A part of it has arrived, or it is over.
     pub(crate) fn came(&self, expected: &mut Reservation, bytes: usize) {
         let came = bytes.min(expected.bytes);
         expected.bytes -= came;

@@ -8,7 +8,7 @@ use crate::admission::ConnectionPermit;
 use crate::http1::Look;
 use crate::shard::rules::Rules;
 
-/// What a shard's thread is told.
+/// A command to a shard's thread.
 pub(crate) enum ShardCommand {
     /// Serve a connection.
     Open(AcceptedSocket),

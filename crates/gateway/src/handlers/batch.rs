@@ -54,7 +54,7 @@ pub(crate) async fn handle(
         builder.refuse_all();
     }
     count(shard, &builder);
-    // A large batch may have been committed within the turn, whose clock would then say that it took no time.
+    // A large batch may have been committed within the tick, whose clock would then say that it took no time.
     shard.clock.refresh();
     Ok(match ack {
         AckMode::Disk | AckMode::ByType => batch_summary::of_batch(&builder),
@@ -63,7 +63,7 @@ pub(crate) async fn handle(
             responses::json(ack_response::not_yet(status), &summary)
         }
         AckMode::Stored => {
-            // What is durable isn't in flight any more, however long its client waits: only what is asked and answered is.
+            // A durable batch isn't in flight any more, however long its client waits: only the request for its status is.
             builder.forget_records();
             permit.shrink(asked.bytes() + builder.bytes());
             answer_when_stored(shard, &builder, asked).await
@@ -84,7 +84,7 @@ fn explain_one_line(builder: &mut RecordBuilder) {
     }
 }
 
-/// The answer when the batch is stored, or won't be soon.
+/// The response when the batch is stored, or won't be soon.
 async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked: Asked) -> Response {
     if asked.spans.is_empty() {
         return batch_summary::of_batch(builder);
@@ -108,7 +108,7 @@ pub(super) fn new_builder(
     builder
 }
 
-/// Counts what steps took out. Of a batch that came before nothing is taken.
+/// Counts the events that transforms have dropped. A duplicate batch has none.
 pub(crate) fn count_filtered(shard: &ShardContext, builder: &RecordBuilder) {
     if builder.accepted > 0 {
         builder.filtered_by().for_each(|(type_name, by, count)| shard.filters().add(type_name, by, count));

@@ -26,7 +26,7 @@ pub(crate) enum TransformOutcome {
 }
 
 impl TransformOutcome {
-    /// The answer, when what was wished for is true.
+    /// The response, when the event is acknowledged as asked.
     pub(crate) async fn respond(
         self,
         shard: &ShardContext,
@@ -56,7 +56,7 @@ async fn respond_to_several(
     let events = builder.batch.records.len();
     let ack = params.ack.of_types(builder.types());
     let Some(id) = builder.first_id else {
-        // None of them has gone on.
+        // All of them were dropped.
         wait_for_filtered(shard, ack, &builder).await?;
         batch::count_filtered(shard, &builder);
         let by = builder.filtered_by().next().map(|(_, by, _)| by).filter(|_| params.json);

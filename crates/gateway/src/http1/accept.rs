@@ -1,4 +1,4 @@
-//! What happens before the first request: on a port with TLS, the handshake.
+//! Before the first request: the handshake, on a port with TLS.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -13,7 +13,7 @@ use super::handler::Handler;
 use super::socket::Socket;
 use super::stream::Stream;
 
-/// A connection on which something can be said.
+/// A connection after the handshake.
 pub(super) enum Opened {
     /// Requests can be read.
     Ready(Socket),
@@ -21,7 +21,7 @@ pub(super) enum Opened {
     NotSecure(Socket),
     /// The handshake failed, and the client may still have to read why.
     Refused(Socket),
-    /// Nobody is there, or the server stops.
+    /// The client is gone, or the server stops.
     Gone,
 }
 

@@ -1,4 +1,4 @@
-//! Bytes that were received and that nobody could take yet.
+//! Bytes that were received and couldn't be parsed yet.
 
 /// A buffer up to this isn't worth the move into a smaller one.
 const SMALL_BYTES: usize = 4096;

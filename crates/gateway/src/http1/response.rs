@@ -1,4 +1,4 @@
-//! Answers, and how they are written.
+//! Responses, and how they are written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::admission::ReadPermit;
 
 use super::head::Persistence;
 
-/// An answer to a request.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
@@ -30,11 +30,11 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
     /// A body that isn't in memory as a whole, in the place of that.
     pub(crate) behind: Option<StreamedBody>,
-    /// The room that the body has taken: it is given back when the client has the answer.
+    /// The memory that the body takes: it is released when the client has the response.
     pub(crate) room: Option<ReadPermit>,
 }
 
-/// A body that comes piece by piece.
+/// A body that arrives piece by piece.
 pub(crate) struct StreamedBody {
     /// How many bytes it has.
     pub(crate) bytes: u64,
@@ -48,7 +48,7 @@ impl fmt::Debug for StreamedBody {
     }
 }
 
-/// How an answer is written to one connection.
+/// How a response is written to one connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WriteOptions<'a> {
     /// The value of `Date`.

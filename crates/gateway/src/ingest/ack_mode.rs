@@ -1,4 +1,4 @@
-//! What a client wants to be true of its events when they are answered.
+//! The acknowledgement that a client asks for.
 
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
@@ -14,7 +14,7 @@ pub(crate) enum AckMode {
     Memory,
     /// Every route of their type has them.
     Stored,
-    /// What their type has by default, which isn't known before the payload names the type.
+    /// The default of their type, which isn't known before the payload names the type.
     ByType,
 }
 
@@ -50,7 +50,7 @@ impl AckMode {
     /// Whether events of this type may be answered so.
     ///
     /// # Errors
-    /// They are too dear to its owner.
+    /// The configuration of the type forbids it.
     pub(crate) fn check(self, known: &TypeEntry) -> Result<(), Problem> {
         if self != Self::Memory || known.rules.ack_memory {
             return Ok(());

@@ -44,31 +44,31 @@ pub struct DryRunReport {
     pub json: Duration,
     /// How long the check against the schema took, if there is one.
     pub schema: Option<Duration>,
-    /// What the steps did, as far as it is told: at most [`event::limits::TRACED_STEPS_MAX`].
+    /// What the steps of the transform did: the first [`event::limits::TRACED_STEPS_MAX`].
     pub steps: Vec<Traced>,
     /// How many more there were.
     pub more_steps: usize,
-    /// How long it took to find its ids, if it came so far.
+    /// How long it took to find its ids, if the sequence got so far.
     pub ids: Option<Duration>,
-    /// What became of it.
+    /// The outcome.
     pub end: DryRunOutcome,
 }
 
-/// What became of a payload.
+/// The outcome of a payload.
 #[derive(Debug, Default)]
 pub struct DryRunOutcome {
     /// The events that would be journaled.
     pub taken: Vec<AcceptedEvent>,
-    /// What steps took out.
+    /// What steps have dropped.
     pub filtered: Vec<Filtered>,
-    /// Why it would be refused.
+    /// Why it would be rejected.
     pub refused: Option<DryRunRejection>,
 }
 
 /// An event that would be journaled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedEvent {
-    /// Its id; nothing where one is made when it is taken.
+    /// Its id; none if one is generated at the append.
     pub id: Option<EventId>,
     /// Its payload.
     pub payload: String,
@@ -76,7 +76,7 @@ pub struct AcceptedEvent {
     pub time_unread: Option<String>,
 }
 
-/// Why a payload would be refused: what its sender would be answered.
+/// Why a payload would be rejected: what its client would be answered.
 #[derive(Debug)]
 pub struct DryRunRejection(Refused);
 
@@ -103,7 +103,7 @@ impl DryRunRejection {
         self.0.pointer.as_deref()
     }
 
-    /// The step that refuses it, from 1.
+    /// The step that rejects it, from 1.
     #[must_use]
     pub fn step(&self) -> Option<usize> {
         self.0.step.as_ref().map(|failed| failed.step)

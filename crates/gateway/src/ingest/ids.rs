@@ -19,7 +19,7 @@ pub(crate) struct ChosenId {
     pub(crate) by: ChosenBy,
 }
 
-/// Where a chosen id comes from: it says by which bytes a duplicate is told from another event with the same id.
+/// Where a chosen id comes from: it says which bytes distinguish a duplicate from another event with the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ChosenBy {
     /// The payload: all bytes that were sent as one event are compared.

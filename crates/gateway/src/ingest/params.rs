@@ -1,4 +1,4 @@
-//! What a request's head says about its events.
+//! The headers of a request that posts events.
 
 use pipeline::batch::Form;
 
@@ -56,32 +56,32 @@ fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
     }
 }
 
-/// What a request says about its events, checked.
+/// The checked parameters of a request that posts events.
 pub(crate) struct IngestParams {
     /// The type, unless each payload names its own.
     pub(crate) slot: Option<Slot>,
-    /// Whether the head names just this type.
+    /// Whether the request names just this type.
     pub(crate) is_named: bool,
     /// [`TypeCache::readings`] when the head was parsed.
     readings: u32,
     pub(crate) key: Option<Box<[u8]>>,
-    /// Of a batch all records are taken, or none.
+    /// Of a batch all records are accepted, or none.
     pub(crate) atomic: bool,
-    /// What is to be true when it is answered, as far as the head says it.
+    /// When the request is answered, as far as the head says it.
     pub(crate) ack: AckMode,
-    /// A single event's answer says where it stands.
+    /// The response to a single event has its id and position.
     pub(crate) json: bool,
     /// How the body is encoded.
     pub(crate) coding: Option<Coding>,
-    /// How the records of a batch are told apart.
+    /// How the records of a batch are separated.
     pub(crate) form: Form,
-    /// Whether somebody may have sent a batch with `curl -d`, which takes line breaks out of files.
+    /// Whether a batch may have been sent with `curl -d`, which removes the line breaks of files.
     pub(crate) is_web_form: bool,
 }
 
 impl IngestParams {
     /// # Errors
-    /// The request can't be taken whatever its body says.
+    /// The request is rejected whatever its body says.
     pub(crate) fn of(
         fields: &Fields<'_>,
         is_batch: bool,
@@ -111,11 +111,10 @@ impl IngestParams {
         Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
     }
 
-    /// Whether the head would be read like this now too.
+    /// Whether the head would be parsed like this now too.
     ///
     /// # Errors
-    /// The configuration has changed: the events could be of another type, or of headers that are asked for only those are known that
-    /// were.
+    /// The configuration has changed: the events could be of another type, or transforms could read other headers.
     pub(crate) fn check_reading(&self, types: &TypeCache) -> Result<(), Problem> {
         if self.readings == types.readings() {
             return Ok(());

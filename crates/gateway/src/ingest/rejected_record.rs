@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::error_code::ErrorCode;
 use crate::problem::{FailedStep, Problem};
 
-/// How a record that was refused can be taken after all, just as it is.
+/// How a rejected record can be accepted after all, just as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Retry {
@@ -17,7 +17,7 @@ pub(crate) enum Retry {
     Alone,
 }
 
-/// A record of a batch that isn't taken.
+/// A rejected record of a batch.
 #[derive(Debug, Serialize)]
 pub(crate) struct RejectedRecord {
     /// The line or element, from 1.
@@ -25,7 +25,7 @@ pub(crate) struct RejectedRecord {
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<Box<str>>,
     pub(crate) code: ErrorCode,
-    /// None where it has to be mended first.
+    /// None if it has to be corrected first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) retry: Option<Retry>,
     detail: Cow<'static, str>,
@@ -51,7 +51,7 @@ impl RejectedRecord {
         self.line
     }
 
-    /// Bytes that it takes in memory, about.
+    /// About how many bytes it takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.detail.len() + self.pointer.as_deref().map_or(0, str::len)
     }

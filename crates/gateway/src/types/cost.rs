@@ -1,21 +1,21 @@
-//! How much work the payloads of a type are for their steps. What would hold up a shard is worked on beside it.
+//! Estimates and bounds the cost of processing a payload. What would hold up a shard is offloaded to its worker pool.
 //!
-//! Operations are counted and not time: a thread that had to wait for its core has found out nothing.
+//! Operations are counted, not time: the time of a thread depends on how long it waited for a core.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use pipeline::View;
 use pipeline::schema::{Fault, Schema, Violations};
 
-/// CostBudget that takes more is done beside the shard: others wait for a shard that long at most, half a millisecond about.
+/// Work that takes more is offloaded: other requests wait for a shard that long at most, about half a millisecond.
 pub(crate) const INLINE_OPERATIONS: usize = 100_000;
-/// Operations of a thousand bytes at least, the JSON check included: a large payload is much work whatever small ones of its
-/// type cost.
+/// The least operations of a thousand bytes, the JSON check included: a large payload is costly whatever small ones of its type
+/// cost.
 const LEAST: u64 = 2_000;
 /// The mean follows a new figure by one part in so many.
 const SMOOTHING: u64 = 8;
 
-/// The usual operations of a thousand bytes. Threads that learn at once may lose what one of them has learnt.
+/// The usual operations of a thousand bytes. If threads learn at the same time, one sample may be lost.
 #[derive(Debug)]
 pub(crate) struct CostEstimator(AtomicU64);
 
@@ -24,7 +24,7 @@ impl CostEstimator {
         Self(AtomicU64::new(LEAST))
     }
 
-    /// Whether so many bytes are much work.
+    /// Whether so many bytes are costly.
     pub(crate) fn is_costly(&self, bytes: usize) -> bool {
         is_costly(bytes, self.0.load(Ordering::Relaxed))
     }
@@ -33,14 +33,14 @@ impl CostEstimator {
     pub(crate) fn learn(&self, bytes: usize, operations: usize) {
         let mean = self.0.load(Ordering::Relaxed);
         let cost = (operations as u64 * 1000 / (bytes as u64).max(1)).max(LEAST);
-        // To learn the same again and again would have shards pass the cell to and fro.
+        // To store nearly the same value again and again would move the cache line between the cores.
         if cost.abs_diff(mean) > mean / 4 {
             self.0.store((mean * (SMOOTHING - 1) + cost) / SMOOTHING, Ordering::Relaxed);
         }
     }
 }
 
-/// Operations for a record of a batch, however small it is: a tenth of a microsecond at least.
+/// Operations for a record, however small it is: at least a tenth of a microsecond.
 const RECORD: usize = 20;
 /// Operations for a step of an expression, as the steps of a transform count them.
 const EXPRESSION_STEP: usize = 16;
@@ -49,24 +49,24 @@ const SCHEMA_STEP: usize = 4;
 /// Bytes that are passed over in an operation where something is looked up.
 const BYTES_PASSED: usize = 4;
 
-/// It is more than others should wait for.
+/// It costs more than other requests should wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OverBudget;
 
-/// What may be spent where work is done.
+/// What the processing of payloads may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CostBudget {
-    /// Operations that are left; `None` beside the shard, where nobody waits.
+    /// Operations that are left; `None` on a thread of the worker pool, where no other request waits.
     left: Option<usize>,
 }
 
 impl CostBudget {
-    /// What a shard does itself before others have their turn.
+    /// What a shard does itself before other requests run.
     pub(crate) const fn inline() -> Self {
         Self { left: Some(INLINE_OPERATIONS) }
     }
 
-    /// As much as it takes.
+    /// As much as is needed.
     pub(crate) const fn unlimited() -> Self {
         Self { left: None }
     }
@@ -86,7 +86,7 @@ impl CostBudget {
         self.left = self.left.map(|_| 0);
     }
 
-    /// Whether nothing more is to be done here.
+    /// Whether nothing is left.
     pub(crate) fn is_spent(self) -> bool {
         self.left == Some(0)
     }
@@ -166,7 +166,7 @@ impl CostBudget {
     }
 }
 
-/// Whether so many bytes are much work where only the least is known of their cost.
+/// Whether so many bytes are costly even at the least cost.
 pub(crate) fn is_costly_by_size(bytes: usize) -> bool {
     is_costly(bytes, LEAST)
 }

@@ -1,4 +1,4 @@
-//! What payloads of a type may hold, and whether what they may not is repaired.
+//! What texts the stores of a type can take, and whether others are repaired.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The types that one shard, or one batch, has met: found again without a lock or an allocation.
+//! The types that one shard, or one batch, has used: found again without a lock or an allocation.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,8 +35,8 @@ impl TypeCache {
         for known in &mut self.known {
             match table.find_own(known.name.as_str()) {
                 Ok(newer) => *known = newer,
-                Err(problem) if problem.code == ErrorCode::UnknownType => known.standing = TypeState::Gone,
-                Err(_) => known.standing = TypeState::Changing,
+                Err(problem) if problem.code == ErrorCode::UnknownType => known.state = TypeState::Gone,
+                Err(_) => known.state = TypeState::Changing,
             }
         }
         if !self.table.reads_heads_as(&table) {

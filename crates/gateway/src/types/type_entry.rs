@@ -13,36 +13,36 @@ use super::type_rules::TypeRules;
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;
 
-/// A type that is taken.
+/// An accepted type.
 #[derive(Clone, Debug)]
 pub(crate) struct TypeEntry {
     pub(crate) name: TypeName,
     pub(crate) id: TypeId,
     pub(crate) gate: Gate,
     pub(crate) rules: Arc<TypeRules>,
-    pub(crate) standing: TypeState,
+    pub(crate) state: TypeState,
     /// Worked out when the first event becomes several.
     pub(super) id_steps: OnceLock<Vec<usize>>,
     pub(super) types: Arc<Types>,
 }
 
-/// What a newer configuration says of a type that was met.
+/// The state of a type in the current configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeState {
     Taken,
-    /// It doesn't take it any more.
+    /// It isn't accepted any more.
     Gone,
     /// Its rules are changing.
     Changing,
 }
 
 impl TypeEntry {
-    /// Whether an event of this type is taken now.
+    /// Whether an event of this type is accepted now.
     ///
     /// # Errors
-    /// Too many wait for one of its stores, or it isn't taken any more, or its rules are changing.
+    /// Too many events wait for one of its stores, or it isn't accepted any more, or its rules are changing.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        match self.standing {
+        match self.state {
             TypeState::Taken => {}
             TypeState::Gone => return Err(self.is_unknown()),
             TypeState::Changing => return Err(Problem::changing()),
@@ -55,10 +55,10 @@ impl TypeEntry {
     }
 
     pub(crate) fn is_taken(&self) -> bool {
-        self.standing == TypeState::Taken
+        self.state == TypeState::Taken
     }
 
-    /// Whether a payload of so many bytes would hold up its shard for long.
+    /// Whether a payload of so many bytes would probably hold up its shard for too long.
     pub(crate) fn is_costly(&self, bytes: usize) -> bool {
         match &self.rules.steps {
             Some(steps) => steps.estimator().is_costly(bytes),
@@ -66,7 +66,7 @@ impl TypeEntry {
         }
     }
 
-    /// Whether payloads of the type are looked at, its steps apart.
+    /// Whether payloads of the type are parsed, its transform apart.
     pub(crate) fn reads_payloads(&self) -> bool {
         self.rules.schema.is_some() || !self.rules.texts.flaws.is_none()
     }
@@ -96,7 +96,7 @@ impl TypeEntry {
         Ok(checked.map(|()| payload).map_err(|violations| Problem::of_schema(&self.name, violations)))
     }
 
-    /// Whether a payload is taken in which nothing is at fault but this half of a surrogate pair, and which was mended.
+    /// Whether a payload is accepted whose only fault was this half of a surrogate pair, which was repaired.
     ///
     /// # Errors
     /// The fault, where payloads of the type aren't repaired.
@@ -128,7 +128,7 @@ impl TypeEntry {
         })
     }
 
-    /// What is said of a type that was taken when the request began.
+    /// The problem of a type that was accepted when the request began.
     pub(crate) fn is_unknown(&self) -> Problem {
         let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);
         Problem::new(ErrorCode::UnknownType, detail)

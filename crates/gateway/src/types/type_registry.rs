@@ -238,7 +238,7 @@ impl TypeRegistry {
             id,
             gate: self.types.gate(id),
             rules: rules.clone(),
-            standing: TypeState::Taken,
+            state: TypeState::Taken,
             id_steps: OnceLock::new(),
             types: self.types.clone(),
         }

@@ -1,4 +1,4 @@
-//! Types by rule: what an event is, by what stands in its payload, where neither path, header nor pointer names a type.
+//! Types by rule: the type of an event by conditions on its payload, if neither path, header nor pointer names it.
 
 use event::TypeName;
 use event::limits::EXPRESSION_STEPS_MAX;

@@ -15,24 +15,24 @@ use super::type_resolver::TypeResolver;
 use super::type_transform::TransformHandle;
 use crate::problem::Problem;
 
-/// What a gateway does with the events of a type.
+/// The rules of a type.
 #[derive(Clone, Default)]
 pub struct TypeRules {
-    /// Where an event's id stands in its payload.
+    /// The pointer to an event's id in its payload.
     pub id: Option<JsonPointer>,
-    /// Where the time is at which it happened, and how it is read.
+    /// The pointer to the time at which it happened, and its format.
     pub time: Option<TimeRule>,
-    /// What their payloads must be, if anything is said of it.
+    /// The schema of their payloads.
     pub schema: Option<Arc<Schema>>,
-    /// The steps that they are taken through, if there are any.
+    /// Their transform.
     pub steps: Option<Arc<TransformHandle>>,
-    /// What is done about what not every store can take.
+    /// What is done about texts that not every store can take.
     pub texts: TextRule,
-    /// Whether they may be answered before they are durable, where a client asks for it.
+    /// Whether they may be acknowledged before they are durable, if a client asks for it.
     pub ack_memory: bool,
-    /// Whether they are answered when they are stored, where a client asks for nothing else.
+    /// Whether they are acknowledged when they are stored, if a client asks for nothing else.
     pub ack_stored: bool,
-    /// Whom to ask for events that are stored, if anybody.
+    /// The reader of stored events.
     pub reader: Option<Arc<dyn Reader>>,
 }
 
@@ -48,16 +48,15 @@ impl fmt::Debug for TypeRules {
 pub struct GatewayTypes {
     /// The types that have a table of their own.
     pub named: BTreeMap<TypeName, TypeRules>,
-    /// Types that nobody posts, though there are rules for others: results of aggregates. Of their rules only whom to ask for
-    /// them means anything.
+    /// Types that can't be posted, even if there are rules for others: results of aggregates. Of their rules only the reader matters.
     pub results: BTreeMap<TypeName, TypeRules>,
-    /// The rules for all others (`"*"`), of which at most [`OPEN_TYPES_MAX`] are taken; `None` if they are unknown.
+    /// The rules for all others (`"*"`), of which at most [`event::limits::OPEN_TYPES_MAX`] are accepted; `None` if they are unknown.
     pub open: Option<TypeRules>,
-    /// Where an event's type stands in its payload, if neither path nor header names it.
+    /// The pointer to an event's type in its payload, if neither path nor header names it.
     pub type_pointer: Option<JsonPointer>,
-    /// What events are that nobody names the type of.
+    /// The types of events that name none, by rules.
     pub choice: TypeResolver,
-    /// The type as which events of unknown types are taken, if they are.
+    /// The type as which events of unknown types are accepted, if they are.
     pub unknown: Option<TypeName>,
 }
 

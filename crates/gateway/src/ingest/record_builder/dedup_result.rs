@@ -1,4 +1,4 @@
-//! What of a batch the log has met before.
+//! The duplicates that the log has found in a batch.
 
 use event::limits::REFUSALS_LISTED_MAX;
 use eventlog::{Cause, Earlier};
@@ -8,30 +8,30 @@ use crate::error_code::ErrorCode;
 use crate::ingest::rejected_record::{RejectedRecord, Retry};
 use crate::problem::Problem;
 
-/// What is said of a line that was left out for the sake of one that isn't stored.
+/// The detail of a line that a transform has dropped as a duplicate of a line that isn't stored.
 const LEANT: &str = "a step left it out because a line before it has the same value, and that line is refused; send this one again, without that line";
 
 impl RecordBuilder {
-    /// The batch came before, as a whole.
+    /// The batch is a duplicate as a whole.
     pub(crate) fn all_came_before(&mut self) {
         self.duplicates = std::mem::take(&mut self.accepted);
         self.filtered = 0;
     }
 
-    /// Sorts out what the log has met before: the first copies of duplicates are given, the lines that weren't taken refused.
+    /// Takes over what the log has found: returns the originals of duplicates, and rejects the lines that weren't appended.
     pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
         let (again, refused) = (std::mem::take(&mut self.batch.again), std::mem::take(&mut self.batch.refused));
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;
         refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause));
-        // They stand among those that were refused before the log was asked.
+        // They belong among those that were rejected before the append.
         self.refused.sort_by_key(RejectedRecord::line);
         self.shorten_list();
         again.into_iter().map(|(_, earlier)| earlier).collect()
     }
 
-    /// How many lines came before as a whole. `again` has the records that did, in their order.
+    /// How many lines are duplicates as a whole. `again` has the duplicate records, in their order.
     fn repeated_lines(&self, again: &[(u32, Earlier)]) -> u64 {
         if again.is_empty() {
             return 0;
@@ -65,8 +65,8 @@ impl RecordBuilder {
         }
     }
 
-    /// Keeps as many refusals as are listed. Before all those of lines that are to be sent alone: a client that isn't told
-    /// which these are can't send them.
+    /// Keeps as many rejected lines as a response lists. Lines that must be sent alone come first: without the list a client couldn't send
+    /// them.
     fn shorten_list(&mut self) {
         let mut others = (REFUSALS_LISTED_MAX as u64).saturating_sub(self.refused_for_others);
         self.refused.retain(|refusal| {

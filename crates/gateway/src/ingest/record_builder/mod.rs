@@ -52,13 +52,13 @@ pub(crate) struct Offloaded {
     pub(crate) content: u64,
 }
 
-/// The records of a batch, and what was refused.
+/// The records of a request, and what was rejected.
 pub(crate) struct RecordBuilder {
     envelope: Envelope,
     types: TypeCache,
     /// The type of all records, unless each names its own.
     slot: Option<Slot>,
-    /// Whether the request's head names just that one.
+    /// Whether the request names just that type.
     is_named: bool,
     key: Option<Box<[u8]>>,
     /// The number of the ids that neither a payload nor the key gives.
@@ -66,7 +66,7 @@ pub(crate) struct RecordBuilder {
     ack: AckMode,
     keyed: Option<(Slot, KeyedIds)>,
     content: ContentHash,
-    /// How its records are told apart, and what its body begins with, white space aside.
+    /// How its records are separated, and the first byte of its body that isn't white space.
     form: Form,
     begins_with: Option<u8>,
     pub(crate) windows: WindowSet,
@@ -81,20 +81,20 @@ pub(crate) struct RecordBuilder {
     pub(crate) bytes_max: usize,
     /// The id of the first record.
     pub(crate) first_id: Option<EventId>,
-    /// Where the first record stands, or of what came before its first copy.
+    /// The position of the first record, or of its original.
     pub(crate) position: Option<Position>,
-    /// Of what was sent, so much is taken: what steps have made several of counts once, and what they took out counts too.
+    /// How many of the sent records are accepted: one that became several counts once, and one that was dropped counts too.
     pub(crate) accepted: u64,
-    /// How many of these steps took out.
+    /// How many of these were dropped.
     pub(crate) filtered: u64,
     pub(crate) duplicates: u64,
-    /// Good records were refused because others had to be.
+    /// Good records were rejected because others had to be.
     pub(crate) is_refused_for_some: bool,
     pub(crate) refused: Vec<RejectedRecord>,
     /// What these take in memory, about.
     refused_bytes: usize,
     pub(crate) refused_by_code: [u64; ErrorCode::ALL.len()],
-    /// How many of these were refused for the sake of others alone.
+    /// How many of these were rejected because of others alone.
     pub(crate) refused_for_others: u64,
 }
 
@@ -309,7 +309,7 @@ impl RecordBuilder {
         }
     }
 
-    /// A batch of which each record is to be sent again later is refused as a whole, so that its client does just that.
+    /// A batch of which each record must be sent again later is rejected as a whole, so that its client does just that.
     pub(crate) fn waits_for_a_store(&self) -> Option<Refused> {
         let all = self.accepted + self.refused_count();
         let waits = all > 0 && self.refused_by_code[ErrorCode::BacklogFull as usize] == all;
@@ -318,7 +318,7 @@ impl RecordBuilder {
         })
     }
 
-    /// A batch that was made by other rules than those of `table` is refused as a whole, for its routes are those of `table`.
+    /// A batch that was processed by other rules than those of `table` is rejected as a whole, for its routes are those of `table`.
     pub(crate) fn check_types(&self, table: &Arc<TypeRegistry>) -> Result<(), Problem> {
         let own = self.types.table();
         if Arc::ptr_eq(own, table) {
@@ -332,30 +332,30 @@ impl RecordBuilder {
         self.check_changing()
     }
 
-    /// So is one with records that were met while their rules were changing.
+    /// So is one with records that were processed while their rules were changing.
     fn check_changing(&self) -> Result<(), Problem> {
         if self.refused_by_code[ErrorCode::NotReady as usize] > 0 { Err(Problem::changing()) } else { Ok(()) }
     }
 
-    /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.
+    /// About how many bytes the records and the rejections take. Both may be much more than the body.
     pub(crate) fn bytes(&self) -> usize {
         let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.batch.lines.as_slice());
         self.batch.records.bytes() + own + self.refused_bytes + self.deferred.bytes()
     }
 
-    /// How many records were refused.
+    /// How many records were rejected.
     pub(crate) fn refused_count(&self) -> u64 {
         self.refused_by_code.iter().sum()
     }
 
-    /// How many of these may be taken when they are sent again.
+    /// How many of these may be accepted when they are sent again.
     pub(crate) fn refused_for_now(&self) -> u64 {
         let transient = ErrorCode::ALL.into_iter().filter(|code| code.is_transient());
         transient.map(|code| self.refused_by_code[code as usize]).sum()
     }
 
-    /// Refuses what is good too, and says nothing of what came before: its first copy may stand in this very batch, and
-    /// nobody has waited until it is durable.
+    /// Rejects the good records too, and forgets the duplicates: an original may be in this very batch, and no one has waited until it is
+    /// durable.
     pub(crate) fn refuse_all(&mut self) {
         self.batch = Batch::default();
         self.is_refused_for_some |= self.accepted + self.duplicates > 0;
@@ -364,19 +364,19 @@ impl RecordBuilder {
         self.filtered_events = FilteredEvents::default();
     }
 
-    /// The types of the good records, those that came before too.
+    /// The types of the good records and of the duplicates.
     pub(crate) fn types(&self) -> impl Iterator<Item = &TypeEntry> {
         self.types.met(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
     }
 
-    /// Gives the memory of the records back, and keeps what the answer says.
+    /// Frees the records, and keeps what the response says.
     pub(crate) fn forget_records(&mut self) {
         self.batch = Batch::default();
     }
 }
 
 impl SourceRecord<'_> {
-    /// The hash of what was sent, by which a duplicate is told from another event with the same id.
+    /// The hash of the sent bytes: it distinguishes a duplicate from another event with the same id.
     fn hash(&mut self, content: &ContentHash) -> u64 {
         let hash = match self.bytes {
             RawBytes::These(bytes) => content.of(bytes),
