@@ -21,7 +21,7 @@ use access::Scope;
 use bytes::Bytes;
 use delivery::DeadLetterOffice;
 use event::Origin;
-use gateway::{Places, Readiness};
+use gateway::{ConnectionLimiter, Readiness};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, VARY};
@@ -77,7 +77,7 @@ pub(crate) struct Admin {
 
 /// Serves until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
-    let places = Places::new(CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX);
+    let places = ConnectionLimiter::new(CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX);
     loop {
         let Some(free) = places.free().await else { return };
         let (stream, peer) = match listener.accept().await {

@@ -7,7 +7,7 @@ use std::thread;
 
 use event::{Origin, TypeName};
 use eventlog::unix_microseconds;
-use gateway::{Around, DEFAULT_TYPE};
+use gateway::{DEFAULT_TYPE, RequestContext};
 
 use crate::config::{Configuration, SinkConfig};
 use crate::trial::Bench;
@@ -98,7 +98,7 @@ fn payload(configuration: &Configuration) -> String {
     const HELLO: &str = "{\"hello\": \"world\"}";
     let name = first_type(configuration).unwrap_or(DEFAULT_TYPE);
     let is_refused = try_command::type_of(configuration, name).is_ok_and(|(name, config)| {
-        let around = Around { received_at: unix_microseconds(), ..Around::default() };
+        let around = RequestContext { received_at: unix_microseconds(), ..RequestContext::default() };
         Bench::new(name, config).run(HELLO.as_bytes(), &around).rehearsed.end.refused.is_some()
     });
     if is_refused { "@event.json".to_owned() } else { format!("'{HELLO}'") }

@@ -8,7 +8,7 @@ use delivery::{
     LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
-use gateway::{Code, GatewayCounters, RouteName, StatusClass};
+use gateway::{ErrorCode, GatewayCounters, RouteName, StatusClass};
 
 use crate::discovery::UpstreamBoard;
 use crate::exposition::{Exposition, Series};
@@ -278,7 +278,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
         }
     });
     text.counter("forebay_refusals_total", "Requests and records of batches refused, by code.", |series| {
-        Code::ALL.into_iter().for_each(|code| series.count(&[("code", code.as_str())], gateway.refusals(code)));
+        ErrorCode::ALL.into_iter().for_each(|code| series.count(&[("code", code.as_str())], gateway.refusals(code)));
     });
     text.histogram("forebay_http_request_seconds", "Time from a request's head to its answer.", |series| {
         series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use delivery::LaneBoard;
 use event::TypeName;
-use gateway::{Around, End, Rehearsal, Rehearsed, Rejection, TakenEvent, TypeFinder, TypeRules};
+use gateway::{RequestContext, DryRunOutcome, DryRun, DryRunReport, DryRunRejection, AcceptedEvent, TypeFinder, TypeRules};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use transform::{Did, Filtered, Traced};
@@ -25,7 +25,7 @@ pub(crate) const OTHERS: &str = "*";
 pub(crate) struct UnknownType(String);
 
 impl UnknownType {
-    pub(crate) fn new(rejection: &Rejection) -> Self {
+    pub(crate) fn new(rejection: &DryRunRejection) -> Self {
         Self(rejection.detail().to_owned())
     }
 
@@ -44,7 +44,7 @@ pub(crate) fn finder(configuration: &Configuration) -> TypeFinder {
 pub(crate) struct Bench<'c> {
     name: TypeName,
     config: &'c TypeConfig,
-    rehearsal: Rehearsal,
+    rehearsal: DryRun,
 }
 
 impl<'c> Bench<'c> {
@@ -57,11 +57,11 @@ impl<'c> Bench<'c> {
             texts: config.texts,
             ..TypeRules::default()
         };
-        Self { name: name.clone(), config, rehearsal: Rehearsal::new(name, rules) }
+        Self { name: name.clone(), config, rehearsal: DryRun::new(name, rules) }
     }
 
     /// Tries a payload as it would come.
-    pub(crate) fn run(&mut self, bytes: &[u8], around: &Around) -> Trial<'c> {
+    pub(crate) fn run(&mut self, bytes: &[u8], around: &RequestContext) -> Trial<'c> {
         let rehearsed = self.rehearsal.run(bytes, around);
         Trial { event_type: Some(self.name.clone()), rehearsed, routes: &self.config.routes }
     }
@@ -71,19 +71,19 @@ impl<'c> Bench<'c> {
 pub(crate) struct Trial<'c> {
     /// As what it is taken; nothing where it is of no type that is.
     pub(crate) event_type: Option<TypeName>,
-    pub(crate) rehearsed: Rehearsed,
+    pub(crate) rehearsed: DryRunReport,
     routes: &'c [Route],
 }
 
 impl<'c> Trial<'c> {
     /// One whose type isn't found.
-    pub(crate) fn without_type(rejection: Rejection) -> Self {
-        let end = End { refused: Some(rejection), ..End::default() };
-        Self { event_type: None, rehearsed: Rehearsed { end, ..Rehearsed::default() }, routes: &[] }
+    pub(crate) fn without_type(rejection: DryRunRejection) -> Self {
+        let end = DryRunOutcome { refused: Some(rejection), ..DryRunOutcome::default() };
+        Self { event_type: None, rehearsed: DryRunReport { end, ..DryRunReport::default() }, routes: &[] }
     }
 
     /// Where an event that is left of it would go.
-    pub(crate) fn ways(&self, event: &TakenEvent) -> Ways<'c> {
+    pub(crate) fn ways(&self, event: &AcceptedEvent) -> Ways<'c> {
         Ways::of(self.routes, &event.payload)
     }
 }
@@ -104,7 +104,7 @@ pub(crate) struct TrialJson<'t> {
     stored: Vec<StoredJson<'t>>,
     filtered: Vec<FilteredJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    refused: Option<&'t Rejection>,
+    refused: Option<&'t DryRunRejection>,
 }
 
 #[derive(Serialize)]
@@ -142,8 +142,8 @@ struct FilteredJson {
 
 impl<'t> TrialJson<'t> {
     pub(crate) fn of(trial: &'t Trial<'_>) -> Self {
-        let Rehearsed { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
-        let stored = |taken: &TakenEvent| StoredJson {
+        let DryRunReport { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
+        let stored = |taken: &AcceptedEvent| StoredJson {
             id: taken.id.map(|id| id.to_string()),
             time_unread: taken.time_unread.clone(),
             ways: trial.ways(taken),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use event::TypeName;
 use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
-use gateway::{Around, End, Rehearsed, TakenEvent};
+use gateway::{RequestContext, DryRunOutcome, DryRunReport, AcceptedEvent};
 use transform::{Did, Filtered, Traced};
 
 use crate::check::{EXIT_CONFIGURATION, show};
@@ -120,8 +120,8 @@ fn payload(flags: &TryFlags) -> Result<Vec<u8>, TryError> {
     result.map_err(|source| TryError::Read { path: path.clone(), source })
 }
 
-fn around(flags: &TryFlags) -> Around {
-    Around {
+fn around(flags: &TryFlags) -> RequestContext {
+    RequestContext {
         received_at: flags.received.unwrap_or_else(unix_microseconds),
         client: Some(flags.client),
         source: flags.source.clone(),
@@ -131,7 +131,7 @@ fn around(flags: &TryFlags) -> Around {
 }
 
 fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
-    let Rehearsed { schema, steps, more_steps, end, .. } = &trial.rehearsed;
+    let DryRunReport { schema, steps, more_steps, end, .. } = &trial.rehearsed;
     let received = String::from_utf8_lossy(received);
     let mut text = format!("received  {}\n", received.trim());
     if let Some(event_type) = &trial.event_type {
@@ -162,8 +162,8 @@ fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
     text + &end_as_text(end, trial)
 }
 
-fn end_as_text(end: &End, trial: &Trial<'_>) -> String {
-    let stored = |taken: &TakenEvent| {
+fn end_as_text(end: &DryRunOutcome, trial: &Trial<'_>) -> String {
+    let stored = |taken: &AcceptedEvent| {
         let id = taken.id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
         let unread = taken.time_unread.as_ref().map(|why| {
             format!("          its time cannot be read ({why}): it counts as happened when it is received\n")

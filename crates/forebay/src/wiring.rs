@@ -6,7 +6,7 @@ use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
 use event::memory::Budgets;
 use event::read::StoreReader;
-use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
 use sink::Sink;
 
 use crate::config::{self, AggregateConfig, Configuration, TypeConfig};
@@ -138,7 +138,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),
         type_pointer: configuration.gateway.type_pointer.clone(),
-        choice: TypeChoice::new(naming.rules.iter().map(|rule| (rule.of.clone(), rule.when.clone()))),
+        choice: TypeResolver::new(naming.rules.iter().map(|rule| (rule.of.clone(), rule.when.clone()))),
         unknown: naming.unknown.clone(),
     }
 }

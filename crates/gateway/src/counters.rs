@@ -7,7 +7,7 @@ use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
 
 use crate::admission::Admission;
-use crate::code::Code;
+use crate::error_code::ErrorCode;
 use crate::filter_counts::FilterCounts;
 use crate::route::RouteName;
 
@@ -51,7 +51,7 @@ impl StatusClass {
 #[derive(Debug)]
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
-    refusals: [Counter; Code::ALL.len()],
+    refusals: [Counter; ErrorCode::ALL.len()],
     pub(crate) event_time: Histogram,
     pub(crate) batch_time: Histogram,
     pub(crate) body_bytes: Counter,
@@ -81,11 +81,11 @@ impl ShardCells {
         self.requests[route as usize][StatusClass::of(status) as usize].add(1);
     }
 
-    pub(crate) fn refused(&self, code: Code) {
+    pub(crate) fn refused(&self, code: ErrorCode) {
         self.refusals[code as usize].add(1);
     }
 
-    pub(crate) fn refused_records(&self, code: Code, records: u64) {
+    pub(crate) fn refused_records(&self, code: ErrorCode, records: u64) {
         self.refusals[code as usize].add(records);
     }
 }
@@ -135,9 +135,9 @@ impl GatewayCounters {
         self.sum(|cells| &cells.requests[route as usize][class as usize])
     }
 
-    /// Requests and records of batches that were refused, by reason. Those for [`Code::Overload`] were shed.
+    /// Requests and records of batches that were refused, by reason. Those for [`ErrorCode::Overload`] were shed.
     #[must_use]
-    pub fn refusals(&self, code: Code) -> u64 {
+    pub fn refusals(&self, code: ErrorCode) -> u64 {
         self.sum(|cells| &cells.refusals[code as usize])
     }
 
@@ -165,7 +165,7 @@ impl GatewayCounters {
         self.filters.list()
     }
 
-    /// Events that came again, and were recognised.
+    /// Duplicates that were recognised.
     #[must_use]
     pub fn duplicates(&self) -> u64 {
         self.sum(|cells| &cells.duplicates)

@@ -1,5 +1,5 @@
-//! Events that steps took out, counted by type and step beside what was accepted. Few events are counted one at a time, and
-//! those of a batch together: a lock does.
+//! Events that transforms have dropped, counted by type and step. Few events are counted one at a time, and those of a batch together: a
+//! lock does.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use event::TypeName;
 use eventlog::{Accepted, FilterStep};
 use transform::Filtered;
 
-use crate::type_table::GatewayTypes;
+use crate::types::GatewayTypes;
 
 /// The counts of a data directory.
 #[derive(Debug)]

@@ -1,73 +1,50 @@
-//! HTTP in, event log out: takes events and batches, refuses what can't be taken, and answers 200 when the bytes
-//! are durable. It knows no sink: where events go is none of its business.
+//! The HTTP side of Forebay: accepts events and batches, rejects invalid ones, and answers 200 once the bytes are durable. It knows no
+//! sink.
 //!
-//! One listener hands sockets to shards. A shard is one thread with one runtime and one journal: what its
-//! runtime's turn has gathered is committed as one block where the runtime would park, and then answered.
+//! One listener hands sockets to shards. A shard is one thread with one runtime and one journal. When its runtime is about to park, the
+//! shard commits the appended events as one block, and only then the handlers answer.
+//!
+//! | folder | content | may use |
+//! |---|---|---|
+//! | `types` | the registered event types and their rules | – |
+//! | `admission` | limits: bytes in flight, clients' shares, connections | – |
+//! | `http1` | the transport: sockets, heads, bodies, responses; it calls a [`http1::handler::Handler`] | `admission` |
+//! | `auth` | tokens, hosts, CORS, trusted proxies | `http1` |
+//! | `ingest` | the one sequence of steps from a payload to a record of the log | `types`, `http1` (header fields) |
+//! | `shard` | the state of one core | all above |
+//! | `ack` | **when the 200 is sent**: waits until events are durable, or stored | `shard`, `ingest` |
+//! | `handlers` | one file for each route, and the router | all above |
+//! | `gateway` | threads: the listener, the shards' loops, reconfiguration | all |
 
 mod ack;
-mod acknowledged;
-mod acknowledgement;
 mod admission;
-mod answer;
-mod arriving;
-mod batch;
-mod batch_room;
-mod beside;
-mod caller;
-mod code;
-mod control;
-mod cors;
+mod auth;
+mod cached_clock;
+mod coarse_timer;
 mod counters;
-mod decoder;
-mod decoding;
-mod effort;
-mod encoder;
-mod event_request;
-mod fair_turns;
+mod error_code;
 mod filter_counts;
-mod forecast;
-mod forwarded;
-mod gatekeeper;
 mod gateway;
-mod headers;
+mod handlers;
 mod http1;
-mod intake;
-mod listener;
-mod pages;
-mod part_ids;
-mod patience;
-mod places;
+mod ingest;
+mod object_readers;
 mod problem;
-mod proxies;
-mod read;
 mod readiness;
-mod rehearsal;
-mod request;
+mod responses;
 mod route;
-mod shares;
-mod stepped;
-mod stored;
-mod text_rule;
-mod turn_clock;
-mod type_cache;
-mod type_choice;
-mod type_finder;
-mod type_steps;
-mod type_table;
-mod worker;
+mod shard;
+mod types;
 
-pub use code::Code;
-pub use control::GatewayControl;
+pub use admission::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub use counters::{GatewayCounters, StatusClass};
+pub use error_code::ErrorCode;
+pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
-pub use places::{Free, Place, Places};
-pub use read::ObjectReaders;
+pub use ingest::{
+    AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunReport, RequestContext, TypeFinder,
+};
+pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
-pub use rehearsal::{Around, End, Rehearsal, Rehearsed, Rejection, TakenEvent};
-pub use request::DEFAULT_TYPE;
 pub use route::RouteName;
-pub use text_rule::TextRule;
-pub use type_choice::TypeChoice;
-pub use type_finder::TypeFinder;
-pub use type_steps::TypeSteps;
-pub use type_table::{GatewayTypes, TypeRules};
+pub use types::{GatewayTypes, TextRule, TransformHandle, TypeResolver, TypeRules};

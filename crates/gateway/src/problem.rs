@@ -1,24 +1,23 @@
-//! The answer to a request that isn't taken: `application/problem+json` (RFC 9457).
+//! Why a request is rejected, as `application/problem+json` (RFC 9457) says it.
 
 use std::borrow::Cow;
 
 use event::TypeName;
 use http::StatusCode;
+use json::batch::BatchError;
 use json::JsonError;
 use json::JsonPointer;
-use json::batch::BatchError;
-use json::store_compat::Incompatibility;
 use schema::{Violation, Violations};
-use serde::Serialize;
+use json::store_compat::Incompatibility;
 use transform::StepError;
+use serde::Serialize;
 
-use crate::code::Code;
-use crate::http1::response::Response;
+use crate::error_code::ErrorCode;
 
-/// Why a request isn't taken, and where in it the reason stands.
+/// Why a request is rejected, and where in it the reason is.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    pub(crate) code: Code,
+    pub(crate) code: ErrorCode,
     pub(crate) detail: Cow<'static, str>,
     /// What is wrong in a few words, where the code has several meanings.
     pub(crate) title: Option<&'static str>,
@@ -45,15 +44,12 @@ pub(crate) struct FailedStep {
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
 pub(crate) type Refused = Box<Problem>;
 
-const MEDIA_TYPE: &str = "application/problem+json";
-const RETRY_AFTER_SECONDS: u32 = 1;
-
 #[derive(Serialize)]
 pub(crate) struct Document<'a> {
     r#type: TypeUri,
     title: &'static str,
     status: u16,
-    code: Code,
+    code: ErrorCode,
     detail: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<usize>,
@@ -78,7 +74,7 @@ fn written(document: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(document).expect("numbers and texts can be written as JSON")
 }
 
-struct TypeUri(Code);
+struct TypeUri(ErrorCode);
 
 impl Serialize for TypeUri {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -87,7 +83,7 @@ impl Serialize for TypeUri {
 }
 
 impl Problem {
-    pub(crate) fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
             detail: detail.into(),
@@ -100,13 +96,13 @@ impl Problem {
         }
     }
 
-    pub(crate) fn boxed(code: Code, detail: impl Into<Cow<'static, str>>) -> Refused {
+    pub(crate) fn boxed(code: ErrorCode, detail: impl Into<Cow<'static, str>>) -> Refused {
         Box::new(Self::new(code, detail))
     }
 
     /// A request that is sound HTTP and asks for what can't be.
     pub(crate) fn bad(title: &'static str, detail: impl Into<Cow<'static, str>>) -> Refused {
-        Box::new(Self { title: Some(title), ..Self::new(Code::BadRequest, detail) })
+        Box::new(Self { title: Some(title), ..Self::new(ErrorCode::BadRequest, detail) })
     }
 
     /// A query that has no answer, whatever is stored.
@@ -128,7 +124,12 @@ impl Problem {
     /// of the one whose routes are those of the other.
     pub(crate) fn changing() -> Self {
         let detail = "what is done with these events is changing just now; send the request again";
-        Self { title: Some("The configuration is being changed"), ..Self::new(Code::NotReady, detail) }
+        Self { title: Some("The configuration is being changed"), ..Self::new(ErrorCode::NotReady, detail) }
+    }
+
+    /// An id may not be used for two events.
+    pub(crate) fn id_reused() -> Self {
+        Self::new(ErrorCode::IdReused, "the id or the key came before with other bytes; give this one another")
     }
 
     pub(crate) fn of_json(error: JsonError) -> Refused {
@@ -139,7 +140,8 @@ impl Problem {
 
     /// A record of a batch isn't taken as it is.
     pub(crate) fn of_refusal(refusal: json::RecordRejection) -> Self {
-        Self { offset: refusal.offset, ..Self::new(refusal.code.into(), refusal.detail) }
+        let json::RecordRejection { pointer, offset, code, detail, .. } = refusal;
+        Self { offset, pointer: pointer.map(Into::into), ..Self::new(code.into(), detail) }
     }
 
     /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
@@ -153,12 +155,12 @@ impl Problem {
             (more, true) => format!("; at least {more} more"),
         };
         let detail = format!("the schema of type {type_name}: {first}{more}");
-        Self { pointer: Some(pointer.into()), errors: list.into(), ..Self::new(Code::Schema, detail) }
+        Self { pointer: Some(pointer.into()), errors: list.into(), ..Self::new(ErrorCode::Schema, detail) }
     }
 
     /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
     pub(crate) fn of_step(error: StepError) -> Refused {
-        let problem = Self::new(Code::Transform, error.to_string());
+        let problem = Self::new(ErrorCode::Transform, error.to_string());
         let StepError { step, operation, pointer, .. } = error;
         let pointer = pointer.map(Into::into);
         Box::new(Self { pointer, step: Some(Box::new(FailedStep { step, operation })), ..problem })
@@ -168,13 +170,13 @@ impl Problem {
     pub(crate) fn of_flaw(type_name: &TypeName, flaw: Incompatibility) -> Self {
         let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
         let Incompatibility { offset, pointer, .. } = flaw;
-        Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(Code::Unstorable, detail) }
+        Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(ErrorCode::Unstorable, detail) }
     }
 
     /// The time of an event cannot be read.
     pub(crate) fn of_time(pointer: &JsonPointer, reason: &str) -> Self {
         let detail = format!("the time of the event cannot be read: {reason}");
-        Self::new(Code::Time, detail).with_pointer(pointer.as_str())
+        Self::new(ErrorCode::Time, detail).with_pointer(pointer.as_str())
     }
 
     pub(crate) fn of_body(error: BatchError) -> Refused {
@@ -202,23 +204,14 @@ impl Problem {
         }
     }
 
-    pub(crate) fn response(&self) -> Response {
-        self.written(written(&self.document()))
+    /// The document of `application/problem+json` (RFC 9457).
+    pub(crate) fn json(&self) -> Vec<u8> {
+        written(&self.document())
     }
 
-    /// A response with more members than every problem has.
-    pub(crate) fn response_with(&self, members: &impl Serialize) -> Response {
-        self.written(written(&Extended { problem: self.document(), members }))
-    }
-
-    fn written(&self, document: Vec<u8>) -> Response {
-        Response {
-            retry_after: self.code.is_transient().then_some(RETRY_AFTER_SECONDS),
-            allow: self.allow,
-            // RFC 9110 §11.6.1: who is told 401 is told how to do better.
-            lines: if self.code == Code::Unauthorized { "www-authenticate: Bearer\r\n" } else { "" },
-            ..Response::with_body(self.status(), MEDIA_TYPE, document)
-        }
+    /// The same with more members than every problem has.
+    pub(crate) fn json_with(&self, members: &impl Serialize) -> Vec<u8> {
+        written(&Extended { problem: self.document(), members })
     }
 }
 
@@ -228,10 +221,10 @@ mod tests {
 
     #[test]
     fn a_problem_is_written_with_what_it_has() {
-        let problem = Problem { offset: Some(3), ..Problem::new(Code::Json, "a \"b\"") }.with_pointer("/x");
+        let problem = Problem { offset: Some(3), ..Problem::new(ErrorCode::Json, "a \"b\"") }.with_pointer("/x");
         let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
             .to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;
-        assert_eq!(String::from_utf8(written(&problem.document())).unwrap(), expected);
+        assert_eq!(String::from_utf8(problem.json()).unwrap(), expected);
     }
 }

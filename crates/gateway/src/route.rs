@@ -2,9 +2,9 @@
 
 use access::Scope;
 
-use crate::code::Code;
-use crate::gatekeeper::Entrance;
-use crate::http1::head::Method;
+use crate::auth::RequiredAccess;
+use crate::error_code::ErrorCode;
+use crate::http1::Method;
 use crate::problem::{Problem, Refused};
 
 /// The methods of all routes.
@@ -17,9 +17,9 @@ pub enum RouteName {
     Event,
     /// `/ingest/batch` and the types below it.
     Batch,
-    /// `/events` and what stands below it.
+    /// `/events` and the ids below it.
     Events,
-    /// What stands below `/objects`.
+    /// The objects below `/objects`.
     Objects,
     /// `/healthz`.
     Health,
@@ -51,11 +51,6 @@ impl RouteName {
         }
     }
 
-    /// Whether events are posted to it.
-    pub(crate) const fn takes_events(self) -> bool {
-        matches!(self, Self::Event | Self::Batch)
-    }
-
     pub(crate) const fn methods(self) -> &'static str {
         match self {
             Self::Event | Self::Batch => "OPTIONS, POST",
@@ -63,13 +58,13 @@ impl RouteName {
         }
     }
 
-    /// Whom it is for. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
-    pub(crate) const fn entrance(self, method: Method) -> Entrance {
+    /// The access that it needs. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
+    pub(crate) const fn access(self, method: Method) -> RequiredAccess {
         match (self, method) {
-            (Self::Health | Self::Ready, _) | (_, Method::Options) => Entrance::Free,
-            (Self::Event | Self::Batch, _) => Entrance::Scope(Scope::Ingest),
-            (Self::Events | Self::Objects, _) => Entrance::Scope(Scope::Read),
-            (Self::Ip | Self::Other, _) => Entrance::AnyToken,
+            (Self::Health | Self::Ready, _) | (_, Method::Options) => RequiredAccess::Free,
+            (Self::Event | Self::Batch, _) => RequiredAccess::Scope(Scope::Ingest),
+            (Self::Events | Self::Objects, _) => RequiredAccess::Scope(Scope::Read),
+            (Self::Ip | Self::Other, _) => RequiredAccess::AnyToken,
         }
     }
 
@@ -85,7 +80,7 @@ impl RouteName {
     pub(crate) fn check(self, method: Method) -> Result<(), Refused> {
         if self == Self::Other {
             return Err(Problem::boxed(
-                Code::NotFound,
+                ErrorCode::NotFound,
                 "post events to /ingest/event or /ingest/batch, and read them at /events",
             ));
         }
@@ -93,7 +88,7 @@ impl RouteName {
             return Ok(());
         }
         let methods = self.methods();
-        let problem = Problem::new(Code::MethodNotAllowed, format!("this path takes {methods} only"));
+        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path takes {methods} only"));
         Err(Box::new(Problem { allow: Some(methods), ..problem }))
     }
 }

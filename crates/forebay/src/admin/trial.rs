@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use event::{percent, rfc3339};
 use eventlog::unix_microseconds;
-use gateway::Around;
+use gateway::RequestContext;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, StatusCode};
 use tokio::sync::Semaphore;
@@ -73,10 +73,10 @@ impl Trials {
 }
 
 /// What stands around the event: what the query says, and the headers of this request.
-fn around(query: &str, headers: &HeaderMap) -> Result<Around, String> {
+fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let received_at = unix_microseconds();
-    let mut around = Around { received_at, client, headers: texts(headers), ..Around::default() };
+    let mut around = RequestContext { received_at, client, headers: texts(headers), ..RequestContext::default() };
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-use gateway::TypeSteps;
+use gateway::TransformHandle;
 use schema_tools::Reachability;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -29,7 +29,7 @@ pub(crate) struct TypeTransform {
     specs: Arc<Vec<StepSpec>>,
     /// What the tables held that its steps may ask.
     tables: u64,
-    pub(crate) steps: Arc<TypeSteps>,
+    pub(crate) steps: Arc<TransformHandle>,
 }
 
 impl PartialEq for TypeTransform {
@@ -106,7 +106,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
     match Transform::compile(&specs, &tables.tables) {
         Ok(_) if !is_readable => None,
         Ok(transform) => {
-            let steps = Arc::new(TypeSteps::new(transform, tables.seed));
+            let steps = Arc::new(TransformHandle::new(transform, tables.seed));
             Some(TypeTransform { specs: Arc::new(specs), tables: tables.fingerprint, steps })
         }
         Err(mistakes) => {

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use event::TypeName;
-use gateway::{Around, End, Rejection};
+use gateway::{DryRunOutcome, DryRunRejection, RequestContext};
 use serde::{Deserialize, Serialize};
 
 use super::folding::Folding;
@@ -103,7 +103,7 @@ fn aggregate_of(file: &str) -> Option<&str> {
 pub(super) struct Case {
     folder: PathBuf,
     event_type: String,
-    around: Around,
+    around: RequestContext,
     input: Vec<Event>,
     /// Up to when the clock runs on: without it no aggregate is looked at.
     until: Option<i64>,
@@ -155,7 +155,7 @@ impl Case {
         let wrong = |message: String| CaseError::Wrong { path: path.clone(), message };
         let about: About = toml::from_str(&read(&path)?).map_err(|error| wrong(error.to_string()))?;
         let received = about.received.as_deref().unwrap_or(RECEIVED);
-        let around = Around {
+        let around = RequestContext {
             received_at: event::rfc3339::parse(received).map_err(|why| wrong(format!("`received`: {why}")))?,
             client: about.client,
             source: about.source,
@@ -193,7 +193,7 @@ impl Case {
         let mut folding = self.folding(&name, config)?;
         let (mut bench, mut output) = (Bench::new(name, config), Output::default());
         for Event { line, received, text } in &self.input {
-            let around = Around { received_at: *received, ..self.around.clone() };
+            let around = RequestContext { received_at: *received, ..self.around.clone() };
             let end = bench.run(text.as_bytes(), &around).rehearsed.end;
             folding.run_to(*received);
             end.taken.iter().for_each(|taken| folding.take(*received, &taken.payload));
@@ -245,8 +245,8 @@ impl Case {
 }
 
 impl Output {
-    fn add(&mut self, line: usize, end: End) {
-        let End { taken, filtered, refused } = end;
+    fn add(&mut self, line: usize, end: DryRunOutcome) {
+        let DryRunOutcome { taken, filtered, refused } = end;
         taken.iter().for_each(|taken| push(&mut self.stored, &taken.payload));
         for by in filtered {
             let what = Step { step: by.step, operation: by.operation };
@@ -259,7 +259,7 @@ impl Output {
 }
 
 impl<'r> Refused<'r> {
-    fn of(rejection: &'r Rejection) -> Self {
+    fn of(rejection: &'r DryRunRejection) -> Self {
         let errors = rejection.errors();
         // Of what a schema refuses the list has all, and the words for it no type's name.
         let detail = errors.first().map_or_else(|| rejection.detail().to_owned(), ToString::to_string);

@@ -4,14 +4,12 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
 use crate::admission::Permit;
-use crate::code::Code;
-use crate::decoder::Coding;
-use crate::decoding::Decoding;
+use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
-use crate::shares::Sender;
-use crate::worker::Worker;
 
 use super::connection::{KeptWaiting, Order, Phase};
+use super::decoded_body::DecodedBody;
+use super::decoder::Coding;
 use super::framing::Framing;
 use super::response::CONTINUE;
 use super::socket::Socket;
@@ -27,7 +25,7 @@ pub(crate) struct Body<'a> {
     /// The client waits for a go-ahead.
     expects_continue: bool,
     /// How the content is decoded, until its end. Boxed: few bodies are encoded.
-    decoding: Option<Box<Decoding<'a>>>,
+    decoding: Option<Box<DecodedBody<'a>>>,
     /// Bytes of content received.
     pub(super) received: usize,
     /// Bytes passed since the shard's other requests had their turn.
@@ -45,8 +43,8 @@ impl<'a> Body<'a> {
     }
 
     /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
-    pub(crate) fn decode(&mut self, worker: &'a Worker, sender: Sender, coding: Coding, bytes_max: usize) {
-        self.decoding = Some(Box::new(Decoding::new(worker, sender, coding, bytes_max)));
+    pub(crate) fn decode(&mut self, permit: Permit<'a>, coding: Coding, bytes_max: usize) {
+        self.decoding = Some(Box::new(DecodedBody::new(permit, coding, bytes_max)));
     }
 
     /// Whether all of it was read.
@@ -76,13 +74,13 @@ impl<'a> Body<'a> {
     /// Where the decoding fails or ends it isn't put back, so that its memory is free.
     async fn next_decoded<T>(
         &mut self,
-        mut decoding: Box<Decoding<'a>>,
+        mut decoding: Box<DecodedBody<'a>>,
         take: &mut impl FnMut(&[u8]) -> T,
     ) -> Result<Option<T>, Refused> {
         loop {
             if decoding.has_work() {
                 self.pause().await;
-                let (passed, taken) = decoding.step(&mut *take)?;
+                let (passed, taken) = decoding.step(self.socket.transport(), &mut *take)?;
                 self.stretch += passed;
                 if taken.is_some() {
                     self.decoding = Some(decoding);
@@ -154,7 +152,7 @@ impl<'a> Body<'a> {
 
     fn check_speed(&self) -> Result<(), Refused> {
         match self.socket.connection().order() {
-            Order::TooSlow => Err(Problem::boxed(Code::Timeout, "the body came too slowly")),
+            Order::TooSlow => Err(Problem::boxed(ErrorCode::Timeout, "the body came too slowly")),
             _ => Ok(()),
         }
     }
@@ -257,9 +255,9 @@ impl<'a> Body<'a> {
 }
 
 fn incomplete() -> Refused {
-    Problem::boxed(Code::BodyIncomplete, "the body ended before its end")
+    Problem::boxed(ErrorCode::BodyIncomplete, "the body ended before its end")
 }
 
 fn too_large(bytes_max: usize) -> Refused {
-    Problem::boxed(Code::TooLarge, format!("the body has more than {bytes_max} bytes"))
+    Problem::boxed(ErrorCode::TooLarge, format!("the body has more than {bytes_max} bytes"))
 }

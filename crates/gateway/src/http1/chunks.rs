@@ -2,7 +2,8 @@
 
 use event::limits::HEADER_BYTES_MAX;
 
-use super::extension::Extension;
+use super::chunk_extension::Extension;
+use super::syntax::{BadChunk, is_of_name, is_of_value};
 
 /// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
 const LINE_BYTES_MAX: usize = 256;
@@ -39,12 +40,8 @@ enum At {
     TrailerValue,
     TrailerLf,
     LastLf,
-    Done,
+    Ingested,
 }
-
-/// The body is not what it should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct BadChunk;
 
 impl Chunks {
     /// Follows the body through `bytes` up to the end of the first piece of data: how many of them were passed, and
@@ -69,7 +66,7 @@ impl Chunks {
     }
 
     pub(super) const fn has_ended(&self) -> bool {
-        matches!(self.at, At::Done)
+        matches!(self.at, At::Ingested)
     }
 
     fn step(&mut self, byte: u8) -> Result<At, BadChunk> {
@@ -93,7 +90,7 @@ impl Chunks {
             (At::TrailerStart, b'\r') => Ok(At::LastLf),
             (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
             (At::TrailerLf, b'\n') => Ok(At::TrailerStart),
-            (At::LastLf, b'\n') => Ok(At::Done),
+            (At::LastLf, b'\n') => Ok(At::Ingested),
             _ if self.passed > TRAILER_BYTES_MAX => Err(BadChunk),
             (At::TrailerStart | At::TrailerName, _) if is_of_name(byte) => Ok(At::TrailerName),
             (At::TrailerName, b':') => Ok(At::TrailerValue),
@@ -109,17 +106,6 @@ impl Chunks {
         }
         Ok(At::Extension(size, extension.step(byte)?))
     }
-}
-
-/// A `tchar` (RFC 9110 §5.6.2).
-pub(crate) const fn is_of_name(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
-}
-
-/// What a field's value may hold (RFC 9110 §5.5).
-pub(crate) const fn is_of_value(byte: u8) -> bool {
-    byte == b'\t' || byte >= b' ' && byte != 0x7f
 }
 
 fn digit(byte: u8) -> Result<u64, BadChunk> {

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::task::Waker;
 
-use super::deadlines::BODY_GRACE_TICKS;
+/// A body has so many ticks to begin.
+pub(super) const BODY_GRACE_TICKS: i64 = 10;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! How long a connection may take for what it is doing. A tick is a second (in tests less); a shard looks at all its connections
 //! once a tick, which costs less than a timer for each request.
 
-use super::connection::{Connection, Order, Phase};
+use super::connection::{BODY_GRACE_TICKS, Connection, Order, Phase};
 
 /// From the connection to the end of the handshake, on a port with TLS.
 const HANDSHAKE_TICKS_MAX: u32 = 10;
@@ -11,7 +11,6 @@ const IDLE_TICKS_MAX: u32 = 75;
 const HEAD_TICKS_MAX: u32 = 10;
 /// A body comes at least this fast, after a while to begin.
 const BODY_BYTES_PER_TICK_MIN: u64 = 1024;
-pub(crate) const BODY_GRACE_TICKS: i64 = 10;
 /// A peer that takes nothing of an answer for so long doesn't want it.
 const WRITE_TICKS_MAX: u32 = 30;
 /// The peer has this long to take its last answer and close.

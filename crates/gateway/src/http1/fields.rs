@@ -6,7 +6,7 @@ use httparse::Header;
 use crate::problem::Refused;
 
 use super::framing::Framing;
-use super::head::bad;
+use super::syntax::bad;
 
 /// The fields of a head, without the spaces around their values.
 #[derive(Clone, Copy, Debug, Default)]

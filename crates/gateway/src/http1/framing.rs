@@ -1,6 +1,6 @@
 //! Follows a request's body to its end.
 
-use crate::code::Code;
+use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
 use super::chunks::Chunks;
@@ -47,7 +47,7 @@ impl Framing {
                 Ok((taken, &bytes[..taken]))
             }
             Self::Chunked(chunks) => chunks.advance(bytes).map_err(|_| {
-                Problem::boxed(Code::BadRequest, "a chunk of the body is not framed as RFC 9112 wants it")
+                Problem::boxed(ErrorCode::BadRequest, "a chunk of the body is not framed as RFC 9112 wants it")
             }),
         }
     }

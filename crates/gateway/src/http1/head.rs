@@ -1,18 +1,18 @@
 //! Reads a request's line and headers. httparse knows the grammar; what it lets pass though two readers could
 //! understand it in two ways is refused here.
 
-use std::borrow::Cow;
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
 
 use event::limits::HEADER_BYTES_MAX;
 use httparse::{Header, Request, Status};
 
-use crate::code::Code;
+use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
 use super::fields::Fields;
 use super::framing::Framing;
+use super::syntax::bad;
 use super::target::Target;
 
 /// Header lines of a request: more fit [`HEADER_BYTES_MAX`] only where nobody means them.
@@ -80,10 +80,6 @@ pub(super) enum Parsed<'a> {
     Part,
 }
 
-pub(super) fn bad(detail: impl Into<Cow<'static, str>>) -> Refused {
-    Problem::boxed(Code::BadRequest, detail)
-}
-
 /// Reads the head at the start of `bytes`, before which so many empty lines came by themselves.
 ///
 /// # Errors
@@ -114,10 +110,10 @@ fn too_long(bytes: &[u8]) -> Refused {
     let line = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
     if memchr::memchr(b'\n', line).is_none() {
         let detail = format!("a request's line has at most {HEADER_BYTES_MAX} bytes");
-        return Problem::boxed(Code::TargetTooLong, detail);
+        return Problem::boxed(ErrorCode::TargetTooLong, detail);
     }
     let detail = format!("a request's line and headers have at most {HEADER_BYTES_MAX} bytes");
-    Problem::boxed(Code::HeaderTooLarge, detail)
+    Problem::boxed(ErrorCode::HeaderTooLarge, detail)
 }
 
 /// Whether a head may end in bytes of which the first `known` are known to hold no end. It is cheap, so that a head
@@ -139,7 +135,7 @@ fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Refused> {
 fn of_parse(error: httparse::Error) -> Refused {
     match error {
         httparse::Error::TooManyHeaders => {
-            Problem::boxed(Code::HeaderTooLarge, format!("a request has at most {HEADERS_MAX} header lines"))
+            Problem::boxed(ErrorCode::HeaderTooLarge, format!("a request has at most {HEADERS_MAX} header lines"))
         }
         httparse::Error::Version => bad("the version must be HTTP/1.1 or HTTP/1.0"),
         httparse::Error::NewLine => bad(LINE_END),
@@ -247,7 +243,7 @@ fn expects_continue(fields: &Fields<'_>, is_http_11: bool) -> Result<bool, Refus
     match fields.expect {
         Some(value) if is_http_11 => match value.eq_ignore_ascii_case(b"100-continue") {
             true => Ok(true),
-            false => Err(Problem::boxed(Code::Expectation, "the only expectation that is met is `100-continue`")),
+            false => Err(Problem::boxed(ErrorCode::Expectation, "the only expectation that is met is `100-continue`")),
         },
         _ => Ok(false),
     }

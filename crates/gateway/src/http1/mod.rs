@@ -1,23 +1,35 @@
-//! HTTP/1.1 as the intake port speaks it: requests in, answers out, one after the other on each connection
-//! (`docs/decisions/006-an-http-layer-of-our-own.md` says why it is our own). It knows requests and
-//! answers; what they are about is `intake`'s.
+//! The transport: HTTP/1.1 as the ingest port speaks it, one request after the other on each connection.
+//! `docs/decisions/006-an-http-layer-of-our-own.md` says why it is our own. It knows no route: it calls a [`handler::Handler`].
 //!
-//! What two readers could understand in two ways is refused with 400, and the connection is closed (RFC 9112 §11.2).
+//! A request that two readers could understand in two ways is rejected with 400, and the connection is closed (RFC 9112 §11.2).
 
-pub(crate) mod body;
+mod accept;
+mod body;
+mod chunk_extension;
 mod chunks;
-pub(crate) mod connection;
+mod connection;
+pub(crate) mod connection_loop;
 pub(crate) mod deadlines;
-mod extension;
-pub(crate) mod fields;
+mod decoded_body;
+mod decoder;
+mod fields;
 mod framing;
-pub(crate) mod head;
-mod held;
-mod opening;
-pub(crate) mod response;
-pub(crate) mod serving;
+pub(crate) mod handler;
+mod head;
+mod read_buffer;
+mod response;
 mod socket;
 mod stream;
+mod syntax;
 pub(crate) mod target;
+mod transport;
 
-pub(crate) use chunks::{is_of_name, is_of_value};
+pub(crate) use body::{Body, STRETCH_BYTES};
+pub(crate) use connection::{Connection, Connections, Look, Order, PARTS};
+pub(crate) use decoder::Coding;
+pub(crate) use fields::Fields;
+pub(crate) use handler::Handler;
+pub(crate) use head::{Head, Method};
+pub(crate) use response::{Response, StreamedBody};
+pub(crate) use syntax::{is_of_name, is_of_value};
+pub(crate) use transport::Transport;

@@ -1,4 +1,4 @@
-//! Answers, and how they are written.
+//! Responses, and how they are written.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use event::object::Pieces;
 use http::StatusCode;
 
-use crate::read::ReadPermit;
+use crate::admission::ReadPermit;
 
 use super::head::Persistence;
 
-/// An answer to a request.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: StatusCode,
@@ -29,28 +29,28 @@ pub(crate) struct Response {
     pub(crate) cors: Option<Arc<str>>,
     pub(crate) body: Vec<u8>,
     /// A body that isn't in memory as a whole, in the place of that.
-    pub(crate) behind: Option<Behind>,
-    /// The room that the body has taken: it is given back when the client has the answer.
+    pub(crate) behind: Option<StreamedBody>,
+    /// The memory that the body takes: it is released when the client has the response.
     pub(crate) room: Option<ReadPermit>,
 }
 
-/// A body that comes piece by piece.
-pub(crate) struct Behind {
+/// A body that arrives piece by piece.
+pub(crate) struct StreamedBody {
     /// How many bytes it has.
     pub(crate) bytes: u64,
     /// `None` where the head alone is wanted, or they are being written.
     pub(crate) pieces: Option<Box<dyn Pieces>>,
 }
 
-impl fmt::Debug for Behind {
+impl fmt::Debug for StreamedBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Behind").field("bytes", &self.bytes).finish_non_exhaustive()
+        f.debug_struct("StreamedBody").field("bytes", &self.bytes).finish_non_exhaustive()
     }
 }
 
-/// How an answer is written to one connection.
+/// How a response is written to one connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Manner<'a> {
+pub(super) struct WriteOptions<'a> {
     /// The value of `Date`.
     pub(super) date: &'a str,
     pub(super) persistence: Persistence,
@@ -89,7 +89,7 @@ impl Response {
         Self { status, content_type: Some(content_type), body, ..Self::ok() }
     }
 
-    pub(super) fn write(&self, manner: Manner<'_>, bytes: &mut Vec<u8>) {
+    pub(super) fn write(&self, manner: WriteOptions<'_>, bytes: &mut Vec<u8>) {
         let mut text = |parts: &[&str]| parts.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
         match self.status {
             StatusCode::OK => text(&["HTTP/1.1 200 OK\r\n"]),
@@ -136,7 +136,7 @@ mod tests {
 
     fn written(response: &Response, persistence: Persistence, is_head: bool) -> String {
         let mut bytes = b"before ".to_vec();
-        response.write(Manner { date: "D", persistence, is_head }, &mut bytes);
+        response.write(WriteOptions { date: "D", persistence, is_head }, &mut bytes);
         String::from_utf8(bytes).unwrap()
     }
 

@@ -8,11 +8,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::ReadBuf;
 
-use crate::worker::Worker;
-
 use super::connection::{Connection, Phase};
-use super::held::Held;
+use super::read_buffer::ReadBuffer;
 use super::stream::Stream;
+use super::transport::Transport;
 
 /// Bytes that the buffer of a shard's answers keeps: a page that is read back takes more, for as long as it needs them.
 const WRITE_BUFFER_BYTES_MAX: usize = 256 * 1024;
@@ -22,22 +21,26 @@ const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// The socket of a connection, and what was received of it but not taken.
 pub(super) struct Socket {
     stream: Stream,
-    worker: Rc<Worker>,
+    transport: Rc<Transport>,
     connection: Rc<Connection>,
-    held: Held,
+    held: ReadBuffer,
 }
 
 impl Socket {
-    pub(super) fn new(stream: Stream, worker: Rc<Worker>, connection: Rc<Connection>) -> Self {
-        Self { stream, worker, connection, held: Held::default() }
+    pub(super) fn new(stream: Stream, transport: Rc<Transport>, connection: Rc<Connection>) -> Self {
+        Self { stream, transport, connection, held: ReadBuffer::default() }
     }
 
     pub(super) fn connection(&self) -> &Connection {
         &self.connection
     }
 
+    pub(super) fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
     pub(super) fn now(&self) -> u32 {
-        self.worker.now()
+        self.transport.now()
     }
 
     /// What was received and not taken.
@@ -48,7 +51,7 @@ impl Socket {
     /// Takes bytes of [`Self::held`].
     pub(super) fn take(&mut self, bytes: usize) {
         if let Some(buffer) = self.held.take(bytes) {
-            self.worker.give_back(buffer);
+            self.transport.give_back(buffer);
         }
     }
 
@@ -60,8 +63,8 @@ impl Socket {
         most: usize,
         take: impl FnOnce(&[u8]) -> (usize, T),
     ) -> Poll<io::Result<Option<T>>> {
-        let Self { stream, worker, connection, held } = self;
-        let mut scratch = worker.scratch();
+        let Self { stream, transport, connection, held } = self;
+        let mut scratch = transport.scratch();
         let room = most.min(scratch.len());
         let mut read = ReadBuf::new(&mut scratch[..room]);
         let polled = stream.poll_read(context, &mut read);
@@ -73,10 +76,10 @@ impl Socket {
         }
         if held.is_empty() {
             let (taken, result) = take(received);
-            held.add(&received[taken..], || worker.spare_buffer());
+            held.add(&received[taken..], || transport.spare_buffer());
             return Poll::Ready(Ok(Some(result)));
         }
-        held.add(received, || worker.spare_buffer());
+        held.add(received, || transport.spare_buffer());
         drop(scratch);
         let (taken, result) = take(self.held());
         self.take(taken);
@@ -90,7 +93,7 @@ impl Socket {
         let mut written: usize = 0;
         poll_fn(|context| {
             if let Some(render) = render.take() {
-                let mut buffer = self.worker.write_buffer();
+                let mut buffer = self.transport.write_buffer();
                 buffer.clear();
                 render(&mut buffer);
                 let taken = match self.stream.poll_write(context, &buffer) {
@@ -104,7 +107,7 @@ impl Socket {
                     }
                     return Poll::Ready(Ok(()));
                 }
-                self.connection.enter(Phase::Write, self.worker.now());
+                self.connection.enter(Phase::Write, self.transport.now());
                 if is_large {
                     (rest, written) = (std::mem::take(&mut *buffer), taken);
                 } else {
@@ -113,7 +116,7 @@ impl Socket {
             }
             let polled = self.poll_rest(context, &rest, &mut written);
             if self.stream.has_moved() {
-                self.connection.enter(Phase::Write, self.worker.now());
+                self.connection.enter(Phase::Write, self.transport.now());
             }
             polled
         })
@@ -128,7 +131,7 @@ impl Socket {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             *written += taken;
-            self.connection.enter(Phase::Write, self.worker.now());
+            self.connection.enter(Phase::Write, self.transport.now());
         }
         self.stream.poll_flush(context)
     }

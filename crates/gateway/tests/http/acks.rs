@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use event::EventId;
 use eventlog::{Asked, Pending, Refusals, Refused, Witness};
-use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use serde_json::{Value, json};
 
 use crate::stand::{Answer, Stand, named_types};
@@ -274,7 +274,7 @@ fn what_was_refused_for_good_is_told_with_its_dead_letter() {
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
     assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&letter, &json!(1)));
     assert_eq!(answer.json()["refused"][0]["line"], 2);
-    assert_eq!(world.stand.counters().refusals(Code::DeadLetter), 0, "it was taken");
+    assert_eq!(world.stand.counters().refusals(ErrorCode::DeadLetter), 0, "it was taken");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::stand::{Stand, named_types, open_types};
 use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, REFUSALS_LISTED_MAX};
 use event::memory::Budgets;
 use event::{KeyedIds, TypeName};
-use gateway::{Code, GatewayOptions, GatewayTypes};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes};
 use serde_json::json;
 
 const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
@@ -47,7 +47,7 @@ fn bad_lines_are_named_and_the_others_stored() {
     assert!(refused.iter().all(|refusal| refusal["code"] == "json" && refusal["offset"] == 5), "{refused:?}");
     let stored = stand.payloads();
     assert_eq!(stored, (1..=100).filter(|number| !bad(*number)).map(|number| number.to_string()).collect::<Vec<_>>());
-    assert_eq!(stand.counters().refusals(Code::Json), 4);
+    assert_eq!(stand.counters().refusals(ErrorCode::Json), 4);
     assert!(stand.stored().last().unwrap().ends);
 }
 

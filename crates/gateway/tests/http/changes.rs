@@ -2,7 +2,7 @@
 
 use access::Demand;
 use event::TypeName;
-use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
 
 use crate::stand::{Answer, Stand, named_types};
 
@@ -63,7 +63,7 @@ fn assert_later(answer: &Answer, of: &str) {
 /// Two configurations, each with all that an event may be told by.
 fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
     let names = || named_types(&[("event", None), ("kept", None), ("order", None)]);
-    let choice = |when: &str| TypeChoice::new([(name("order"), when.parse().unwrap())]);
+    let choice = |when: &str| TypeResolver::new([(name("order"), when.parse().unwrap())]);
     let pointer = |text: &str| Some(text.parse().unwrap());
     let few = || named_types(&[("event", None), ("kept", None)]);
     vec![

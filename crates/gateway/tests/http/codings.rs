@@ -5,7 +5,7 @@ use std::io::Write;
 use event::limits::{BATCH_BYTES_MAX, DECODER_BYTES, EVENT_BYTES_MAX};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use gateway::{Code, GatewayOptions};
+use gateway::{ErrorCode, GatewayOptions};
 
 use crate::stand::{Answer, Stand, open_types};
 
@@ -151,7 +151,7 @@ fn what_cant_be_decoded_is_refused_and_the_connection_goes_on() {
             }
         }
     }
-    assert_eq!(stand.counters().refusals(Code::Encoding), 4 * bodies.len() as u64);
+    assert_eq!(stand.counters().refusals(ErrorCode::Encoding), 4 * bodies.len() as u64);
     assert!(stand.stored().is_empty());
     assert_eq!(stand.counters().bytes_in_flight(), 0);
 }
@@ -287,7 +287,7 @@ fn the_rest_of_what_is_refused_isnt_decoded() {
     let request = with_length("/ingest/event", "gzip", &[&too_much[..], b"no gzip"].concat());
     let (most, rest) = request.split_at(request.len() - 5);
     client.send(most);
-    stand.wait("it is refused", |counters| counters.refusals(Code::TooLarge) == 1);
+    stand.wait("it is refused", |counters| counters.refusals(ErrorCode::TooLarge) == 1);
     client.send(rest);
     let answer = client.answer();
     assert_eq!(refused(&answer), (413, "too_large".to_owned()));

@@ -1,6 +1,6 @@
 //! What may be asked, and by whose web pages.
 
-use gateway::{Code, GatewayOptions, RouteName, StatusClass};
+use gateway::{ErrorCode, GatewayOptions, RouteName, StatusClass};
 
 use crate::stand::{Answer, Stand, named_types, open_types};
 
@@ -53,7 +53,7 @@ fn options_tell_the_methods() {
     client.post("/ingest/event/a", "", b"1");
     assert_eq!(client.answer().status, 200);
     assert_eq!(stand.counters().requests(RouteName::Event, StatusClass::Success), 3);
-    assert_eq!(stand.counters().refusals(Code::NotFound), 1);
+    assert_eq!(stand.counters().refusals(ErrorCode::NotFound), 1);
 }
 
 #[test]

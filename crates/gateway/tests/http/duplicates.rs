@@ -1,7 +1,7 @@
 //! Events that come again, over HTTP.
 
 use crate::stand::{Client, Stand, named_types};
-use gateway::{Code, GatewayOptions, GatewayTypes};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes};
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 
@@ -23,7 +23,7 @@ fn an_event_that_comes_again_is_told_so() {
     assert_eq!((other.status, other.code().as_str()), (409, "id_reused"));
     assert_eq!(stand.post("/ingest/event/other", &key("a"), "2").status, 200);
     assert_eq!(stand.payloads(), ["1", "2"]);
-    assert_eq!((stand.counters().duplicates(), stand.counters().refusals(Code::IdReused)), (1, 1));
+    assert_eq!((stand.counters().duplicates(), stand.counters().refusals(ErrorCode::IdReused)), (1, 1));
 }
 
 #[test]

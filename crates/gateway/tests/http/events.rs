@@ -4,7 +4,7 @@ use crate::stand::{Stand, named_types, open_types};
 use event::cells::HistogramSnapshot;
 use event::limits::{EVENT_BYTES_MAX, KEY_BYTES_MAX};
 use event::{KeyedIds, TypeName};
-use gateway::{Code, GatewayOptions, GatewayTypes, RouteName, StatusClass};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, RouteName, StatusClass};
 
 fn keyed(type_name: &str, key: &str) -> String {
     KeyedIds::new("", &TypeName::new(type_name).unwrap(), key.as_bytes()).id(0).to_string()
@@ -71,7 +71,7 @@ fn an_unknown_type_is_refused_and_the_connection_goes_on() {
     client.post("/ingest/event/a", "", b"1");
     assert_eq!(client.answer().status, 200);
     assert_eq!(stand.stored().len(), 1);
-    assert_eq!(stand.counters().refusals(Code::UnknownType), 3);
+    assert_eq!(stand.counters().refusals(ErrorCode::UnknownType), 3);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn what_is_no_json_is_refused_at_its_byte() {
     }
     let deep = stand.post("/ingest/event", "", "[".repeat(129) + &"]".repeat(129));
     assert_eq!((deep.status, deep.code().as_str()), (400, "depth"));
-    assert_eq!(stand.counters().refusals(Code::Json), 4);
+    assert_eq!(stand.counters().refusals(ErrorCode::Json), 4);
     assert!(stand.stored().is_empty());
 }
 

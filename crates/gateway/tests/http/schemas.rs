@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::TypeName;
-use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use schema::{Documents, Schema, SchemaOptions};
 use serde_json::json;
 
@@ -13,8 +13,7 @@ const SCHEMA: &str = r#"{"required": ["status"], "properties": {"status": {"type
 
 fn stand() -> Stand {
     let documents = Documents::new();
-    let schema =
-        Schema::compile("access.json", SCHEMA, &SchemaOptions { documents: &documents, formats: false }).unwrap();
+    let schema = Schema::compile("access.json", SCHEMA, &SchemaOptions { documents: &documents, formats: false }).unwrap();
     let rules = |schema| TypeRules { schema, ..TypeRules::default() };
     let name = |text| TypeName::new(text).unwrap();
     let named = [(name("access"), rules(Some(Arc::new(schema)))), (name("other"), rules(None))];
@@ -41,7 +40,7 @@ fn an_event_is_refused_with_all_its_errors() {
             ],
         })
     );
-    assert_eq!(stand.counters().refusals(Code::Schema), 1);
+    assert_eq!(stand.counters().refusals(ErrorCode::Schema), 1);
     for body in [r#"{"status": 200}"#, "[1]"] {
         assert_eq!(stand.post("/ingest/event/access", "", body).status, 200, "{body}");
     }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::stand::{Stand, named_types};
 use event::{KeyedIds, TypeName};
 use eventlog::Stretch;
-use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules, TypeSteps};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TransformHandle, TypeRules};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use schema::{Documents, Schema, SchemaOptions};
-use serde_json::json;
 use transform::{StepSpec, Tables, Transform};
+use serde_json::json;
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
@@ -17,7 +17,7 @@ const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";
 pub(crate) fn rules(steps: &str) -> TypeRules {
     let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
     let transform = Transform::compile(&specs, &Tables::default()).unwrap();
-    TypeRules { steps: Some(Arc::new(TypeSteps::new(transform, 7))), ..TypeRules::default() }
+    TypeRules { steps: Some(Arc::new(TransformHandle::new(transform, 7))), ..TypeRules::default() }
 }
 
 fn types(rules: TypeRules) -> GatewayTypes {
@@ -85,7 +85,7 @@ fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
     );
     let atomic = format!("{NDJSON}Forebay-Atomic: true\r\n");
     assert_eq!(stand.post("/ingest/batch/t", &atomic, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n").status, 422);
-    assert_eq!(stand.counters().refusals(Code::Transform), 3);
+    assert_eq!(stand.counters().refusals(ErrorCode::Transform), 3);
     assert_eq!(stand.payloads(), [r#"{"n":1}"#]);
 }
 
@@ -583,8 +583,8 @@ fn ids_of_elements_are_the_same_on_every_path() {
     let large = format!(r#"{{"pad":"{}","batch":[{{"id":"m2"}},{{"id":"m3"}}]}}"#, "a@b.org ".repeat(60_000));
     let mut tried: Vec<_> = Vec::new();
     for body in [small, large.as_str()] {
-        let around = gateway::Around::default();
-        let mut dry = gateway::Rehearsal::new(TypeName::new("t").unwrap(), rules.clone());
+        let around = gateway::RequestContext::default();
+        let mut dry = gateway::DryRun::new(TypeName::new("t").unwrap(), rules.clone());
         tried.extend(dry.run(body.as_bytes(), &around).end.taken.into_iter().filter_map(|event| event.id));
     }
     tried.sort();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::limits::EVENT_BYTES_MAX;
-use gateway::{GatewayOptions, GatewayTypes, TextRule, TypeSteps};
+use gateway::{GatewayOptions, GatewayTypes, TextRule, TransformHandle};
 use json::store_compat::Incompatibilities;
 use transform::{StepSpec, Tables, Transform};
 
@@ -19,7 +19,7 @@ fn stand(flaws: Incompatibilities, repair: bool) -> Stand {
 fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Stand {
     let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
     let steps = (!specs.is_empty()).then(|| Transform::compile(&specs, &Tables::default()).unwrap());
-    let steps = steps.map(|steps| Arc::new(TypeSteps::new(steps, 7)));
+    let steps = steps.map(|steps| Arc::new(TransformHandle::new(steps, 7)));
     let mut types: GatewayTypes = named_types(&[("a", None), ("free", None)]);
     types.named.iter_mut().filter(|(name, _)| name.as_str() == "a").for_each(|(_, rules)| {
         rules.texts = TextRule { flaws, repair };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::{Demand, Name, Scope, Secret, Token, TokenSet, Tokens};
 use event::{KeyedIds, TypeName};
-use gateway::{Code, GatewayOptions};
+use gateway::{ErrorCode, GatewayOptions};
 
 use crate::stand::{Answer, Stand, open_types};
 
@@ -24,9 +24,9 @@ fn stand(tokens: &Arc<Tokens>, demand: Demand) -> Stand {
     Stand::with(open_types(), GatewayOptions { tokens: tokens.clone(), demand, ..GatewayOptions::default() })
 }
 
-fn assert_refused(answer: &Answer, code: Code) {
+fn assert_refused(answer: &Answer, code: ErrorCode) {
     assert_eq!((answer.status, answer.code().as_str()), (code.status().as_u16(), code.as_str()), "{answer:?}");
-    assert_eq!(answer.header("www-authenticate"), (code == Code::Unauthorized).then_some("Bearer"));
+    assert_eq!(answer.header("www-authenticate"), (code == ErrorCode::Unauthorized).then_some("Bearer"));
 }
 
 #[test]
@@ -39,11 +39,11 @@ fn only_a_good_token_with_the_scope_lets_events_in() {
     let stand = stand(&tokens, Demand::Always);
     for path in ["/ingest/event", "/ingest/batch"] {
         for (headers, refused) in [
-            ("", Some(Code::Unauthorized)),
-            ("Authorization: Basic eDp5\r\n", Some(Code::Unauthorized)),
-            (&*shows_stranger, Some(Code::Unauthorized)),
-            (&*shows_expired, Some(Code::Unauthorized)),
-            (&*shows_reader, Some(Code::Forbidden)),
+            ("", Some(ErrorCode::Unauthorized)),
+            ("Authorization: Basic eDp5\r\n", Some(ErrorCode::Unauthorized)),
+            (&*shows_stranger, Some(ErrorCode::Unauthorized)),
+            (&*shows_expired, Some(ErrorCode::Unauthorized)),
+            (&*shows_reader, Some(ErrorCode::Forbidden)),
             (&*shows_good, None),
         ] {
             let answer = stand.post(path, headers, "1");
@@ -53,9 +53,9 @@ fn only_a_good_token_with_the_scope_lets_events_in() {
             }
         }
     }
-    assert_refused(&stand.post("/elsewhere", "", ""), Code::Unauthorized);
-    assert_refused(&stand.post("/elsewhere", &shows_reader, ""), Code::NotFound);
-    assert_refused(&stand.post("/ingest/event", &shows_good.repeat(2), "1"), Code::BadRequest);
+    assert_refused(&stand.post("/elsewhere", "", ""), ErrorCode::Unauthorized);
+    assert_refused(&stand.post("/elsewhere", &shows_reader, ""), ErrorCode::NotFound);
+    assert_refused(&stand.post("/ingest/event", &shows_good.repeat(2), "1"), ErrorCode::BadRequest);
     assert_eq!(stand.payloads(), ["1", "1"]);
 }
 
@@ -70,7 +70,7 @@ fn whoever_asks_whether_it_lives_needs_no_token() {
     client.send("OPTIONS /ingest/event HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(client.answer().status, 204);
     client.post("/ingest/event", "", b"1");
-    assert_refused(&client.answer(), Code::Unauthorized);
+    assert_refused(&client.answer(), ErrorCode::Unauthorized);
 }
 
 /// The client waits for a go-ahead, and never gets one.
@@ -80,7 +80,7 @@ fn a_body_is_not_waited_for() {
     let mut client = stand.connect();
     let length = "Content-Length: 30000000\r\nExpect: 100-continue\r\n";
     client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\n{length}\r\n"));
-    assert_refused(&client.answer(), Code::Unauthorized);
+    assert_refused(&client.answer(), ErrorCode::Unauthorized);
     assert!(client.is_closed());
 }
 

@@ -8,7 +8,7 @@ use crate::stand::{Client, LOOK_EVERY, Stand, open_types};
 use event::TypeName;
 use event::limits::HEADER_BYTES_MAX;
 use eventlog::Gate;
-use gateway::{Code, GatewayOptions, GatewayTypes, RouteName, StatusClass};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, RouteName, StatusClass};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 
 const FAR: Duration = Duration::from_secs(60);
@@ -77,7 +77,7 @@ fn too_many_bytes_in_flight_are_shed() {
     assert_eq!(slow.answer().status, 200);
     assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
     assert_eq!(stand.payloads(), ["2", "3", "1"]);
-    assert_eq!(stand.counters().refusals(Code::Overload), 1);
+    assert_eq!(stand.counters().refusals(ErrorCode::Overload), 1);
     assert_eq!(stand.counters().bytes_in_flight(), 0);
 }
 
@@ -141,7 +141,7 @@ fn a_batch_without_room_waits_until_others_are_done() {
     let mut payloads = stand.payloads();
     payloads.sort_unstable();
     assert_eq!(payloads, ["0", "1", "2", "3", "4", "5"]);
-    assert_eq!(stand.counters().refusals(Code::Overload), 0);
+    assert_eq!(stand.counters().refusals(ErrorCode::Overload), 0);
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn an_empty_line_behind_a_body_is_no_request() {
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1\r\n");
     assert_eq!(client.answer().status, 200);
     assert!(client.is_closed(), "it was idle, not slow");
-    assert_eq!(stand.counters().refusals(Code::Timeout), 0);
+    assert_eq!(stand.counters().refusals(ErrorCode::Timeout), 0);
 }
 
 #[test]
@@ -476,7 +476,7 @@ fn who_is_too_slow_is_told_and_left() {
     let mut idle = stand.connect();
     assert!(idle.is_closed());
     stand.wait("all are closed", |counters| counters.open_connections() == 0);
-    assert_eq!(stand.counters().refusals(Code::Timeout), 3);
+    assert_eq!(stand.counters().refusals(ErrorCode::Timeout), 3);
     assert!(stand.stored().is_empty());
 }
 

@@ -1,7 +1,7 @@
 //! Types by rule, and what becomes of events whose type is unknown.
 
 use event::TypeName;
-use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
 
 use crate::stand::{Stand, named_types};
 
@@ -9,8 +9,8 @@ fn name(text: &str) -> TypeName {
     TypeName::new(text).unwrap()
 }
 
-fn choice(rules: &[(&str, &str)]) -> TypeChoice {
-    TypeChoice::new(rules.iter().map(|(of, when)| (name(of), when.parse().unwrap())))
+fn choice(rules: &[(&str, &str)]) -> TypeResolver {
+    TypeResolver::new(rules.iter().map(|(of, when)| (name(of), when.parse().unwrap())))
 }
 
 fn types(names: &[&str]) -> GatewayTypes {

@@ -1,0 +1,189 @@
+//! A semaphore that is fair to clients. Waiting requests get permits in rounds, one request of each client: a client with much work waits
+//! for itself, and delays others by one piece of it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::client_quota::ClientBucket;
+
+/// If so many requests of a client wait, those are removed whose connections are gone.
+const LOOKED_FOR_LEFT: usize = 64;
+
+/// The semaphore. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct FairSemaphore(Arc<Mutex<Queue>>);
+
+struct Queue {
+    free: usize,
+    /// Clients that wait, the next one first: none is empty, and none waits while a permit is free.
+    clients: VecDeque<(ClientBucket, Waiting)>,
+}
+
+/// The waiting requests of one client.
+struct Waiting {
+    requests: VecDeque<oneshot::Sender<FairPermit>>,
+    /// At this length those are removed whose connections are gone.
+    looked_at: usize,
+}
+
+/// A permit, until it is dropped, on any thread.
+pub(crate) struct FairPermit(Option<FairSemaphore>);
+
+impl FairSemaphore {
+    /// A semaphore with so many permits.
+    pub(crate) fn new(turns: usize) -> Self {
+        Self(Arc::new(Mutex::new(Queue { free: turns, clients: VecDeque::new() })))
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a permit.
+    pub(crate) async fn acquire(&self, client: ClientBucket) -> FairPermit {
+        let waiting = {
+            let mut queue = self.queue();
+            if queue.free > 0 {
+                queue.free -= 1;
+                return FairPermit(Some(self.clone()));
+            }
+            queue.wait(client)
+        };
+        // A queue with requests in it is never dropped: each request holds it.
+        waiting.await.unwrap_or(FairPermit(None))
+    }
+
+    /// A permit is released: it goes to the next request whose connection is open.
+    fn pass_on(self) {
+        let mut turn = FairPermit(Some(self.clone()));
+        loop {
+            let Some(next) = self.queue().next() else { break };
+            match next.send(turn) {
+                Ok(()) => return,
+                Err(refused) => turn = refused,
+            }
+        }
+        turn.0 = None;
+    }
+}
+
+impl Queue {
+    fn wait(&mut self, client: ClientBucket) -> oneshot::Receiver<FairPermit> {
+        let at = self.clients.iter().position(|(waiting, _)| *waiting == client).unwrap_or_else(|| {
+            self.clients.push_back((client, Waiting { requests: VecDeque::new(), looked_at: LOOKED_FOR_LEFT }));
+            self.clients.len() - 1
+        });
+        let (request, turn) = oneshot::channel();
+        self.clients[at].1.push(request);
+        turn
+    }
+
+    /// The next request, of the next client; without one there is a free permit more.
+    fn next(&mut self) -> Option<oneshot::Sender<FairPermit>> {
+        let Some((client, mut waiting)) = self.clients.pop_front() else {
+            self.free += 1;
+            return None;
+        };
+        let next = waiting.requests.pop_front();
+        if !waiting.requests.is_empty() {
+            self.clients.push_back((client, waiting));
+        }
+        next
+    }
+}
+
+impl Waiting {
+    fn push(&mut self, request: oneshot::Sender<FairPermit>) {
+        if self.requests.len() >= self.looked_at {
+            self.requests.retain(|request| !request.is_closed());
+            self.looked_at = (2 * self.requests.len()).max(LOOKED_FOR_LEFT);
+        }
+        self.requests.push_back(request);
+    }
+}
+
+impl Drop for FairPermit {
+    fn drop(&mut self) {
+        if let Some(turns) = self.0.take() {
+            turns.pass_on();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+    use crate::admission::client_quota::tests::two_clients;
+
+    type Waits<'a> = Pin<Box<dyn Future<Output = FairPermit> + 'a>>;
+
+    fn poll(waits: &mut Waits<'_>) -> Option<FairPermit> {
+        match waits.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        }
+    }
+
+    fn waits(turns: &FairSemaphore, client: ClientBucket) -> Waits<'_> {
+        let mut waits: Waits<'_> = Box::pin(turns.acquire(client));
+        assert!(poll(&mut waits).is_none());
+        waits
+    }
+
+    #[test]
+    fn who_has_much_to_do_keeps_others_waiting_for_one_piece_of_it() {
+        let (turns, [busy, other]) = (FairSemaphore::new(1), two_clients());
+        let now = poll(&mut (Box::pin(turns.acquire(busy)) as Waits<'_>)).unwrap();
+        let mut those: Vec<_> = (0..50).map(|_| waits(&turns, busy)).collect();
+        let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
+        drop(now);
+        drop(poll(&mut those[0]).expect("it has waited longest"));
+        drop(poll(&mut others[0]).expect("then it is the other's turn"));
+        drop(poll(&mut those[1]).expect("in the order in which they came"));
+        drop(poll(&mut others[1]).unwrap());
+        for waits in &mut those[2..] {
+            drop(poll(waits).expect("none is forgotten"));
+        }
+        assert_eq!(turns.queue().free, 1);
+    }
+
+    #[test]
+    fn the_turns_of_those_who_left_are_passed_on() {
+        let (turns, [client, other]) = (FairSemaphore::new(1), two_clients());
+        let now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
+        let mut stays = waits(&turns, other);
+        let leave: Vec<_> = (0..100_000).map(|_| waits(&turns, client)).collect();
+        let leaves_with_a_turn = waits(&turns, other);
+        drop(leave);
+        drop(now);
+        drop(poll(&mut stays).unwrap());
+        drop(leaves_with_a_turn);
+        assert!(turns.queue().clients.is_empty());
+        assert_eq!(turns.queue().free, 1);
+    }
+
+    #[test]
+    fn those_who_left_are_not_kept_for_ever() {
+        let (turns, [client, _]) = (FairSemaphore::new(1), two_clients());
+        let _now = poll(&mut (Box::pin(turns.acquire(client)) as Waits<'_>)).unwrap();
+        (0..10_000).for_each(|_| drop(waits(&turns, client)));
+        let kept = turns.queue().clients[0].1.requests.len();
+        assert!(kept <= LOOKED_FOR_LEFT, "{kept}");
+    }
+
+    #[test]
+    fn so_many_have_a_turn_at_a_time() {
+        let (turns, [one, other]) = (FairSemaphore::new(2), two_clients());
+        let first = poll(&mut (Box::pin(turns.acquire(one)) as Waits<'_>)).unwrap();
+        let _second = poll(&mut (Box::pin(turns.acquire(other)) as Waits<'_>)).unwrap();
+        let mut third = waits(&turns, one);
+        drop(first);
+        assert!(poll(&mut third).is_some());
+    }
+}

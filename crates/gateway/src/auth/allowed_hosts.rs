@@ -1,0 +1,40 @@
+//! Refuses requests of strangers' web pages where no token is needed.
+
+use access::{is_known_host, is_own_origin};
+
+use super::cors::Cors;
+use crate::error_code::ErrorCode;
+use crate::http1::Head;
+use crate::problem::{Problem, Refused};
+
+/// The names by which requests without a token may call this server. `None` allows every name: a port that other machines reach has
+/// names that only its clients know.
+#[derive(Debug)]
+pub(crate) struct AllowedHosts(pub(crate) Option<Vec<String>>);
+
+impl AllowedHosts {
+    /// # Errors
+    /// A page of a stranger sent the request, or may have sent it.
+    pub(crate) fn check(&self, head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) -> Result<(), Refused> {
+        // Every browser says which host it asks; only clients of HTTP/1.0 don't.
+        let host = head.host();
+        if let (Some(names), Some(host)) = (&self.0, host)
+            && !is_known_host(host, names)
+        {
+            let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of [gateway]: a stranger's \
+                          name may lead here too. Call http://127.0.0.1, add the name there, or make a token (forebay token new)";
+            return Err(Problem::boxed(ErrorCode::Page, detail));
+        }
+        match head.fields.origin {
+            Some(origin)
+                if !is_own_origin(origin, host.unwrap_or_default(), has_tls)
+                    && !cors.is_some_and(|cors| cors.allows(origin)) =>
+            {
+                let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
+                              or let the page send a token";
+                Err(Problem::boxed(ErrorCode::Page, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}

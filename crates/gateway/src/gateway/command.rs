@@ -1,0 +1,30 @@
+//! What the threads of a gateway tell a shard.
+
+use std::net::{IpAddr, TcpStream as StdStream};
+use std::sync::Arc;
+use std::sync::mpsc::Sender as EndOfWait;
+
+use crate::admission::ConnectionPermit;
+use crate::http1::Look;
+use crate::shard::rules::Rules;
+
+/// A command to a shard's thread.
+pub(crate) enum ShardCommand {
+    /// Serve a connection.
+    Open(AcceptedSocket),
+    /// A second has passed, or a part of it: it is time to look at these connections.
+    Tick(Look),
+    /// Apply these rules. To drop the sender notifies the thread that waits for that.
+    Rules(Arc<Rules>, EndOfWait<()>),
+    /// Let requests finish, close connections, and end.
+    Finish,
+    /// End though requests are in flight.
+    Abort,
+}
+
+/// A connection on its way from the listener to a shard.
+pub(crate) struct AcceptedSocket {
+    pub(crate) stream: StdStream,
+    pub(crate) client: IpAddr,
+    pub(crate) permit: ConnectionPermit,
+}

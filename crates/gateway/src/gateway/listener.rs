@@ -1,0 +1,181 @@
+//! Accepts connections and hands each to the shard that has the least to do. It is also the shards' clock: their
+//! runtimes have no timers.
+
+use std::fs::File;
+use std::future::poll_fn;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::command::{AcceptedSocket, ShardCommand};
+use crate::admission::Admission;
+use crate::admission::ConnectionLimiter;
+use crate::counters::GatewayCounters;
+use crate::http1::{Look, PARTS};
+
+/// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
+/// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
+/// restarted server come back at once.
+const BACKLOG: i32 = 4096;
+/// Bytes of answers that the kernel keeps of one connection; it counts its own bookkeeping too, and doubles this for it. Left to
+/// itself it keeps megabytes for a client that takes none of them. Only the longest answers don't fit at once.
+const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// After an accept that failed for want of memory, or of descriptors and none is kept back: some may be free again then.
+const BACK_OFF: Duration = Duration::from_millis(50);
+/// A shard with so many connections looks at a part of them after the other: those whose time is over would else all be cut, and come
+/// again, in one moment, while others wait. One with fewer is woken once a second.
+const MANY_CONNECTIONS: usize = 64;
+/// What is always there to be opened.
+const KEPT_BACK: &str = "/dev/null";
+
+/// The listener's thread.
+pub(crate) struct Listener {
+    pub(crate) shards: Vec<UnboundedSender<ShardCommand>>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Arc<GatewayCounters>,
+    pub(crate) limiter: Arc<ConnectionLimiter>,
+    pub(crate) tick: Duration,
+}
+
+impl Listener {
+    /// Accepts until `stop` is sent or dropped. `started` hears whether it could begin.
+    pub(crate) fn run(
+        self,
+        listener: std::net::TcpListener,
+        stop: oneshot::Receiver<()>,
+        started: impl FnOnce(io::Result<()>),
+    ) {
+        let begin = || -> io::Result<(LocalRuntime, TcpListener)> {
+            let runtime =
+                Builder::new_current_thread().enable_io().enable_time().build_local(LocalOptions::default())?;
+            // Each connection has what the listener has.
+            rustix::net::sockopt::set_socket_send_buffer_size(&listener, SEND_BUFFER_BYTES)?;
+            rustix::net::listen(&listener, BACKLOG)?;
+            listener.set_nonblocking(true)?;
+            let listener = {
+                let _entered = runtime.enter();
+                TcpListener::from_std(listener)?
+            };
+            Ok((runtime, listener))
+        };
+        match begin() {
+            Ok((runtime, listener)) => {
+                started(Ok(()));
+                let this = Rc::new(self);
+                runtime.block_on(async {
+                    tokio::task::spawn_local(this.clone().tick());
+                    tokio::task::spawn_local(this.accept(listener));
+                    // SourceRecord or dropped, it means the same.
+                    let _ = stop.await;
+                });
+            }
+            Err(error) => started(Err(error)),
+        }
+    }
+
+    /// Tells the shards the time.
+    async fn tick(self: Rc<Self>) {
+        let mut next = Instant::now();
+        loop {
+            let (many, few): (Vec<_>, Vec<_>) =
+                (0..self.shards.len()).partition(|shard| self.admission.connections_of(*shard) >= MANY_CONNECTIONS);
+            self.tell(&few, Look::All);
+            let parts = if many.is_empty() { 1 } else { PARTS };
+            for part in 0..parts {
+                self.tell(&many, Look::Part(part));
+                next += self.tick / parts;
+                tokio::time::sleep_until(next).await;
+            }
+            // Ticks that were missed aren't made up for.
+            next = next.max(Instant::now());
+        }
+    }
+
+    fn tell(&self, shards: &[usize], look: Look) {
+        for shard in shards {
+            // One that has ended needs no clock.
+            let _ = self.shards[*shard].send(ShardCommand::Tick(look));
+        }
+    }
+
+    async fn accept(self: Rc<Self>, listener: TcpListener) {
+        let mut kept_back = File::open(KEPT_BACK).ok();
+        // Beyond the limit connections wait in the kernel's queue.
+        while let Some(slot) = self.limiter.free().await {
+            match listener.accept().await {
+                Ok((stream, peer)) => {
+                    self.counters.connections_accepted.add(1);
+                    let client = peer.ip().to_canonical();
+                    let Some(permit) = self.limiter.take(slot, client) else {
+                        self.counters.connections_refused.add(1);
+                        continue;
+                    };
+                    // A socket that can't be set up is closed: its peer sees it and tries again.
+                    if let Ok(stream) = set_up(stream) {
+                        self.hand_over(AcceptedSocket { stream, client, permit });
+                    }
+                }
+                Err(error) if is_of_connection(&error) => {}
+                Err(_) => {
+                    self.counters.accept_errors.add(1);
+                    if kept_back.take().is_none() || !close_one(&listener).await {
+                        tokio::time::sleep(BACK_OFF).await;
+                    }
+                    // Somebody else in the process may have taken it meanwhile. The next that is free is kept back again before a
+                    // connection gets it: else clients would wait in the queue instead of being turned away.
+                    kept_back = keep_back().await;
+                }
+            }
+        }
+    }
+
+    fn hand_over(&self, handed: AcceptedSocket) {
+        let shard = self.admission.least_loaded();
+        self.admission.connection_opened(shard);
+        if self.shards[shard].send(ShardCommand::Open(handed)).is_err() {
+            self.admission.connection_closed(shard);
+        }
+    }
+}
+
+/// A descriptor to be let go when there is no other one.
+async fn keep_back() -> Option<File> {
+    loop {
+        match File::open(KEPT_BACK) {
+            Ok(file) => return Some(file),
+            Err(error) if is_out_of_descriptors(&error) => tokio::time::sleep(BACK_OFF).await,
+            Err(_) => return None,
+        }
+    }
+}
+
+/// Takes a connection that waits, with the descriptor that was kept back, and closes it: its client learns at once that
+/// it should go elsewhere or come later, instead of waiting for what may take hours. Whether there was one.
+async fn close_one(listener: &TcpListener) -> bool {
+    poll_fn(|context| Poll::Ready(matches!(listener.poll_accept(context), Poll::Ready(Ok(_))))).await
+}
+
+/// The socket, ready for another runtime.
+fn set_up(stream: TcpStream) -> io::Result<std::net::TcpStream> {
+    stream.set_nodelay(true)?;
+    stream.into_std()
+}
+
+fn is_out_of_descriptors(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+/// The peer left before its connection was accepted; the next one is there.
+fn is_of_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}

@@ -1,0 +1,272 @@
+//! The gateway as a whole: its threads, from start to stop.
+
+mod command;
+pub(crate) mod control;
+mod listener;
+mod shard_thread;
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use access::{Demand, Tokens};
+use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
+use event::memory::Budgets;
+use eventlog::EventLog;
+use ipnet::IpNet;
+use tls::ServerTls;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use command::ShardCommand;
+use control::{GatewayControl, rules};
+use listener::Listener;
+
+use crate::admission::{Admission, wait_queue};
+use crate::admission::{ConnectionLimiter, ReadBudget};
+use crate::counters::GatewayCounters;
+use crate::http1::Look;
+use crate::object_readers::ObjectReaders;
+use crate::readiness::Readiness;
+use crate::shard::Shared;
+use crate::types::GatewayTypes;
+
+const TICK: Duration = Duration::from_secs(1);
+
+/// Who may use a gateway, and its limits; tests take small ones.
+#[derive(Clone, Debug)]
+pub struct GatewayOptions {
+    /// Bytes of bodies that have arrived and are not durable yet.
+    pub in_flight_bytes_max: usize,
+    /// What else the gateway may take of the process's memory.
+    pub memory: Budgets,
+    /// How long a batch waits for room among them before it is refused; looked at with each tick.
+    pub batch_wait: Duration,
+    /// Connections open at a time, at least one.
+    pub connections_max: usize,
+    /// Connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
+    pub connections_per_client: usize,
+    /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
+    pub tick: Duration,
+    /// The origins whose web pages may post events, as browsers write them, or `*` for all.
+    pub cors_origins: Vec<String>,
+    /// The names, besides IP addresses and `localhost`, by which requests without a token may call this server; `*` for all. `None`
+    /// allows every name, for a port that other machines reach.
+    pub allowed_hosts: Option<Vec<String>>,
+    /// The proxies that are believed to say whose requests they send.
+    pub trusted_proxies: Vec<IpNet>,
+    /// The tokens that are known.
+    pub tokens: Arc<Tokens>,
+    /// Which requests need one of them.
+    pub demand: Demand,
+    /// Which requests to read events need one.
+    pub read_demand: Demand,
+    /// The sinks whose objects can be read.
+    pub objects: ObjectReaders,
+    /// How long a client waits at most that wants its events to be stored; looked at with each tick.
+    pub ack_timeout: Duration,
+    /// What is shown to clients, where they must speak TLS.
+    pub tls: Option<Arc<ServerTls>>,
+}
+
+impl Default for GatewayOptions {
+    fn default() -> Self {
+        Self {
+            in_flight_bytes_max: IN_FLIGHT_BYTES_MAX,
+            memory: Budgets::FULL,
+            batch_wait: wait_queue::WAIT,
+            connections_max: CONNECTIONS_MAX,
+            connections_per_client: CONNECTIONS_PER_CLIENT_MAX,
+            tick: TICK,
+            cors_origins: Vec::new(),
+            allowed_hosts: None,
+            trusted_proxies: Vec::new(),
+            tokens: Arc::default(),
+            demand: Demand::WithTokens,
+            read_demand: Demand::WithTokens,
+            objects: ObjectReaders::default(),
+            ack_timeout: ACK_TIMEOUT,
+            tls: None,
+        }
+    }
+}
+
+/// A gateway that runs. To drop it without [`Gateway::stop`] lets its threads go on for as long as the process.
+pub struct Gateway {
+    address: SocketAddr,
+    counters: Arc<GatewayCounters>,
+    readiness: Arc<Readiness>,
+    control: GatewayControl,
+    stop_listening: oneshot::Sender<()>,
+    listener: JoinHandle<()>,
+    shards: Vec<ShardThread>,
+    ended: Receiver<()>,
+    tick: Duration,
+}
+
+struct ShardThread {
+    messages: UnboundedSender<ShardCommand>,
+    thread: JoinHandle<()>,
+}
+
+impl Gateway {
+    /// Takes requests from `listener` and appends their events to `log`, with a thread for each of its shards.
+    ///
+    /// # Errors
+    /// The operating system has no room for the threads, or the listener can't be used.
+    pub fn start(
+        listener: TcpListener,
+        log: &EventLog,
+        types: GatewayTypes,
+        options: GatewayOptions,
+    ) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        let GatewayOptions { in_flight_bytes_max, memory, batch_wait, .. } = options;
+        let shards_count = log.shards().len();
+        let admission = Arc::new(Admission::new(shards_count, in_flight_bytes_max, memory.batch_bytes, batch_wait));
+        let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
+        let content_hash = log.content_hash();
+        let outcomes = log.outcomes().clone();
+        let shards: Arc<[_]> = log.shards().into();
+        let readiness = Arc::new(Readiness::new(shards.clone()));
+        counters.filters.show(&types);
+        let shared = Shared {
+            rules: Arc::new(rules(types, &options, log.types())),
+            admission: admission.clone(),
+            counters: counters.clone(),
+            readiness: readiness.clone(),
+            content_hash,
+            read_budget: Arc::new(ReadBudget::new(&memory)),
+            memory,
+            outcomes,
+            shards,
+            tokens: options.tokens.clone(),
+        };
+        let (end, ended) = channel();
+        let shards = start_shards(log, (&shared, options.tls.as_ref()), &end)?;
+
+        let senders: Vec<_> = shards.iter().map(|shard| shard.messages.clone()).collect();
+        let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
+        let limiter = Arc::new(ConnectionLimiter::new(connections_max.max(1), connections_per_client.max(1)));
+        let control = GatewayControl {
+            shards: senders.clone(),
+            limiter: limiter.clone(),
+            types: log.types().clone(),
+            counters: counters.clone(),
+        };
+        let accepting = Listener { shards: senders, admission, counters: counters.clone(), limiter, tick };
+        let (stop_listening, stop) = oneshot::channel();
+        let listener = start_thread("listener".to_owned(), move |started| accepting.run(listener, stop, started))?;
+        Ok(Self { address, counters, readiness, control, stop_listening, listener, shards, ended, tick })
+    }
+
+    /// The address that it listens on.
+    #[must_use]
+    pub const fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes it while it runs.
+    #[must_use]
+    pub const fn control(&self) -> &GatewayControl {
+        &self.control
+    }
+
+    /// What it has done.
+    #[must_use]
+    pub const fn counters(&self) -> &Arc<GatewayCounters> {
+        &self.counters
+    }
+
+    /// Whether it can accept events.
+    #[must_use]
+    pub const fn readiness(&self) -> &Arc<Readiness> {
+        &self.readiness
+    }
+
+    /// Lets `/readyz` say that no events should be sent here any more. Those that are sent are still taken.
+    pub fn announce_stop(&self) {
+        self.readiness.stop();
+    }
+
+    /// Stops: takes no new connections, closes idle ones, answers the requests in flight, and ends its threads. What is
+    /// in flight at the deadline is dropped. The log's shards are the caller's to close.
+    ///
+    /// Returns whether all requests in flight were answered.
+    pub fn stop(self, deadline: Instant) -> bool {
+        self.announce_stop();
+        // The listener's end is what is wanted; that it has ended already is fine.
+        let _ = self.stop_listening.send(());
+        let listener_ended = self.listener.join().is_ok();
+        self.shards.iter().for_each(|shard| shard.send(ShardCommand::Finish));
+        let mut left = self.shards.len();
+        loop {
+            let until_deadline = deadline.saturating_duration_since(Instant::now());
+            if left == 0 || until_deadline.is_zero() {
+                break;
+            }
+            match self.ended.recv_timeout(self.tick.min(until_deadline)) {
+                Ok(()) => left -= 1,
+                // The listener was the clock.
+                Err(_) => self.shards.iter().for_each(|shard| shard.send(ShardCommand::Tick(Look::All))),
+            }
+        }
+        self.shards.iter().for_each(|shard| shard.send(ShardCommand::Abort));
+        let shards_ended =
+            self.shards.into_iter().map(|shard| shard.thread.join().is_ok()).fold(true, |all, one| all & one);
+        left == 0 && listener_ended && shards_ended
+    }
+}
+
+impl ShardThread {
+    /// A thread that has ended needs to be told nothing.
+    fn send(&self, message: ShardCommand) {
+        let _ = self.messages.send(message);
+    }
+}
+
+/// Sends when it is dropped, also by a panic.
+struct End(Sender<()>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let _ = self.0.send(());
+    }
+}
+
+fn start_shards(
+    log: &EventLog,
+    (shared, tls): (&Shared, Option<&Arc<ServerTls>>),
+    end: &Sender<()>,
+) -> io::Result<Vec<ShardThread>> {
+    let start = |(index, shard): (usize, &Arc<eventlog::Shard>)| {
+        let (messages, receiver) = unbounded_channel();
+        let (shard, shared, end) = (shard.clone(), (shared.clone(), tls.cloned()), End(end.clone()));
+        let thread = start_thread(format!("shard-{index}"), move |started| {
+            let _end = end;
+            shard_thread::run(index, &shard, shared, receiver, started);
+        })?;
+        Ok(ShardThread { messages, thread })
+    };
+    log.shards().iter().enumerate().map(start).collect()
+}
+
+/// What a thread calls once to say whether it could begin.
+type Started = Box<dyn FnOnce(io::Result<()>)>;
+
+/// Starts a thread and waits until it says whether it could begin.
+fn start_thread(name: String, run: impl FnOnce(Started) + Send + 'static) -> io::Result<JoinHandle<()>> {
+    let (sender, started) = channel();
+    let thread = thread::Builder::new().name(name).spawn(move || {
+        run(Box::new(move |result| {
+            // Whoever started the thread waits for this.
+            let _ = sender.send(result);
+        }));
+    })?;
+    let ended_early = || io::Error::other("a thread of the gateway ended before it began");
+    started.recv().unwrap_or_else(|_| Err(ended_early()))?;
+    Ok(thread)
+}

@@ -1,0 +1,123 @@
+//! `POST /ingest/batch`: many payloads, whose good ones become durable together.
+
+use event::limits::BATCH_BYTES_MAX;
+use eventlog::{AppendError, Asked};
+
+use super::batch_stream;
+use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
+use crate::ack::{batch_summary, response as ack_response, until_delivered};
+use crate::error_code::ErrorCode;
+use crate::http1::{Body, Response};
+use crate::ingest::{AckMode, Envelope, IngestParams, RecordBuilder};
+use crate::problem::Refused;
+use crate::responses;
+use crate::shard::ShardContext;
+use crate::types::{Slot, TypeCache};
+
+/// Accepts a batch. The response is ready when its good records are durable.
+pub(crate) async fn handle(
+    shard: &ShardContext,
+    params: &IngestParams,
+    envelope: Envelope,
+    body: &mut Body<'_>,
+) -> Result<Response, Refused> {
+    if shard.log.is_short_of_space() {
+        // Before the body is read: it may have 32 MiB.
+        return Err(of_append(shard, AppendError::NoSpace));
+    }
+    if let Some(slot) = params.slot {
+        let types = shard.types();
+        types.get(slot).check()?;
+        params.ack.check(types.get(slot))?;
+    }
+    params.check_reading(&shard.types())?;
+    body.check_announced(BATCH_BYTES_MAX.min(shard.batch_bytes_max()))?;
+    let mut permit = shard.batch_permit(shard.client(&envelope), body.announced()).await?;
+    let mut builder = new_builder(shard, (params, params.slot), &envelope, &shard.types());
+    builder.batch.records = shard.spare_records();
+    let mut builder = batch_stream::parse(shard, (builder, params.form), body, &mut permit).await?;
+    permit.is_whole();
+    if params.is_web_form {
+        explain_one_line(&mut builder);
+    }
+    if let Some(problem) = builder.waits_for_a_store() {
+        return Err(problem);
+    }
+    if params.atomic && builder.refused_count() > 0 {
+        builder.refuse_all();
+    }
+    builder.batch.is_atomic = params.atomic;
+    let ack = params.ack.of_types(builder.types());
+    wait_for_filtered(shard, ack, &builder).await?;
+    let asked = append_batch(shard, ack, &mut builder).await?;
+    if params.atomic && builder.refused_count() > 0 {
+        builder.refuse_all();
+    }
+    count(shard, &builder);
+    // A large batch may have been committed within the tick, whose clock would then say that it took no time.
+    shard.clock.refresh();
+    Ok(match ack {
+        AckMode::Disk | AckMode::ByType => batch_summary::of_batch(&builder),
+        AckMode::Memory => {
+            let (summary, status) = batch_summary::of(&builder);
+            responses::json(ack_response::not_yet(status), &summary)
+        }
+        AckMode::Stored => {
+            // A durable batch isn't in flight any more, however long its client waits: only the request for its status is.
+            builder.forget_records();
+            permit.shrink(asked.bytes() + builder.bytes());
+            answer_when_stored(shard, &builder, asked).await
+        }
+    })
+}
+
+/// `curl -d @FILE` makes one line of the lines of a file, which isn't JSON.
+fn explain_one_line(builder: &mut RecordBuilder) {
+    if let [refusal] = &mut *builder.refused
+        && refusal.code == ErrorCode::Json
+        && builder.batch.records.is_empty()
+    {
+        refusal.add(
+            "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
+             -H 'Content-Type: application/x-ndjson'",
+        );
+    }
+}
+
+/// The response when the batch is stored, or won't be soon.
+async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked: Asked) -> Response {
+    if asked.spans.is_empty() {
+        return batch_summary::of_batch(builder);
+    }
+    let delivery = until_delivered::wait(shard, asked).await;
+    let (summary, status) = batch_summary::of(builder);
+    ack_response::of_batch(summary, status, &delivery)
+}
+
+/// A builder for records that are all of the type at `slot`, unless each names its own.
+pub(super) fn new_builder(
+    shard: &ShardContext,
+    (params, slot): (&IngestParams, Option<Slot>),
+    envelope: &Envelope,
+    types: &TypeCache,
+) -> RecordBuilder {
+    let (generated, hash) = (shard.new_id(envelope.received_at), shard.shared.content_hash.clone());
+    let mut builder = RecordBuilder::new((params, slot), envelope.clone(), types, generated, hash);
+    builder.refused_commits = shard.refused_commits();
+    builder.bytes_max = shard.records_bytes_max();
+    builder
+}
+
+/// Counts the events that transforms have dropped. A duplicate batch has none.
+pub(crate) fn count_filtered(shard: &ShardContext, builder: &RecordBuilder) {
+    if builder.accepted > 0 {
+        builder.filtered_by().for_each(|(type_name, by, count)| shard.filters().add(type_name, by, count));
+    }
+}
+
+fn count(shard: &ShardContext, builder: &RecordBuilder) {
+    count_filtered(shard, builder);
+    let counted = ErrorCode::ALL.into_iter().zip(builder.refused_by_code);
+    counted.for_each(|(code, refused)| shard.cells().refused_records(code, refused));
+    shard.cells().duplicates.add(builder.duplicates);
+}

@@ -1,0 +1,183 @@
+//! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::until_durable`] says so.
+
+use event::limits::EVENT_BYTES_MAX;
+use event::{EventId, Position};
+use eventlog::{Record, Taken};
+
+use super::batch::new_builder;
+use super::transform_outcome::TransformOutcome;
+use crate::ack::until_durable::{self, of_append};
+use crate::admission::Permit;
+use crate::http1::{Body, Response};
+use crate::ingest::{
+    Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestKey, Room, Sequence, Stop,
+    WindowSet, offload,
+};
+use crate::problem::Refused;
+use crate::responses;
+use crate::shard::ShardContext;
+use crate::types::cost::{self, CostBudget};
+use crate::types::{Slot, TypeCache};
+
+/// Accepts an event. The response is ready when the event is durable.
+pub(super) async fn handle(
+    shard: &ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    body: &mut Body<'_>,
+) -> Result<Response, Refused> {
+    let mut permit = shard.permit(shard.client(envelope));
+    let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
+    let Appended { taken, id, .. } = match ingested {
+        Ingested::One(appended) => appended,
+        Ingested::Otherwise(outcome) => return Box::pin(outcome.respond(shard, params, permit)).await,
+    };
+    let (position, duplicate) = until_durable::wait(shard, taken).await?;
+    Ok(respond(params, id, position, duplicate))
+}
+
+/// The response to an event that is durable.
+pub(super) fn respond(params: &IngestParams, id: EventId, position: Position, duplicate: bool) -> Response {
+    if params.json { responses::of_event_as_json(id, position, duplicate) } else { Response::ok() }
+}
+
+/// Reads an event, runs the ingest sequence on it and appends the outcome.
+pub(super) async fn ingest<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    body: &mut Body<'_>,
+    permit: &mut Permit<'_>,
+) -> Result<Ingested<'w>, Refused> {
+    let inline = |bytes: &[u8]| {
+        let ingested = ingest_inline(shard, params, envelope, bytes)?;
+        Ok::<_, Refused>(ingested.ok_or_else(|| bytes.to_vec()))
+    };
+    match body.whole(EVENT_BYTES_MAX, permit, inline).await?? {
+        Ok(ingested) => Ok(ingested),
+        Err(bytes) => Box::pin(ingest_offloaded(shard, params, envelope, bytes, permit)).await,
+    }
+}
+
+/// What an event has become.
+pub(super) enum Ingested<'w> {
+    One(Appended<'w>),
+    /// None or several, by its type's transform.
+    Otherwise(TransformOutcome),
+}
+
+/// An event that was appended, or is a duplicate.
+pub(super) struct Appended<'w> {
+    pub(super) taken: Taken<'w>,
+    pub(super) id: EventId,
+    /// Its type.
+    pub(super) slot: Slot,
+}
+
+/// The same on the shard itself; `None` if it costs more than other requests should wait for.
+fn ingest_inline<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    bytes: &[u8],
+) -> Result<Option<Ingested<'w>>, Refused> {
+    let mut types = shard.types();
+    params.check_reading(&types)?;
+    let is_costly = match params.slot {
+        Some(slot) => types.get(slot).is_costly(bytes.len()),
+        None => cost::is_costly_by_size(bytes.len()),
+    };
+    if is_costly {
+        if let Some(slot) = params.slot {
+            types.get(slot).check()?;
+            params.ack.check(types.get(slot))?;
+        }
+        return Ok(None);
+    }
+    let (mut workspace, mut windows) = (shard.workspace(), WindowSet::default());
+    let sequence = Sequence {
+        types: &mut types,
+        named: params.slot,
+        ack: params.ack,
+        context: envelope.context(),
+        key: RequestKey { key: params.key.as_deref(), number: None, keyed: &mut None },
+        hash: &shard.shared.content_hash,
+        windows: &mut windows,
+        epoch: Epoch::Of(&shard.shared.shards),
+        room: Room::beside(0, 0, shard.records_bytes_max()),
+        budget: &mut CostBudget::inline(),
+    };
+    let processed = match sequence.run(Input::Bytes(bytes), &mut workspace, None) {
+        Err(Stop::OverBudget) => {
+            workspace.forget();
+            return Ok(None);
+        }
+        processed => processed.map_err(Stop::into_problem),
+    };
+    let content = || shard.shared.content_hash.of(bytes);
+    let ingested = processed.and_then(|Processed { slot, made, .. }| match made {
+        Made::One(event) => append(shard, envelope, (&types, slot), (event, &mut windows), content).map(Ingested::One),
+        Made::Filtered(by) => {
+            let refused_commits = windows.refused_commits;
+            Ok(Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }))
+        }
+        Made::Several { events, filtered } => {
+            let mut builder = new_builder(shard, (params, Some(slot)), envelope, &types).with_windows(windows);
+            builder.fan_out(content(), events, filtered);
+            Ok(Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))))
+        }
+    });
+    workspace.forget();
+    ingested.map(Some)
+}
+
+/// Appends an event. `content` hashes the bytes that were sent.
+fn append<'w>(
+    shard: &'w ShardContext,
+    envelope: &Envelope,
+    (types, slot): (&TypeCache, Slot),
+    (event, windows): (Event<'_>, &mut WindowSet),
+    content: impl Fn() -> u64,
+) -> Result<Appended<'w>, Refused> {
+    let Event { payload, id: chosen, time } = event;
+    let entry = types.get(slot);
+    let id = chosen.map_or_else(|| shard.new_id(envelope.received_at), |chosen| chosen.id);
+    let time = entry.count_time(time);
+    let record = Record { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
+    let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
+    if let Taken::New(_) = taken {
+        windows.keep();
+    }
+    Ok(Appended { taken, id, slot })
+}
+
+/// Runs the sequence on a thread of the worker pool, and appends the outcome on the shard.
+async fn ingest_offloaded<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    bytes: Vec<u8>,
+    permit: &mut Permit<'_>,
+) -> Result<Ingested<'w>, Refused> {
+    permit.admit(bytes.len())?;
+    let builder = new_builder(shard, (params, params.slot), envelope, &shard.types());
+    let offloaded = offload(&shard.pool, permit.client(), move || builder.process_event(&bytes)).await??;
+    let Offloaded { mut builder, entry, made, content } = offloaded;
+    let mut types = shard.types();
+    let slot = match params.slot {
+        Some(slot) => slot,
+        None => types.find_again(entry.name.as_str())?,
+    };
+    // The configuration may have been reloaded meanwhile.
+    types.get(slot).check()?;
+    types.table().check_rules(&entry)?;
+    params.check_reading(&types)?;
+    let refused_commits = builder.refused_commits;
+    Ok(match made {
+        Made::One(event) => {
+            Ingested::One(append(shard, envelope, (&types, slot), (event, &mut builder.windows), || content)?)
+        }
+        Made::Filtered(by) => Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }),
+        Made::Several { .. } => Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))),
+    })
+}

@@ -1,0 +1,63 @@
+//! `POST /ingest/event` with an acknowledgement that may differ from the default: the request or its type asks for it. It has a handler of
+//! its own, so that the default costs nothing more.
+
+use ::event::{EventId, Position};
+use eventlog::{Asked, Taken};
+
+use super::event::{self, Appended, Ingested, ingest};
+use crate::ack::response::{self as ack_response, SingleEvent};
+use crate::ack::{until_delivered, until_durable};
+use crate::http1::{Body, Response};
+use crate::ingest::{AckMode, Envelope, IngestParams};
+use crate::problem::{Problem, Refused};
+use crate::shard::ShardContext;
+use crate::types::Slot;
+
+/// Accepts an event. The response is ready when the event is acknowledged as asked, or won't be soon.
+pub(crate) async fn handle(
+    shard: &ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    body: &mut Body<'_>,
+) -> Result<Response, Refused> {
+    let mut permit = shard.permit(shard.client(envelope));
+    let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
+    let Appended { taken, id, slot } = match ingested {
+        Ingested::One(appended) => appended,
+        Ingested::Otherwise(outcome) => return outcome.respond(shard, params, permit).await,
+    };
+    let ack = params.ack.of_types(std::iter::once(shard.types().get(slot)));
+    if ack == AckMode::Memory {
+        // It is committed with the next block though no handler waits for it.
+        return in_memory(shard, &taken, id);
+    }
+    let (position, duplicate) = until_durable::wait(shard, taken).await?;
+    if ack == AckMode::Disk {
+        return Ok(event::respond(params, id, position, duplicate));
+    }
+    // A durable event isn't in flight any more, however long its client waits.
+    drop(permit);
+    let asked = asked(shard, slot, position, duplicate.then_some(id)).await;
+    let status = until_delivered::wait(shard, asked).await;
+    Ok(ack_response::of_event(&SingleEvent { id, position, duplicate }, &status, params.json))
+}
+
+fn in_memory(shard: &ShardContext, taken: &Taken<'_>, id: EventId) -> Result<Response, Refused> {
+    let duplicate = match taken {
+        Taken::New(_) => false,
+        Taken::Again(_) => true,
+        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(Problem::id_reused().into()),
+    };
+    shard.cells().duplicates.add(u64::from(duplicate));
+    Ok(ack_response::of_event_in_memory(id, duplicate))
+}
+
+async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> Asked {
+    let types = vec![shard.types().get(slot).name.clone()];
+    if again.is_none() {
+        return Asked { spans: vec![until_delivered::new_span(position, 1)], types };
+    }
+    let mut asked = Asked { spans: Vec::new(), types };
+    until_delivered::add_copies(shard, vec![(position, again)], &mut asked).await;
+    asked
+}

@@ -1,0 +1,11 @@
+//! What each route does with a request. No file here knows a socket.
+
+mod batch;
+mod batch_stream;
+mod client_ip;
+mod event;
+mod event_ack;
+mod read;
+mod rejection;
+pub(crate) mod router;
+mod transform_outcome;

@@ -1,0 +1,148 @@
+//! The text that a client shows to get the next page: a store's bookmark, with what it belongs to. It is no secret: it
+//! holds nothing but a place, and whoever makes one up gets what a query gives him anyway. It must be one that was
+//! given for the same query all the same, for else pages would be left out without anybody knowing.
+
+use event::read::{Bookmark, Wanted};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error_code::ErrorCode;
+use crate::problem::{Problem, Refused};
+
+/// How it is written: version, check, bookmark.
+const VERSION: u8 = 1;
+const CHECK_BYTES: usize = 8;
+/// Bytes of a bookmark: more than any store needs.
+const BOOKMARK_BYTES_MAX: usize = 1024;
+
+/// What a cursor belongs to: a sink and what is asked of it. The number of events may change from page to page.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Belonging<'a> {
+    pub(super) sink: &'a str,
+    pub(super) wanted: &'a Wanted,
+}
+
+impl Belonging<'_> {
+    /// Every part has its length before it, so that no two are hashed as the same bytes.
+    fn check(&self, bookmark: &[u8]) -> [u8; CHECK_BYTES] {
+        let mut hash = Xxh3::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update(&(bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(&[VERSION]);
+        part(self.sink.as_bytes());
+        match self.wanted {
+            Wanted::Ids { first, last } => [&first.0, &last.0].into_iter().for_each(|id| part(id)),
+            Wanted::Stored(filter) => {
+                part(filter.type_name.as_ref().map_or(&[][..], |name| name.as_str().as_bytes()));
+                [filter.since, filter.until].into_iter().for_each(|time| match time {
+                    Some(time) => part(&time.to_le_bytes()),
+                    None => part(&[]),
+                });
+            }
+        }
+        part(bookmark);
+        hash.digest().to_le_bytes()
+    }
+
+    /// The text for a bookmark: hexadecimal, so that it needs no escapes in a URL.
+    pub(super) fn write(&self, Bookmark(bookmark): &Bookmark) -> String {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let check = self.check(bookmark);
+        let bytes = [VERSION].into_iter().chain(check).chain(bookmark.iter().copied());
+        bytes.flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+    }
+
+    /// # Errors
+    /// The text is no cursor of this query.
+    pub(super) fn read(&self, text: &str) -> Result<Bookmark, Refused> {
+        let bytes = from_hexadecimal(text).ok_or_else(none_at_all)?;
+        match bytes.split_first() {
+            Some((&VERSION, rest)) => match rest.split_first_chunk::<CHECK_BYTES>() {
+                Some((check, bookmark)) if *check == self.check(bookmark) => Ok(Bookmark(bookmark.to_vec())),
+                Some(_) => Err(of_another_query()),
+                None => Err(none_at_all()),
+            },
+            _ => Err(none_at_all()),
+        }
+    }
+}
+
+fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
+    if text.len() > 2 * (1 + CHECK_BYTES + BOOKMARK_BYTES_MAX) || !text.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    text.as_bytes().chunks_exact(2).map(|pair| Some(digit(&pair[0])? << 4 | digit(&pair[1])?)).collect()
+}
+
+fn none_at_all() -> Refused {
+    Problem::boxed(ErrorCode::Cursor, "`cursor` is none that was given as `next`; begin again without one")
+}
+
+/// What is said of a cursor or a bookmark that isn't of this query.
+pub(super) fn of_another_query() -> Refused {
+    let detail =
+        "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
+    Problem::boxed(ErrorCode::Cursor, detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use event::read::Filter;
+    use event::{EventId, TypeName};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn filter(name: &str, since: Option<i64>, until: Option<i64>) -> Wanted {
+        Wanted::Stored(Filter { type_name: TypeName::new(name).ok(), since, until })
+    }
+
+    #[test]
+    fn a_cursor_belongs_to_its_query() {
+        let ids = |first, last| Wanted::Ids { first: EventId([first; 16]), last: EventId([last; 16]) };
+        let queries = [
+            filter("", None, None),
+            filter("a", None, None),
+            filter("a", Some(1), None),
+            filter("a", None, Some(1)),
+            filter("a", Some(0), Some(1)),
+            ids(1, 2),
+            ids(1, 3),
+        ];
+        let bookmark = Bookmark(vec![1, 2, 3]);
+        let belongings: Vec<_> =
+            queries.iter().flat_map(|wanted| ["s", "t"].map(|sink| Belonging { sink, wanted })).collect();
+        for (at, one) in belongings.iter().enumerate() {
+            let text = one.write(&bookmark);
+            for (other_at, other) in belongings.iter().enumerate() {
+                assert_eq!(other.read(&text).ok(), (at == other_at).then(|| bookmark.clone()), "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_changed_text_is_refused() {
+        let wanted = filter("a", None, None);
+        let belonging = Belonging { sink: "s", wanted: &wanted };
+        let text = belonging.write(&Bookmark(vec![7; 24]));
+        for at in 0..text.len() {
+            let mut changed = text.clone().into_bytes();
+            changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };
+            let changed = String::from_utf8(changed).unwrap();
+            assert_eq!(belonging.read(&changed).unwrap_err().code, ErrorCode::Cursor, "{changed}");
+            assert!(belonging.read(&text[..at]).is_err());
+        }
+        assert!(belonging.read(&"0".repeat(100_000)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,80}") {
+            let wanted = filter("a", None, None);
+            let belonging = Belonging { sink: "s", wanted: &wanted };
+            prop_assert!(belonging.read(&text).is_err());
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Whether events that are asked for are dead letters: then no store has them, and none will get them by itself.
+
+use std::collections::BTreeSet;
+
+use event::{EventId, Position};
+use eventlog::{Asked, Refusals, Span};
+
+use crate::ack::until_delivered::{self, REFUSED_LISTED_MAX};
+use crate::shard::ShardContext;
+
+/// The dead letters of the event with this id, which stands in the request at `position`, or anywhere.
+pub(super) async fn of_event(shard: &ShardContext, id: EventId, position: Option<Position>) -> Refusals {
+    if !may_be(shard) {
+        return Refusals::default();
+    }
+    let mut asked = Asked::default();
+    match position {
+        Some(position) => until_delivered::add_copies(shard, vec![(position, Some(id))], &mut asked).await,
+        None => asked.spans = shard.shared.shards.iter().map(|log| anywhere(log.number(), id)).collect(),
+    }
+    refused(shard, asked).await
+}
+
+/// The dead letters of the requests that stand at these positions.
+pub(super) async fn of_requests(shard: &ShardContext, positions: Vec<Position>) -> Refusals {
+    if positions.is_empty() || !may_be(shard) {
+        return Refusals::default();
+    }
+    let mut asked = Asked::default();
+    let copies = positions.into_iter().map(|position| (position, None)).collect();
+    until_delivered::add_copies(shard, copies, &mut asked).await;
+    refused(shard, asked).await
+}
+
+fn anywhere(shard: u16, id: EventId) -> Span {
+    Span { shard, first: 0, last: u64::MAX, only: Some(BTreeSet::from([id])) }
+}
+
+fn may_be(shard: &ShardContext) -> bool {
+    shard.shared.outcomes.witness().is_some_and(|witness| witness.may_have_refused())
+}
+
+/// Their reasons are read from the disk.
+async fn refused(shard: &ShardContext, asked: Asked) -> Refusals {
+    let Some(witness) = shard.shared.outcomes.witness() else { return Refusals::default() };
+    let refused = tokio::task::spawn_blocking(move || witness.refused(&asked, REFUSED_LISTED_MAX)).await;
+    refused.unwrap_or_default()
+}

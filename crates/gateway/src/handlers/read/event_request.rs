@@ -1,0 +1,89 @@
+//! `GET /events/{id}`: one event, from whichever store has it.
+
+use std::sync::Arc;
+
+use event::read::{Query, StoreReader, Wanted};
+use event::{EventId, Position};
+
+use super::parameters::Parameters;
+use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
+use super::{dead_letter, response};
+use crate::admission::ClientBucket;
+use crate::error_code::ErrorCode;
+use crate::http1::Response;
+use crate::problem::{Problem, Refused};
+use crate::shard::ShardContext;
+use crate::types::TypeRegistry;
+
+const PARAMETERS: [&str; 2] = ["type", "position"];
+
+/// One event that is asked for.
+pub(crate) struct EventRequest {
+    id: EventId,
+    /// Where its client was told that it stands.
+    position: Option<Position>,
+    readers: Vec<Arc<dyn StoreReader>>,
+}
+
+impl EventRequest {
+    pub(super) fn of(types: &TypeRegistry, id: &str, query: Option<&str>) -> Result<Self, Refused> {
+        let id = id.parse().map_err(|error| Problem::bad("The path names no event", format!("the path: {error}")))?;
+        let parameters = Parameters::read(query, &PARAMETERS)?;
+        let readers = match type_name(&parameters)? {
+            Some(name) => vec![types.reader_of(&name)?],
+            None => types.readers(),
+        };
+        if readers.is_empty() {
+            return Err(nothing_to_read());
+        }
+        Ok(Self { id, position: parameters.value("position")?, readers })
+    }
+
+    pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
+        let permit = shard.shared.read_budget.take(EVENT_ROOM, client)?;
+        let position = shard.log.remembered(self.id).or(self.position);
+        // Asked before the stores are: what is settled by now is found there, or nowhere.
+        let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
+        match (self.find().await, position) {
+            (Ok(Some(body)), _) => Ok(with_room(response::ok(body), permit)),
+            (_, Some(position)) if !pending.is_empty() => Ok(response::pending_event(self.id, position, &pending)),
+            (Ok(None), position) => {
+                let refusals = dead_letter::of_event(shard, self.id, position).await;
+                if refusals.count > 0 {
+                    return Ok(response::dead_event(self.id, position, refusals));
+                }
+                Err(self.unknown(shard, position))
+            }
+            (Err(refused), _) => Err(refused),
+        }
+    }
+
+    /// Looks for it in one store after the other. One that doesn't answer may be the one that has it.
+    async fn find(&self) -> Result<Option<Vec<u8>>, Refused> {
+        let mut nowhere = Ok(None);
+        for reader in &self.readers {
+            let wanted = Wanted::Ids { first: self.id, last: self.id };
+            match reader.read(Query { wanted, after: None, limit: 1, bytes_max: 2 * EVENT_ROOM }).await {
+                Ok(page) => {
+                    if let Some(body) = page.events.first().and_then(response::event) {
+                        return Ok(Some(body));
+                    }
+                }
+                Err(error) => nowhere = Err(of_store(&error)),
+            }
+        }
+        nowhere
+    }
+
+    fn unknown(&self, shard: &ShardContext, position: Option<Position>) -> Refused {
+        let id = self.id;
+        let detail = match position.filter(|position| shard.log.has_durable(*position)) {
+            Some(position) => format!(
+                "no event {id} is stored, and position {position} has its outcome: the condition of its route to the \
+                 store is false on it, or it was removed from there, or is a dead letter that can't be read now"
+            ),
+            None => format!("no event {id} is known"),
+        };
+        Problem::boxed(ErrorCode::UnknownEvent, detail)
+    }
+}

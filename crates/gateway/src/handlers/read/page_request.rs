@@ -1,0 +1,132 @@
+//! `GET /events`: a page of events, of a key or by type and time.
+
+use std::sync::Arc;
+
+use event::limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
+use event::read::{Bookmark, Filter, Page, Query, StoreReader, Wanted};
+use event::{EventId, KeyedIds, Position, TypeName, rfc3339};
+
+use super::cursor::Belonging;
+use super::parameters::{Parameters, bad};
+use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
+use super::{dead_letter, response};
+use crate::admission::ClientBucket;
+use crate::http1::Response;
+use crate::ingest::{DEFAULT_TYPE, check_key};
+use crate::problem::Refused;
+use crate::shard::ShardContext;
+use crate::types::TypeRegistry;
+
+const PARAMETERS: [&str; 6] = ["key", "type", "since", "until", "limit", "cursor"];
+
+/// A page of events that is asked for.
+pub(crate) struct PageRequest {
+    choice: Choice,
+    limit: usize,
+    after: Option<Bookmark>,
+}
+
+/// Which events, and from whom.
+struct Choice {
+    wanted: Wanted,
+    /// What the key of these events is remembered by: as that of a single event, and as that of a batch of one type or of several, whole
+    /// or in part.
+    key: Option<[EventId; 5]>,
+    reader: Arc<dyn StoreReader>,
+}
+
+impl Choice {
+    fn of(types: &TypeRegistry, parameters: &Parameters, source: &str) -> Result<Self, Refused> {
+        let type_name = type_name(parameters)?;
+        if let Some(key) = parameters.text("key") {
+            parameters.without(&["since", "until"], "can't stand beside `key`, which names its events")?;
+            return Self::of_key(types, type_name, key, source);
+        }
+        let reader = match &type_name {
+            Some(name) => types.reader_of(name)?,
+            None => the_only_reader(types)?,
+        };
+        let time = |name| parameters.with(name, rfc3339::parse);
+        let filter = Filter { type_name, since: time("since")?, until: time("until")? };
+        Ok(Self { wanted: Wanted::Stored(filter), key: None, reader })
+    }
+
+    /// All events of a key: number 0 of a single one, and those of a batch from 1 on.
+    fn of_key(types: &TypeRegistry, type_name: Option<TypeName>, key: &str, source: &str) -> Result<Self, Refused> {
+        check_key(key.as_bytes(), "`key`")?;
+        let of_default = || TypeName::new(DEFAULT_TYPE).map_err(|error| bad(error.to_string()));
+        let name = type_name.map_or_else(of_default, Ok)?;
+        let ids = KeyedIds::new(source, &name, key.as_bytes());
+        let last = u32::try_from(BATCH_RECORDS_MAX).unwrap_or(u32::MAX);
+        let [of_type, of_several] = [Some(&name), None].map(|name| KeyedIds::of_batch(source, name, key.as_bytes()));
+        Ok(Self {
+            wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },
+            key: Some([ids.id(0), of_type, of_type.in_part(), of_several, of_several.in_part()]),
+            reader: types.reader_of(&name)?,
+        })
+    }
+
+    fn belonging(&self) -> Belonging<'_> {
+        Belonging { sink: self.reader.name(), wanted: &self.wanted }
+    }
+}
+
+impl PageRequest {
+    pub(super) fn of(types: &TypeRegistry, query: Option<&str>, source: &str) -> Result<Self, Refused> {
+        let parameters = Parameters::read(query, &PARAMETERS)?;
+        let limit = parameters.with("limit", limit)?.unwrap_or(READ_EVENTS_DEFAULT);
+        let choice = Choice::of(types, &parameters, source)?;
+        let after = parameters.text("cursor").map(|text| choice.belonging().read(text)).transpose()?;
+        Ok(Self { choice, limit, after })
+    }
+
+    pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
+        let bytes_max = shard.shared.read_budget.page_bytes().min(self.limit.saturating_mul(EVENT_ROOM));
+        let permit = shard.shared.read_budget.take(bytes_max, client)?;
+        let Choice { wanted, reader, .. } = &self.choice;
+        let positions = self.positions(shard);
+        let pending = self.pending(shard, &positions);
+        let query = Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };
+        let page = match reader.read(query).await {
+            Ok(page) => page,
+            Err(_) if !pending.is_empty() => Page::default(),
+            Err(error) => return Err(of_store(&error)),
+        };
+        if page.events.is_empty() && !pending.is_empty() {
+            return Ok(response::pending_key(&pending));
+        }
+        let next = page.next.as_ref().map(|bookmark| self.choice.belonging().write(bookmark));
+        let dead = dead_letter::of_requests(shard, positions).await;
+        let body = response::page(page.events, response::rest(next.as_deref(), &dead)).await?;
+        Ok(with_room(response::ok(body), permit))
+    }
+
+    /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
+    fn positions(&self, shard: &ShardContext) -> Vec<Position> {
+        let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
+        key.into_iter().filter_map(|id| shard.log.remembered(id)).collect()
+    }
+
+    /// The sink that doesn't have the events of the key yet, if so.
+    fn pending(&self, shard: &ShardContext, positions: &[Position]) -> Vec<Arc<str>> {
+        let reader = std::slice::from_ref(&self.choice.reader);
+        positions.iter().flat_map(|position| pending(shard, reader, *position)).take(1).collect()
+    }
+}
+
+fn limit(text: &str) -> Result<usize, String> {
+    let wanted = || format!("wanted a number from 1 to {READ_EVENTS_MAX}");
+    let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let limit = number.and_then(|text| text.parse().ok()).filter(|limit| (1..=READ_EVENTS_MAX).contains(limit));
+    limit.ok_or_else(wanted)
+}
+
+/// Pages go through one sink: there is no order over several.
+fn the_only_reader(types: &TypeRegistry) -> Result<Arc<dyn StoreReader>, Refused> {
+    let mut readers = types.readers();
+    match (readers.pop(), readers.is_empty()) {
+        (Some(only), true) => Ok(only),
+        (Some(_), false) => Err(bad("the types are read from several sinks: choose one with `type`".to_owned())),
+        (None, _) => Err(nothing_to_read()),
+    }
+}

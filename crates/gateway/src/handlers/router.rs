@@ -1,0 +1,203 @@
+//! The router: which handler a request goes to, and what is counted of it.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
+use http::StatusCode;
+
+use super::client_ip::AddressForm;
+use super::read::{ObjectRequest, ReadRequest};
+use super::rejection::reject;
+use super::{batch, event, event_ack};
+use crate::auth::RequiredAccess;
+use crate::error_code::ErrorCode;
+use crate::http1::{Body, Handler, Head, Method, Response, Transport};
+use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
+use crate::problem::{Problem, Refused};
+use crate::route::{self, RouteName};
+use crate::shard::ShardContext;
+use crate::shard::commit_trigger::CommitTrigger;
+
+/// Routes the requests of a shard.
+pub(crate) struct Router {
+    shard: ShardContext,
+    commit: CommitTrigger,
+}
+
+/// A request whose head was parsed. It is all that a request keeps of its head while it waits: a connection has room for one of these for as
+/// long as it is open.
+pub(crate) struct PendingRequest {
+    /// When the tick began in which the head was parsed.
+    started: Duration,
+    route: RouteName,
+    envelope: Envelope,
+    /// What it asks for, unless it is rejected whatever its body says.
+    operation: Result<Operation, Refused>,
+    /// Whether its response depends on its `Origin`.
+    varies: bool,
+    /// The CORS headers of its response.
+    cors: Option<Arc<str>>,
+}
+
+/// What a request asks for.
+enum Operation {
+    Ingest(IngestParams),
+    /// How the server is.
+    Health,
+    /// To read events or an object back.
+    Read(Box<ReadRequest>),
+    ClientIp(AddressForm),
+    /// Which of these methods there are.
+    Methods(&'static str),
+}
+
+impl Router {
+    pub(crate) const fn new(shard: ShardContext, commit: CommitTrigger) -> Self {
+        Self { shard, commit }
+    }
+
+    pub(crate) const fn shard(&self) -> &ShardContext {
+        &self.shard
+    }
+}
+
+impl Handler for Router {
+    type Request = PendingRequest;
+
+    fn transport(&self) -> &Rc<Transport> {
+        &self.shard.transport
+    }
+
+    fn begin(&self, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
+        begin(&self.shard, peer, head)
+    }
+
+    /// What was appended is committed even if the connection is aborted, and what wasn't never will be.
+    async fn respond<'a>(&'a self, request: &PendingRequest, body: &mut Body<'a>) -> Response {
+        let shard = &self.shard;
+        let response = match &request.operation {
+            Ok(Operation::Ingest(params)) => dispatch(shard, params, request, body).await,
+            Ok(Operation::Health) => health(shard, request.route),
+            Ok(Operation::Read(read)) => Box::pin(read.respond(shard, shard.client(&request.envelope))).await,
+            Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
+            Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
+            Err(refused) => Ok(reject(shard, refused)),
+        };
+        let response = response.unwrap_or_else(|refused| reject(shard, &refused));
+        Response { varies: request.varies, cors: request.cors.clone(), ..response }
+    }
+
+    fn responded(&self, request: &PendingRequest, status: StatusCode, body_bytes: usize) {
+        self.shard.count(request.route, status, body_bytes, request.started);
+    }
+
+    fn reject(&self, refused: &Refused) -> Response {
+        let response = reject(&self.shard, refused);
+        self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
+        response
+    }
+
+    fn count_handshake(&self, is_secure: bool) {
+        let cells = self.shard.cells();
+        if is_secure { cells.tls_handshakes.add(1) } else { cells.tls_failures.add(1) }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.shard.shared.readiness.is_stopping()
+    }
+
+    fn before_poll(&self) {
+        self.commit.before_poll();
+    }
+
+    fn before_pipelined(&self) {
+        self.commit.before_pipelined();
+    }
+}
+
+fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
+    let (route, named) = route::find(head.target.path);
+    let received_at = shard.clock.microseconds();
+    let (rules, access) = (shard.rules(), route.access(head.method));
+    let authenticated = shard.authenticator.authenticate(access, head.fields.authorization, received_at);
+    // A foreign web page has no token. With a token the port may be called by any name.
+    let is_checked = access != RequiredAccess::Free && matches!(authenticated, Ok(None));
+    let source = authenticated.and_then(|source| {
+        if is_checked {
+            rules.hosts.check(head, rules.cors.as_ref(), shard.transport.tls().is_some())?;
+        }
+        Ok(source.unwrap_or_else(|| shard.authenticator.anonymous()))
+    });
+    let (source, operation) = match source {
+        Ok(source) => {
+            let operation = operation(shard, head, (route, named), &source);
+            (source, operation)
+        }
+        Err(refused) => (shard.authenticator.anonymous(), Err(refused)),
+    };
+    let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
+    let varies = is_checked || rules.cors.is_some();
+    let methods = is_preflight.then(|| route.methods());
+    let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
+    let client = rules.proxies.client(peer, head.bytes);
+    let headers = Headers::of(&rules.types.headers, head.bytes);
+    let envelope = Envelope { received_at, client, source, headers };
+    PendingRequest { started: shard.clock.elapsed(), route, envelope, operation, varies, cors }
+}
+
+fn operation(
+    shard: &ShardContext,
+    head: &Head<'_>,
+    (route, named): (RouteName, Option<&str>),
+    source: &str,
+) -> Result<Operation, Refused> {
+    if head.method == Method::Options && head.target.path == "*" {
+        return Ok(Operation::Methods(route::ALL_METHODS));
+    }
+    route.check(head.method)?;
+    Ok(match route {
+        _ if head.method == Method::Options => Operation::Methods(route.methods()),
+        RouteName::Ip => Operation::ClientIp(AddressForm::of_query(head.target.query)?),
+        RouteName::Events => {
+            let request = ReadRequest::of(shard.types().table(), named, head.target.query, source)?;
+            Operation::Read(Box::new(request))
+        }
+        RouteName::Objects => {
+            let request = ObjectRequest::of(&shard.rules().objects, named, &head.fields, head.method)?;
+            Operation::Read(Box::new(ReadRequest::Object(request)))
+        }
+        RouteName::Event | RouteName::Batch => {
+            let is_batch = route == RouteName::Batch;
+            Operation::Ingest(IngestParams::of(&head.fields, is_batch, named, &mut shard.types())?)
+        }
+        RouteName::Health | RouteName::Ready | RouteName::Other => Operation::Health,
+    })
+}
+
+async fn dispatch<'a>(
+    shard: &'a ShardContext,
+    params: &IngestParams,
+    request: &PendingRequest,
+    body: &mut Body<'a>,
+) -> Result<Response, Refused> {
+    let PendingRequest { route, envelope, .. } = request;
+    if let Some(coding) = params.coding {
+        let bytes_max = if *route == RouteName::Batch { BATCH_BYTES_MAX } else { EVENT_BYTES_MAX };
+        body.decode(shard.permit(shard.client(envelope)), coding, bytes_max);
+    }
+    match route {
+        RouteName::Batch => Box::pin(batch::handle(shard, params, envelope.clone(), body)).await,
+        _ if params.ack == AckMode::Disk => event::handle(shard, params, envelope, body).await,
+        _ => Box::pin(event_ack::handle(shard, params, envelope, body)).await,
+    }
+}
+
+fn health(shard: &ShardContext, route: RouteName) -> Result<Response, Refused> {
+    match shard.shared.readiness.reason() {
+        Some(reason) if route == RouteName::Ready => Err(Problem::boxed(ErrorCode::NotReady, reason)),
+        _ => Ok(Response::ok()),
+    }
+}

@@ -1,0 +1,83 @@
+//! An event of which its type's transform has made none, or several.
+
+use transform::Filtered;
+
+use super::batch;
+use crate::ack::response::{self as ack_response, SingleEvent};
+use crate::ack::until_delivered;
+use crate::ack::until_durable::{append_batch, wait_for_filtered, wait_for_others};
+use crate::admission::Permit;
+use crate::http1::Response;
+use crate::ingest::{AckMode, IngestParams, RecordBuilder};
+use crate::problem::{Problem, Refused};
+use crate::responses;
+use crate::shard::ShardContext;
+use crate::types::Slot;
+
+/// An event that has become none, or several.
+pub(crate) enum TransformOutcome {
+    Filtered {
+        by: Filtered,
+        slot: Slot,
+        /// Commits that had been refused before the transform ran.
+        refused_commits: u64,
+    },
+    Several(Box<RecordBuilder>),
+}
+
+impl TransformOutcome {
+    /// The response, when the event is acknowledged as asked.
+    pub(crate) async fn respond(
+        self,
+        shard: &ShardContext,
+        params: &IngestParams,
+        permit: Permit<'_>,
+    ) -> Result<Response, Refused> {
+        match self {
+            Self::Filtered { by, slot, refused_commits } => {
+                if by.came_before() {
+                    wait_for_others(shard, refused_commits).await?;
+                }
+                shard.filters().add(&shard.types().get(slot).name, by, 1);
+                Ok(if params.json { responses::of_filtered_as_json(by) } else { Response::ok() })
+            }
+            Self::Several(builder) => respond_to_several(shard, params, permit, *builder).await,
+        }
+    }
+}
+
+async fn respond_to_several(
+    shard: &ShardContext,
+    params: &IngestParams,
+    mut permit: Permit<'_>,
+    mut builder: RecordBuilder,
+) -> Result<Response, Refused> {
+    permit.admit(builder.bytes())?;
+    let events = builder.batch.records.len();
+    let ack = params.ack.of_types(builder.types());
+    let Some(id) = builder.first_id else {
+        // All of them were dropped.
+        wait_for_filtered(shard, ack, &builder).await?;
+        batch::count_filtered(shard, &builder);
+        let by = builder.filtered_by().next().map(|(_, by, _)| by).filter(|_| params.json);
+        return Ok(by.map_or_else(Response::ok, responses::of_filtered_as_json));
+    };
+    wait_for_filtered(shard, ack, &builder).await?;
+    let asked = append_batch(shard, ack, &mut builder).await?;
+    if builder.refused_count() > 0 {
+        return Err(Problem::id_reused().into());
+    }
+    batch::count_filtered(shard, &builder);
+    let duplicate = builder.duplicates > 0;
+    shard.cells().duplicates.add(builder.duplicates);
+    let Some(position) = builder.position.filter(|_| ack != AckMode::Memory) else {
+        return Ok(ack_response::of_event_in_memory(id, duplicate));
+    };
+    if ack == AckMode::Stored {
+        builder.forget_records();
+        drop(permit);
+        let status = until_delivered::wait(shard, asked).await;
+        return Ok(ack_response::of_event(&SingleEvent { id, position, duplicate }, &status, params.json));
+    }
+    Ok(if params.json { responses::of_several_as_json(id, position, duplicate, events) } else { Response::ok() })
+}

@@ -1,0 +1,62 @@
+//! Before the first request: the handshake, on a port with TLS.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::Poll;
+
+use tls::{Accepted, ServerTls};
+use tokio::net::TcpStream;
+
+use super::connection::{Connection, Order, Phase};
+use super::handler::Handler;
+use super::socket::Socket;
+use super::stream::Stream;
+
+/// A connection after the handshake.
+pub(super) enum Opened {
+    /// Requests can be read.
+    Ready(Socket),
+    /// The client speaks without TLS where it is needed.
+    NotSecure(Socket),
+    /// The handshake failed, and the client may still have to read why.
+    Refused(Socket),
+    /// The client is gone, or the server stops.
+    Gone,
+}
+
+/// Opens a connection.
+pub(super) async fn open<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: TcpStream) -> Opened {
+    let transport = handler.transport();
+    let socket = |stream| Socket::new(stream, transport.clone(), connection.clone());
+    let Some(tls) = transport.tls() else { return Opened::Ready(socket(Stream::Plain(stream))) };
+    connection.enter(Phase::Handshake, transport.now());
+    // Boxed: a connection has room for this only as long as it takes.
+    let accepted = Box::pin(shake_hands(tls, connection, stream)).await;
+    match accepted {
+        Accepted::Secure(stream) => {
+            handler.count_handshake(true);
+            connection.enter(Phase::Idle, transport.now());
+            Opened::Ready(socket(Stream::Secure(stream)))
+        }
+        Accepted::Plain(stream) => {
+            handler.count_handshake(false);
+            Opened::NotSecure(socket(Stream::Plain(stream)))
+        }
+        Accepted::Refused(stream) => {
+            handler.count_handshake(false);
+            Opened::Refused(socket(Stream::Plain(stream)))
+        }
+        Accepted::Gone => Opened::Gone,
+    }
+}
+
+/// The handshake, unless the connection is told to end before.
+async fn shake_hands(tls: &ServerTls, connection: &Connection, stream: TcpStream) -> Accepted {
+    let mut accepted = pin!(tls.accept(stream));
+    poll_fn(|context| match connection.order() {
+        Order::GoOn => accepted.as_mut().poll(context),
+        Order::Finish | Order::TooSlow | Order::Abort => Poll::Ready(Accepted::Gone),
+    })
+    .await
+}

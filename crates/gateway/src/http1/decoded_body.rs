@@ -1,0 +1,96 @@
+//! A request's body in a coding: decoded as it arrives, never more at once than a piece. Its bytes are limited before
+//! the decoder here; what comes out is limited and counted by who takes it, as every body is.
+
+use event::limits::DECODER_BYTES;
+
+use super::decoder::{Broken, Coding, Decoder, Step};
+use crate::admission::Permit;
+use crate::error_code::ErrorCode;
+use crate::problem::{Problem, Refused};
+
+use super::transport::Transport;
+
+/// What a step costs beside the bytes that it passes: many small members or frames are work too.
+const STEP_BYTES: usize = 1024;
+
+/// The decoding of one body.
+pub(crate) struct DecodedBody<'a> {
+    coding: Coding,
+    /// Encoded.
+    bytes_max: usize,
+    /// There from the body's first byte on: who only announces a body costs nothing.
+    decoder: Option<Decoder>,
+    /// For the decoder itself; what comes out of it is counted by who keeps it.
+    permit: Permit<'a>,
+    /// The last piece that was received, and how much of it is decoded.
+    input: Vec<u8>,
+    taken: usize,
+    encoded: usize,
+}
+
+impl<'a> DecodedBody<'a> {
+    pub(crate) fn new(permit: Permit<'a>, coding: Coding, bytes_max: usize) -> Self {
+        Self { coding, bytes_max, decoder: None, permit, input: Vec::new(), taken: 0, encoded: 0 }
+    }
+
+    /// Whether there is something to decode.
+    pub(crate) fn has_work(&self) -> bool {
+        self.taken < self.input.len()
+    }
+
+    /// Takes the next piece that was received; the one before it is decoded.
+    ///
+    /// # Errors
+    /// It is one too many.
+    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<(), Refused> {
+        self.encoded += piece.len();
+        if self.encoded > self.bytes_max {
+            let detail = format!("the body has more than {} bytes, encoded", self.bytes_max);
+            return Err(Problem::boxed(ErrorCode::TooLarge, detail));
+        }
+        if self.decoder.is_none() {
+            self.permit.admit(DECODER_BYTES)?;
+            self.decoder = Some(Decoder::new(self.coding).map_err(|error| broken(self.coding, error))?);
+        }
+        self.input.clear();
+        self.input.extend_from_slice(piece);
+        self.taken = 0;
+        Ok(())
+    }
+
+    /// Decodes a bounded piece and gives it to `take`, if there is one, and says what that cost in bytes passed.
+    ///
+    /// # Errors
+    /// What came can't be decoded.
+    pub(super) fn step<T>(
+        &mut self,
+        transport: &Transport,
+        take: impl FnOnce(&[u8]) -> T,
+    ) -> Result<(usize, Option<T>), Refused> {
+        let Some(decoder) = &mut self.decoder else { return Ok((0, None)) };
+        let mut output = transport.decoded();
+        let step = decoder.step(&self.input[self.taken..], &mut output);
+        let Step { read, written } = step.map_err(|error| broken(self.coding, error))?;
+        self.taken += read;
+        Ok((STEP_BYTES + written, (written > 0).then(|| take(&output[..written]))))
+    }
+
+    /// To be asked at the body's end.
+    ///
+    /// # Errors
+    /// The coding's end isn't there.
+    pub(crate) fn finish(&self) -> Result<(), Refused> {
+        match &self.decoder {
+            Some(decoder) if decoder.is_complete() => Ok(()),
+            _ => Err(broken(self.coding, Broken("it ends too early".into()))),
+        }
+    }
+}
+
+fn broken(coding: Coding, Broken(why): Broken) -> Refused {
+    let coding = match coding {
+        Coding::Gzip => "gzip",
+        Coding::Zstd => "zstd",
+    };
+    Problem::boxed(ErrorCode::Encoding, format!("the body is no {coding} that can be decoded: {why}"))
+}

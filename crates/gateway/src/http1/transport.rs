@@ -1,0 +1,112 @@
+//! What the connections of a shard share: buffers, the date, the count of ticks, and the TLS configuration.
+
+use std::cell::{Cell, Ref, RefCell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use event::limits::HEADER_BYTES_MAX;
+use tls::ServerTls;
+
+use super::target::Scheme;
+
+/// Bytes that are read from a socket at once.
+const READ_BYTES: usize = 64 * 1024;
+/// Bytes that are decoded of a body at once.
+const DECODED_BYTES: usize = 64 * 1024;
+/// Buffers that are kept for the next connection that needs one, and how large they may be: it may need it for long.
+const SPARE_BUFFERS_MAX: usize = 16;
+const SPARE_BUFFER_BYTES_MAX: usize = 4096;
+
+const _: () = assert!(HEADER_BYTES_MAX <= READ_BYTES, "a head can be read at once");
+
+/// What the connections of a shard share. A buffer is never held over an await.
+pub(crate) struct Transport {
+    scratch: RefCell<Box<[u8]>>,
+    write_buffer: RefCell<Vec<u8>>,
+    decoded: RefCell<Vec<u8>>,
+    spare_buffers: RefCell<Vec<Vec<u8>>>,
+    /// The value of `Date`.
+    date: RefCell<String>,
+    ticks: Cell<u32>,
+    tls: Option<Arc<ServerTls>>,
+    /// Whether the shard ends.
+    is_ending: Rc<Cell<bool>>,
+}
+
+impl Transport {
+    pub(crate) fn new(tls: Option<Arc<ServerTls>>, is_ending: Rc<Cell<bool>>) -> Self {
+        Self {
+            scratch: RefCell::new(vec![0; READ_BYTES].into()),
+            write_buffer: RefCell::default(),
+            decoded: RefCell::default(),
+            spare_buffers: RefCell::default(),
+            date: RefCell::new(http_date()),
+            ticks: Cell::default(),
+            tls,
+            is_ending,
+        }
+    }
+
+    /// Another tick has passed.
+    pub(crate) fn tick(&self) {
+        self.ticks.set(self.now().saturating_add(1));
+        *self.date.borrow_mut() = http_date();
+    }
+
+    /// Ticks since the start.
+    pub(crate) fn now(&self) -> u32 {
+        self.ticks.get()
+    }
+
+    /// The value of `Date`, at most a tick old.
+    pub(super) fn date(&self) -> Ref<'_, String> {
+        self.date.borrow()
+    }
+
+    pub(crate) fn tls(&self) -> Option<&ServerTls> {
+        self.tls.as_deref()
+    }
+
+    /// What the URLs of this port begin with.
+    pub(super) const fn scheme(&self) -> Scheme {
+        if self.tls.is_some() { Scheme::Https } else { Scheme::Http }
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.is_ending.get()
+    }
+
+    /// Where bytes are read to before they are parsed.
+    pub(super) fn scratch(&self) -> RefMut<'_, Box<[u8]>> {
+        self.scratch.borrow_mut()
+    }
+
+    /// Where responses are written to before they are sent.
+    pub(super) fn write_buffer(&self) -> RefMut<'_, Vec<u8>> {
+        self.write_buffer.borrow_mut()
+    }
+
+    /// Where bodies are decoded to, piece by piece. It takes memory from the first encoded body on.
+    pub(super) fn decoded(&self) -> RefMut<'_, Vec<u8>> {
+        let mut decoded = self.decoded.borrow_mut();
+        decoded.resize(DECODED_BYTES, 0);
+        decoded
+    }
+
+    /// An empty buffer for bytes that a connection must hold for a while.
+    pub(super) fn spare_buffer(&self) -> Vec<u8> {
+        self.spare_buffers.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes back a buffer that is empty again. A large one, and one too many, is freed.
+    pub(super) fn give_back(&self, buffer: Vec<u8>) {
+        let mut spare = self.spare_buffers.borrow_mut();
+        if spare.len() < SPARE_BUFFERS_MAX && buffer.capacity() <= SPARE_BUFFER_BYTES_MAX {
+            spare.push(buffer);
+        }
+    }
+}
+
+fn http_date() -> String {
+    httpdate::fmt_http_date(clock::now())
+}

@@ -1,0 +1,34 @@
+//! Ingest: from a request that posts events to records that the log can append.
+//!
+//! All payloads go through one sequence of steps: see [`sequence`].
+
+mod ack_mode;
+mod dry_run;
+mod envelope;
+mod ids;
+pub(crate) mod offload;
+mod params;
+mod record_builder;
+mod rejected_record;
+mod room;
+mod sequence;
+mod trace;
+mod type_finder;
+mod windows;
+
+pub(crate) use ack_mode::AckMode;
+pub use dry_run::{AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunReport, RequestContext};
+pub(crate) use envelope::{Envelope, Headers};
+pub(crate) use ids::{RequestKey, check_key};
+pub(crate) use offload::offload;
+pub use params::DEFAULT_TYPE;
+pub(crate) use params::IngestParams;
+pub(crate) use record_builder::{Offloaded, RecordBuilder};
+pub(crate) use rejected_record::RejectedRecord;
+pub(crate) use room::Room;
+pub(crate) use sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
+pub use type_finder::TypeFinder;
+pub(crate) use windows::{Epoch, WindowSet};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! The headers of a request that posts events.
+
+use json::batch::Form;
+
+use super::ack_mode::AckMode;
+use super::ids::check_key;
+use crate::error_code::ErrorCode;
+use crate::http1::{Coding, Fields};
+use crate::problem::{Problem, Refused};
+use crate::types::{Slot, TypeCache};
+
+/// The type of an event for which nothing names another.
+pub const DEFAULT_TYPE: &str = "event";
+
+fn form(fields: &Fields<'_>) -> Form {
+    let content_type = fields.content_type.and_then(|value| str::from_utf8(value).ok());
+    Form::of_content_type(content_type.unwrap_or_default())
+}
+
+/// Whether the body is said to be what a form of a web page sends, as `curl -d` says of everything.
+fn is_web_form(fields: &Fields<'_>) -> bool {
+    let media_type = fields.content_type.and_then(|value| value.split(|byte| *byte == b';').next());
+    media_type.is_some_and(|name| name.trim_ascii().eq_ignore_ascii_case(b"application/x-www-form-urlencoded"))
+}
+
+fn wants_json(fields: &Fields<'_>) -> bool {
+    let is_json = |range: &str| range.split(';').next().is_some_and(|name| name.trim() == "application/json");
+    let ranges = fields.accept.and_then(|value| str::from_utf8(value).ok());
+    ranges.is_some_and(|ranges| ranges.split(',').any(is_json))
+}
+
+fn atomic(fields: &Fields<'_>) -> Result<bool, Refused> {
+    match fields.atomic {
+        None => Ok(false),
+        Some(value) if value.eq_ignore_ascii_case(b"true") => Ok(true),
+        Some(value) if value.eq_ignore_ascii_case(b"false") => Ok(false),
+        Some(_) => Err(Problem::of_header("Forebay-Atomic is `true` or `false`")),
+    }
+}
+
+/// One coding, if there is any: each more would multiply what a few bytes can become.
+fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
+    let Some(name) = fields.content_encoding else { return Ok(None) };
+    let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
+    if is("gzip") || is("x-gzip") {
+        Ok(Some(Coding::Gzip))
+    } else if is("zstd") {
+        Ok(Some(Coding::Zstd))
+    } else if is("identity") {
+        Ok(None)
+    } else {
+        Err(Problem::boxed(
+            ErrorCode::ContentEncoding,
+            "the codings that are taken are gzip and zstd, one of them and once",
+        ))
+    }
+}
+
+/// The checked parameters of a request that posts events.
+pub(crate) struct IngestParams {
+    /// The type, unless each payload names its own.
+    pub(crate) slot: Option<Slot>,
+    /// Whether the request names just this type.
+    pub(crate) is_named: bool,
+    /// [`TypeCache::readings`] when the head was parsed.
+    readings: u32,
+    pub(crate) key: Option<Box<[u8]>>,
+    /// Of a batch all records are accepted, or none.
+    pub(crate) atomic: bool,
+    /// When the request is answered, as far as the head says it.
+    pub(crate) ack: AckMode,
+    /// The response to a single event has its id and position.
+    pub(crate) json: bool,
+    /// How the body is encoded.
+    pub(crate) coding: Option<Coding>,
+    /// How the records of a batch are separated.
+    pub(crate) form: Form,
+    /// Whether a batch may have been sent with `curl -d`, which removes the line breaks of files.
+    pub(crate) is_web_form: bool,
+}
+
+impl IngestParams {
+    /// # Errors
+    /// The request is rejected whatever its body says.
+    pub(crate) fn of(
+        fields: &Fields<'_>,
+        is_batch: bool,
+        path_type: Option<&str>,
+        types: &mut TypeCache,
+    ) -> Result<Self, Refused> {
+        let coding = coding(fields)?;
+        if let Some(key) = fields.key {
+            check_key(key, "the Idempotency-Key")?;
+        }
+        // A header that is no text is no name either.
+        let header_type = || fields.type_name.map(|value| str::from_utf8(value).unwrap_or_default());
+        let name = path_type.or_else(header_type);
+        if name.is_none() {
+            types.table().check_telling()?;
+        }
+        let slot = match name {
+            Some(name) => Some(types.find(name)?),
+            None if types.table().reads_payloads() => None,
+            None => Some(types.find(DEFAULT_TYPE)?),
+        };
+        let is_named = slot.is_some_and(|slot| name == Some(types.get(slot).name.as_str()));
+        let form = if is_batch { form(fields) } else { Form::Detect };
+        let is_web_form = is_batch && is_web_form(fields);
+        let (atomic, ack) = (atomic(fields)?, AckMode::of_header(fields.ack)?.of_head(types, slot));
+        let (key, json, readings) = (fields.key.map(Box::from), wants_json(fields), types.readings());
+        Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
+    }
+
+    /// Whether the head would be parsed like this now too.
+    ///
+    /// # Errors
+    /// The configuration has changed: the events could be of another type, or transforms could read other headers.
+    pub(crate) fn check_reading(&self, types: &TypeCache) -> Result<(), Problem> {
+        if self.readings == types.readings() {
+            return Ok(());
+        }
+        let steps = self.slot.and_then(|slot| types.get(slot).rules.steps.as_ref());
+        let asks = steps.is_some_and(|steps| steps.headers().next().is_some());
+        if self.is_named && !asks { Ok(()) } else { Err(Problem::changing()) }
+    }
+}

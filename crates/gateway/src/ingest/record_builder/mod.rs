@@ -1,0 +1,388 @@
+//! Builds the records of a request: it runs each payload through the ingest sequence and encodes what the sequence makes of it. It owns
+//! all that it needs, so that a thread of the worker pool can go on with a batch, or process a costly event.
+
+mod dedup_result;
+mod deferred;
+mod filtered;
+
+use std::sync::Arc;
+
+use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
+use event::{EventId, KeyedIds, Position, id};
+use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
+use json::batch::{Form, Item};
+use transform::Filtered;
+
+use super::ack_mode::AckMode;
+use super::envelope::Envelope;
+use super::ids::{ChosenBy, RequestKey};
+use super::params::IngestParams;
+use super::rejected_record::RejectedRecord;
+use super::room::Room;
+use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
+use super::windows::{Epoch, WindowSet};
+use crate::error_code::ErrorCode;
+use crate::problem::{Problem, Refused};
+use crate::types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
+use deferred::DeferredRecords;
+use filtered::FilteredEvents;
+
+/// The bytes of a record as they were sent, or their hash.
+#[derive(Clone, Copy)]
+enum RawBytes<'a> {
+    These(&'a [u8]),
+    Hash(u64),
+}
+
+/// What was sent as one record.
+struct SourceRecord<'a> {
+    slot: Slot,
+    line: u32,
+    bytes: RawBytes<'a>,
+}
+
+/// What the worker pool has made of a costly event.
+pub(crate) struct Offloaded {
+    pub(crate) builder: RecordBuilder,
+    /// The type, by whose rules it was processed.
+    pub(crate) entry: TypeEntry,
+    /// The event; nothing of several, which are in the builder.
+    pub(crate) made: Made<'static>,
+    /// The hash of the bytes that were sent.
+    pub(crate) content: u64,
+}
+
+/// The records of a request, and what was rejected.
+pub(crate) struct RecordBuilder {
+    envelope: Envelope,
+    types: TypeCache,
+    /// The type of all records, unless each names its own.
+    slot: Option<Slot>,
+    /// Whether the request names just that type.
+    is_named: bool,
+    key: Option<Box<[u8]>>,
+    /// The number of the ids that neither a payload nor the key gives.
+    generated: EventId,
+    ack: AckMode,
+    keyed: Option<(Slot, KeyedIds)>,
+    content: ContentHash,
+    /// How its records are separated, and the first byte of its body that isn't white space.
+    form: Form,
+    begins_with: Option<u8>,
+    pub(crate) windows: WindowSet,
+    filtered_events: FilteredEvents,
+    /// What the records may cost where it is processed now.
+    budget: CostBudget,
+    deferred: DeferredRecords,
+    /// Commits that had been refused when it began.
+    pub(crate) refused_commits: u64,
+    pub(crate) batch: Batch,
+    /// Bytes of its records.
+    pub(crate) bytes_max: usize,
+    /// The id of the first record.
+    pub(crate) first_id: Option<EventId>,
+    /// The position of the first record, or of its original.
+    pub(crate) position: Option<Position>,
+    /// How many of the sent records are accepted: one that became several counts once, and one that was dropped counts too.
+    pub(crate) accepted: u64,
+    /// How many of these were dropped.
+    pub(crate) filtered: u64,
+    pub(crate) duplicates: u64,
+    /// Good records were rejected because others had to be.
+    pub(crate) is_refused_for_some: bool,
+    pub(crate) refused: Vec<RejectedRecord>,
+    /// What these take in memory, about.
+    refused_bytes: usize,
+    pub(crate) refused_by_code: [u64; ErrorCode::ALL.len()],
+    /// How many of these were rejected because of others alone.
+    pub(crate) refused_for_others: u64,
+}
+
+impl RecordBuilder {
+    /// A builder for records that are all of the type at `slot`, unless each names its own.
+    pub(crate) fn new(
+        (params, slot): (&IngestParams, Option<Slot>),
+        envelope: Envelope,
+        types: &TypeCache,
+        generated: EventId,
+        content: ContentHash,
+    ) -> Self {
+        let mut own = TypeCache::new(types.table().clone());
+        let slot = slot.map(|slot| own.add(types.get(slot).clone()));
+        Self {
+            envelope,
+            types: own,
+            slot,
+            is_named: params.is_named,
+            key: params.key.clone(),
+            generated,
+            ack: params.ack,
+            keyed: None,
+            content,
+            form: params.form,
+            begins_with: None,
+            windows: WindowSet::default(),
+            filtered_events: FilteredEvents::default(),
+            budget: CostBudget::inline(),
+            deferred: DeferredRecords::default(),
+            refused_commits: 0,
+            batch: Batch::default(),
+            bytes_max: BLOCK_BYTES_MAX,
+            first_id: None,
+            position: None,
+            accepted: 0,
+            filtered: 0,
+            duplicates: 0,
+            is_refused_for_some: false,
+            refused: Vec::new(),
+            refused_bytes: 0,
+            refused_by_code: [0; ErrorCode::ALL.len()],
+            refused_for_others: 0,
+        }
+    }
+
+    /// Hashes bytes of the body: a batch with the same key must have the same bytes.
+    pub(crate) fn hash_input(&mut self, bytes: &[u8]) {
+        if self.key.is_some() {
+            self.content.update(bytes);
+            self.begins_with = self.begins_with.or_else(|| bytes.trim_ascii_start().first().copied());
+        }
+    }
+
+    /// Processes the next record of a batch, or defers it if it costs more than other requests should wait for.
+    pub(crate) fn take(&mut self, item: Item<'_>, workspace: &mut Workspace) {
+        // Behind a deferred record each is deferred: their order is that of the batch.
+        if self.has_deferred() || self.process(&item, workspace) == Err(OverBudget) {
+            self.deferred.add(item);
+        }
+    }
+
+    fn process(&mut self, item: &Item<'_>, workspace: &mut Workspace) -> Result<(), OverBudget> {
+        let processed = self.sequence(Some(item.ordinal)).run(Input::Record(item), workspace, None);
+        let result = match processed {
+            Ok(processed) => {
+                self.add(item, processed);
+                Ok(())
+            }
+            Err(Stop::Rejected(problem)) => {
+                self.reject(RejectedRecord::of_problem(item.line, problem));
+                Ok(())
+            }
+            Err(Stop::OverBudget) => Err(OverBudget),
+        };
+        workspace.forget();
+        result
+    }
+
+    /// Processes a costly event on a thread of the worker pool.
+    ///
+    /// # Errors
+    /// It is rejected.
+    pub(crate) fn process_event(mut self, bytes: &[u8]) -> Result<Offloaded, Refused> {
+        self.budget = CostBudget::unlimited();
+        let mut workspace = Workspace::default();
+        let processed = self.sequence(None).run(Input::Bytes(bytes), &mut workspace, None);
+        let Processed { slot, made, .. } = processed.map_err(Stop::into_problem)?;
+        let (entry, content) = (self.types.get(slot).clone(), self.content.of(bytes));
+        let made = match made {
+            Made::One(event) => Made::One(event.into_owned()),
+            Made::Filtered(by) => Made::Filtered(by),
+            Made::Several { events, filtered } => {
+                self.slot = Some(slot);
+                self.fan_out(content, events, filtered);
+                Made::Several { events: Vec::new(), filtered: Vec::new() }
+            }
+        };
+        Ok(Offloaded { builder: self, entry, made, content })
+    }
+
+    fn sequence(&mut self, number: Option<u32>) -> Sequence<'_> {
+        let records = &self.batch.records;
+        Sequence {
+            types: &mut self.types,
+            named: self.slot,
+            ack: self.ack,
+            context: self.envelope.context(),
+            key: RequestKey { key: self.key.as_deref(), number, keyed: &mut self.keyed },
+            hash: &self.content,
+            windows: &mut self.windows,
+            epoch: Epoch::Known(self.refused_commits),
+            room: Room::beside(records.len() as usize, records.bytes(), self.bytes_max),
+            budget: &mut self.budget,
+        }
+    }
+
+    fn reject(&mut self, rejection: RejectedRecord) {
+        self.refused_by_code[rejection.code as usize] += 1;
+        if self.refused.len() < REFUSALS_LISTED_MAX {
+            self.list(rejection);
+        }
+    }
+
+    fn list(&mut self, rejection: RejectedRecord) {
+        self.refused_bytes += rejection.bytes();
+        self.refused.push(rejection);
+    }
+
+    /// Adds what the sequence has made of a record of a batch.
+    fn add(&mut self, item: &Item<'_>, processed: Processed<'_>) {
+        let Processed { slot, made, depends_on_duplicates } = processed;
+        let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
+        let mut source = SourceRecord { slot, line: item.line, bytes: RawBytes::These(bytes) };
+        if depends_on_duplicates {
+            self.batch.leaning.push(item.line);
+            self.filtered_events.add_dependent(item.line, slot, &made);
+        }
+        match made {
+            Made::One(event) => self.append(&mut source, event),
+            Made::Filtered(by) => {
+                self.filtered_events.count(slot, by);
+                self.filtered += 1;
+            }
+            Made::Several { events, filtered } => self.append_all(&mut source, events, filtered),
+        }
+        self.accepted += 1;
+    }
+
+    /// Adds the events that a single one has become. `content` is the hash of the bytes that were sent. To its client they are one event.
+    pub(crate) fn fan_out(&mut self, content: u64, events: Vec<Event<'_>>, filtered: Vec<Filtered>) {
+        let Some(slot) = self.slot else { return };
+        self.append_all(&mut SourceRecord { slot, line: 0, bytes: RawBytes::Hash(content) }, events, filtered);
+        self.accepted += 1;
+        self.batch.records.end_request();
+        let have_ids = self.batch.own.len() == self.batch.records.len() as usize;
+        if let (Some(key), false) = (&self.key, have_ids) {
+            let id = KeyedIds::new(&self.envelope.source, &self.types.get(slot).name, key).id(0);
+            self.batch.key = Some(Given { id, content });
+        }
+        self.batch.lacks_some = self.depends_on_others();
+        self.batch.is_atomic = true;
+    }
+
+    fn append_all(&mut self, source: &mut SourceRecord<'_>, events: Vec<Event<'_>>, filtered: Vec<Filtered>) {
+        self.filtered += u64::from(events.is_empty());
+        events.into_iter().for_each(|event| self.append(source, event));
+        filtered.into_iter().for_each(|by| self.filtered_events.count(source.slot, by));
+    }
+
+    /// Appends a record.
+    fn append(&mut self, source: &mut SourceRecord<'_>, event: Event<'_>) {
+        let Event { payload, id: chosen, time } = event;
+        let entry = self.types.get(source.slot);
+        let content = chosen.and_then(|chosen| match chosen.by {
+            ChosenBy::Payload => Some(source.hash(&self.content)),
+            ChosenBy::Element(hash) => Some(hash),
+            // The key of a batch has a hash of the whole.
+            ChosenBy::Key => None,
+        });
+        let number = self.batch.records.len();
+        let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
+        if let Some(content) = content {
+            self.batch.own.push(Own { number, id, content });
+        }
+        let type_id = entry.id;
+        self.batch.lines.push(Line { number: source.line, type_id });
+        let record = self.envelope.record(entry, (id, entry.count_time(time)), &payload);
+        self.batch.records.push(&Record { request_start: number == 0, request_end: false, content, ..record });
+        self.first_id.get_or_insert(id);
+        match self.batch.types.iter_mut().rfind(|(counted, _)| *counted == type_id) {
+            Some((_, count)) => *count += 1,
+            None => self.batch.types.push((type_id, 1)),
+        }
+    }
+
+    /// Ends the batch.
+    pub(crate) fn finish(&mut self) {
+        self.batch.records.end_request();
+        self.batch.lacks_some = self.refused_count() > 0 || self.depends_on_others();
+        if let Some(key) = &self.key {
+            if self.form == Form::Lines && self.begins_with == Some(b'[') {
+                // As an array the same bytes are other records.
+                self.content.update(b"lines");
+            }
+            let type_name = self.slot.filter(|_| self.is_named).map(|slot| &self.types.get(slot).name);
+            let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
+            self.batch.key = Some(Given { id, content: self.content.value() });
+        }
+        if self.batch.lacks_some {
+            self.batch.know_each();
+        }
+    }
+
+    /// A batch of which each record must be sent again later is rejected as a whole, so that its client does just that.
+    pub(crate) fn waits_for_a_store(&self) -> Option<Refused> {
+        let all = self.accepted + self.refused_count();
+        let waits = all > 0 && self.refused_by_code[ErrorCode::BacklogFull as usize] == all;
+        waits.then(|| {
+            Problem::boxed(ErrorCode::BacklogFull, "too many events wait for the stores of the records' types")
+        })
+    }
+
+    /// A batch that was processed by other rules than those of `table` is rejected as a whole, for its routes are those of `table`.
+    pub(crate) fn check_types(&self, table: &Arc<TypeRegistry>) -> Result<(), Problem> {
+        let own = self.types.table();
+        if Arc::ptr_eq(own, table) {
+            return self.check_changing();
+        }
+        self.types.check_met(table)?;
+        let has_unknown = own.has_unknown() || self.refused_by_code[ErrorCode::UnknownType as usize] > 0;
+        if !self.is_named && !(own.tells_as(table) && (!has_unknown || own.knows_as(table))) {
+            return Err(Problem::changing());
+        }
+        self.check_changing()
+    }
+
+    /// So is one with records that were processed while their rules were changing.
+    fn check_changing(&self) -> Result<(), Problem> {
+        if self.refused_by_code[ErrorCode::NotReady as usize] > 0 { Err(Problem::changing()) } else { Ok(()) }
+    }
+
+    /// About how many bytes the records and the rejections take. Both may be much more than the body.
+    pub(crate) fn bytes(&self) -> usize {
+        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.batch.lines.as_slice());
+        self.batch.records.bytes() + own + self.refused_bytes + self.deferred.bytes()
+    }
+
+    /// How many records were rejected.
+    pub(crate) fn refused_count(&self) -> u64 {
+        self.refused_by_code.iter().sum()
+    }
+
+    /// How many of these may be accepted when they are sent again.
+    pub(crate) fn refused_for_now(&self) -> u64 {
+        let transient = ErrorCode::ALL.into_iter().filter(|code| code.is_transient());
+        transient.map(|code| self.refused_by_code[code as usize]).sum()
+    }
+
+    /// Rejects the good records too, and forgets the duplicates: an original may be in this very batch, and no one has waited until it is
+    /// durable.
+    pub(crate) fn refuse_all(&mut self) {
+        self.batch = Batch::default();
+        self.is_refused_for_some |= self.accepted + self.duplicates > 0;
+        (self.accepted, self.duplicates, self.filtered) = (0, 0, 0);
+        self.windows.clear();
+        self.filtered_events = FilteredEvents::default();
+    }
+
+    /// The types of the good records and of the duplicates.
+    pub(crate) fn types(&self) -> impl Iterator<Item = &TypeEntry> {
+        self.types.met(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
+    }
+
+    /// Frees the records, and keeps what the response says.
+    pub(crate) fn forget_records(&mut self) {
+        self.batch = Batch::default();
+    }
+}
+
+impl SourceRecord<'_> {
+    /// The hash of the sent bytes: it distinguishes a duplicate from another event with the same id.
+    fn hash(&mut self, content: &ContentHash) -> u64 {
+        let hash = match self.bytes {
+            RawBytes::These(bytes) => content.of(bytes),
+            RawBytes::Hash(hash) => hash,
+        };
+        self.bytes = RawBytes::Hash(hash);
+        hash
+    }
+}

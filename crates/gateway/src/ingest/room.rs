@@ -1,0 +1,34 @@
+//! How many events, and of how many bytes, a transform may make of a request.
+
+use event::limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
+
+use crate::error_code::ErrorCode;
+use crate::problem::Problem;
+
+/// What a request has room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    records: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// The room of a request with at most `bytes_max` bytes of records, of which it has `records` with `bytes` already.
+    pub(crate) const fn beside(records: usize, bytes: usize, bytes_max: usize) -> Self {
+        Self { records: BATCH_RECORDS_MAX.saturating_sub(records), bytes: bytes_max.saturating_sub(bytes) }
+    }
+
+    /// # Errors
+    /// There is no room for so many records with payloads of so many bytes.
+    pub(super) fn check(self, records: usize, bytes: usize) -> Result<(), Problem> {
+        if records > self.records {
+            let detail = format!("steps make more than {BATCH_RECORDS_MAX} events of the batch: send it in parts");
+            return Err(Problem::new(ErrorCode::TooManyRecords, detail));
+        }
+        if bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES > self.bytes {
+            let detail = "the events that steps make of the batch are too large together: send it in parts";
+            return Err(Problem::new(ErrorCode::TooLarge, detail));
+        }
+        Ok(())
+    }
+}

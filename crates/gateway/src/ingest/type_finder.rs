@@ -1,0 +1,62 @@
+//! Of which type an event would be: path, header, pointer, rules, the type of unknown ones.
+
+use std::sync::Arc;
+
+use event::TypeName;
+
+use super::dry_run::{DryRunRejection, RequestContext};
+use super::params::DEFAULT_TYPE;
+use super::sequence::{self, Input, Stop};
+use crate::problem::Refused;
+use crate::types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};
+
+/// The header that names the type of a request's events, in lower case.
+const TYPE_HEADER: &str = "forebay-type";
+
+/// Finds types as a gateway with this configuration does, and opens none.
+#[derive(Clone, Debug, Default)]
+pub struct TypeFinder(GatewayTypes);
+
+impl TypeFinder {
+    /// By these types.
+    #[must_use]
+    pub const fn new(types: GatewayTypes) -> Self {
+        Self(types)
+    }
+
+    /// The type as which events with this name as their type are accepted.
+    ///
+    /// # Errors
+    /// What the client would be answered.
+    pub fn named(&self, name: &str) -> Result<TypeName, DryRunRejection> {
+        self.registry().find(name).map(|entry| entry.name).map_err(|problem| DryRunRejection::new(problem.into()))
+    }
+
+    /// The type of an event with this payload whose path names none.
+    ///
+    /// # Errors
+    /// What the client would be answered.
+    pub fn of_payload(&self, bytes: &[u8], context: &RequestContext) -> Result<TypeName, DryRunRejection> {
+        match context.header(TYPE_HEADER) {
+            Some(name) => self.named(name),
+            None => self.resolve(bytes).map_err(DryRunRejection::new),
+        }
+    }
+
+    fn resolve(&self, bytes: &[u8]) -> Result<TypeName, Refused> {
+        let mut types = TypeCache::new(Arc::new(self.registry()));
+        if !types.table().reads_payloads() {
+            let slot = types.find(DEFAULT_TYPE)?;
+            return Ok(types.get(slot).name.clone());
+        }
+        let (may_repair, mut repaired) = (types.table().repairs, String::new());
+        let (payload, _) = sequence::check_json(Input::Bytes(bytes), may_repair, &mut repaired)?;
+        let slot = sequence::type_of(&mut types, payload, &mut CostBudget::unlimited()).map_err(Stop::into_problem)?;
+        Ok(types.get(slot).name.clone())
+    }
+
+    /// Types that are accepted under `*` are counted from the beginning.
+    fn registry(&self) -> TypeRegistry {
+        TypeRegistry::new(self.0.clone(), &Arc::default())
+    }
+}

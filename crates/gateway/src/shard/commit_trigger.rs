@@ -1,0 +1,64 @@
+//! Group commit: when a shard commits what its requests have appended.
+//!
+//! As a rule the runtime is about to park: nothing is left to do. A tick that lasts longer is committed in its midst.
+
+use std::cell::Cell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::Shard;
+use tokio::runtime::Builder;
+
+use crate::cached_clock::CachedClock;
+
+/// A tick that lasts longer is committed in its midst.
+const TICK_MAX: Duration = Duration::from_millis(4);
+/// The same if only requests are left that clients have sent ahead.
+const TICK_MAX_BEFORE_PIPELINED: Duration = Duration::from_micros(500);
+/// So many tasks of connections run between two looks at the time: each takes microseconds.
+const POLLS_BETWEEN_LOOKS: u32 = 8;
+
+/// Commits in the midst of a long tick.
+pub(crate) struct CommitTrigger {
+    log: Arc<Shard>,
+    clock: Arc<CachedClock>,
+    polls: Cell<u32>,
+}
+
+/// Has a runtime commit when it is about to park, and read the clocks when it goes on.
+pub(crate) fn commit_on_park<'b>(
+    builder: &'b mut Builder,
+    log: &Arc<Shard>,
+    clock: &Arc<CachedClock>,
+) -> &'b mut Builder {
+    let (log, clock) = (log.clone(), clock.clone());
+    builder.on_thread_park(move || log.end_of_turn()).on_thread_unpark(move || clock.refresh())
+}
+
+impl CommitTrigger {
+    pub(crate) const fn new(log: Arc<Shard>, clock: Arc<CachedClock>) -> Self {
+        Self { log, clock, polls: Cell::new(0) }
+    }
+
+    /// To be called whenever a task of a connection runs. While there is always something to do the runtime never parks, and each client
+    /// would wait for all others.
+    pub(crate) fn before_poll(&self) {
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls);
+        if polls.is_multiple_of(POLLS_BETWEEN_LOOKS) {
+            self.commit_after(TICK_MAX);
+        }
+    }
+
+    /// To be called before a request that its client has sent ahead.
+    pub(crate) fn before_pipelined(&self) {
+        self.commit_after(TICK_MAX_BEFORE_PIPELINED);
+    }
+
+    fn commit_after(&self, longest: Duration) {
+        if self.clock.is_over(longest) {
+            self.log.end_of_turn();
+            self.clock.refresh();
+        }
+    }
+}

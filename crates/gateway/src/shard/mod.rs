@@ -1,0 +1,204 @@
+//! The state of one core: its log, its types, and what its requests share. Nothing here is held over an await.
+
+pub(crate) mod commit_trigger;
+pub(crate) mod rules;
+
+use std::cell::{Ref, RefCell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Tokens;
+use event::limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
+use event::memory::Budgets;
+use event::{EventId, IdGenerator};
+use eventlog::{ContentHash, Outcomes, Records, Shard};
+use http::StatusCode;
+
+use crate::admission::{Admission, Permit, wait_queue};
+use crate::admission::{ClientBucket, FairSemaphore, ReadBudget};
+use crate::auth::Authenticator;
+use crate::cached_clock::{CachedClock, milliseconds};
+use crate::coarse_timer::CoarseTimer;
+use crate::counters::{GatewayCounters, ShardCells};
+use crate::filter_counts::FilterCounts;
+use crate::http1::Transport;
+use crate::ingest::{Envelope, Epoch, Workspace};
+use crate::problem::Refused;
+use crate::readiness::Readiness;
+use crate::route::RouteName;
+use crate::types::TypeCache;
+use rules::Rules;
+
+/// Pieces of work in the worker pool of a shard at a time: as large payloads are.
+pub(crate) const OFFLOADED_MAX: usize = 1;
+
+/// What all shards share.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    /// As they are at the start.
+    pub(crate) rules: Arc<Rules>,
+    pub(crate) admission: Arc<Admission>,
+    pub(crate) counters: Arc<GatewayCounters>,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) content_hash: ContentHash,
+    pub(crate) read_budget: Arc<ReadBudget>,
+    pub(crate) memory: Budgets,
+    /// The delivery of events.
+    pub(crate) outcomes: Arc<Outcomes>,
+    /// The logs of all shards: an original may be in any.
+    pub(crate) shards: Arc<[Arc<Shard>]>,
+    pub(crate) tokens: Arc<Tokens>,
+}
+
+/// What the requests of a shard use.
+pub(crate) struct ShardContext {
+    index: usize,
+    pub(crate) log: Arc<Shard>,
+    pub(crate) shared: Shared,
+    rules: RefCell<Arc<Rules>>,
+    pub(crate) authenticator: Authenticator,
+    types: RefCell<TypeCache>,
+    pub(crate) clock: Arc<CachedClock>,
+    pub(crate) timer: CoarseTimer,
+    ids: RefCell<IdGenerator>,
+    workspace: RefCell<Workspace>,
+    /// Permits for the worker pool.
+    pub(crate) pool: FairSemaphore,
+    spare_records: RefCell<Vec<Records>>,
+    pub(crate) transport: Rc<Transport>,
+}
+
+impl ShardContext {
+    pub(crate) fn new(
+        (index, log): (usize, Arc<Shard>),
+        shared: Shared,
+        (clock, timer): (Arc<CachedClock>, CoarseTimer),
+        transport: Rc<Transport>,
+        seed: u64,
+    ) -> Self {
+        let rules = shared.rules.clone();
+        Self {
+            index,
+            log,
+            authenticator: Authenticator::new(shared.tokens.clone(), rules.demand, rules.read_demand),
+            types: RefCell::new(TypeCache::new(rules.types.clone())),
+            rules: RefCell::new(rules),
+            shared,
+            clock,
+            timer,
+            ids: RefCell::new(IdGenerator::new(seed)),
+            workspace: RefCell::default(),
+            pool: FairSemaphore::new(OFFLOADED_MAX),
+            spare_records: RefCell::default(),
+            transport,
+        }
+    }
+
+    /// A tick has passed.
+    pub(crate) fn tick(&self) {
+        self.transport.tick();
+        self.spare_records.borrow_mut().pop();
+    }
+
+    /// Applies other rules. Requests that have begun keep what they were told of proxies, web pages and tokens.
+    pub(crate) fn apply(&self, rules: Arc<Rules>) {
+        self.types().renew(rules.types.clone());
+        self.authenticator.set_demands(rules.demand, rules.read_demand);
+        self.rules.replace(rules);
+    }
+
+    pub(crate) fn connection_closed(&self) {
+        self.shared.admission.connection_closed(self.index);
+    }
+
+    pub(crate) fn rules(&self) -> Ref<'_, Arc<Rules>> {
+        self.rules.borrow()
+    }
+
+    /// How many commits all shards have refused, because the disk had no room.
+    pub(crate) fn refused_commits(&self) -> u64 {
+        Epoch::Of(&self.shared.shards).refused_commits()
+    }
+
+    /// Events that transforms have dropped.
+    pub(crate) fn filters(&self) -> &FilterCounts {
+        &self.shared.counters.filters
+    }
+
+    pub(crate) fn cells(&self) -> &ShardCells {
+        self.shared.counters.shard(self.index)
+    }
+
+    pub(crate) fn types(&self) -> RefMut<'_, TypeCache> {
+        self.types.borrow_mut()
+    }
+
+    /// Buffers of the ingest sequence.
+    pub(crate) fn workspace(&self) -> RefMut<'_, Workspace> {
+        self.workspace.borrow_mut()
+    }
+
+    /// Memory for the records of a batch.
+    pub(crate) fn spare_records(&self) -> Records {
+        self.spare_records.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes back the memory of records that are in the log, or never will be.
+    pub(crate) fn give_back_records(&self, records: Records) {
+        let mut spare = self.spare_records.borrow_mut();
+        if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.shared.memory.turn_bytes {
+            spare.push(records.emptied());
+        }
+    }
+
+    /// The client of a request.
+    pub(crate) fn client(&self, envelope: &Envelope) -> ClientBucket {
+        self.shared.admission.bucket(&envelope.source, envelope.client)
+    }
+
+    pub(crate) fn permit(&self, client: ClientBucket) -> Permit<'_> {
+        self.shared.admission.permit(self.index, client, self.clock.elapsed().as_secs())
+    }
+
+    /// A permit for a batch, whose length is known or not, now or once others are done.
+    ///
+    /// # Errors
+    /// There was no room in time.
+    pub(crate) async fn batch_permit(
+        &self,
+        client: ClientBucket,
+        announced: Option<usize>,
+    ) -> Result<Permit<'_>, Refused> {
+        let admission = &self.shared.admission;
+        let try_admit = || admission.batch_permit(self.index, client, announced, self.clock.elapsed().as_secs());
+        wait_queue::wait(admission.waiting(), client, &self.timer, try_admit).await
+    }
+
+    /// Bytes that a batch may take, as a body.
+    pub(crate) const fn batch_bytes_max(&self) -> usize {
+        self.shared.memory.batch_bytes
+    }
+
+    /// Bytes that the records of a request may take.
+    pub(crate) fn records_bytes_max(&self) -> usize {
+        self.batch_bytes_max().min(BLOCK_BYTES_MAX)
+    }
+
+    pub(crate) fn new_id(&self, microseconds: i64) -> EventId {
+        self.ids.borrow_mut().request(milliseconds(microseconds))
+    }
+
+    /// Counts a request that began in the tick that began at `started`. Its time is measured from tick to tick.
+    pub(crate) fn count(&self, route: RouteName, status: StatusCode, body_bytes: usize, started: Duration) {
+        let cells = self.cells();
+        let elapsed = self.clock.elapsed().saturating_sub(started);
+        cells.answered(route, status);
+        match route {
+            RouteName::Event => cells.event_time.record(elapsed),
+            RouteName::Batch => cells.batch_time.record(elapsed),
+            _ => {}
+        }
+        cells.body_bytes.add(body_bytes as u64);
+    }
+}

@@ -1,0 +1,27 @@
+//! The part of a configuration that can change while the gateway runs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Demand;
+
+use crate::auth::{AllowedHosts, Cors, TrustedProxies};
+use crate::object_readers::ObjectReaders;
+use crate::types::TypeRegistry;
+
+/// The part of a configuration that can change while the gateway runs.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    pub(crate) types: Arc<TypeRegistry>,
+    /// Which requests need a token.
+    pub(crate) demand: Demand,
+    /// Which requests to read events need one.
+    pub(crate) read_demand: Demand,
+    /// The sinks whose objects can be read.
+    pub(crate) objects: ObjectReaders,
+    pub(crate) proxies: TrustedProxies,
+    pub(crate) hosts: AllowedHosts,
+    pub(crate) cors: Option<Cors>,
+    /// How long a client waits at most for its events to be stored.
+    pub(crate) ack_timeout: Duration,
+}

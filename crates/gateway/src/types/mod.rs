@@ -1,0 +1,19 @@
+//! The event types that a gateway accepts, with their rules.
+
+pub(crate) mod cost;
+mod text_rule;
+mod type_cache;
+mod type_entry;
+mod type_registry;
+mod type_resolver;
+mod type_rules;
+mod type_transform;
+
+pub(crate) use cost::{CostBudget, OverBudget};
+pub use text_rule::TextRule;
+pub(crate) use type_cache::{Slot, TypeCache};
+pub(crate) use type_entry::TypeEntry;
+pub(crate) use type_registry::TypeRegistry;
+pub use type_resolver::TypeResolver;
+pub use type_rules::{GatewayTypes, TypeRules};
+pub use type_transform::TransformHandle;

@@ -1,0 +1,261 @@
+//! Which types are accepted: those of the configuration, and those that clients open under `*`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use event::TypeName;
+use event::limits::OPEN_TYPES_MAX;
+use event::read::StoreReader;
+use eventlog::{TypeId, Types};
+use json::JsonPointer;
+
+use super::type_entry::{TypeEntry, TypeState};
+use super::type_resolver::TypeResolver;
+use super::type_rules::{GatewayTypes, TypeRules};
+use crate::error_code::ErrorCode;
+use crate::problem::Problem;
+
+/// The types of the process.
+#[derive(Debug)]
+pub(crate) struct TypeRegistry {
+    named: BTreeMap<TypeName, Arc<TypeRules>>,
+    results: BTreeMap<TypeName, TypeRules>,
+    open: Option<Arc<TypeRules>>,
+    pub(crate) type_pointer: Option<JsonPointer>,
+    pub(crate) choice: TypeResolver,
+    unknown: Option<TypeName>,
+    /// Whether there is a type whose payloads are repaired.
+    pub(crate) repairs: bool,
+    /// Whether there is a type whose events are answered when they are stored.
+    pub(crate) acks_stored: bool,
+    /// The headers that steps ask for, in small letters.
+    pub(crate) headers: Box<[Box<str>]>,
+    types: Arc<Types>,
+    /// ReadBuffer while it is decided whether one more type is taken.
+    opening: Mutex<()>,
+    /// While these take the place of others: those. Only what is the same by both is taken.
+    before: Option<Box<TypeRegistry>>,
+}
+
+/// What a configuration says of a name.
+enum Said<'t> {
+    Named(&'t Arc<TypeRules>),
+    /// One of the others.
+    Open(&'t Arc<TypeRules>),
+    /// It is that of results, which nobody posts.
+    Result,
+    Nothing,
+}
+
+impl Said<'_> {
+    fn is_as(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_as(b),
+            (Self::Result, Self::Result) | (Self::Nothing, Self::Nothing) => true,
+            _ => false,
+        }
+    }
+}
+
+impl TypeRegistry {
+    pub(crate) fn new(types: GatewayTypes, seen: &Arc<Types>) -> Self {
+        types.named.keys().for_each(|name| {
+            seen.intern(name);
+        });
+        Self::of(types, seen)
+    }
+
+    /// That of `types` while they take the place of others. Whether they will isn't certain: none of their names is made known.
+    pub(crate) fn changing(before: GatewayTypes, types: GatewayTypes, seen: &Arc<Types>) -> Self {
+        Self { before: Some(Box::new(Self::of(before, seen))), ..Self::of(types, seen) }
+    }
+
+    fn of(types: GatewayTypes, seen: &Arc<Types>) -> Self {
+        let all = types.named.values().chain(&types.open);
+        let repairs = all.clone().any(|rules| rules.texts.repair);
+        let acks_stored = all.clone().any(|rules| rules.ack_stored);
+        let headers: BTreeSet<Box<str>> =
+            all.flat_map(|rules| &rules.steps).flat_map(|steps| steps.headers()).map(Into::into).collect();
+        Self {
+            headers: headers.into_iter().collect(),
+            repairs,
+            acks_stored,
+            named: types.named.into_iter().map(|(name, rules)| (name, Arc::new(rules))).collect(),
+            results: types.results,
+            open: types.open.map(Arc::new),
+            type_pointer: types.type_pointer,
+            choice: types.choice,
+            unknown: types.unknown,
+            types: seen.clone(),
+            opening: Mutex::new(()),
+            before: None,
+        }
+    }
+
+    /// Whether an event that names no type is of the same type by both. To be asked of two whose types may differ where it
+    /// matters to nobody which names are unknown.
+    pub(crate) fn tells_as(&self, other: &Self) -> bool {
+        (&self.type_pointer, &self.choice, &self.unknown) == (&other.type_pointer, &other.choice, &other.unknown)
+    }
+
+    /// Whether events of unknown types are taken, as another one.
+    pub(crate) const fn has_unknown(&self) -> bool {
+        self.unknown.is_some()
+    }
+
+    /// Whether the same names are unknown by both.
+    pub(crate) fn knows_as(&self, other: &Self) -> bool {
+        self.named.keys().eq(other.named.keys())
+            && self.results.keys().eq(other.results.keys())
+            && self.open.is_some() == other.open.is_some()
+    }
+
+    /// Whether a request whose head was read by the one can be taken by the other, if another name than its type's was looked at.
+    pub(crate) fn reads_heads_as(&self, other: &Self) -> bool {
+        self.tells_as(other) && self.headers == other.headers && (self.unknown.is_none() || self.knows_as(other))
+    }
+
+    /// Whether it may be said what events are that name no type.
+    ///
+    /// # Errors
+    /// That is changing.
+    pub(crate) fn check_telling(&self) -> Result<(), Problem> {
+        let is_same = self
+            .before
+            .as_ref()
+            .is_none_or(|before| (&before.type_pointer, &before.choice) == (&self.type_pointer, &self.choice));
+        if is_same { Ok(()) } else { Err(Problem::changing()) }
+    }
+
+    fn said_of(&self, name: &TypeName) -> Said<'_> {
+        match (self.named.get(name), &self.open) {
+            (Some(rules), _) => Said::Named(rules),
+            _ if self.results.contains_key(name) => Said::Result,
+            (None, Some(rules)) => Said::Open(rules),
+            (None, None) => Said::Nothing,
+        }
+    }
+
+    /// Whether payloads are looked at to know their types.
+    pub(crate) const fn reads_payloads(&self) -> bool {
+        self.type_pointer.is_some() || !self.choice.is_empty()
+    }
+
+    /// The type as which events are taken that have this name as their type.
+    ///
+    /// # Errors
+    /// It is the name of no type that is taken, and unknown ones aren't taken either.
+    pub(crate) fn find(&self, text: &str) -> Result<TypeEntry, Problem> {
+        self.find_own(text).or_else(|problem| {
+            let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains_key(&name));
+            if is_result { Err(problem) } else { self.take_unknown(problem) }
+        })
+    }
+
+    /// The type as which an event is taken whose type is unknown, as the problem says.
+    ///
+    /// # Errors
+    /// The problem, if it is another one, and where such events aren't taken.
+    pub(crate) fn take_unknown(&self, problem: Problem) -> Result<TypeEntry, Problem> {
+        if problem.code != ErrorCode::UnknownType {
+            return Err(problem);
+        }
+        if self.before.as_ref().is_some_and(|before| before.unknown != self.unknown) {
+            return Err(Problem::changing());
+        }
+        self.unknown.as_ref().map_or(Err(problem), |name| self.find_own(name.as_str()))
+    }
+
+    /// The type with this name.
+    ///
+    /// # Errors
+    /// The text is no name, or the name of no type that is taken; or what is done with its events is changing.
+    pub(crate) fn find_own(&self, text: &str) -> Result<TypeEntry, Problem> {
+        let unknown = |detail: String| Problem::new(ErrorCode::UnknownType, detail);
+        let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
+        let said = self.said_of(&name);
+        if self.before.as_ref().is_some_and(|before| !before.said_of(&name).is_as(&said)) {
+            return Err(Problem::changing());
+        }
+        let rules = match said {
+            Said::Named(rules) => {
+                let id = self.types.intern(&name);
+                return Ok(self.known(name, id, rules));
+            }
+            Said::Open(rules) => rules,
+            Said::Result => {
+                return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
+            }
+            Said::Nothing => return Err(unknown_type(&name)),
+        };
+        let id = self.open_type(&name).ok_or_else(|| {
+            let detail =
+                format!("{OPEN_TYPES_MAX} types are taken under \"*\" already; name `{name}` in the configuration");
+            Problem::new(ErrorCode::TooManyTypes, detail)
+        })?;
+        Ok(self.known(name, id, rules))
+    }
+
+    /// Whether what the rules of an entry have made of an event is what those of this registry would make.
+    ///
+    /// # Errors
+    /// The type isn't accepted any more, or its rules have changed, or are changing.
+    pub(crate) fn check_rules(&self, entry: &TypeEntry) -> Result<(), Problem> {
+        match self.find_own(entry.name.as_str()) {
+            Ok(now) if now.rules.are_as(&entry.rules) => Ok(()),
+            Err(problem) if problem.code == ErrorCode::UnknownType => Err(entry.is_unknown()),
+            _ => Err(Problem::changing()),
+        }
+    }
+
+    /// Whom to ask for events of a type. To ask opens no type.
+    ///
+    /// # Errors
+    /// The type isn't taken, or its events can't be read back.
+    pub(crate) fn reader_of(&self, name: &TypeName) -> Result<Arc<dyn StoreReader>, Problem> {
+        let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
+        let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
+        rules.reader.clone().ok_or_else(|| {
+            Problem::new(ErrorCode::NotReadable, format!("the events of type {name} go to no sink that can be read"))
+        })
+    }
+
+    /// Whom to ask for events of all types, each once.
+    pub(crate) fn readers(&self) -> Vec<Arc<dyn StoreReader>> {
+        let mut readers: Vec<Arc<dyn StoreReader>> = Vec::new();
+        let all = self.named.values().chain(&self.open).map(Arc::as_ref).chain(self.results.values());
+        for reader in all.filter_map(|rules| rules.reader.as_ref()) {
+            if !readers.iter().any(|known| known.name() == reader.name()) {
+                readers.push(reader.clone());
+            }
+        }
+        readers
+    }
+
+    fn known(&self, name: TypeName, id: TypeId, rules: &Arc<TypeRules>) -> TypeEntry {
+        TypeEntry {
+            name,
+            id,
+            gate: self.types.gate(id),
+            rules: rules.clone(),
+            state: TypeState::Taken,
+            id_steps: OnceLock::new(),
+            types: self.types.clone(),
+        }
+    }
+
+    /// A type that was seen before, in another life too, needs no further room.
+    fn open_type(&self, name: &TypeName) -> Option<TypeId> {
+        let _held = self.opening.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = self.types.len() < self.named.len() + OPEN_TYPES_MAX;
+        self.types.get(name).or_else(|| room.then(|| self.types.intern(name)))
+    }
+}
+
+fn unknown_type(name: &TypeName) -> Problem {
+    Problem::new(ErrorCode::UnknownType, format!("the configuration has no [types.{name}], and none for others"))
+}
+
+#[cfg(test)]
+#[path = "type_registry/tests.rs"]
+mod tests;

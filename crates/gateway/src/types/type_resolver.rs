@@ -1,0 +1,53 @@
+//! Types by rule: the type of an event by conditions on its payload, if neither path, header nor pointer names it.
+
+use event::TypeName;
+use event::limits::EXPRESSION_STEPS_MAX;
+use expression::first_match::FirstMatch;
+use expression::Expression;
+
+use super::cost::{CostBudget, OverBudget};
+
+/// Rules in their order: each a condition, and the type of the events on which it is the first that is true.
+#[derive(Clone, Debug, Default)]
+pub struct TypeResolver {
+    choice: FirstMatch,
+    types: Vec<TypeName>,
+    /// The conditions as they are written.
+    written: Vec<String>,
+}
+
+impl PartialEq for TypeResolver {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.types, &self.written) == (&other.types, &other.written)
+    }
+}
+
+impl TypeResolver {
+    /// These rules.
+    #[must_use]
+    pub fn new(rules: impl IntoIterator<Item = (TypeName, Expression)>) -> Self {
+        let (types, conditions): (Vec<_>, Vec<_>) = rules.into_iter().unzip();
+        let written = conditions.iter().map(ToString::to_string).collect();
+        Self { choice: FirstMatch::new(conditions), types, written }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// The type of an event with this payload, which was checked; none where no rule is of it.
+    ///
+    /// # Errors
+    /// To find out is more work than there may be.
+    pub(crate) fn type_of(&self, payload: &str, work: &mut CostBudget) -> Result<Option<&TypeName>, OverBudget> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        work.charge_scan(payload.len())?;
+        let first = match work.left() {
+            None => self.choice.first(payload),
+            Some(_) => work.evaluate(EXPRESSION_STEPS_MAX, |steps| self.choice.first_within(payload, steps))?,
+        };
+        Ok(first.and_then(|number| self.types.get(number)))
+    }
+}

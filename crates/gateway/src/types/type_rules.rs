@@ -1,0 +1,88 @@
+//! What a configuration says of each event type.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use event::TypeName;
+use event::read::StoreReader;
+use timestamp::TimeRule;
+use json::JsonPointer;
+use schema::Schema;
+
+use super::text_rule::TextRule;
+use super::type_resolver::TypeResolver;
+use super::type_transform::TransformHandle;
+use crate::problem::Problem;
+
+/// The rules of a type.
+#[derive(Clone, Default)]
+pub struct TypeRules {
+    /// The pointer to an event's id in its payload.
+    pub id: Option<JsonPointer>,
+    /// The pointer to the time at which it happened, and its format.
+    pub time: Option<TimeRule>,
+    /// The schema of their payloads.
+    pub schema: Option<Arc<Schema>>,
+    /// Their transform.
+    pub steps: Option<Arc<TransformHandle>>,
+    /// What is done about texts that not every store can take.
+    pub texts: TextRule,
+    /// Whether they may be acknowledged before they are durable, if a client asks for it.
+    pub ack_memory: bool,
+    /// Whether they are acknowledged when they are stored, if a client asks for nothing else.
+    pub ack_stored: bool,
+    /// The reader of stored events.
+    pub reader: Option<Arc<dyn StoreReader>>,
+}
+
+impl fmt::Debug for TypeRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { id, time, texts, ack_memory, ack_stored, .. } = self;
+        f.debug_tuple("TypeRules").field(&(id, time, texts, ack_memory, ack_stored)).finish_non_exhaustive()
+    }
+}
+
+/// The types of a configuration, as far as a gateway needs to know them.
+#[derive(Clone, Debug, Default)]
+pub struct GatewayTypes {
+    /// The types that have a table of their own.
+    pub named: BTreeMap<TypeName, TypeRules>,
+    /// Types that can't be posted, even if there are rules for others: results of aggregates. Of their rules only the reader matters.
+    pub results: BTreeMap<TypeName, TypeRules>,
+    /// The rules for all others (`"*"`), of which at most [`event::limits::OPEN_TYPES_MAX`] are accepted; `None` if they are unknown.
+    pub open: Option<TypeRules>,
+    /// The pointer to an event's type in its payload, if neither path nor header names it.
+    pub type_pointer: Option<JsonPointer>,
+    /// The types of events that name none, by rules.
+    pub choice: TypeResolver,
+    /// The type as which events of unknown types are accepted, if they are.
+    pub unknown: Option<TypeName>,
+}
+
+impl TypeRules {
+    /// The time that an event says of itself, or why it cannot be read.
+    ///
+    /// # Errors
+    /// It cannot be read, and such events are refused.
+    pub(crate) fn time_of(&self, payload: &str) -> Result<Result<Option<i64>, String>, Problem> {
+        let Some(rule) = &self.time else { return Ok(Ok(None)) };
+        match rule.read(payload) {
+            Err(reason) if rule.refuses() => Err(Problem::of_time(rule.pointer(), &reason)),
+            Err(reason) => Ok(Err(format!("{}: {reason}", rule.pointer()))),
+            read => Ok(read),
+        }
+    }
+
+    /// Whether events come to the same by both. Schemas and steps that are the same are one: whoever reads a configuration again keeps
+    /// those that haven't changed. Whom to ask for events is no rule for those that come.
+    pub(crate) fn are_as(&self, other: &Self) -> bool {
+        fn is_one<T>(a: Option<&Arc<T>>, b: Option<&Arc<T>>) -> bool {
+            a.map(Arc::as_ptr) == b.map(Arc::as_ptr)
+        }
+        let acks = |rules: &Self| (rules.ack_memory, rules.ack_stored);
+        (&self.id, &self.time, self.texts, acks(self)) == (&other.id, &other.time, other.texts, acks(other))
+            && is_one(self.schema.as_ref(), other.schema.as_ref())
+            && is_one(self.steps.as_ref(), other.steps.as_ref())
+    }
+}
