@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use delivery::{
-    AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterOffice, Delivery, KeeperCounters,
+    AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterService, Delivery, CheckpointCounters,
     LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
@@ -24,8 +24,8 @@ pub(crate) struct Metrics {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
     aggregates: AggregateBoard,
-    keeper: Arc<KeeperCounters>,
-    dead_letters: DeadLetterOffice,
+    keeper: Arc<CheckpointCounters>,
+    dead_letters: DeadLetterService,
     reloads: Arc<ReloadCounters>,
     objects: ObjectBoard,
     upstreams: UpstreamBoard,
@@ -40,7 +40,7 @@ impl Metrics {
         reloads: Arc<ReloadCounters>,
         (objects, upstreams): (ObjectBoard, UpstreamBoard),
     ) -> Self {
-        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
+        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
         Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, started }
@@ -93,8 +93,8 @@ impl Metrics {
         };
         gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
         gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
-        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.handover_bytes() as u64);
-        let room = self.log.room();
+        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.tail_cache_bytes() as u64);
+        let room = self.log.disk_guard();
         text.gauge("forebay_disk_free_bytes", "Space on the disk of the data directory.", |series| {
             series.count(&[], room.free_bytes());
         });
@@ -109,7 +109,7 @@ impl Metrics {
         });
         let help = "Requests that wait until their events are stored.";
         text.gauge("forebay_waiting_for_stores", help, |series| {
-            series.count(&[], self.log.outcomes().waiting() as u64);
+            series.count(&[], self.log.delivery_watch().waiting() as u64);
         });
         self.duplicates(text);
     }
@@ -223,7 +223,7 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
-fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) {
+fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
         for row in rows {
             for sink in &row.sinks {

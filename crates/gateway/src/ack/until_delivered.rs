@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use event::{EventId, Position, TypeName};
-use eventlog::{Asked, Refusals, Refused, Span};
+use eventlog::{WatchRequest, Rejections, RejectedEvent, SequenceRange};
 
 use crate::shard::ShardContext;
 
@@ -25,7 +25,7 @@ pub(crate) enum DeliveryStatus {
 /// Events that were rejected for good.
 #[derive(Debug)]
 pub(crate) struct Dead {
-    pub(crate) letters: Vec<Refused>,
+    pub(crate) letters: Vec<RejectedEvent>,
     /// How many there are.
     pub(crate) count: u64,
     /// Sinks that may not have all of the others.
@@ -33,9 +33,9 @@ pub(crate) struct Dead {
 }
 
 /// What is asked about events that were just appended.
-pub(crate) fn new_span(first: Position, count: u64) -> Span {
+pub(crate) fn new_span(first: Position, count: u64) -> SequenceRange {
     let last = first.sequence + count.saturating_sub(1);
-    Span { shard: first.shard, first: first.sequence, last, only: None }
+    SequenceRange { shard: first.shard, first: first.sequence, last, only: None }
 }
 
 /// So many first copies are sorted in a tenth of a millisecond about; more of them on another thread.
@@ -43,7 +43,7 @@ const SORTED_INLINE: usize = 1_000;
 
 /// Adds the originals of duplicates: the events with these ids, at these positions or behind them in the same request. Without ids the whole
 /// request is meant.
-pub(crate) async fn add_copies(shard: &ShardContext, copies: Vec<(Position, Option<EventId>)>, asked: &mut Asked) {
+pub(crate) async fn add_copies(shard: &ShardContext, copies: Vec<(Position, Option<EventId>)>, asked: &mut WatchRequest) {
     let spans = if copies.len() <= SORTED_INLINE {
         spans_of(&copies)
     } else {
@@ -56,12 +56,12 @@ pub(crate) async fn add_copies(shard: &ShardContext, copies: Vec<(Position, Opti
     }
 }
 
-fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
+fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<SequenceRange> {
+    let mut spans: Vec<SequenceRange> = Vec::new();
     for &(Position { shard, sequence }, id) in copies {
         let only = || id.map(|_| BTreeSet::new());
         let at = spans.iter().position(|span| span.shard == shard).unwrap_or_else(|| {
-            spans.push(Span { shard, first: sequence, last: sequence, only: only() });
+            spans.push(SequenceRange { shard, first: sequence, last: sequence, only: only() });
             spans.len() - 1
         });
         let span = &mut spans[at];
@@ -73,10 +73,10 @@ fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
 
 /// Where the last of the requests ends isn't remembered with its ids, but the log has it. Where that can't be read the
 /// lanes will say so too.
-async fn extend(shard: &ShardContext, span: &mut Span, types: &mut Vec<TypeName>) {
+async fn extend(shard: &ShardContext, span: &mut SequenceRange, types: &mut Vec<TypeName>) {
     let Some(shard) = shard.shared.shards.get(usize::from(span.shard)).cloned() else { return };
     let sequence = span.last;
-    let extent = tokio::task::spawn_blocking(move || shard.request_extent(sequence)).await;
+    let extent = tokio::task::spawn_blocking(move || shard.request_range(sequence)).await;
     let Ok(Ok(Some(extent))) = extent else { return };
     span.last = extent.last;
     for name in extent.types {
@@ -87,21 +87,21 @@ async fn extend(shard: &ShardContext, span: &mut Span, types: &mut Vec<TypeName>
 }
 
 /// Waits for at most as long as is configured, or until the server stops.
-pub(crate) async fn wait(shard: &ShardContext, asked: Asked) -> DeliveryStatus {
+pub(crate) async fn wait(shard: &ShardContext, asked: WatchRequest) -> DeliveryStatus {
     let (longest, outcomes) = (shard.rules().ack_timeout, shard.shared.outcomes.clone());
     shard.timer.wait(longest, outcomes.wait(&asked)).await;
 
-    let Some(witness) = outcomes.witness() else { return DeliveryStatus::Pending(Vec::new()) };
+    let Some(witness) = outcomes.status_source() else { return DeliveryStatus::Pending(Vec::new()) };
     let pending: BTreeSet<Arc<str>> = witness.pending(&asked).into_iter().map(|lane| lane.sink).collect();
-    if !witness.may_have_refused() {
-        return status(pending, Refusals::default());
+    if !witness.may_have_rejected() {
+        return status(pending, Rejections::default());
     }
     // It may read the disk.
-    let refused = tokio::task::spawn_blocking(move || witness.refused(&asked, REFUSED_LISTED_MAX)).await;
+    let refused = tokio::task::spawn_blocking(move || witness.rejected(&asked, REFUSED_LISTED_MAX)).await;
     refused.map_or_else(|_| DeliveryStatus::Pending(Vec::new()), |refusals| status(pending, refusals))
 }
 
-fn status(mut pending: BTreeSet<Arc<str>>, refusals: Refusals) -> DeliveryStatus {
+fn status(mut pending: BTreeSet<Arc<str>>, refusals: Rejections) -> DeliveryStatus {
     pending.extend(refusals.unknown);
     let pending: Vec<_> = pending.into_iter().collect();
     match (refusals.count, pending.is_empty()) {

@@ -6,7 +6,7 @@
 //! [`super::until_delivered`]; with `memory` they don't wait.
 
 use event::Position;
-use eventlog::{AppendError, Asked, Taken};
+use eventlog::{AppendError, WatchRequest, AppendOutcome};
 
 use super::until_delivered;
 use crate::error_code::ErrorCode;
@@ -19,14 +19,14 @@ use crate::shard::ShardContext;
 const APPENDS_MAX: usize = 16;
 
 /// Waits until an event, or its original, is durable. Returns its position, and whether it is a duplicate.
-pub(crate) async fn wait(shard: &ShardContext, taken: Taken<'_>) -> Result<(Position, bool), Refused> {
+pub(crate) async fn wait(shard: &ShardContext, taken: AppendOutcome<'_>) -> Result<(Position, bool), Refused> {
     let (result, duplicate) = match taken {
-        Taken::New(append) => {
+        AppendOutcome::Appended(append) => {
             let position = append.position();
             (append.await.map(|()| position), false)
         }
-        Taken::Again(earlier) => (earlier.durable().await, true),
-        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(Problem::id_reused().into()),
+        AppendOutcome::Duplicate(earlier) => (earlier.durable().await, true),
+        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => return Err(Problem::id_reused().into()),
     };
     let position = result.map_err(|error| of_append(shard, error))?;
     if duplicate {
@@ -41,32 +41,32 @@ pub(crate) async fn append_batch(
     shard: &ShardContext,
     ack: AckMode,
     builder: &mut RecordBuilder,
-) -> Result<Asked, Refused> {
+) -> Result<WatchRequest, Refused> {
     let of_append = |error| of_append(shard, error);
-    let mut asked = Asked::default();
-    if builder.batch.records.is_empty() {
+    let mut asked = WatchRequest::default();
+    if builder.batch.records().is_empty() {
         builder.check_types(shard.types().table())?;
         return Ok(asked);
     }
-    shard.log.ready_for(builder.batch.records.bytes()).await;
-    builder.batch.settles_first = ack != AckMode::Memory;
+    shard.log.wait_for_capacity(builder.batch.records().bytes()).await;
+    builder.batch.options.wait_for_originals = ack != AckMode::Memory;
     let taken = append_when_originals_are(shard, builder).await?;
-    if let Taken::New(_) = taken {
+    if let AppendOutcome::Appended(_) = taken {
         builder.keep_windows();
     }
-    let count = builder.batch.records.len();
+    let count = builder.batch.records().len();
     // They stand in the block now, or in that of their first copies: while the disk takes its time none is held twice.
-    shard.give_back_records(std::mem::take(&mut builder.batch.records));
+    shard.give_back_records(builder.batch.take_records());
     let mut copies = Vec::new();
     match taken {
-        Taken::New(append) => {
+        AppendOutcome::Appended(append) => {
             builder.position = Some(append.position());
             asked.spans.push(until_delivered::new_span(append.position(), u64::from(count)));
             if ack != AckMode::Memory {
                 append.await.map_err(of_append)?;
             }
         }
-        Taken::Again(earlier) => {
+        AppendOutcome::Duplicate(earlier) => {
             if ack != AckMode::Memory {
                 let position = earlier.durable().await.map_err(of_append)?;
                 builder.position = Some(position);
@@ -74,11 +74,11 @@ pub(crate) async fn append_batch(
             }
             builder.all_came_before();
         }
-        Taken::OtherBytes => return Err(Problem::id_reused().into()),
-        Taken::InPart | Taken::Later(_) | Taken::Nothing => {}
+        AppendOutcome::IdConflict => return Err(Problem::id_reused().into()),
+        AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {}
     }
     let met = builder.take_met();
-    if builder.batch.is_atomic && builder.refused_count() > 0 {
+    if builder.batch.options.atomic && builder.refused_count() > 0 {
         // Nothing was appended: a first copy that stood in the same batch never becomes durable.
         return Ok(asked);
     }
@@ -101,14 +101,14 @@ pub(crate) async fn append_batch(
 async fn append_when_originals_are<'w>(
     shard: &'w ShardContext,
     builder: &mut RecordBuilder,
-) -> Result<Taken<'w>, Refused> {
+) -> Result<AppendOutcome<'w>, Refused> {
     for _ in 0..APPENDS_MAX {
         // No other task runs between this and the append.
         builder.check_types(shard.types().table())?;
         match shard.log.append(&mut builder.batch).map_err(|error| of_append(shard, error))? {
-            Taken::InPart => builder.batch.know_each(),
+            AppendOutcome::Partial => builder.batch.index_individually(),
             // Where it is lost the batch takes its place.
-            Taken::Later(earlier) => drop(earlier.durable().await),
+            AppendOutcome::RetryAfter(earlier) => drop(earlier.durable().await),
             taken => return Ok(taken),
         }
     }

@@ -113,7 +113,7 @@ impl ShardLoop {
 
     async fn follow(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>) {
         let log = self.shard().log.clone();
-        tokio::task::spawn_local(async move { log.wake_returned().await });
+        tokio::task::spawn_local(async move { log.wake_completed().await });
         loop {
             let drained = async {
                 loop {

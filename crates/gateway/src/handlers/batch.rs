@@ -1,7 +1,7 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
 use event::limits::BATCH_BYTES_MAX;
-use eventlog::{AppendError, Asked};
+use eventlog::{AppendError, WatchRequest};
 
 use super::batch_stream;
 use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
@@ -34,7 +34,7 @@ pub(crate) async fn handle(
     body.check_announced(BATCH_BYTES_MAX.min(shard.batch_bytes_max()))?;
     let mut permit = shard.batch_permit(shard.client(&envelope), body.announced()).await?;
     let mut builder = new_builder(shard, (params, params.slot), &envelope, &shard.types());
-    builder.batch.records = shard.spare_records();
+    builder.batch.reuse_buffer(shard.spare_records());
     let mut builder = batch_stream::parse(shard, (builder, params.form), body, &mut permit).await?;
     permit.is_whole();
     if params.is_web_form {
@@ -46,7 +46,7 @@ pub(crate) async fn handle(
     if params.atomic && builder.refused_count() > 0 {
         builder.refuse_all();
     }
-    builder.batch.is_atomic = params.atomic;
+    builder.batch.options.atomic = params.atomic;
     let ack = params.ack.of_types(builder.types());
     wait_for_filtered(shard, ack, &builder).await?;
     let asked = append_batch(shard, ack, &mut builder).await?;
@@ -75,7 +75,7 @@ pub(crate) async fn handle(
 fn explain_one_line(builder: &mut RecordBuilder) {
     if let [refusal] = &mut *builder.refused
         && refusal.code == ErrorCode::Json
-        && builder.batch.records.is_empty()
+        && builder.batch.records().is_empty()
     {
         refusal.add(
             "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
@@ -85,7 +85,7 @@ fn explain_one_line(builder: &mut RecordBuilder) {
 }
 
 /// The response when the batch is stored, or won't be soon.
-async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked: Asked) -> Response {
+async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked: WatchRequest) -> Response {
     if asked.spans.is_empty() {
         return batch_summary::of_batch(builder);
     }

@@ -2,7 +2,7 @@
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
-use eventlog::{Record, Taken};
+use eventlog::{Record, AppendOutcome};
 
 use super::batch::new_builder;
 use super::transform_outcome::TransformOutcome;
@@ -68,7 +68,7 @@ pub(super) enum Ingested<'w> {
 
 /// An event that was appended, or is a duplicate.
 pub(super) struct Appended<'w> {
-    pub(super) taken: Taken<'w>,
+    pub(super) taken: AppendOutcome<'w>,
     pub(super) id: EventId,
     /// Its type.
     pub(super) slot: Slot,
@@ -145,7 +145,7 @@ fn append<'w>(
     let time = entry.count_time(time);
     let record = Record { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
     let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
-    if let Taken::New(_) = taken {
+    if let AppendOutcome::Appended(_) = taken {
         windows.keep();
     }
     Ok(Appended { taken, id, slot })

@@ -2,7 +2,7 @@
 //! its own, so that the default costs nothing more.
 
 use ::event::{EventId, Position};
-use eventlog::{Asked, Taken};
+use eventlog::{WatchRequest, AppendOutcome};
 
 use super::event::{self, Appended, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
@@ -42,22 +42,22 @@ pub(crate) async fn handle(
     Ok(ack_response::of_event(&SingleEvent { id, position, duplicate }, &status, params.json))
 }
 
-fn in_memory(shard: &ShardContext, taken: &Taken<'_>, id: EventId) -> Result<Response, Refused> {
+fn in_memory(shard: &ShardContext, taken: &AppendOutcome<'_>, id: EventId) -> Result<Response, Refused> {
     let duplicate = match taken {
-        Taken::New(_) => false,
-        Taken::Again(_) => true,
-        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(Problem::id_reused().into()),
+        AppendOutcome::Appended(_) => false,
+        AppendOutcome::Duplicate(_) => true,
+        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => return Err(Problem::id_reused().into()),
     };
     shard.cells().duplicates.add(u64::from(duplicate));
     Ok(ack_response::of_event_in_memory(id, duplicate))
 }
 
-async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> Asked {
+async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> WatchRequest {
     let types = vec![shard.types().get(slot).name.clone()];
     if again.is_none() {
-        return Asked { spans: vec![until_delivered::new_span(position, 1)], types };
+        return WatchRequest { spans: vec![until_delivered::new_span(position, 1)], types };
     }
-    let mut asked = Asked { spans: Vec::new(), types };
+    let mut asked = WatchRequest { spans: Vec::new(), types };
     until_delivered::add_copies(shard, vec![(position, again)], &mut asked).await;
     asked
 }

@@ -53,7 +53,7 @@ async fn respond_to_several(
     mut builder: RecordBuilder,
 ) -> Result<Response, Refused> {
     permit.admit(builder.bytes())?;
-    let events = builder.batch.records.len();
+    let events = builder.batch.records().len();
     let ack = params.ack.of_types(builder.types());
     let Some(id) = builder.first_id else {
         // All of them were dropped.

@@ -32,7 +32,7 @@ pub(crate) fn commit_on_park<'b>(
     clock: &Arc<CachedClock>,
 ) -> &'b mut Builder {
     let (log, clock) = (log.clone(), clock.clone());
-    builder.on_thread_park(move || log.end_of_turn()).on_thread_unpark(move || clock.refresh())
+    builder.on_thread_park(move || log.commit_pending()).on_thread_unpark(move || clock.refresh())
 }
 
 impl CommitTrigger {
@@ -57,7 +57,7 @@ impl CommitTrigger {
 
     fn commit_after(&self, longest: Duration) {
         if self.clock.is_over(longest) {
-            self.log.end_of_turn();
+            self.log.commit_pending();
             self.clock.refresh();
         }
     }

@@ -12,7 +12,7 @@ use access::Tokens;
 use event::limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
 use event::memory::Budgets;
 use event::{EventId, IdGenerator};
-use eventlog::{ContentHash, Outcomes, Records, Shard};
+use eventlog::{ContentHash, DeliveryWatch, RecordBuffer, Shard};
 use http::StatusCode;
 
 use crate::admission::{Admission, Permit, wait_queue};
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     pub(crate) read_budget: Arc<ReadBudget>,
     pub(crate) memory: Budgets,
     /// The delivery of events.
-    pub(crate) outcomes: Arc<Outcomes>,
+    pub(crate) outcomes: Arc<DeliveryWatch>,
     /// The logs of all shards: an original may be in any.
     pub(crate) shards: Arc<[Arc<Shard>]>,
     pub(crate) tokens: Arc<Tokens>,
@@ -65,7 +65,7 @@ pub(crate) struct ShardContext {
     workspace: RefCell<Workspace>,
     /// Permits for the worker pool.
     pub(crate) pool: FairSemaphore,
-    spare_records: RefCell<Vec<Records>>,
+    spare_records: RefCell<Vec<RecordBuffer>>,
     pub(crate) transport: Rc<Transport>,
 }
 
@@ -140,12 +140,12 @@ impl ShardContext {
     }
 
     /// Memory for the records of a batch.
-    pub(crate) fn spare_records(&self) -> Records {
+    pub(crate) fn spare_records(&self) -> RecordBuffer {
         self.spare_records.borrow_mut().pop().unwrap_or_default()
     }
 
     /// Takes back the memory of records that are in the log, or never will be.
-    pub(crate) fn give_back_records(&self, records: Records) {
+    pub(crate) fn give_back_records(&self, records: RecordBuffer) {
         let mut spare = self.spare_records.borrow_mut();
         if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.shared.memory.turn_bytes {
             spare.push(records.emptied());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::stand::{Stand, named_types};
 use event::{KeyedIds, TypeName};
-use eventlog::Stretch;
+use eventlog::LogChunk;
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TransformHandle, TypeRules};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use schema::{Documents, Schema, SchemaOptions};
@@ -403,9 +403,9 @@ fn the_time_of_an_event_is_that_behind_its_steps() {
 fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
     let of_lines = stand(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
     let contents = |stand: &Stand| {
-        let mut lane = stand.log.shards()[0].lane(0);
+        let mut lane = stand.log.shards()[0].reader(0);
         let mut contents = Vec::new();
-        while let Some(Stretch::Block(block)) = lane.read().unwrap() {
+        while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
             contents.extend(block.records().map(|(_, record)| record.content.is_some()));
         }
         contents

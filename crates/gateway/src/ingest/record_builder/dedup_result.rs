@@ -1,7 +1,7 @@
 //! The duplicates that the log has found in a batch.
 
 use event::limits::REFUSALS_LISTED_MAX;
-use eventlog::{Cause, Earlier};
+use eventlog::{LineRejection, Original};
 
 use super::RecordBuilder;
 use crate::error_code::ErrorCode;
@@ -19,8 +19,8 @@ impl RecordBuilder {
     }
 
     /// Takes over what the log has found: returns the originals of duplicates, and rejects the lines that weren't appended.
-    pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
-        let (again, refused) = (std::mem::take(&mut self.batch.again), std::mem::take(&mut self.batch.refused));
+    pub(crate) fn take_met(&mut self) -> Vec<Original> {
+        let eventlog::DedupResult { duplicates: again, rejected: refused } = std::mem::take(&mut self.batch.result);
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;
@@ -32,13 +32,13 @@ impl RecordBuilder {
     }
 
     /// How many lines are duplicates as a whole. `again` has the duplicate records, in their order.
-    fn repeated_lines(&self, again: &[(u32, Earlier)]) -> u64 {
+    fn repeated_lines(&self, again: &[(u32, Original)]) -> u64 {
         if again.is_empty() {
             return 0;
         }
         let mut again = again.iter().map(|(number, _)| *number as usize).peekable();
         let (mut repeated, mut end) = (0, 0);
-        for line in self.batch.lines.chunk_by(|one, next| one.number == next.number) {
+        for line in self.batch.lines().chunk_by(|one, next| one.number == next.number) {
             end += line.len();
             let records = std::iter::from_fn(|| again.next_if(|number| *number < end)).count();
             repeated += u64::from(records == line.len());
@@ -46,16 +46,16 @@ impl RecordBuilder {
         repeated
     }
 
-    fn refuse_met(&mut self, line: u32, cause: Cause) {
+    fn refuse_met(&mut self, line: u32, cause: LineRejection) {
         self.forget_filtered(line);
         let problem = match cause {
-            Cause::OtherBytes => Problem::id_reused(),
-            Cause::Leaning => Problem::new(ErrorCode::Overload, LEANT),
+            LineRejection::IdConflict => Problem::id_reused(),
+            LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, LEANT),
         };
         self.refused_by_code[problem.code as usize] += 1;
         let mut refusal = RejectedRecord::of_problem(line, problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;
-        if cause == Cause::Leaning {
+        if cause == LineRejection::DependsOnRejected {
             refusal.retry = Some(Retry::Alone);
             is_listed = self.refused_for_others < REFUSALS_LISTED_MAX as u64;
             self.refused_for_others += 1;

@@ -168,7 +168,7 @@ mod tests {
         push(&mut builder, &"{\"n\":2}\n".repeat(20_000));
         assert!(builder.has_deferred() && builder.accepted > 500, "{}", builder.accepted);
         builder.process_deferred(&mut Workspace::default());
-        assert_eq!((builder.accepted, builder.batch.records.len()), (20_020, 20_020));
+        assert_eq!((builder.accepted, builder.batch.records().len()), (20_020, 20_020));
     }
 
     #[test]
@@ -177,7 +177,7 @@ mod tests {
         push(&mut builder, &"1\n".repeat(20_000));
         assert!(builder.has_deferred() && builder.accepted > 500 && builder.accepted < 10_000, "{}", builder.accepted);
         builder.process_deferred(&mut Workspace::default());
-        assert_eq!((builder.accepted, builder.batch.records.len()), (20_000, 20_000));
+        assert_eq!((builder.accepted, builder.batch.records().len()), (20_000, 20_000));
         builder.begin_tick();
         push(&mut builder, &"no JSON\n".repeat(20_000));
         assert!(builder.has_deferred(), "what is refused is work as well");
@@ -188,9 +188,9 @@ mod tests {
         let mut builder = builder("false");
         let stepped = large(1).replace('{', "{\"type\":\"stepped\",");
         push(&mut builder, &format!("{{\"type\":\"stepped\"}}\n{stepped}{{}}\n"));
-        assert_eq!((builder.accepted, builder.batch.records.len(), builder.has_deferred()), (1, 1, true));
+        assert_eq!((builder.accepted, builder.batch.records().len(), builder.has_deferred()), (1, 1, true));
         builder.process_deferred(&mut Workspace::default());
-        assert_eq!((builder.accepted, builder.batch.records.len()), (3, 3));
+        assert_eq!((builder.accepted, builder.batch.records().len()), (3, 3));
     }
 
     #[test]

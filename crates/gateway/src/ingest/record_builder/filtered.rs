@@ -54,7 +54,7 @@ impl RecordBuilder {
     /// The records are appended: other requests see the values of their events.
     pub(crate) fn keep_windows(&mut self) {
         // A duplicate may not be durable yet, and of an event with a reused id nothing is stored.
-        if !self.batch.refused.is_empty() || !self.batch.again.is_empty() {
+        if !self.batch.result.rejected.is_empty() || !self.batch.result.duplicates.is_empty() {
             return self.windows.clear();
         }
         self.windows.keep();

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, id};
-use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
+use eventlog::{AppendBatch, ContentHash, DedupKey, SourceLine, Record};
 use json::batch::{Form, Item};
 use transform::Filtered;
 
@@ -76,7 +76,7 @@ pub(crate) struct RecordBuilder {
     deferred: DeferredRecords,
     /// Commits that had been refused when it began.
     pub(crate) refused_commits: u64,
-    pub(crate) batch: Batch,
+    pub(crate) batch: AppendBatch,
     /// Bytes of its records.
     pub(crate) bytes_max: usize,
     /// The id of the first record.
@@ -126,7 +126,7 @@ impl RecordBuilder {
             budget: CostBudget::inline(),
             deferred: DeferredRecords::default(),
             refused_commits: 0,
-            batch: Batch::default(),
+            batch: AppendBatch::default(),
             bytes_max: BLOCK_BYTES_MAX,
             first_id: None,
             position: None,
@@ -230,7 +230,7 @@ impl RecordBuilder {
         let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
         let mut source = SourceRecord { slot, line: item.line, bytes: RawBytes::These(bytes) };
         if depends_on_duplicates {
-            self.batch.leaning.push(item.line);
+            self.batch.add_dependent_line(item.line);
             self.filtered_events.add_dependent(item.line, slot, &made);
         }
         match made {
@@ -249,14 +249,14 @@ impl RecordBuilder {
         let Some(slot) = self.slot else { return };
         self.append_all(&mut SourceRecord { slot, line: 0, bytes: RawBytes::Hash(content) }, events, filtered);
         self.accepted += 1;
-        self.batch.records.end_request();
-        let have_ids = self.batch.own.len() == self.batch.records.len() as usize;
+        self.batch.end_request();
+        let have_ids = self.batch.have_own_ids();
         if let (Some(key), false) = (&self.key, have_ids) {
             let id = KeyedIds::new(&self.envelope.source, &self.types.get(slot).name, key).id(0);
-            self.batch.key = Some(Given { id, content });
+            self.batch.set_key(DedupKey { id, content });
         }
-        self.batch.lacks_some = self.depends_on_others();
-        self.batch.is_atomic = true;
+        self.batch.options.is_partial = self.depends_on_others();
+        self.batch.options.atomic = true;
     }
 
     fn append_all(&mut self, source: &mut SourceRecord<'_>, events: Vec<Event<'_>>, filtered: Vec<Filtered>) {
@@ -275,13 +275,13 @@ impl RecordBuilder {
             // The key of a batch has a hash of the whole.
             ChosenBy::Key => None,
         });
-        let number = self.batch.records.len();
+        let number = self.batch.records().len();
         let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
         if let Some(content) = content {
             self.batch.own.push(Own { number, id, content });
         }
         let type_id = entry.id;
-        self.batch.lines.push(Line { number: source.line, type_id });
+        self.batch.lines.push(SourceLine { number: source.line, type_id });
         let record = self.envelope.record(entry, (id, entry.count_time(time)), &payload);
         self.batch.records.push(&Record { request_start: number == 0, request_end: false, content, ..record });
         self.first_id.get_or_insert(id);
@@ -293,8 +293,8 @@ impl RecordBuilder {
 
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
-        self.batch.records.end_request();
-        self.batch.lacks_some = self.refused_count() > 0 || self.depends_on_others();
+        self.batch.end_request();
+        self.batch.options.is_partial = self.refused_count() > 0 || self.depends_on_others();
         if let Some(key) = &self.key {
             if self.form == Form::Lines && self.begins_with == Some(b'[') {
                 // As an array the same bytes are other records.
@@ -302,10 +302,10 @@ impl RecordBuilder {
             }
             let type_name = self.slot.filter(|_| self.is_named).map(|slot| &self.types.get(slot).name);
             let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
-            self.batch.key = Some(Given { id, content: self.content.value() });
+            self.batch.set_key(DedupKey { id, content: self.content.value() });
         }
-        if self.batch.lacks_some {
-            self.batch.know_each();
+        if self.batch.options.is_partial {
+            self.batch.index_individually();
         }
     }
 
@@ -339,8 +339,7 @@ impl RecordBuilder {
 
     /// About how many bytes the records and the rejections take. Both may be much more than the body.
     pub(crate) fn bytes(&self) -> usize {
-        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.batch.lines.as_slice());
-        self.batch.records.bytes() + own + self.refused_bytes + self.deferred.bytes()
+        self.batch.bytes() + self.refused_bytes + self.deferred.bytes()
     }
 
     /// How many records were rejected.
@@ -357,7 +356,7 @@ impl RecordBuilder {
     /// Rejects the good records too, and forgets the duplicates: an original may be in this very batch, and no one has waited until it is
     /// durable.
     pub(crate) fn refuse_all(&mut self) {
-        self.batch = Batch::default();
+        self.batch = AppendBatch::default();
         self.is_refused_for_some |= self.accepted + self.duplicates > 0;
         (self.accepted, self.duplicates, self.filtered) = (0, 0, 0);
         self.windows.clear();
@@ -366,12 +365,12 @@ impl RecordBuilder {
 
     /// The types of the good records and of the duplicates.
     pub(crate) fn types(&self) -> impl Iterator<Item = &TypeEntry> {
-        self.types.met(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
+        self.types.met(|id| self.batch.type_counts().iter().any(|(counted, _)| *counted == id))
     }
 
     /// Frees the records, and keeps what the response says.
     pub(crate) fn forget_records(&mut self) {
-        self.batch = Batch::default();
+        self.batch = AppendBatch::default();
     }
 }
 
