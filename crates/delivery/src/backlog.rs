@@ -60,14 +60,14 @@ impl Backlogs {
     /// that are being written.
     pub(crate) fn owe(&self, log: &EventLog, book: &Book) {
         // Asked first: what is begun meanwhile is owed besides.
-        let begun = log.room().begun();
+        let begun = log.disk_guard().bytes_begun();
         let local = || self.limits.iter().filter(|(_, limit)| limit.on_this_disk);
         let stores = local().count() as u64;
         let waiting: u64 = local().filter_map(|(name, _)| Some(bytes_waiting(log, book.sinks.get(name)?))).sum();
         let of_newest =
             |bytes: fn(&Segments) -> u64| log.shards().iter().map(|shard| bytes(shard.segments())).sum::<u64>();
         let left = of_newest(Segments::newest_left).saturating_mul(stores);
-        log.room().owe(waiting.saturating_add(left), of_newest(Segments::newest_bytes), stores, begun);
+        log.disk_guard().reserve(waiting.saturating_add(left), of_newest(Segments::newest_bytes), stores, begun);
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
-use eventlog::{Asked, Pending, Span};
+use eventlog::{PendingLane, SequenceRange, WatchRequest};
 use sink::{Claim, Mark};
 
 use crate::claims::{Accept, Dispute};
@@ -83,7 +83,7 @@ impl LaneBook {
         (self.confirmed || !is_configured) && self.cursor >= needed
     }
 
-    fn has_lost(&self, span: &Span) -> bool {
+    fn has_lost(&self, span: &SequenceRange) -> bool {
         self.lost_within.is_some_and(|(first, last)| first <= span.last && span.first <= last)
     }
 }
@@ -123,7 +123,7 @@ impl SinkBook {
     }
 
     /// Where its lane hasn't brought all events of these types in `span` to an end.
-    fn pending(&self, span: &Span, types: &[TypeName]) -> Option<Option<u64>> {
+    fn pending(&self, span: &SequenceRange, types: &[TypeName]) -> Option<Option<u64>> {
         let lane = self.lanes.get(usize::from(span.shard));
         let start = lane.map_or(0, |lane| lane.start);
         // A request has one set of routes, so the last of its events has those of all.
@@ -192,12 +192,12 @@ impl Book {
     }
 
     /// The lanes that haven't brought all of the events to an end.
-    pub(crate) fn pending(&mut self, asked: &Asked) -> Vec<Pending> {
+    pub(crate) fn pending(&mut self, asked: &WatchRequest) -> Vec<PendingLane> {
         asked.types.iter().for_each(|name| self.meet(name));
         let of_sink = |(sink, book): (&SinkName, &SinkBook)| {
-            let in_span = |span: &Span| {
+            let in_span = |span: &SequenceRange| {
                 let until = book.pending(span, &asked.types)?;
-                Some(Pending { sink: sink.clone(), shard: span.shard, until })
+                Some(PendingLane { sink: sink.clone(), shard: span.shard, until })
             };
             asked.spans.iter().filter_map(in_span).collect::<Vec<_>>()
         };

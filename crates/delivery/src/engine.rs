@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{DataDirectory, EventLog, Witness};
+use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -57,7 +57,7 @@ pub(crate) struct Engine {
     pub(crate) board: LaneBoard,
     backoffs: u64,
     /// Asked by those who wait for their events to be stored, as long as it is held here.
-    _witness: Arc<dyn Witness>,
+    _witness: Arc<dyn DeliveryStatusSource>,
 }
 
 impl Engine {
@@ -101,8 +101,8 @@ impl Engine {
         }
         keeper.tick();
         let dead_letters = DeadLetterOffice::default();
-        let witness: Arc<dyn Witness> = Arc::new(Testimony::new(ledger.clone(), dead_letters.clone()));
-        log.outcomes().call(&witness);
+        let witness: Arc<dyn DeliveryStatusSource> = Arc::new(Testimony::new(ledger.clone(), dead_letters.clone()));
+        log.delivery_watch().set_source(&witness);
         let mut engine = Self {
             log: log.clone(),
             home: Home::of(directory, log.losses()),

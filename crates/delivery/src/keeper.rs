@@ -195,8 +195,8 @@ impl Keeper {
     /// Lets no more events in before the disk is full, and again when there is space.
     fn look_at_disk(&mut self) {
         // A file system that doesn't answer is noticed by whoever writes to it.
-        let Ok((space, changed)) = self.log.room().look() else { return };
-        let is_short = self.log.room().is_short();
+        let Ok((space, changed)) = self.log.disk_guard().look() else { return };
+        let is_short = self.log.disk_guard().is_short();
         for shard in self.log.shards() {
             // What can't be given back now is tried again with the next look.
             let _ = shard.segments().be_thrifty(is_short);
@@ -217,7 +217,7 @@ impl Keeper {
     }
 
     fn look_at_backlogs(&mut self, book: &Book) {
-        for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.room().bytes_all()) {
+        for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.disk_guard().bytes_all()) {
             self.reporter.report(&if is_full {
                 format!("as much waits for sink {sink} as may: events with a route to it are refused until it has taken some")
             } else {

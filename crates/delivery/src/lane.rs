@@ -225,7 +225,7 @@ impl Lane {
                     let after = self.ledger.lane(&self.name).cursor;
                     let store_at = known.fence;
                     return Ok(Run {
-                        way: Way::new(self.shard.lane(after)),
+                        way: Way::new(self.shard.reader(after)),
                         assembly: self.assembly(after + 1),
                         rules: Rules::new(self.ledger.clone(), self.name.clone()),
                         retries: Retries::new(self.backoff.another()),

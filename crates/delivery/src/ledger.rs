@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::cells::Counter;
 use event::{Lane, TypeName};
-use eventlog::{Accepted, AcceptedCounts, Asked, EventLog, FilterStep, Outcomes as Waiting, Pending, Types};
+use eventlog::{Accepted, AcceptedCounts, DeliveryWatch, EventLog, FilterStep, PendingLane, Types, WatchRequest};
 use tokio::sync::watch;
 
 use crate::SinkName;
@@ -95,7 +95,7 @@ pub struct Ledger {
     accepted: Arc<Accepted>,
     types: Arc<Types>,
     held: Mutex<Held>,
-    waiting: Arc<Waiting>,
+    waiting: Arc<DeliveryWatch>,
     errors: Counter,
     /// Up to which of its changes both generations are saved, and up to which somebody waits for that.
     saved: watch::Sender<u64>,
@@ -117,7 +117,7 @@ impl Ledger {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
         let held = Mutex::new(Held { book, met: 0, changes: 0 });
         let (saved, wanted) = (watch::Sender::new(0), watch::Sender::new(0));
-        Self { accepted, types, held, waiting: log.outcomes().clone(), errors: Counter::new(), saved, wanted }
+        Self { accepted, types, held, waiting: log.delivery_watch().clone(), errors: Counter::new(), saved, wanted }
     }
 
     pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
@@ -183,12 +183,12 @@ impl Ledger {
         let mut held = self.held();
         *held = Held { book, met: 0, changes: held.changes + 1 };
         drop(held);
-        self.waiting.changed();
+        self.waiting.notify_all();
     }
 
     /// Those who wait for events look again at which lanes they wait for.
     pub(crate) fn end_waiting(&self) {
-        self.waiting.changed();
+        self.waiting.notify_all();
     }
 
     /// Accepted first, the book second: the order of all locks.
@@ -273,7 +273,7 @@ impl Ledger {
             let by = self.held().changes + 1;
             self.with_lane(lane, |book| book.heard_by = by);
         }
-        self.waiting.passed(&lane.sink, lane.shard, cursor);
+        self.waiting.advance(&lane.sink, lane.shard, cursor);
     }
 
     /// Waits until both generations are saved with the answer of a lane's store.
@@ -338,11 +338,11 @@ impl Ledger {
                 }
             }
         });
-        self.waiting.passed(&lane.sink, lane.shard, cursor);
+        self.waiting.advance(&lane.sink, lane.shard, cursor);
     }
 
     /// The lanes that haven't brought all of the events to an end.
-    pub(crate) fn pending(&self, asked: &Asked) -> Vec<Pending> {
+    pub(crate) fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
         self.held().book.pending(asked)
     }
 
@@ -378,7 +378,7 @@ impl Ledger {
         sink.dead_up_to = sink.dead_up_to.max(position);
         drop(held);
         ended.dedup();
-        ended.into_iter().for_each(|(shard, cursor)| self.waiting.passed(name, shard, cursor));
+        ended.into_iter().for_each(|(shard, cursor)| self.waiting.advance(name, shard, cursor));
     }
 
     /// Whether what the route held at this sequence was given up.

@@ -1,6 +1,6 @@
 //! A type's route to a sink: where it begins and ends, and where it was out in between.
 
-use eventlog::Span;
+use eventlog::SequenceRange;
 
 use crate::Condition;
 use crate::book::Outcomes;
@@ -114,7 +114,7 @@ impl Pair {
     }
 
     /// The last position in `span` that a lane has to pass which began behind `start`.
-    pub(crate) fn last_in(&self, span: &Span, start: u64) -> Option<u64> {
+    pub(crate) fn last_in(&self, span: &SequenceRange, start: u64) -> Option<u64> {
         let (after, until) = self.bounds(span.shard);
         let gaps = self.gaps_of(span.shard);
         let last = gaps.iter().rev().fold(span.last.min(until), |last, (after, until)| {

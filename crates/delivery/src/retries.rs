@@ -175,7 +175,7 @@ impl Lane {
     /// So many of the newest events that lie behind the batch, if they fit into one.
     fn newest(&self, run: &Run, count: u64) -> Option<Batch> {
         let after = self.shard.durable().saturating_sub(count).max(run.assembly.batch().last());
-        let (mut way, mut rules) = (Way::new(self.shard.lane(after)), run.rules.again());
+        let (mut way, mut rules) = (Way::new(self.shard.reader(after)), run.rules.again());
         let mut assembly = self.assembly(after + 1);
         loop {
             rules.begin_turn();

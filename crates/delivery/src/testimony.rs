@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use eventlog::{Asked, Pending, Refusals, Witness};
+use eventlog::{DeliveryStatusSource, PendingLane, Rejections, WatchRequest};
 
 use crate::{DeadLetterOffice, Ledger};
 
@@ -18,8 +18,8 @@ impl Testimony {
     }
 }
 
-impl Witness for Testimony {
-    fn pending(&self, asked: &Asked) -> Vec<Pending> {
+impl DeliveryStatusSource for Testimony {
+    fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
         let mut pending = self.ledger.pending(asked);
         for desk in self.dead_letters.desks() {
             desk.dead.add_pending(asked, desk.sink.is_configured(), &mut pending);
@@ -27,12 +27,12 @@ impl Witness for Testimony {
         pending
     }
 
-    fn may_have_refused(&self) -> bool {
+    fn may_have_rejected(&self) -> bool {
         self.dead_letters.desks().iter().any(|desk| desk.dead.was_used())
     }
 
-    fn refused(&self, asked: &Asked, limit: usize) -> Refusals {
-        let mut refusals = Refusals::default();
+    fn rejected(&self, asked: &WatchRequest, limit: usize) -> Rejections {
+        let mut refusals = Rejections::default();
         for desk in self.dead_letters.desks().iter().filter(|desk| desk.dead.was_used()) {
             desk.dead.add_refused(asked, limit, &mut refusals);
         }

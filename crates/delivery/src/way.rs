@@ -2,7 +2,7 @@
 
 use std::io;
 
-use eventlog::{LaneReader, Stretch};
+use eventlog::{LogReader, Stretch};
 
 /// Stretches of the log that are read in one go before other lanes have their turn, and objects that are sent.
 const STRETCHES_A_TURN: usize = 64;
@@ -48,7 +48,7 @@ pub(crate) struct Took {
 
 /// A lane's place in the log since it took it.
 pub(crate) struct Way {
-    pub(crate) reader: LaneReader,
+    pub(crate) reader: LogReader,
     /// Read, and not yet taken in as a whole.
     pub(crate) rest: Option<Stretch>,
     /// The one that was read last, if some of its events are undecided.
@@ -58,7 +58,7 @@ pub(crate) struct Way {
 }
 
 impl Way {
-    pub(crate) const fn new(reader: LaneReader) -> Self {
+    pub(crate) const fn new(reader: LogReader) -> Self {
         Self { reader, rest: None, doubtful: None, unreadable: false }
     }
 

@@ -93,8 +93,8 @@ impl Metrics {
         };
         gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
         gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
-        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.handover_bytes() as u64);
-        let room = self.log.room();
+        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.tail_cache_bytes() as u64);
+        let room = self.log.disk_guard();
         text.gauge("forebay_disk_free_bytes", "Space on the disk of the data directory.", |series| {
             series.count(&[], room.free_bytes());
         });
@@ -109,7 +109,7 @@ impl Metrics {
         });
         let help = "Requests that wait until their events are stored.";
         text.gauge("forebay_waiting_for_stores", help, |series| {
-            series.count(&[], self.log.outcomes().waiting() as u64);
+            series.count(&[], self.log.delivery_watch().waiting() as u64);
         });
         self.duplicates(text);
     }

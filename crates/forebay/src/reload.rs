@@ -238,14 +238,14 @@ impl Reloader {
         blocking(move || gateway.narrow(&types, &narrowed.types, &narrowed.options)).await?;
         // What was let in before is durable before its routes are closed.
         for shard in self.parts.log.shards() {
-            shard.settled().await;
+            shard.flush().await;
         }
         let changed = self.parts.delivery.configure(wiring::delivery(configuration, sinks.to_vec())).await;
         let state = if changed.is_ok() { after } else { state(&self.current, &self.sinks) };
         let gateway = self.parts.gateway.clone();
         blocking(move || gateway.configure(&state.types, &state.options)).await?;
         changed?;
-        self.parts.log.room().keep_free(configuration.journal.keep_free);
+        self.parts.log.disk_guard().keep_free(configuration.journal.keep_free);
         log::configure(configuration.log.format, configuration.log.level);
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
-use eventlog::{Asked, Taken};
+use eventlog::{AppendOutcome, WatchRequest};
 
 use crate::ack::Ack;
 use crate::acknowledgement::{self, SingleEvent};
@@ -50,22 +50,24 @@ pub(crate) async fn take(
     Ok(acknowledgement::of_event(&SingleEvent { id, position, duplicate }, &standing, wishes.json))
 }
 
-fn in_memory(worker: &Worker, taken: &Taken<'_>, id: EventId) -> Result<Response, Refused> {
+fn in_memory(worker: &Worker, taken: &AppendOutcome<'_>, id: EventId) -> Result<Response, Refused> {
     let duplicate = match taken {
-        Taken::New(_) => false,
-        Taken::Again(_) => true,
-        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(other_bytes()),
+        AppendOutcome::Appended(_) => false,
+        AppendOutcome::Duplicate(_) => true,
+        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {
+            return Err(other_bytes());
+        }
     };
     worker.cells().duplicates.add(u64::from(duplicate));
     Ok(acknowledgement::of_event_in_memory(id, duplicate))
 }
 
-async fn asked(worker: &Worker, slot: Slot, position: Position, again: Option<EventId>) -> Asked {
+async fn asked(worker: &Worker, slot: Slot, position: Position, again: Option<EventId>) -> WatchRequest {
     let types = vec![worker.types().get(slot).name.clone()];
     if again.is_none() {
-        return Asked { spans: vec![stored::new_span(position, 1)], types };
+        return WatchRequest { spans: vec![stored::new_span(position, 1)], types };
     }
-    let mut asked = Asked { spans: Vec::new(), types };
+    let mut asked = WatchRequest { spans: Vec::new(), types };
     stored::add_copies(worker, vec![(position, again)], &mut asked).await;
     asked
 }

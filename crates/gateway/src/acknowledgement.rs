@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::{EventId, Position};
-use eventlog::Refused;
+use eventlog::RejectedEvent;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -100,7 +100,7 @@ pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
     let Dead { letters, count, .. } = dead;
     let detail = letters.first().map_or_else(
         || "a sink refused an event for good; it is kept as a dead letter: don't send it again".to_owned(),
-        |Refused { sink, id, reason, .. }| {
+        |RejectedEvent { sink, id, reason, .. }| {
             format!(
                 "sink {sink} refused the event for good: {reason}; it is kept as a dead letter (forebay dead show {id} \
                  --sink {sink}): don't send it again"
@@ -114,8 +114,8 @@ pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
 }
 
 impl<'a> Letter<'a> {
-    pub(crate) fn of(refused: &'a Refused) -> Self {
-        let Refused { sink, id, position, reason } = refused;
+    pub(crate) fn of(refused: &'a RejectedEvent) -> Self {
+        let RejectedEvent { sink, id, position, reason } = refused;
         Self { sink, id: id.to_string(), position: position.to_string(), reason }
     }
 }

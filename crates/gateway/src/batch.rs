@@ -1,7 +1,7 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
 use event::limits::{BATCH_BYTES_MAX, BLOCK_BYTES_MAX};
-use eventlog::{AppendError, Asked, Taken};
+use eventlog::{AppendError, AppendOutcome, WatchRequest};
 
 use crate::ack::Ack;
 use crate::code::Code;
@@ -38,7 +38,7 @@ pub(crate) async fn take(
     body.check_announced(BATCH_BYTES_MAX.min(worker.batch_bytes_max()))?;
     let mut permit = batch_room::permit(worker, worker.sender(&envelope), body.announced()).await?;
     let mut encoder = new_encoder(worker, wishes, wishes.slot, envelope);
-    encoder.batch.records = worker.spare_records();
+    encoder.batch.reuse_buffer(worker.spare_records());
     let mut encoder = arriving::encode(worker, (encoder, wishes.form), body, &mut permit).await?;
     permit.is_whole();
     if wishes.is_web_form {
@@ -50,7 +50,7 @@ pub(crate) async fn take(
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
-    encoder.batch.is_atomic = wishes.atomic;
+    encoder.batch.set_atomic(wishes.atomic);
     let ack = wishes.ack.of_types(encoder.types());
     wait_for_filtered(worker, ack, &encoder).await?;
     let asked = store(worker, ack, &mut encoder).await?;
@@ -79,7 +79,7 @@ pub(crate) async fn take(
 fn explain_one_line(encoder: &mut Encoder) {
     if let [refusal] = &mut *encoder.refused
         && refusal.code == Code::Json
-        && encoder.batch.records.is_empty()
+        && encoder.batch.records().is_empty()
     {
         refusal.add(
             "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
@@ -89,7 +89,7 @@ fn explain_one_line(encoder: &mut Encoder) {
 }
 
 /// The answer when the batch is stored, or won't be soon.
-async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: Asked) -> Response {
+async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: WatchRequest) -> Response {
     if asked.spans.is_empty() {
         return answer::of_batch(encoder);
     }
@@ -100,32 +100,32 @@ async fn answer_when_stored(worker: &Worker, encoder: &Encoder, asked: Asked) ->
 
 /// Appends the good records, and waits until they are durable, as the first copies of those that came before are by then; from memory
 /// nothing is waited for. Says where they stand to whoever waits until they are stored.
-pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<Asked, Refused> {
+pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> Result<WatchRequest, Refused> {
     let of_append = |error| of_append(worker, error);
-    let mut asked = Asked::default();
-    if encoder.batch.records.is_empty() {
+    let mut asked = WatchRequest::default();
+    if encoder.batch.records().is_empty() {
         encoder.check_types(worker.types().table())?;
         return Ok(asked);
     }
-    worker.log().ready_for(encoder.batch.records.bytes()).await;
-    encoder.batch.settles_first = ack != Ack::Memory;
+    worker.log().wait_for_capacity(encoder.batch.records().bytes()).await;
+    encoder.batch.set_wait_for_originals(ack != Ack::Memory);
     let taken = append(worker, encoder).await?;
-    if let Taken::New(_) = taken {
+    if let AppendOutcome::Appended(_) = taken {
         encoder.keep_windows();
     }
-    let count = encoder.batch.records.len();
+    let count = encoder.batch.records().len();
     // They stand in the block now, or in that of their first copies: while the disk takes its time none is held twice.
-    worker.give_back_records(std::mem::take(&mut encoder.batch.records));
+    worker.give_back_records(encoder.batch.take_records());
     let mut copies = Vec::new();
     match taken {
-        Taken::New(append) => {
+        AppendOutcome::Appended(append) => {
             encoder.position = Some(append.position());
             asked.spans.push(stored::new_span(append.position(), u64::from(count)));
             if ack != Ack::Memory {
                 append.await.map_err(of_append)?;
             }
         }
-        Taken::Again(earlier) => {
+        AppendOutcome::Duplicate(earlier) => {
             if ack != Ack::Memory {
                 let position = earlier.durable().await.map_err(of_append)?;
                 encoder.position = Some(position);
@@ -133,11 +133,11 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
             }
             encoder.all_came_before();
         }
-        Taken::OtherBytes => return Err(other_bytes()),
-        Taken::InPart | Taken::Later(_) | Taken::Nothing => {}
+        AppendOutcome::IdConflict => return Err(other_bytes()),
+        AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {}
     }
     let met = encoder.take_met();
-    if encoder.batch.is_atomic && encoder.refused_count() > 0 {
+    if encoder.batch.is_atomic() && encoder.refused_count() > 0 {
         // Nothing was appended: a first copy that stood in the same batch never becomes durable.
         return Ok(asked);
     }
@@ -156,14 +156,14 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
 }
 
 /// Appends a batch when what it leans on is durable. Before that nothing of it is, so that what is refused isn't stored.
-async fn append<'w>(worker: &'w Worker, encoder: &mut Encoder) -> Result<Taken<'w>, Refused> {
+async fn append<'w>(worker: &'w Worker, encoder: &mut Encoder) -> Result<AppendOutcome<'w>, Refused> {
     for _ in 0..APPENDS_MAX {
         // No other task runs between this and the append.
         encoder.check_types(worker.types().table())?;
         match worker.log().append(&mut encoder.batch).map_err(|error| of_append(worker, error))? {
-            Taken::InPart => encoder.batch.know_each(),
+            AppendOutcome::Partial => encoder.batch.index_individually(),
             // Where it is lost the batch takes its place.
-            Taken::Later(earlier) => drop(earlier.durable().await),
+            AppendOutcome::RetryAfter(earlier) => drop(earlier.durable().await),
             taken => return Ok(taken),
         }
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, TypeName, id};
-use eventlog::{Batch, ContentHash, Given, Line, Own, Record};
+use eventlog::{AppendBatch, ContentHash, Given, Record, SourceLine};
 use pipeline::batch::{Form, Item};
 use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
@@ -191,7 +191,7 @@ pub(crate) struct Encoder {
     put_off: PutOff,
     /// Commits that had been refused when it began.
     pub(crate) refused_commits: u64,
-    pub(crate) batch: Batch,
+    pub(crate) batch: AppendBatch,
     /// Bytes of its records.
     pub(crate) bytes_max: usize,
     /// The id of the first record.
@@ -238,7 +238,7 @@ impl Encoder {
             work: Work::inline(),
             put_off: PutOff::default(),
             refused_commits: 0,
-            batch: Batch::default(),
+            batch: AppendBatch::default(),
             bytes_max: BLOCK_BYTES_MAX,
             first_id: None,
             position: None,
@@ -381,17 +381,18 @@ impl Encoder {
         time: Option<i64>,
         payload: &str,
     ) {
-        if let Some(content) = content {
-            self.batch.own.push(Own { number: self.batch.records.len(), id, content });
-        }
-        self.batch.lines.push(Line { number: sent.line, type_id: self.types.get(sent.slot).id });
-        self.encode((id, time), content, sent.slot, payload);
+        let known = self.types.get(sent.slot);
+        let request_start = self.batch.records().is_empty();
+        let record = self.envelope.record(known, (id, time), payload);
+        let line = SourceLine { number: sent.line, type_id: known.id };
+        self.batch.push(&Record { request_start, request_end: false, content, ..record }, line);
+        self.first_id.get_or_insert(id);
     }
 
     pub(super) fn made_id(&mut self, sent: &Sent<'_>) -> EventId {
         let Sent { slot, number, .. } = *sent;
         match &self.ids {
-            Ids::Generated(first) => id::numbered(*first, self.batch.records.len() + 1),
+            Ids::Generated(first) => id::numbered(*first, self.batch.records().len() + 1),
             Ids::Keyed(key) => match self.keyed {
                 Some((known, ids)) if known == slot => ids.id(number),
                 _ => {
@@ -403,23 +404,10 @@ impl Encoder {
         }
     }
 
-    fn encode(&mut self, (id, time): (EventId, Option<i64>), content: Option<u64>, slot: Slot, payload: &str) {
-        let known = self.types.get(slot);
-        let request_start = self.batch.records.is_empty();
-        let record = self.envelope.record(known, (id, time), payload);
-        self.batch.records.push(&Record { request_start, request_end: false, content, ..record });
-        let type_id = known.id;
-        self.first_id.get_or_insert(id);
-        match self.batch.types.iter_mut().rfind(|(counted, _)| *counted == type_id) {
-            Some((_, count)) => *count += 1,
-            None => self.batch.types.push((type_id, 1)),
-        }
-    }
-
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
-        self.batch.records.end_request();
-        self.batch.lacks_some = self.refused_count() > 0 || self.leans_on_others();
+        self.batch.end_request();
+        self.batch.set_partial(self.refused_count() > 0 || self.leans_on_others());
         if let Ids::Keyed(key) = &self.ids {
             if self.form == Form::Lines && self.begins_with == Some(b'[') {
                 // As an array the same bytes are other records.
@@ -427,10 +415,10 @@ impl Encoder {
             }
             let type_name = self.slot.filter(|_| self.is_named).map(|slot| &self.types.get(slot).name);
             let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
-            self.batch.key = Some(Given { id, content: self.content.value() });
+            self.batch.set_key(Given { id, content: self.content.value() });
         }
-        if self.batch.lacks_some {
-            self.batch.know_each();
+        if self.batch.is_partial() {
+            self.batch.index_individually();
         }
     }
 
@@ -462,8 +450,7 @@ impl Encoder {
 
     /// Bytes that the records take, and what is to be said of them, about. Both may be much more than what came in.
     pub(crate) fn bytes(&self) -> usize {
-        let own = size_of_val(self.batch.own.as_slice()) + size_of_val(self.batch.lines.as_slice());
-        self.batch.records.bytes() + own + self.refused_bytes + self.put_off.bytes()
+        self.batch.bytes() + self.refused_bytes + self.put_off.bytes()
     }
 
     /// How many records were refused.
@@ -480,7 +467,7 @@ impl Encoder {
     /// Refuses what is good too, and says nothing of what came before: its first copy may stand in this very batch, and
     /// nobody has waited until it is durable.
     pub(crate) fn refuse_all(&mut self) {
-        self.batch = Batch::default();
+        self.batch = AppendBatch::default();
         self.is_refused_for_some |= self.accepted + self.duplicates > 0;
         (self.accepted, self.duplicates, self.filtered) = (0, 0, 0);
         self.stepping.forget();
@@ -488,11 +475,11 @@ impl Encoder {
 
     /// The types of the good records, those that came before too.
     pub(crate) fn types(&self) -> impl Iterator<Item = &Known> {
-        self.types.met(|id| self.batch.types.iter().any(|(counted, _)| *counted == id))
+        self.types.met(|id| self.batch.type_counts().iter().any(|(counted, _)| *counted == id))
     }
 
     /// Gives the memory of the records back, and keeps what the answer says.
     pub(crate) fn forget_records(&mut self) {
-        self.batch = Batch::default();
+        self.batch = AppendBatch::default();
     }
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, KeyedIds, Position};
-use eventlog::{AppendError, Record, Taken};
+use eventlog::{AppendError, AppendOutcome, Record};
 use pipeline::Values;
 use pipeline::json::{self, JsonErrorKind};
 
@@ -48,14 +48,16 @@ pub(crate) fn event_response(wishes: &Wishes, id: EventId, position: Position, d
 }
 
 /// Waits until an event, or its first copy, is durable. Says where it stands and whether it came before.
-pub(crate) async fn durable(worker: &Worker, taken: Taken<'_>) -> Result<(Position, bool), Refused> {
+pub(crate) async fn durable(worker: &Worker, taken: AppendOutcome<'_>) -> Result<(Position, bool), Refused> {
     let (result, duplicate) = match taken {
-        Taken::New(append) => {
+        AppendOutcome::Appended(append) => {
             let position = append.position();
             (append.await.map(|()| position), false)
         }
-        Taken::Again(earlier) => (earlier.durable().await, true),
-        Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => return Err(other_bytes()),
+        AppendOutcome::Duplicate(earlier) => (earlier.durable().await, true),
+        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {
+            return Err(other_bytes());
+        }
     };
     let position = result.map_err(|error| of_append(worker, error))?;
     if duplicate {
@@ -80,7 +82,7 @@ pub(crate) enum Done<'w> {
 
 /// An event that was appended, or came before.
 pub(crate) struct Appended<'w> {
-    pub(crate) taken: Taken<'w>,
+    pub(crate) taken: AppendOutcome<'w>,
     pub(crate) id: EventId,
     /// Its type.
     pub(crate) slot: Slot,

@@ -123,7 +123,7 @@ impl Gateway {
         let admission = Arc::new(Admission::new(shards_count, in_flight_bytes_max, memory.batch_bytes, batch_wait));
         let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
         let content_hash = log.content_hash();
-        let outcomes = log.outcomes().clone();
+        let outcomes = log.delivery_watch().clone();
         let shards: Arc<[_]> = log.shards().into();
         let readiness = Arc::new(Readiness::new(shards.clone()));
         counters.filters.show(&types);

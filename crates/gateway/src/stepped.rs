@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use eventlog::{AppendError, Given, Record, Taken};
+use eventlog::{AppendError, AppendOutcome, Given, Record};
 use pipeline::View;
 use pipeline::transform::{Filtered, Outcome, Several, Windows};
 
@@ -93,7 +93,7 @@ pub(crate) fn conclude<'w>(
     let id = given.unwrap_or_else(|| worker.new_id(envelope.received_at));
     let record = Record { content: given.map(|_| content()), ..envelope.record(known, (id, time), &payload) };
     let taken = worker.log().append_one(&record, known.id).map_err(|error| of_append(worker, error))?;
-    if let Taken::New(_) = taken {
+    if let AppendOutcome::Appended(_) = taken {
         stepped.windows.keep();
     }
     Ok(Done::One(Appended { taken, id, slot }))
@@ -128,13 +128,13 @@ pub(crate) fn of_several<'w>(
     slot: Slot,
     (mut encoder, content): (Encoder, u64),
 ) -> Done<'w> {
-    let have_ids = encoder.batch.own.len() == encoder.batch.records.len() as usize;
+    let have_ids = encoder.batch.have_own_ids();
     if let (Some(id), false) = (key_id(wishes, envelope, worker.types().get(slot)), have_ids) {
-        encoder.batch.key = Some(Given { id, content });
+        encoder.batch.set_key(Given { id, content });
     }
-    encoder.batch.lacks_some = encoder.leans_on_others();
+    encoder.batch.set_partial(encoder.leans_on_others());
     // What it has become is one event to its client.
-    encoder.batch.is_atomic = true;
+    encoder.batch.set_atomic(true);
     Done::Otherwise(Otherwise::Several(Box::new(encoder)))
 }
 
@@ -166,7 +166,7 @@ async fn answer_several(
     mut encoder: Encoder,
 ) -> Result<Response, Refused> {
     permit.admit(encoder.bytes())?;
-    let events = encoder.batch.records.len();
+    let events = encoder.batch.records().len();
     let ack = wishes.ack.of_types(encoder.types());
     let Some(id) = encoder.first_id else {
         // None of them has gone on.
@@ -199,7 +199,7 @@ async fn answer_several(
 /// so that it is enough if all is durable that was.
 pub(crate) async fn wait_for_others(worker: &Worker, refused_commits: u64) -> Result<(), Refused> {
     for shard in worker.shards() {
-        shard.settled().await;
+        shard.flush().await;
         if shard.has_failed() {
             return Err(of_append(worker, AppendError::Failed));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use event::{EventId, Position, TypeName};
-use eventlog::{Asked, Refusals, Refused, Span};
+use eventlog::{RejectedEvent, Rejections, SequenceRange, WatchRequest};
 
 use crate::patience;
 use crate::worker::Worker;
@@ -26,7 +26,7 @@ pub(crate) enum Standing {
 /// Events that were refused for good.
 #[derive(Debug)]
 pub(crate) struct Dead {
-    pub(crate) letters: Vec<Refused>,
+    pub(crate) letters: Vec<RejectedEvent>,
     /// How many there are.
     pub(crate) count: u64,
     /// Sinks that may not have all of the others.
@@ -34,9 +34,9 @@ pub(crate) struct Dead {
 }
 
 /// What is asked about events that were just appended.
-pub(crate) fn new_span(first: Position, count: u64) -> Span {
+pub(crate) fn new_span(first: Position, count: u64) -> SequenceRange {
     let last = first.sequence + count.saturating_sub(1);
-    Span { shard: first.shard, first: first.sequence, last, only: None }
+    SequenceRange { shard: first.shard, first: first.sequence, last, only: None }
 }
 
 /// So many first copies are sorted in a tenth of a millisecond about; more of them on another thread.
@@ -44,7 +44,7 @@ const SORTED_INLINE: usize = 1_000;
 
 /// Adds the first copies of what came again: those with these ids, which stand at these positions or behind them in the same
 /// request; or without ids the request as a whole.
-pub(crate) async fn add_copies(worker: &Worker, copies: Vec<(Position, Option<EventId>)>, asked: &mut Asked) {
+pub(crate) async fn add_copies(worker: &Worker, copies: Vec<(Position, Option<EventId>)>, asked: &mut WatchRequest) {
     let spans = if copies.len() <= SORTED_INLINE {
         spans_of(&copies)
     } else {
@@ -57,12 +57,12 @@ pub(crate) async fn add_copies(worker: &Worker, copies: Vec<(Position, Option<Ev
     }
 }
 
-fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
+fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<SequenceRange> {
+    let mut spans: Vec<SequenceRange> = Vec::new();
     for &(Position { shard, sequence }, id) in copies {
         let only = || id.map(|_| BTreeSet::new());
         let at = spans.iter().position(|span| span.shard == shard).unwrap_or_else(|| {
-            spans.push(Span { shard, first: sequence, last: sequence, only: only() });
+            spans.push(SequenceRange { shard, first: sequence, last: sequence, only: only() });
             spans.len() - 1
         });
         let span = &mut spans[at];
@@ -74,10 +74,10 @@ fn spans_of(copies: &[(Position, Option<EventId>)]) -> Vec<Span> {
 
 /// Where the last of the requests ends isn't remembered with its ids, but the log has it. Where that can't be read the
 /// lanes will say so too.
-async fn extend(worker: &Worker, span: &mut Span, types: &mut Vec<TypeName>) {
+async fn extend(worker: &Worker, span: &mut SequenceRange, types: &mut Vec<TypeName>) {
     let Some(shard) = worker.shards().get(usize::from(span.shard)).cloned() else { return };
     let sequence = span.last;
-    let extent = tokio::task::spawn_blocking(move || shard.request_extent(sequence)).await;
+    let extent = tokio::task::spawn_blocking(move || shard.request_range(sequence)).await;
     let Ok(Ok(Some(extent))) = extent else { return };
     span.last = extent.last;
     for name in extent.types {
@@ -88,22 +88,22 @@ async fn extend(worker: &Worker, span: &mut Span, types: &mut Vec<TypeName>) {
 }
 
 /// Waits for at most as long as is configured, or until the server stops.
-pub(crate) async fn wait(worker: &Worker, asked: Asked) -> Standing {
+pub(crate) async fn wait(worker: &Worker, asked: WatchRequest) -> Standing {
     let deadline = worker.clock().elapsed().saturating_add(worker.rules().ack_timeout);
     let outcomes = worker.outcomes().clone();
     patience::wait(worker, deadline, outcomes.wait(&asked)).await;
 
-    let Some(witness) = outcomes.witness() else { return Standing::Pending(Vec::new()) };
+    let Some(witness) = outcomes.status_source() else { return Standing::Pending(Vec::new()) };
     let pending: BTreeSet<Arc<str>> = witness.pending(&asked).into_iter().map(|lane| lane.sink).collect();
-    if !witness.may_have_refused() {
-        return standing(pending, Refusals::default());
+    if !witness.may_have_rejected() {
+        return standing(pending, Rejections::default());
     }
     // It may read the disk.
-    let refused = tokio::task::spawn_blocking(move || witness.refused(&asked, REFUSED_LISTED_MAX)).await;
+    let refused = tokio::task::spawn_blocking(move || witness.rejected(&asked, REFUSED_LISTED_MAX)).await;
     refused.map_or_else(|_| Standing::Pending(Vec::new()), |refusals| standing(pending, refusals))
 }
 
-fn standing(mut pending: BTreeSet<Arc<str>>, refusals: Refusals) -> Standing {
+fn standing(mut pending: BTreeSet<Arc<str>>, refusals: Rejections) -> Standing {
     pending.extend(refusals.unknown);
     let pending: Vec<_> = pending.into_iter().collect();
     match (refusals.count, pending.is_empty()) {

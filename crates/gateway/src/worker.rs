@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use event::limits::{HEADER_BYTES_MAX, SPARE_RECORDS_MAX};
 use event::{EventId, IdGenerator};
-use eventlog::{ContentHash, Outcomes, Records, Shard};
+use eventlog::{ContentHash, DeliveryWatch, Records, Shard};
 use http::StatusCode;
 use pipeline::Values;
 use pipeline::transform::Scratch;
@@ -114,7 +114,7 @@ fn runtime(log: &Arc<Shard>, clock: &Arc<TurnClock>) -> io::Result<LocalRuntime>
         .max_blocking_threads(BLOCKING_THREADS)
         .thread_keep_alive(BLOCKING_KEEP_ALIVE)
         .on_thread_start(beside::give_way)
-        .on_thread_park(move || log.end_of_turn())
+        .on_thread_park(move || log.commit_pending())
         .on_thread_unpark(move || turn_clock.refresh())
         .build_local(LocalOptions::default())
 }
@@ -172,7 +172,7 @@ impl Worker {
 
     async fn serve(self: Rc<Self>, mut messages: UnboundedReceiver<Message>) {
         let log = self.log.clone();
-        tokio::task::spawn_local(async move { log.wake_returned().await });
+        tokio::task::spawn_local(async move { log.wake_completed().await });
         loop {
             let drained = async {
                 loop {
@@ -265,7 +265,7 @@ impl Worker {
     /// Commits what the turn has gathered, if it has lasted for so long.
     fn end_turn_after(&self, longest: Duration) {
         if self.clock.is_over(longest) {
-            self.log.end_of_turn();
+            self.log.commit_pending();
             self.clock.refresh();
         }
     }
@@ -406,7 +406,7 @@ impl Worker {
         &self.patience
     }
 
-    pub(crate) fn outcomes(&self) -> &Arc<Outcomes> {
+    pub(crate) fn outcomes(&self) -> &Arc<DeliveryWatch> {
         &self.common.outcomes
     }
 

@@ -6,11 +6,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use eventlog::{LaneReader, Shard, Stretch};
+use eventlog::{LogReader, Shard, Stretch};
 
 /// The way through one shard.
 struct Way {
-    reader: LaneReader,
+    reader: LogReader,
     at_hand: Option<Stretch>,
     /// The last sequence that was given.
     given: u64,
@@ -54,7 +54,7 @@ impl Reading {
     /// Begins behind these sequences.
     pub(super) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
         let way =
-            |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.lane(*after), at_hand: None, given: *after };
+            |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.reader(*after), at_hand: None, given: *after };
         Self { ways: shards.iter().zip(after).map(way).collect() }
     }
 

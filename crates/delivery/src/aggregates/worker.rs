@@ -96,7 +96,7 @@ impl Worker {
         self.times = Times::new();
         if let Some(mark) = self.mark.take() {
             // Where it was ended in the midst of it, what it was giving out may still be on its way into the journal.
-            self.first_shard().settled().await;
+            self.first_shard().flush().await;
             let journaled = Some(Journaled::new(self.first_shard(), self.name(), mark));
             #[cfg(test)]
             let journaled =
@@ -301,7 +301,7 @@ impl Worker {
                 Ok(()) => return Ok(()),
                 // The process is about to end.
                 Err(AppendError::Failed) => return Err(Ended),
-                Err(AppendError::Busy) => shard.settled().await,
+                Err(AppendError::Busy) => shard.flush().await,
                 Err(error @ AppendError::NoSpace) => {
                     self.report_failure(&format!("can't journal its results, and tries on: {error}"));
                     self.pause().await;
@@ -400,7 +400,7 @@ impl Worker {
 }
 
 async fn committed(shard: &Arc<Shard>, append: Append<'_>) -> Result<(), AppendError> {
-    shard.end_of_turn();
+    shard.commit_pending();
     append.await
 }
 

@@ -18,7 +18,7 @@ fn sink(lane: LaneBook) -> SinkBook {
 }
 
 fn pending(sink: &SinkBook, type_name: &str, first: u64, last: u64) -> Option<Option<u64>> {
-    sink.pending(&Span { shard: 0, first, last, only: None }, &[name(type_name)])
+    sink.pending(&eventlog::SequenceRange { shard: 0, first, last, only: None }, &[name(type_name)])
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
-use eventlog::{Dead, Record, Settled, Span};
+use eventlog::{Dead, Record, SequenceRange, Settled};
 
 use super::entries::{Entries, Entry};
 
@@ -151,7 +151,7 @@ impl Index {
     }
 
     /// The events of `span` that are held or dropped, in order, whatever their ids are.
-    pub(crate) fn within<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = Located> + 'a {
+    pub(crate) fn within<'a>(&'a self, span: &'a SequenceRange) -> impl Iterator<Item = Located> + 'a {
         let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
         let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
         dead.map(|(sequence, Entry { at, fate })| Located { sequence, at, is_held: fate == Fate::Held })

@@ -3,7 +3,7 @@
 use std::io;
 
 use event::{EventId, Position};
-use eventlog::{Asked, Reader, Refusals, Refused, Span, Stretch};
+use eventlog::{Reader, RejectedEvent, Rejections, SequenceRange, Stretch, WatchRequest};
 
 use super::index::Located;
 use super::{DeadLetters, Journal};
@@ -13,7 +13,7 @@ const DROPPED: &str = "its dead letter was dropped";
 
 impl DeadLetters {
     /// Adds the events that this sink has refused, at most `limit` of them with their reasons.
-    pub(crate) fn add_refused(&self, asked: &Asked, limit: usize, refusals: &mut Refusals) {
+    pub(crate) fn add_refused(&self, asked: &WatchRequest, limit: usize, refusals: &mut Rejections) {
         let found = self.with_existing(|journal| {
             let mut letters = Letters { journal, last: None };
             asked.spans.iter().for_each(|span| self.add_within(span, limit, &mut letters, refusals));
@@ -23,7 +23,7 @@ impl DeadLetters {
         }
     }
 
-    fn add_within(&self, span: &Span, limit: usize, letters: &mut Letters<'_>, refusals: &mut Refusals) {
+    fn add_within(&self, span: &SequenceRange, limit: usize, letters: &mut Letters<'_>, refusals: &mut Rejections) {
         let found: Vec<Located> = letters.journal.index.within(span).collect();
         let mut left = limit - limit.min(refusals.listed.iter().filter(|refused| refused.sink == self.sink).count());
         for located in found {
@@ -46,7 +46,7 @@ impl DeadLetters {
                 left -= 1;
                 let reason = if located.is_held { reason } else { DROPPED.to_owned() };
                 let position = Position { shard: span.shard, sequence: located.sequence };
-                refusals.listed.push(Refused { sink: self.sink.clone(), id, position, reason });
+                refusals.listed.push(RejectedEvent { sink: self.sink.clone(), id, position, reason });
             }
         }
     }

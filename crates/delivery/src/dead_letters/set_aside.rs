@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
-use eventlog::{Asked, Dead, Pending, Record, Settled, Span};
+use eventlog::{Dead, PendingLane, Record, SequenceRange, Settled, WatchRequest};
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
@@ -376,20 +376,20 @@ impl DeadLetters {
     }
 
     /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.
-    pub(crate) fn add_pending(&self, asked: &Asked, is_configured: bool, pending: &mut Vec<Pending>) {
+    pub(crate) fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
         if self.aside_count.load(Ordering::Relaxed) == 0 {
             return;
         }
         let aside = self.aside();
-        for Span { shard, first, last, only } in &asked.spans {
-            let is_listed = |pending: &Pending| pending.sink == self.sink && pending.shard == *shard;
+        for SequenceRange { shard, first, last, only } in &asked.spans {
+            let is_listed = |pending: &PendingLane| pending.sink == self.sink && pending.shard == *shard;
             let meant = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
             let mut within = aside.events.range((*shard, *first)..=(*shard, *last.max(first)));
             if let Some(((_, sequence), _)) = within.find(|(_, event)| meant(event))
                 && !pending.iter().any(is_listed)
             {
                 let until = is_configured.then_some(*sequence);
-                pending.push(Pending { sink: self.sink.clone(), shard: *shard, until });
+                pending.push(PendingLane { sink: self.sink.clone(), shard: *shard, until });
             }
         }
     }

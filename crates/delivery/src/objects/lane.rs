@@ -106,7 +106,7 @@ impl Lane {
             store,
             file,
             buried,
-            way: Way::new(self.shard.lane(after)),
+            way: Way::new(self.shard.reader(after)),
             rules: self.rules(),
             gathering: self.gathering(after + 1),
             flight: Flight::default(),

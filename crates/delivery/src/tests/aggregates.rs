@@ -586,8 +586,8 @@ fn results_are_journaled_where_events_are_refused_for_want_of_space() {
         world.start();
         hit(&mut world, 0, 1, 1, 1).await;
         world.disk.set_capacity(Some(1 << 30));
-        world.process().log.room().keep_free(Some(1 << 40));
-        world.process().log.room().look().unwrap();
+        world.process().log.disk_guard().keep_free(Some(1 << 40));
+        world.process().log.disk_guard().look().unwrap();
         assert!(!hit(&mut world, 0, 2, 1, 1).await);
         close(&world).await;
         assert_eq!(stored(&world, "hits.sums").len(), 1);

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use event::{EventId, TypeName};
 use eventlog::{
-    Batch, DataDirectory, EventLog, FoundShard, Reader, Record, Records, Settled, ShardOptions, Stretch, find_shard,
+    AppendBatch, DataDirectory, EventLog, FoundShard, Reader, Record, Settled, ShardOptions, SourceLine, Stretch,
+    find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
 use sink::{DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig};
@@ -301,7 +302,7 @@ impl World {
                 waiting.push((number, taken.appended().unwrap()));
             }
         }
-        shard.end_of_turn();
+        shard.commit_pending();
         let before = self.acknowledged.len();
         for (number, append) in waiting {
             if append.await.is_ok() {
@@ -361,7 +362,7 @@ impl World {
         let record = Record { event_time, received_at, ..record(number, type_name, payload.as_bytes()) };
         let Ok(taken) = shard.append_one(&record, type_id) else { return false };
         let append = taken.appended().unwrap();
-        shard.end_of_turn();
+        shard.commit_pending();
         append.await.is_ok()
     }
 
@@ -371,11 +372,12 @@ impl World {
         let type_id = log.types().intern(&name(type_name));
         let numbers: Vec<u64> = (self.next..self.next + count).collect();
         self.next += count;
-        let mut records = Records::default();
-        numbers.iter().for_each(|number| records.push(&record(*number, type_name, payload)));
-        let mut batch = Batch { records, types: vec![(type_id, count)], ..Batch::default() };
+        let mut batch = AppendBatch::default();
+        for (line, number) in (0..).zip(&numbers) {
+            batch.push(&record(*number, type_name, payload), SourceLine { number: line, type_id });
+        }
         let append = log.shards()[0].append(&mut batch).unwrap().appended().unwrap();
-        log.shards()[0].end_of_turn();
+        log.shards()[0].commit_pending();
         append.await.unwrap();
         self.acknowledged.extend(numbers.into_iter().map(|number| (number, type_name.to_owned())));
     }
@@ -396,7 +398,7 @@ impl World {
         let payload = format!("{{\"revision\":{revision}}}");
         let result = Record { revision: Some(revision), ..record(number, "named", payload.as_bytes()) };
         let append = log.shards()[0].append_one(&result, type_id).unwrap().appended().unwrap();
-        log.shards()[0].end_of_turn();
+        log.shards()[0].commit_pending();
         append.await.unwrap();
     }
 

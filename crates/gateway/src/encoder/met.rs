@@ -1,7 +1,7 @@
 //! What of a batch the log has met before.
 
 use event::limits::REFUSALS_LISTED_MAX;
-use eventlog::{Cause, Earlier};
+use eventlog::{LineRejection, Original};
 
 use super::Encoder;
 use crate::answer::{Refusal, Retry};
@@ -20,8 +20,8 @@ impl Encoder {
     }
 
     /// Sorts out what the log has met before: the first copies of duplicates are given, the lines that weren't taken refused.
-    pub(crate) fn take_met(&mut self) -> Vec<Earlier> {
-        let (again, refused) = (std::mem::take(&mut self.batch.again), std::mem::take(&mut self.batch.refused));
+    pub(crate) fn take_met(&mut self) -> Vec<Original> {
+        let eventlog::DedupResult { duplicates: again, rejected: refused } = self.batch.take_result();
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;
@@ -33,13 +33,13 @@ impl Encoder {
     }
 
     /// How many lines came before as a whole. `again` has the records that did, in their order.
-    fn repeated_lines(&self, again: &[(u32, Earlier)]) -> u64 {
+    fn repeated_lines(&self, again: &[(u32, Original)]) -> u64 {
         if again.is_empty() {
             return 0;
         }
         let mut again = again.iter().map(|(number, _)| *number as usize).peekable();
         let (mut repeated, mut end) = (0, 0);
-        for line in self.batch.lines.chunk_by(|one, next| one.number == next.number) {
+        for line in self.batch.lines().chunk_by(|one, next| one.number == next.number) {
             end += line.len();
             let records = std::iter::from_fn(|| again.next_if(|number| *number < end)).count();
             repeated += u64::from(records == line.len());
@@ -47,16 +47,16 @@ impl Encoder {
         repeated
     }
 
-    fn refuse_met(&mut self, line: u32, cause: Cause) {
+    fn refuse_met(&mut self, line: u32, cause: LineRejection) {
         self.forget_filtered(line);
         let problem = match cause {
-            Cause::OtherBytes => *other_bytes(),
-            Cause::Leaning => Problem::new(Code::Overload, LEANT),
+            LineRejection::IdConflict => *other_bytes(),
+            LineRejection::DependsOnRejected => Problem::new(Code::Overload, LEANT),
         };
         self.refused_by_code[problem.code as usize] += 1;
         let mut refusal = Refusal::of_problem(line, problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;
-        if cause == Cause::Leaning {
+        if cause == LineRejection::DependsOnRejected {
             refusal.retry = Some(Retry::Alone);
             is_listed = self.refused_for_others < REFUSALS_LISTED_MAX as u64;
             self.refused_for_others += 1;

@@ -167,7 +167,7 @@ mod tests {
         push(&mut encoder, &"{\"n\":2}\n".repeat(20_000));
         assert!(encoder.is_behind() && encoder.accepted > 500, "{}", encoder.accepted);
         encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.batch.records.len()), (20_020, 20_020));
+        assert_eq!((encoder.accepted, encoder.batch.records().len()), (20_020, 20_020));
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
         push(&mut encoder, &"1\n".repeat(20_000));
         assert!(encoder.is_behind() && encoder.accepted > 500 && encoder.accepted < 10_000, "{}", encoder.accepted);
         encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.batch.records.len()), (20_000, 20_000));
+        assert_eq!((encoder.accepted, encoder.batch.records().len()), (20_000, 20_000));
         encoder.begin_turn();
         push(&mut encoder, &"no JSON\n".repeat(20_000));
         assert!(encoder.is_behind(), "what is refused is work as well");
@@ -187,9 +187,9 @@ mod tests {
         let mut encoder = encoder("false");
         let stepped = large(1).replace('{', "{\"type\":\"stepped\",");
         push(&mut encoder, &format!("{{\"type\":\"stepped\"}}\n{stepped}{{}}\n"));
-        assert_eq!((encoder.accepted, encoder.batch.records.len(), encoder.is_behind()), (1, 1, true));
+        assert_eq!((encoder.accepted, encoder.batch.records().len(), encoder.is_behind()), (1, 1, true));
         encoder.catch_up();
-        assert_eq!((encoder.accepted, encoder.batch.records.len()), (3, 3));
+        assert_eq!((encoder.accepted, encoder.batch.records().len()), (3, 3));
     }
 
     #[test]

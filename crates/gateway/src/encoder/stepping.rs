@@ -87,7 +87,7 @@ impl Encoder {
                 let leaning = leans.then(|| Leaning::of(sent.slot, &outcome));
                 let taken = self.take_outcome(sent, payload.payload(), outcome).map_err(Stop::from);
                 if let (Ok(()), Some(leaning)) = (&taken, leaning) {
-                    self.batch.leaning.push(sent.line);
+                    self.batch.add_dependent_line(sent.line);
                     self.stepping.leaning.insert(sent.line, leaning);
                 }
                 taken
@@ -152,19 +152,19 @@ impl Encoder {
     /// that are made here are counted up instead: they never come again, and stand side by side.
     fn id_of_part(&self, number: u32, parent: EventId) -> EventId {
         match &self.ids {
-            Ids::Generated(first) => id::numbered(*first, self.batch.records.len() + 1),
+            Ids::Generated(first) => id::numbered(*first, self.batch.records().len() + 1),
             Ids::Keyed(_) => KeyedIds::of_event(parent).id(number),
         }
     }
 
     /// Steps may make more of a batch than came.
     fn check_room(&self, records: usize, bytes: usize) -> Result<(), Problem> {
-        let records_now = self.batch.records.len() as usize + records;
+        let records_now = self.batch.records().len() as usize + records;
         if records_now > BATCH_RECORDS_MAX {
             let detail = format!("steps make more than {BATCH_RECORDS_MAX} events of the batch: send it in parts");
             return Err(Problem::new(Code::TooManyRecords, detail));
         }
-        let needed = self.batch.records.bytes() + bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES;
+        let needed = self.batch.records().bytes() + bytes + records * RECORD_OVERHEAD_BYTES_MAX + PAGE_BYTES;
         if needed > self.bytes_max {
             let detail = "the events that steps make of the batch are too large together: send it in parts";
             return Err(Problem::new(Code::TooLarge, detail));
@@ -185,7 +185,7 @@ impl Encoder {
         let Some(slot) = self.slot else { return Ok(()) };
         self.put_several(&Sent { slot, bytes: SentBytes::Hash(content), line: 0, number: 0 }, several)?;
         self.accepted += 1;
-        self.batch.records.end_request();
+        self.batch.end_request();
         Ok(())
     }
 
@@ -198,7 +198,7 @@ impl Encoder {
     /// The records were appended: others see what their steps remember.
     pub(crate) fn keep_windows(&mut self) {
         // Of what came before with other bytes nothing is stored, and what came before may not be durable yet.
-        if !self.batch.refused.is_empty() || !self.batch.again.is_empty() {
+        if !self.batch.result().rejected.is_empty() || !self.batch.result().duplicates.is_empty() {
             return self.stepping.windows.clear();
         }
         self.stepping.windows.iter_mut().for_each(|(_, windows)| windows.keep());

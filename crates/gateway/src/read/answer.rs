@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use event::read::StoredEvent;
 use event::{EventId, Position, rfc3339};
-use eventlog::Refusals;
+use eventlog::Rejections;
 use http::StatusCode;
 use pipeline::json;
 use serde::Serialize;
@@ -33,7 +33,7 @@ pub(super) fn event(event: &StoredEvent) -> Option<Vec<u8>> {
 }
 
 /// What stands in a page behind its events: the cursor of the next, and dead letters.
-pub(super) fn rest(next: Option<&str>, dead: &Refusals) -> String {
+pub(super) fn rest(next: Option<&str>, dead: &Rejections) -> String {
     let mut rest = next.map_or_else(String::new, |next| format!(r#","next":"{next}""#));
     if dead.count > 0 {
         let letters: Vec<Letter<'_>> = dead.listed.iter().map(Letter::of).collect();
@@ -138,8 +138,8 @@ struct DeadEvent {
 }
 
 /// An event that is in no store, because sinks have refused it for good.
-pub(super) fn dead_event(id: EventId, position: Option<Position>, refusals: Refusals) -> Response {
-    let Refusals { listed, count, unknown } = refusals;
+pub(super) fn dead_event(id: EventId, position: Option<Position>, refusals: Rejections) -> Response {
+    let Rejections { listed, count, unknown } = refusals;
     let event = DeadEvent { id: Displayed(id), position: position.map(Displayed) };
     acknowledgement::refused(event, &Dead { letters: listed, count, pending: unknown })
 }
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn payloads_are_written_as_they_are_and_what_is_none_is_left_out() {
         let events = ["{\"a\" :\t1e0}", "{\"a\"", "null"].map(stored);
-        let rest = rest(Some("0f"), &Refusals::default());
+        let rest = rest(Some("0f"), &Rejections::default());
         let text = String::from_utf8(write_page(&events, &rest, 0)).unwrap();
         let event = |payload: &str| {
             "{\"id\":\"07070707-0707-0707-0707-070707070707\",\"type\":\"a\\\"b\",\"source\":\"é\\n\",\

@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 
 use event::{EventId, Position};
-use eventlog::{Asked, Refusals, Span};
+use eventlog::{Rejections, SequenceRange, WatchRequest};
 
 use crate::stored::{self, REFUSED_LISTED_MAX};
 use crate::worker::Worker;
 
 /// The dead letters of the event with this id, which stands in the request at `position`, or anywhere.
-pub(super) async fn of_event(worker: &Worker, id: EventId, position: Option<Position>) -> Refusals {
+pub(super) async fn of_event(worker: &Worker, id: EventId, position: Option<Position>) -> Rejections {
     if !may_be(worker) {
-        return Refusals::default();
+        return Rejections::default();
     }
-    let mut asked = Asked::default();
+    let mut asked = WatchRequest::default();
     match position {
         Some(position) => stored::add_copies(worker, vec![(position, Some(id))], &mut asked).await,
         None => asked.spans = worker.shards().iter().map(|shard| anywhere(shard.number(), id)).collect(),
@@ -22,27 +22,27 @@ pub(super) async fn of_event(worker: &Worker, id: EventId, position: Option<Posi
 }
 
 /// The dead letters of the requests that stand at these positions.
-pub(super) async fn of_requests(worker: &Worker, positions: Vec<Position>) -> Refusals {
+pub(super) async fn of_requests(worker: &Worker, positions: Vec<Position>) -> Rejections {
     if positions.is_empty() || !may_be(worker) {
-        return Refusals::default();
+        return Rejections::default();
     }
-    let mut asked = Asked::default();
+    let mut asked = WatchRequest::default();
     let copies = positions.into_iter().map(|position| (position, None)).collect();
     stored::add_copies(worker, copies, &mut asked).await;
     refused(worker, asked).await
 }
 
-fn anywhere(shard: u16, id: EventId) -> Span {
-    Span { shard, first: 0, last: u64::MAX, only: Some(BTreeSet::from([id])) }
+fn anywhere(shard: u16, id: EventId) -> SequenceRange {
+    SequenceRange { shard, first: 0, last: u64::MAX, only: Some(BTreeSet::from([id])) }
 }
 
 fn may_be(worker: &Worker) -> bool {
-    worker.outcomes().witness().is_some_and(|witness| witness.may_have_refused())
+    worker.outcomes().status_source().is_some_and(|witness| witness.may_have_rejected())
 }
 
 /// Their reasons are read from the disk.
-async fn refused(worker: &Worker, asked: Asked) -> Refusals {
-    let Some(witness) = worker.outcomes().witness() else { return Refusals::default() };
-    let refused = tokio::task::spawn_blocking(move || witness.refused(&asked, REFUSED_LISTED_MAX)).await;
+async fn refused(worker: &Worker, asked: WatchRequest) -> Rejections {
+    let Some(witness) = worker.outcomes().status_source() else { return Rejections::default() };
+    let refused = tokio::task::spawn_blocking(move || witness.rejected(&asked, REFUSED_LISTED_MAX)).await;
     refused.unwrap_or_default()
 }

@@ -41,7 +41,7 @@ impl EventRequest {
 
     pub(super) async fn answer(&self, worker: &Worker, sender: Sender) -> Result<Response, Refused> {
         let permit = worker.read_room().take(EVENT_ROOM, sender)?;
-        let position = worker.log().remembered(self.id).or(self.position);
+        let position = worker.log().position_of(self.id).or(self.position);
         // Asked before the stores are: what is settled by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(worker, &self.readers, position));
         match (self.find().await, position) {

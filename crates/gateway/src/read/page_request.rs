@@ -104,7 +104,7 @@ impl PageRequest {
     /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
     fn positions(&self, worker: &Worker) -> Vec<Position> {
         let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
-        key.into_iter().filter_map(|id| worker.log().remembered(id)).collect()
+        key.into_iter().filter_map(|id| worker.log().position_of(id)).collect()
     }
 
     /// The sink that doesn't have the events of the key yet, if so.

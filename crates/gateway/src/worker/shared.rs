@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use access::{Demand, Tokens};
 use event::memory::Budgets;
-use eventlog::{ContentHash, Outcomes, Shard};
+use eventlog::{ContentHash, DeliveryWatch, Shard};
 use tls::ServerTls;
 
 use crate::admission::Admission;
@@ -75,7 +75,7 @@ pub(crate) struct Common {
     pub(crate) read_room: Arc<ReadRoom>,
     pub(crate) memory: Budgets,
     /// What became of events.
-    pub(crate) outcomes: Arc<Outcomes>,
+    pub(crate) outcomes: Arc<DeliveryWatch>,
     /// All shards: a first copy may stand in any.
     pub(crate) shards: Arc<[Arc<Shard>]>,
     pub(crate) tokens: Arc<Tokens>,

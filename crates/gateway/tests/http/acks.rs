@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use event::EventId;
-use eventlog::{Asked, Pending, Refusals, Refused, Witness};
+use eventlog::{DeliveryStatusSource, PendingLane, RejectedEvent, Rejections, WatchRequest};
 use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules};
 use serde_json::{Value, json};
 
@@ -20,34 +20,34 @@ const JSON: &str = "Accept: application/json\r\n";
 struct Store {
     /// Names and cursors.
     sinks: Mutex<Vec<(&'static str, u64)>>,
-    refused: Mutex<Vec<Refused>>,
-    asked: Mutex<Vec<Asked>>,
+    refused: Mutex<Vec<RejectedEvent>>,
+    asked: Mutex<Vec<WatchRequest>>,
 }
 
-impl Witness for Store {
-    fn pending(&self, asked: &Asked) -> Vec<Pending> {
+impl DeliveryStatusSource for Store {
+    fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
         self.asked.lock().unwrap().push(asked.clone());
         let last = asked.spans.iter().map(|span| span.last).max().unwrap();
         let sinks = self.sinks.lock().unwrap();
         let behind = sinks.iter().filter(|(_, cursor)| *cursor < last);
-        behind.map(|(sink, _)| Pending { sink: (*sink).into(), shard: 0, until: Some(last) }).collect()
+        behind.map(|(sink, _)| PendingLane { sink: (*sink).into(), shard: 0, until: Some(last) }).collect()
     }
 
-    fn may_have_refused(&self) -> bool {
+    fn may_have_rejected(&self) -> bool {
         !self.refused.lock().unwrap().is_empty()
     }
 
-    fn refused(&self, _: &Asked, limit: usize) -> Refusals {
+    fn rejected(&self, _: &WatchRequest, limit: usize) -> Rejections {
         let refused = self.refused.lock().unwrap();
         let listed = refused.iter().take(limit).cloned().collect();
-        Refusals { listed, count: refused.len() as u64, unknown: Vec::new() }
+        Rejections { listed, count: refused.len() as u64, unknown: Vec::new() }
     }
 }
 
 struct World {
     stand: Stand,
     store: Arc<Store>,
-    _witness: Arc<dyn Witness>,
+    _witness: Arc<dyn DeliveryStatusSource>,
 }
 
 impl World {
@@ -55,8 +55,8 @@ impl World {
         let options = GatewayOptions { ack_timeout, tick: Duration::from_millis(5), ..GatewayOptions::default() };
         let stand = Stand::with(types(), options);
         let store = Arc::<Store>::default();
-        let witness: Arc<dyn Witness> = store.clone();
-        stand.log.outcomes().call(&witness);
+        let witness: Arc<dyn DeliveryStatusSource> = store.clone();
+        stand.log.delivery_watch().set_source(&witness);
         Self { stand, store, _witness: witness }
     }
 
@@ -67,14 +67,14 @@ impl World {
 
     fn sinks(&self, sinks: &[(&'static str, u64)]) {
         *self.store.sinks.lock().unwrap() = sinks.to_vec();
-        sinks.iter().for_each(|(sink, cursor)| self.stand.log.outcomes().passed(sink, 0, *cursor));
+        sinks.iter().for_each(|(sink, cursor)| self.stand.log.delivery_watch().advance(sink, 0, *cursor));
     }
 
     fn wait_for(&self, waiting: usize) {
-        self.stand.wait("as many wait", |_| self.stand.log.outcomes().waiting() == waiting);
+        self.stand.wait("as many wait", |_| self.stand.log.delivery_watch().waiting() == waiting);
     }
 
-    fn last_asked(&self) -> Asked {
+    fn last_asked(&self) -> WatchRequest {
         self.store.asked.lock().unwrap().last().unwrap().clone()
     }
 }
@@ -143,7 +143,7 @@ fn an_event_is_answered_when_the_last_sink_has_it() {
         world.wait_for(1);
         world.sinks(&[("one", last), ("two", last)]);
         assert_eq!(client.answer().status, status);
-        assert_eq!(world.stand.log.outcomes().waiting(), 0);
+        assert_eq!(world.stand.log.delivery_watch().waiting(), 0);
     }
 }
 
@@ -159,7 +159,7 @@ fn what_is_not_stored_in_time_is_accepted_and_the_sinks_are_named() {
     assert_eq!(answer.json(), json!({"accepted": 2, "duplicates": 0, "refused": [], "pending": ["one"]}));
     let answer = world.stand.post("/ingest/batch/a", STORED, "1\nx\n");
     assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "what was refused is told first");
-    assert_eq!(world.stand.log.outcomes().waiting(), 0, "nobody is left behind");
+    assert_eq!(world.stand.log.delivery_watch().waiting(), 0, "nobody is left behind");
 }
 
 #[test]
@@ -261,7 +261,7 @@ fn what_was_refused_for_good_is_told_with_its_dead_letter() {
     let world = World::new(Duration::from_millis(10));
     let id: EventId = "2651fa94-4d60-8482-855f-ec6e00000007".parse().unwrap();
     let position = event::Position { shard: 0, sequence: 1 };
-    let refused = Refused { sink: "one".into(), id, position, reason: "no \"bad\" ones".into() };
+    let refused = RejectedEvent { sink: "one".into(), id, position, reason: "no \"bad\" ones".into() };
     world.store.refused.lock().unwrap().push(refused);
     world.sinks(&[("one", 99), ("two", 0)]);
     let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "no \"bad\" ones"}]);
@@ -285,7 +285,7 @@ fn a_stop_ends_the_wait() {
     let mut client = crate::stand::Client::connect(gateway.local_addr());
     client.post("/ingest/event/a", STORED, b"1");
     let start = Instant::now();
-    while world.stand.log.outcomes().waiting() == 0 {
+    while world.stand.log.delivery_watch().waiting() == 0 {
         assert!(start.elapsed() < Duration::from_mins(1));
         thread::sleep(crate::stand::LOOK_EVERY);
     }
@@ -331,8 +331,8 @@ fn what_comes_again_from_memory_is_told_so() {
 #[test]
 fn a_full_disk_refuses_what_wants_to_be_answered_from_memory() {
     let world = World::patient();
-    world.stand.log.room().keep_free(Some(u64::MAX / 2));
-    world.stand.log.room().look().unwrap();
+    world.stand.log.disk_guard().keep_free(Some(u64::MAX / 2));
+    world.stand.log.disk_guard().look().unwrap();
     assert_eq!(world.stand.post("/ingest/event/quick", MEMORY, "1").status, 507);
     assert_eq!(world.stand.post("/ingest/batch/quick", MEMORY, "1\n").status, 507);
     assert!(world.stand.stored().is_empty());

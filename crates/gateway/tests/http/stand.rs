@@ -140,7 +140,7 @@ impl Drop for Stand {
 }
 
 fn stored_in(shard: &Arc<eventlog::Shard>) -> Vec<Stored> {
-    let mut lane = shard.lane(0);
+    let mut lane = shard.reader(0);
     let mut events = Vec::new();
     while let Some(stretch) = lane.read().unwrap() {
         let Stretch::Block(block) = stretch else { panic!("nothing is damaged") };

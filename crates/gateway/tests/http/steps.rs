@@ -403,7 +403,7 @@ fn the_time_of_an_event_is_that_behind_its_steps() {
 fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
     let of_lines = stand(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
     let contents = |stand: &Stand| {
-        let mut lane = stand.log.shards()[0].lane(0);
+        let mut lane = stand.log.shards()[0].reader(0);
         let mut contents = Vec::new();
         while let Some(Stretch::Block(block)) = lane.read().unwrap() {
             contents.extend(block.records().map(|(_, record)| record.content.is_some()));

@@ -229,7 +229,7 @@ fn before_the_disk_is_full_nothing_is_taken_any_more() {
     };
     assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
     disk.set_capacity(Some(disk.bytes_used() * 100 / 99));
-    assert!(stand.log.room().look().unwrap().1);
+    assert!(stand.log.disk_guard().look().unwrap().1);
     let full = stand.post("/ingest/event", "", "2");
     assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
     // The answer comes before the body.
@@ -238,7 +238,7 @@ fn before_the_disk_is_full_nothing_is_taken_any_more() {
     assert_eq!(client.answer().status, 507);
     ready(503);
     disk.set_capacity(None);
-    assert!(stand.log.room().look().unwrap().1);
+    assert!(stand.log.disk_guard().look().unwrap().1);
     ready(200);
     assert_eq!(stand.post("/ingest/batch", "", "3").status, 200);
     assert_eq!(stand.payloads(), ["1", "3"]);

@@ -34,12 +34,12 @@ pub(super) struct Frame {
     pub(super) up_to: u64,
     /// Microseconds since 1970, UTC.
     pub(super) written_at: i64,
-    pub(super) ids: Vec<Remembered>,
+    pub(super) ids: Vec<StoredId>,
 }
 
 /// An id, the hash of what came with it, and its sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Remembered {
+pub(super) struct StoredId {
     pub(super) id: EventId,
     pub(super) content: u64,
     pub(super) sequence: u64,
@@ -56,7 +56,7 @@ impl Frame {
         bytes.extend_from_slice(&(self.ids.len() as u64).to_le_bytes());
         let at_sum = bytes.len();
         bytes.extend_from_slice(&[0; SUM_BYTES]);
-        for Remembered { id, content, sequence } in &self.ids {
+        for StoredId { id, content, sequence } in &self.ids {
             bytes.extend_from_slice(&id.0);
             bytes.extend_from_slice(&content.to_le_bytes());
             bytes.extend_from_slice(&sequence.to_le_bytes());
@@ -100,11 +100,11 @@ fn checksum(header: &[u8], body: &[u8]) -> u64 {
     hasher.digest()
 }
 
-fn remembered(bytes: &[u8]) -> Option<Remembered> {
+fn remembered(bytes: &[u8]) -> Option<StoredId> {
     let (id, rest) = bytes.split_first_chunk()?;
     let (content, sequence) = rest.split_first_chunk()?;
     let sequence = u64::from_le_bytes(sequence.try_into().ok()?);
-    Some(Remembered { id: EventId(*id), content: u64::from_le_bytes(*content), sequence })
+    Some(StoredId { id: EventId(*id), content: u64::from_le_bytes(*content), sequence })
 }
 
 /// The number of a file of ids. Other names are no such file's.
@@ -352,7 +352,7 @@ mod tests {
     const DIRECTORY: &str = "/ids";
 
     fn frame(after: u64, count: u64) -> Frame {
-        let id = |sequence: u64| Remembered { id: EventId([7; 16]), content: sequence * 3, sequence };
+        let id = |sequence: u64| StoredId { id: EventId([7; 16]), content: sequence * 3, sequence };
         let ids = (after + 1..=after + count).map(id).collect();
         Frame { shard: 2, after, up_to: after + count, written_at: -5, ids }
     }

@@ -1,5 +1,5 @@
-//! Whether the disk has room for more events. The journal takes none while there is still some left: what is in it must
-//! be delivered, and stores, cursors and dead letters on the same disk need space for that, before any segment is freed.
+//! The low watermark of the disk. The journal rejects events while there is still some space left: its events must be delivered, and
+//! stores, cursors and dead letters on the same disk need space for that, before any segment is freed.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,12 +10,12 @@ use event::limits::{KEEP_FREE_FILES, KEEP_FREE_PART, STORE_BYTES_PER_BYTE};
 use journal::Allowance;
 use journal::disk::{SharedDisk, Space};
 
-/// What is kept free is passed by this part before events are taken again: else each freed segment would let in as many
-/// as were just written away.
+/// Events are accepted again once this much more than the watermark is free: else each freed segment would let in as many events as
+/// were just delivered.
 const MARGIN_PART: u64 = 4;
 
-/// What was found the last time that somebody looked.
-pub struct Room {
+/// Rejects events while the disk is below its watermark, as of the last check.
+pub struct DiskGuard {
     /// What segments may take: they ask it themselves, since much can come between two looks.
     allowance: Arc<Allowance>,
     is_short: AtomicBool,
@@ -25,7 +25,7 @@ pub struct Room {
     bytes_all: AtomicU64,
 }
 
-impl Room {
+impl DiskGuard {
     /// Watches the disk of `directory`. `keep_bytes` are kept free; by default a part of the file system
     /// ([`journal::kept_free`]). Of files a twentieth is kept, a thousand at most.
     pub(crate) fn new(disk: SharedDisk, directory: PathBuf, keep_bytes: Option<u64>) -> Self {
@@ -56,14 +56,13 @@ impl Room {
 
     /// Bytes of all segments that were begun so far: to be asked before what waits for stores is measured.
     #[must_use]
-    pub fn begun(&self) -> u64 {
+    pub fn bytes_begun(&self) -> u64 {
         self.allowance.begun()
     }
 
-    /// From now on so many bytes are kept free besides: `waiting` is what waited for all stores on this disk together when `begun`
-    /// bytes of segments were begun, and `stores` is how many there are. `newest` are the bytes of the newest segments: a start
-    /// that has to carry over their last blocks needs space for these.
-    pub fn owe(&self, waiting: u64, newest: u64, stores: u64, begun: u64) {
+    /// Reserves space for the `stores` on this disk: `waiting` bytes waited for all of them together when `begun` bytes of segments were
+    /// begun. `newest` are the bytes of the newest segments: a start that has to copy their last blocks needs space for these.
+    pub fn reserve(&self, waiting: u64, newest: u64, stores: u64, begun: u64) {
         let bytes = waiting.saturating_mul(STORE_BYTES_PER_BYTE).saturating_add(newest);
         self.allowance.owe(bytes, stores * STORE_BYTES_PER_BYTE + 1, begun);
     }
@@ -113,8 +112,8 @@ mod tests {
 
     const MIB: u64 = 1024 * 1024;
 
-    fn room(keep_bytes: Option<u64>) -> Room {
-        Room::new(Arc::new(SimulatedDisk::new(1)), "/".into(), keep_bytes)
+    fn guard(keep_bytes: Option<u64>) -> DiskGuard {
+        DiskGuard::new(Arc::new(SimulatedDisk::new(1)), "/".into(), keep_bytes)
     }
 
     fn space(bytes: u64, files: u64) -> Space {
@@ -123,31 +122,31 @@ mod tests {
 
     #[test]
     fn a_twentieth_is_kept_of_bytes_and_of_files() {
-        let room = room(None);
-        let is_short = |bytes, files| room.leaves_too_little(&space(bytes, files), false);
+        let guard = guard(None);
+        let is_short = |bytes, files| guard.leaves_too_little(&space(bytes, files), false);
         let kept = 50 * MIB;
         assert_eq!([is_short(kept - 1, 100), is_short(kept, 100), is_short(kept, 99)], [true, false, true]);
         let large = Space { bytes: KEEP_FREE_BYTES, bytes_all: u64::MAX, files: KEEP_FREE_FILES, files_all: u64::MAX };
-        assert!(!room.leaves_too_little(&large, false));
-        assert!(room.leaves_too_little(&Space { bytes: KEEP_FREE_BYTES - 1, ..large }, false));
-        assert!(room.leaves_too_little(&Space { files: KEEP_FREE_FILES - 1, ..large }, false));
+        assert!(!guard.leaves_too_little(&large, false));
+        assert!(guard.leaves_too_little(&Space { bytes: KEEP_FREE_BYTES - 1, ..large }, false));
+        assert!(guard.leaves_too_little(&Space { files: KEEP_FREE_FILES - 1, ..large }, false));
     }
 
     #[test]
     fn what_stores_will_take_is_kept_besides() {
-        let room = room(Some(1_000));
-        let is_short = |bytes| room.leaves_too_little(&space(bytes, 2_000), false);
+        let guard = guard(Some(1_000));
+        let is_short = |bytes| guard.leaves_too_little(&space(bytes, 2_000), false);
         assert!(!is_short(1_000));
-        room.owe(200, 100, 1, 0);
+        guard.reserve(200, 100, 1, 0);
         assert_eq!([is_short(1_499), is_short(1_500)], [true, false]);
-        room.owe(u64::MAX, 0, 1, 0);
+        guard.reserve(u64::MAX, 0, 1, 0);
         assert!(is_short(10_000));
     }
 
     #[test]
     fn events_are_taken_again_with_some_more() {
-        let room = room(Some(1_000));
-        let is_short = |bytes, files| room.leaves_too_little(&space(bytes, files), true);
+        let guard = guard(Some(1_000));
+        let is_short = |bytes, files| guard.leaves_too_little(&space(bytes, files), true);
         assert_eq!([is_short(1_249, 2_000), is_short(1_250, 2_000), is_short(2_000, 124)], [true, false, true]);
     }
 
@@ -155,23 +154,23 @@ mod tests {
     fn a_segment_that_was_refused_closes_the_intake_until_there_is_room_for_one() {
         let disk = SimulatedDisk::new(1);
         disk.set_capacity(Some(100 * MIB));
-        let room = Room::new(Arc::new(disk.clone()), "/".into(), Some(0));
-        room.owe(49 * MIB, 0, 1, 0);
-        assert!(!room.look().unwrap().1, "there is as much as is owed");
-        room.allowance().refuse(2 * MIB);
-        assert!(room.look().unwrap().1 && room.is_short(), "it lacks what stores would take");
-        room.owe(46 * MIB, 0, 1, 0);
-        assert!(room.look().unwrap().1 && !room.is_short());
+        let guard = DiskGuard::new(Arc::new(disk.clone()), "/".into(), Some(0));
+        guard.reserve(49 * MIB, 0, 1, 0);
+        assert!(!guard.look().unwrap().1, "there is as much as is owed");
+        guard.allowance().refuse(2 * MIB);
+        assert!(guard.look().unwrap().1 && guard.is_short(), "it lacks what stores would take");
+        guard.reserve(46 * MIB, 0, 1, 0);
+        assert!(guard.look().unwrap().1 && !guard.is_short());
     }
 
     #[test]
     fn a_look_tells_what_has_changed() {
         let disk = SimulatedDisk::new(1);
-        let room = Room::new(Arc::new(disk.clone()), "/".into(), Some(8_192));
+        let guard = DiskGuard::new(Arc::new(disk.clone()), "/".into(), Some(8_192));
         let look = |capacity| {
             disk.set_capacity(Some(capacity));
-            let (space, changed) = room.look().unwrap();
-            (space.bytes, changed, room.is_short())
+            let (space, changed) = guard.look().unwrap();
+            (space.bytes, changed, guard.is_short())
         };
         assert_eq!(look(8_192), (8_192, false, false));
         assert_eq!(look(4_096), (4_096, true, true));

@@ -171,7 +171,7 @@ impl Run {
     /// Reads what is new in the log; whether the process lives on.
     fn read(&mut self, log: &EventLog) -> Result<bool, String> {
         for (shard, read_up_to) in log.shards().iter().zip(&mut self.read_up_to) {
-            let mut lane = shard.lane(*read_up_to);
+            let mut lane = shard.reader(*read_up_to);
             loop {
                 let stretch = match lane.read() {
                     Ok(Some(stretch)) => stretch,

@@ -15,20 +15,22 @@ impl Lanes {
     }
 }
 
-impl Witness for Lanes {
-    fn pending(&self, asked: &Asked) -> Vec<Pending> {
-        let last = asked.spans[0].last;
+impl DeliveryStatusSource for Lanes {
+    fn pending(&self, request: &WatchRequest) -> Vec<PendingLane> {
+        let last = request.spans[0].last;
         let lanes = self.0.lock().unwrap();
         let behind = lanes.iter().filter(|(_, cursor)| cursor.is_none_or(|cursor| cursor < last));
-        behind.map(|(sink, cursor)| Pending { sink: (*sink).into(), shard: 0, until: cursor.map(|_| last) }).collect()
+        behind
+            .map(|(sink, cursor)| PendingLane { sink: (*sink).into(), shard: 0, until: cursor.map(|_| last) })
+            .collect()
     }
 
-    fn may_have_refused(&self) -> bool {
+    fn may_have_rejected(&self) -> bool {
         false
     }
 
-    fn refused(&self, _: &Asked, _: usize) -> Refusals {
-        Refusals::default()
+    fn rejected(&self, _: &WatchRequest, _: usize) -> Rejections {
+        Rejections::default()
     }
 }
 
@@ -42,36 +44,36 @@ impl Wake for Woken {
 }
 
 struct Stand {
-    outcomes: Outcomes,
+    watch: DeliveryWatch,
     lanes: Arc<Lanes>,
-    _witness: Arc<dyn Witness>,
+    _source: Arc<dyn DeliveryStatusSource>,
     woken: Arc<Woken>,
     waker: Waker,
 }
 
 impl Stand {
     fn new() -> Self {
-        let (outcomes, lanes, woken) = (Outcomes::default(), Arc::<Lanes>::default(), Arc::<Woken>::default());
-        let witness: Arc<dyn Witness> = lanes.clone();
-        outcomes.call(&witness);
+        let (watch, lanes, woken) = (DeliveryWatch::default(), Arc::<Lanes>::default(), Arc::<Woken>::default());
+        let source: Arc<dyn DeliveryStatusSource> = lanes.clone();
+        watch.set_source(&source);
         let waker = Waker::from(woken.clone());
-        Self { outcomes, lanes, _witness: witness, woken, waker }
+        Self { watch, lanes, _source: source, woken, waker }
     }
 
-    fn poll(&self, wait: &mut Wait<'_>) -> bool {
+    fn poll(&self, wait: &mut DeliveryWait<'_>) -> bool {
         Pin::new(wait).poll(&mut Context::from_waker(&self.waker)).is_ready()
     }
 
     /// The lane goes on; whether it has woken somebody.
     fn passes(&self, sink: &'static str, cursor: u64) -> bool {
         self.lanes.set(sink, Some(cursor));
-        self.outcomes.passed(sink, 0, cursor);
+        self.watch.advance(sink, 0, cursor);
         self.woken.0.swap(false, Ordering::Relaxed)
     }
 }
 
-fn up_to(last: u64) -> Asked {
-    Asked { spans: vec![Span { shard: 0, first: 1, last, only: None }], types: Vec::new() }
+fn up_to(last: u64) -> WatchRequest {
+    WatchRequest { spans: vec![SequenceRange { shard: 0, first: 1, last, only: None }], types: Vec::new() }
 }
 
 #[test]
@@ -79,25 +81,25 @@ fn who_waits_is_woken_by_the_lane_that_is_missing_and_not_before() {
     let stand = Stand::new();
     stand.lanes.set("a", Some(0));
     stand.lanes.set("b", Some(0));
-    let asked = up_to(5);
-    let mut wait = stand.outcomes.wait(&asked);
+    let request = up_to(5);
+    let mut wait = stand.watch.wait(&request);
     assert!(!stand.poll(&mut wait));
-    assert_eq!(stand.outcomes.waiting(), 1);
+    assert_eq!(stand.watch.waiting(), 1);
     assert!(!stand.passes("a", 4) && !stand.passes("b", 9));
     assert!(stand.passes("a", 5));
     assert!(stand.poll(&mut wait));
-    assert_eq!(stand.outcomes.waiting(), 0);
+    assert_eq!(stand.watch.waiting(), 0);
 }
 
 #[test]
 fn nobody_waits_for_what_wont_come() {
     let stand = Stand::new();
     stand.lanes.set("a", Some(0));
-    let asked = up_to(5);
-    let mut wait = stand.outcomes.wait(&asked);
+    let request = up_to(5);
+    let mut wait = stand.watch.wait(&request);
     assert!(!stand.poll(&mut wait));
     stand.lanes.set("a", None);
-    stand.outcomes.changed();
+    stand.watch.notify_all();
     assert!(stand.woken.0.load(Ordering::Relaxed) && stand.poll(&mut wait));
 }
 
@@ -105,20 +107,20 @@ fn nobody_waits_for_what_wont_come() {
 fn who_leaves_is_forgotten() {
     let stand = Stand::new();
     stand.lanes.set("a", Some(0));
-    let asked = up_to(5);
-    let mut wait = stand.outcomes.wait(&asked);
+    let request = up_to(5);
+    let mut wait = stand.watch.wait(&request);
     assert!(!stand.poll(&mut wait) && !stand.poll(&mut wait));
-    assert_eq!(stand.outcomes.waiting(), 1);
+    assert_eq!(stand.watch.waiting(), 1);
     drop(wait);
-    assert_eq!(stand.outcomes.waiting(), 0);
+    assert_eq!(stand.watch.waiting(), 0);
     assert!(!stand.passes("a", 5));
 }
 
 #[test]
 fn without_a_witness_nothing_is_known() {
-    let outcomes = Outcomes::default();
-    let asked = up_to(0);
-    let mut wait = outcomes.wait(&asked);
+    let watch = DeliveryWatch::default();
+    let request = up_to(0);
+    let mut wait = watch.wait(&request);
     let waker = Waker::from(Arc::<Woken>::default());
     assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
 }

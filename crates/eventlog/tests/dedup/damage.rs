@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use event::{EventId, KeyedIds, TypeName};
 use eventlog::{
-    Batch, DataDirectory, Finding, Given, Inspected, Line, Own, Record, ShardOptions, Stretch, Taken, forget_lost_ids,
-    inspect_shard,
+    AppendBatch, AppendOutcome, DataDirectory, Finding, Given, Inspected, Record, ShardOptions, SourceLine, Stretch,
+    forget_lost_ids, inspect_shard,
 };
 use journal::repair_shard;
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
@@ -179,21 +179,19 @@ fn what_a_repair_has_taken_out_may_come_again() {
 }
 
 /// A batch as the gateway makes it: one type, a key, and an event that has an id of its own.
-fn keyed(world: &World, key: &[u8], payloads: &[&str]) -> Batch {
+fn keyed(world: &World, key: &[u8], payloads: &[&str]) -> AppendBatch {
     let name = TypeName::new("event").unwrap();
     let type_id = world.log.types().intern(&name);
     let ids = KeyedIds::new("", &name, key);
-    let mut batch = Batch { types: vec![(type_id, payloads.len() as u64)], ..Batch::default() };
+    let mut batch = AppendBatch::default();
     for (number, payload) in (0..).zip(payloads) {
         let own = (*payload == OWN).then(|| world.log.content_hash().of(payload.as_bytes()));
         let id = if own.is_some() { EventId([7; 16]) } else { ids.id(number + 1) };
-        batch.own.extend(own.map(|content| Own { number, id, content }));
-        batch.lines.push(Line { number, type_id });
         let record = Record { id, content: own, request_start: number == 0, request_end: false, ..record(payload) };
-        batch.records.push(&record);
+        batch.push(&record, SourceLine { number, type_id });
     }
-    batch.records.end_request();
-    batch.key = Some(Given { id: KeyedIds::of_batch("", Some(&name), key), content: 99 });
+    batch.end_request();
+    batch.set_key(Given { id: KeyedIds::of_batch("", Some(&name), key), content: 99 });
     batch
 }
 
@@ -205,23 +203,23 @@ fn send(world: &World) -> (Vec<u32>, bool) {
     let mut batch = keyed(world, b"key", &BATCH);
     world.run(async |world| {
         let mut taken = world.shard(0).append(&mut batch).unwrap();
-        if matches!(taken, Taken::InPart) {
-            batch.know_each();
+        if matches!(taken, AppendOutcome::Partial) {
+            batch.index_individually();
             taken = world.shard(0).append(&mut batch).unwrap();
         }
         let appended = match taken {
-            Taken::New(append) => append.await.is_ok(),
-            Taken::Again(_) => return ((0..6).collect(), false),
-            Taken::Nothing => false,
+            AppendOutcome::Appended(append) => append.await.is_ok(),
+            AppendOutcome::Duplicate(_) => return ((0..6).collect(), false),
+            AppendOutcome::Empty => false,
             _ => panic!("it is told record by record"),
         };
-        (batch.again.iter().map(|(number, _)| *number).collect(), appended)
+        (batch.result().duplicates.iter().map(|(number, _)| *number).collect(), appended)
     })
 }
 
 /// All payloads of the first shard, in order.
 fn payloads(world: &World) -> Vec<String> {
-    let mut lane = world.shard(0).lane(0);
+    let mut lane = world.shard(0).reader(0);
     let mut found = Vec::new();
     while let Some(stretch) = lane.read().unwrap() {
         let text = |record: &Record<'_>| String::from_utf8(record.payload.to_vec()).unwrap();
@@ -278,11 +276,11 @@ fn what_is_left_of_a_batch_isn_t_known_by_another_one_s_key() {
     let world = World::open(&disk, INLINE);
     let [one, other] = [(b"one", [r#""1a""#, r#""1b""#]), (b"two", [r#""2a""#, r#""2b""#])].map(|(key, payloads)| {
         let mut batch = keyed(&world, key, &payloads);
-        let ids: Vec<EventId> = batch.records.ids().collect();
+        let ids: Vec<EventId> = batch.records().ids().collect();
         drop(world.shard(0).append(&mut batch).unwrap());
         ids
     });
-    world.shard(0).end_of_turn();
+    world.shard(0).commit_pending();
     let behind = world.run(async |world| world.post(0, 2, "2").await);
     assert!(matches!(behind, Outcome::New(_)));
     drop(world);
@@ -290,6 +288,6 @@ fn what_is_left_of_a_batch_isn_t_known_by_another_one_s_key() {
     [r#""1b""#, r#""2a""#].into_iter().for_each(|payload| rot(&disk, payload));
     let world = World::open(&disk, INLINE);
     assert_eq!(told(), [(0, 'B')]);
-    let known = [one[0], other[1]].map(|id| world.shard(0).remembered(id).map(|position| position.sequence));
+    let known = [one[0], other[1]].map(|id| world.shard(0).position_of(id).map(|position| position.sequence));
     assert_eq!(known, [None, Some(4)]);
 }

@@ -1,27 +1,27 @@
-//! One lane's way through a shard's log: from memory where it keeps up, from disk where it doesn't.
+//! A consumer's cursor in a shard's log. It reads from the tail cache while it keeps up, and from disk otherwise.
 
 use std::io;
 use std::sync::Arc;
 
 use journal::{Reader, Stretch};
 
-use crate::shard::Shard;
+use crate::committed_log::CommittedLog;
 
 /// Reads one shard's log in order for one sink.
-pub struct LaneReader {
-    shard: Arc<Shard>,
+pub struct LogReader {
+    log: Arc<CommittedLog>,
     slot: usize,
     next: u64,
     disk: Option<Reader>,
 }
 
-impl LaneReader {
-    pub(crate) fn new(shard: Arc<Shard>, after: u64) -> Self {
-        let slot = shard.handover().join(after + 1);
-        Self { shard, slot, next: after + 1, disk: None }
+impl LogReader {
+    pub(crate) fn new(log: Arc<CommittedLog>, after: u64) -> Self {
+        let slot = log.tail_cache().join(after + 1);
+        Self { log, slot, next: after + 1, disk: None }
     }
 
-    /// The sequence that is wanted next.
+    /// The sequence that is read next.
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
@@ -30,21 +30,21 @@ impl LaneReader {
     /// The last sequence that can be read now.
     #[must_use]
     pub fn durable(&self) -> u64 {
-        self.shard.durable()
+        self.log.durable()
     }
 
     /// Waits until there is something to read.
     pub async fn ready(&self) {
-        self.shard.handover().moved_beyond(self.next - 1).await;
+        self.log.tail_cache().moved_beyond(self.next - 1).await;
     }
 
-    /// The next stretch of the log, or `None` where everything durable was read. It may begin before
-    /// [`LaneReader::next`] as it was before the call: the caller passes over what it knows.
+    /// The next stretch of the log, or `None` if everything durable was read. It may begin before the sequence that
+    /// [`LogReader::next`] returned before the call: the caller skips what it has read already.
     ///
     /// # Errors
     /// What the file system says. The next call tries again.
     pub fn read(&mut self) -> io::Result<Option<Stretch>> {
-        let stretch = match self.shard.handover().take(self.slot, self.next) {
+        let stretch = match self.log.tail_cache().take(self.slot, self.next) {
             Some(block) => {
                 self.disk = None;
                 Some(Stretch::Block(block))
@@ -62,15 +62,15 @@ impl LaneReader {
         if self.next > durable {
             return Ok(None);
         }
-        let (shard, next) = (&self.shard, self.next);
-        let reader = self.disk.get_or_insert_with(|| Reader::new(shard.segments().clone(), next));
+        let (log, next) = (&self.log, self.next);
+        let reader = self.disk.get_or_insert_with(|| Reader::new(log.segments().clone(), next));
         reader.read(durable)
     }
 }
 
-/// What was kept in memory for this lane isn't any more.
-impl Drop for LaneReader {
+/// The tail cache keeps nothing for this reader any more.
+impl Drop for LogReader {
     fn drop(&mut self) {
-        self.shard.handover().leave(self.slot);
+        self.log.tail_cache().leave(self.slot);
     }
 }

@@ -1,12 +1,12 @@
-//! The hash by which bytes that come again are told from other ones.
+//! The hash that tells duplicates from other bytes with the same id.
 
 use std::fmt;
 
 use event::Origin;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
-/// A hash of a request's bytes as they come: XXH3-64 under a seed that belongs to the data directory, so that it is the
-/// same after a restart. Who knows the seed can make two texts that are taken for each other: both are then their own.
+/// A hash of a request's bytes as they arrive: XXH3-64 under a seed that belongs to the data directory, so that it is the
+/// same after a restart. A client that knows the seed could make two texts with one hash, but both would be its own.
 #[derive(Clone)]
 pub struct ContentHash {
     seed: u64,

@@ -1,5 +1,5 @@
-//! Blocks that were just committed, kept in memory for the lanes that keep up. What doesn't fit is dropped here
-//! and read from disk: memory doesn't grow with a backlog.
+//! The tail cache: recent blocks, kept in memory for the readers that keep up. What doesn't fit is dropped and read from disk, so
+//! memory doesn't grow with a backlog.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +8,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use journal::Block;
 use tokio::sync::Notify;
 
-/// Where a shard's committed blocks are passed to its lanes.
+/// A shard's recent blocks, and the notification of its readers.
 #[derive(Debug)]
-pub(crate) struct Handover {
+pub(crate) struct TailCache {
     recent: Mutex<Recent>,
     durable: AtomicU64,
     moved: Notify,
@@ -26,7 +26,7 @@ struct Recent {
     lanes: Vec<u64>,
 }
 
-impl Handover {
+impl TailCache {
     pub(crate) fn new(durable: u64, bytes_max: usize) -> Self {
         let recent = Recent { bytes_max, blocks: VecDeque::new(), bytes: 0, lanes: Vec::new() };
         Self { recent: Mutex::new(recent), durable: AtomicU64::new(durable), moved: Notify::new() }
@@ -70,7 +70,7 @@ impl Handover {
     }
 
     /// Lets those ask again who wait for something that won't come.
-    pub(crate) fn settled_without_a_block(&self) {
+    pub(crate) fn notify_without_block(&self) {
         self.moved.notify_waiters();
     }
 

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use event::{EventId, Position, TypeName};
 use eventlog::{
-    AppendError, Batch, Cause, DataDirectory, EventLog, Given, Line, LogOptions, Own, Record, Records, Shard, Taken,
+    AppendBatch, AppendError, AppendOutcome, DataDirectory, EventLog, Given, LineRejection, LogOptions, Record, Shard,
+    SourceLine,
 };
 use journal::simulated_disk::{CutStyle, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -73,7 +74,7 @@ impl World {
     /// A runtime whose turn ends commit both shards, as if each had its thread.
     fn runtime(&self) -> LocalRuntime {
         let shards = self.log.shards().to_vec();
-        let park = move || shards.iter().for_each(Shard::end_of_turn);
+        let park = move || shards.iter().for_each(Shard::commit_pending);
         Builder::new_current_thread().on_thread_park(park).build_local(LocalOptions::default()).unwrap()
     }
 
@@ -91,13 +92,17 @@ impl World {
         let content = checks.then(|| self.log.content_hash().of(payload.as_bytes()));
         let record = Record { id: EventId([key; 16]), content, ..record(payload) };
         match self.shard(shard).append_one(&record, type_id) {
-            Ok(Taken::New(append)) => {
+            Ok(AppendOutcome::Appended(append)) => {
                 let position = append.position();
                 append.await.map_or_else(Outcome::Failed, |()| Outcome::New(position))
             }
-            Ok(Taken::Again(earlier)) => earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again),
-            Ok(Taken::OtherBytes) => Outcome::OtherBytes,
-            Ok(Taken::InPart | Taken::Later(_) | Taken::Nothing) => panic!("a single event is something"),
+            Ok(AppendOutcome::Duplicate(earlier)) => {
+                earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again)
+            }
+            Ok(AppendOutcome::IdConflict) => Outcome::OtherBytes,
+            Ok(AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty) => {
+                panic!("a single event is something")
+            }
             Err(error) => Outcome::Failed(error),
         }
     }
@@ -125,23 +130,26 @@ fn record(payload: &str) -> Record<'_> {
     }
 }
 
-/// A batch of events, of which some have ids of their own.
-fn batch(world: &World, key: Option<u8>, events: &[(Option<u8>, &str)]) -> Batch {
+/// A batch of events, of which some have ids of their own. Each is a line of its own.
+fn batch(world: &World, key: Option<u8>, events: &[(Option<u8>, &str)]) -> AppendBatch {
+    let lines: Vec<u32> = (0..).take(events.len()).collect();
+    batch_of_lines(world, key, &lines, events)
+}
+
+fn batch_of_lines(world: &World, key: Option<u8>, lines: &[u32], events: &[(Option<u8>, &str)]) -> AppendBatch {
     let type_id = world.log.types().intern(&TypeName::new("event").unwrap());
-    let mut batch = Batch { types: vec![(type_id, events.len() as u64)], ..Batch::default() };
-    batch.records = Records::default();
-    for (own, payload) in events {
+    let mut batch = AppendBatch::default();
+    for (line, (own, payload)) in lines.iter().zip(events) {
         let content = own.map(|_| world.log.content_hash().of(payload.as_bytes()));
-        let number = batch.records.len();
+        let number = batch.records().len();
         let id = EventId(own.map_or([200 + u8::try_from(number).unwrap(); 16], |own| [own; 16]));
-        if let Some(content) = content {
-            batch.own.push(Own { number, id, content });
-        }
-        batch.lines.push(Line { number, type_id });
-        batch.records.push(&Record { id, content, request_start: number == 0, request_end: false, ..record(payload) });
+        let record = Record { id, content, request_start: number == 0, request_end: false, ..record(payload) };
+        batch.push(&record, SourceLine { number: *line, type_id });
     }
-    batch.records.end_request();
-    batch.key = key.map(|key| Given { id: EventId([key; 16]), content: events.len() as u64 });
+    batch.end_request();
+    if let Some(key) = key {
+        batch.set_key(Given { id: EventId([key; 16]), content: events.len() as u64 });
+    }
     batch
 }
 
@@ -319,15 +327,18 @@ fn a_batch_is_known_as_a_whole() {
     for restart in 0..3 {
         let mut batch = batch(&world, Some(9), &events);
         let again = world.run(async |world| match world.shard(0).append(&mut batch).unwrap() {
-            Taken::New(append) => append.await.map(|()| false),
-            Taken::Again(earlier) => earlier.durable().await.map(|_| true),
-            Taken::OtherBytes | Taken::InPart | Taken::Later(_) | Taken::Nothing => panic!("it is the same"),
+            AppendOutcome::Appended(append) => append.await.map(|()| false),
+            AppendOutcome::Duplicate(earlier) => earlier.durable().await.map(|_| true),
+            AppendOutcome::IdConflict
+            | AppendOutcome::Partial
+            | AppendOutcome::RetryAfter(_)
+            | AppendOutcome::Empty => panic!("it is the same"),
         });
         assert_eq!((again, world.events()), (Ok(restart > 0), 2));
         world = world.crash(true);
     }
     let mut other = batch(&world, Some(9), &[(None, "3")]);
-    assert!(matches!(world.shard(0).append(&mut other), Ok(Taken::OtherBytes)));
+    assert!(matches!(world.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
 }
 
 #[test]
@@ -336,27 +347,29 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
     // The key's bytes are the same each time; at first the third isn't taken.
     let of = |world: &World, payloads: &[&str]| {
         let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
-        let batch = batch(world, Some(9), &events);
-        Batch { key: Some(Given { id: EventId([9; 16]), content: 3 }), lacks_some: payloads.len() < 3, ..batch }
+        let mut batch = batch(world, Some(9), &events);
+        batch.set_key(Given { id: EventId([9; 16]), content: 3 });
+        batch.set_partial(payloads.len() < 3);
+        batch
     };
     for restart in 0..4 {
         let mut sent = of(&world, if restart < 2 { &["1", "2"] } else { &["1", "2", "3"] });
-        let asks = matches!(world.shard(0).append(&mut sent), Ok(Taken::InPart));
+        let asks = matches!(world.shard(0).append(&mut sent), Ok(AppendOutcome::Partial));
         assert!(asks, "somebody must say what each is known by");
-        sent.know_each();
+        sent.index_individually();
         let taken = world.run(async |world| match world.shard(0).append(&mut sent).unwrap() {
-            Taken::New(append) => append.await.map(|()| true),
-            Taken::Nothing => Ok(false),
+            AppendOutcome::Appended(append) => append.await.map(|()| true),
+            AppendOutcome::Empty => Ok(false),
             _ => panic!("it is told record by record"),
         });
         let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
         assert_eq!((taken, world.events()), (Ok(appended), stored), "{restart}");
         let repeated = [0, 2, 2, 3][restart];
-        assert_eq!(sent.again.len(), repeated, "{restart}");
+        assert_eq!(sent.result().duplicates.len(), repeated, "{restart}");
         world = world.crash(restart % 2 == 0);
     }
     let mut other = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
-    assert!(matches!(world.shard(0).append(&mut other), Ok(Taken::OtherBytes)));
+    assert!(matches!(world.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
 }
 
 #[test]
@@ -365,20 +378,20 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
     let first = world.run(async |world| world.post(0, 1, "1").await);
     assert!(matches!(first, Outcome::New(_)));
     let events = [(Some(2), "2"), (Some(1), "other"), (Some(2), "2"), (Some(3), "3"), (Some(4), "4")];
-    let mut sent = batch(&world, None, &events);
-    for (line, number) in sent.lines.iter_mut().zip([1, 1, 2, 3, 4]) {
-        line.number = number;
-    }
-    sent.leaning = vec![3];
+    let mut sent = batch_of_lines(&world, None, &[1, 1, 2, 3, 4], &events);
+    sent.add_dependent_line(3);
     let position = world.run(async |world| {
         let append = world.shard(0).append(&mut sent).unwrap().appended().expect("two lines are taken");
         let position = append.position();
         append.await.map(|()| position)
     });
     assert!(position.is_ok());
-    assert_eq!(sent.refused, [(1, Cause::OtherBytes), (3, Cause::Leaning)].into());
-    assert!(sent.again.is_empty(), "the second line isn't known by an id of the first, which isn't there");
-    assert_eq!((world.events(), sent.types[0].1), (3, 2));
+    assert_eq!(sent.result().rejected, [(1, LineRejection::IdConflict), (3, LineRejection::DependsOnRejected)].into());
+    assert!(
+        sent.result().duplicates.is_empty(),
+        "the second line isn't known by an id of the first, which isn't there"
+    );
+    assert_eq!((world.events(), sent.type_counts()[0].1), (3, 2));
     let again = world.run(async |world| {
         let mut outcomes = Vec::new();
         for (key, payload) in [(2, "2"), (4, "4"), (3, "3")] {
@@ -389,46 +402,43 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
     assert_eq!(again, [true, true, false]);
 
     let events = [(Some(5), "5"), (Some(1), "other"), (Some(5), "5")];
-    let mut without_leaning = batch(&world, None, &events);
-    for (line, number) in without_leaning.lines.iter_mut().zip([1, 1, 2]) {
-        line.number = number;
-    }
+    let mut without_dependent = batch_of_lines(&world, None, &[1, 1, 2], &events);
     let appended = world.run(async |world| {
-        let taken = world.shard(0).append(&mut without_leaning).unwrap();
+        let taken = world.shard(0).append(&mut without_dependent).unwrap();
         taken.appended().expect("one line is taken").await
     });
-    assert!(appended.is_ok() && without_leaning.again.is_empty(), "the refused line's id isn't known");
-    assert_eq!(without_leaning.refused, [(1, Cause::OtherBytes)].into());
+    assert!(appended.is_ok() && without_dependent.result().duplicates.is_empty(), "the refused line's id isn't known");
+    assert_eq!(without_dependent.result().rejected, [(1, LineRejection::IdConflict)].into());
 }
 
 #[test]
 fn events_of_a_batch_that_came_before_are_dropped_from_it() {
     let world = World::open(&SimulatedDisk::new(1), INLINE);
-    let post = async |world: &World, mut batch: Batch| {
+    let post = async |world: &World, mut batch: AppendBatch| {
         let taken = world.shard(0).append(&mut batch).unwrap();
-        let appended = matches!(taken, Taken::New(_));
+        let appended = matches!(taken, AppendOutcome::Appended(_));
         if let Some(append) = taken.appended() {
             append.await.unwrap();
         }
-        for (_, earlier) in std::mem::take(&mut batch.again) {
+        for (_, earlier) in batch.take_result().duplicates {
             earlier.durable().await.unwrap();
         }
         (appended, batch)
     };
     let first = batch(&world, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
     let (appended, first) = world.run(async |world| post(world, first).await);
-    assert!(appended && first.refused.is_empty());
-    assert_eq!((world.events(), first.types[0].1), (3, 3));
+    assert!(appended && first.result().rejected.is_empty());
+    assert_eq!((world.events(), first.type_counts()[0].1), (3, 3));
     let second = batch(&world, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
     let (appended, second) = world.run(async |world| post(world, second).await);
     assert!(appended);
-    assert_eq!((second.refused, world.events()), ([(1, Cause::OtherBytes)].into(), 4));
+    assert_eq!((&second.result().rejected, world.events()), (&[(1, LineRejection::IdConflict)].into(), 4));
     let third = batch(&world, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
     let (appended, _) = world.run(async |world| post(world, third).await);
     assert!(!appended);
     assert_eq!(world.events(), 4);
 
-    let mut lane = world.shard(0).lane(0);
+    let mut lane = world.shard(0).reader(0);
     let mut requests = Vec::new();
     while let Some(eventlog::Stretch::Block(block)) = lane.read().unwrap() {
         requests.extend(

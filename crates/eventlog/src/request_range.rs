@@ -1,22 +1,22 @@
-//! How far the events reach that came with one event, as the log has them.
+//! The events of one request, as the log has them.
 
 use std::io;
 
 use event::TypeName;
 use journal::Reader;
 
-use crate::shard::Shard;
+use crate::committed_log::CommittedLog;
 
-/// The events of a request behind one of them, and that one.
+/// The events of a request from one of them on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RequestExtent {
+pub struct RequestRange {
     /// The last sequence.
     pub last: u64,
     /// Their types, each once.
     pub types: Vec<TypeName>,
 }
 
-impl RequestExtent {
+impl RequestRange {
     fn add(&mut self, sequence: u64, type_name: &str) {
         self.last = sequence;
         if self.types.last().is_some_and(|last| last.as_str() == type_name) {
@@ -28,31 +28,25 @@ impl RequestExtent {
             self.types.push(name);
         }
     }
-}
 
-impl Shard {
-    /// How far the request reaches that has an event at `sequence`. `None` where the log has it no more: then each lane has
-    /// passed it. Reads the disk: call it where that may block.
-    ///
-    /// # Errors
-    /// What the file system says.
-    pub fn request_extent(&self, sequence: u64) -> io::Result<Option<RequestExtent>> {
-        let mut reader = Reader::new(self.segments().clone(), sequence);
-        let mut extent = RequestExtent::default();
+    /// The rest of the request that has an event at `sequence`; `None` if the log doesn't have it any more.
+    pub(crate) fn read(log: &CommittedLog, sequence: u64) -> io::Result<Option<Self>> {
+        let mut reader = Reader::new(log.segments().clone(), sequence);
+        let mut range = Self::default();
         let mut ended = false;
-        while let Some(stretch) = reader.read(self.durable())? {
+        while let Some(stretch) = reader.read(log.durable())? {
             if stretch.end() <= sequence {
                 continue;
             }
             stretch.for_each_record(|at, record| {
-                let begins_behind = extent.last == 0 && at > sequence;
+                let begins_behind = range.last == 0 && at > sequence;
                 if at >= sequence && !ended && !begins_behind {
-                    extent.add(at, record.type_name);
+                    range.add(at, record.type_name);
                     ended = record.request_end;
                 }
             });
             break;
         }
-        Ok(Some(extent).filter(|extent| extent.last > 0))
+        Ok(Some(range).filter(|range| range.last > 0))
     }
 }

@@ -1,13 +1,12 @@
-//! One part of the window: entries in the order in which they came, and an index by id. The oldest makes room for the
-//! newest.
+//! One shard of the window: entries in order of arrival, and a hash table by id. The oldest entry makes room for the newest.
 //!
-//! The index is a table of open addressing with linear probing, which an entry leaves by shifting back those behind it
-//! (Knuth, TAOCP 3, 6.4, algorithm R): no place is lost to what was removed. Each place has the hash beside the entry's
-//! number: others are passed over and moved without a look at their entries, which lie far apart in memory.
+//! The table has open addressing with linear probing. A removal shifts the entries behind it back (Knuth, TAOCP 3, 6.4, algorithm R),
+//! so it leaves no tombstone. Each slot has the hash next to the entry's number: probing and shifting read no other entries, which
+//! are far apart in memory.
 
 use event::EventId;
 
-use super::window::Entry;
+use super::entry::Entry;
 
 const HASH_BITS: u32 = 17;
 const NUMBER_BITS: u32 = u32::BITS - HASH_BITS;
@@ -48,7 +47,7 @@ impl Slot {
 }
 
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct WindowShard {
     /// A ring when it is full.
     entries: Vec<Option<Entry>>,
     entries_max: usize,
@@ -60,7 +59,7 @@ pub(super) struct Part {
 
 const INDEX_MIN: usize = 16;
 
-impl Part {
+impl WindowShard {
     /// Bytes that an entry takes at most, with its share of the index, which is at least three eighths full when the part
     /// is full.
     pub(super) const ENTRY_BYTES: usize = size_of::<Option<Entry>>() + 3 * size_of::<Slot>();
@@ -189,7 +188,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::window::Place;
+    use super::super::entry::PackedPosition;
     use super::*;
 
     fn id(number: u8) -> EventId {
@@ -202,13 +201,13 @@ mod tests {
     }
 
     fn entry(number: u8, sequence: u64) -> Entry {
-        Entry { id: id(number), content: 0, place: Place::new(0, sequence), at: 0 }
+        Entry { id: id(number), content: 0, position: PackedPosition::new(0, sequence), at: 0 }
     }
 
     proptest! {
         #[test]
         fn it_behaves_like_a_queue_that_is_searched(steps in prop::collection::vec((any::<bool>(), 0..40_u8), 0..400)) {
-            let mut part = Part::new(12);
+            let mut part = WindowShard::new(12);
             // The ring's places: a removed entry keeps its place until the ring comes round.
             let mut model: VecDeque<Option<Entry>> = VecDeque::new();
             for (sequence, (removes, number)) in (1..).zip(steps) {
