@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, Setup, SinkSetup};
+use delivery::{Begin, Delivery, Options, Reporter, Routes, SavedLedger, Setup, SinkSetup};
 use event::{EventId, TypeName};
 use eventlog::{AppendBatch, DataDirectory, EventLog, Record, SourceLine};
 use journal::disk::OsDisk;
@@ -33,7 +33,7 @@ struct Opened {
 
 fn open(path: &Path, sink: SinkConfig) -> Opened {
     let directory = DataDirectory::open(Arc::new(OsDisk), path).unwrap();
-    let saved = Saved::load(&directory).unwrap();
+    let saved = SavedLedger::load(&directory).unwrap();
     let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
     let sinks = vec![SinkSetup {
         name: "sink".into(),

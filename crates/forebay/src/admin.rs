@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use access::Scope;
 use bytes::Bytes;
-use delivery::DeadLetterOffice;
+use delivery::DeadLetterService;
 use event::Origin;
 use gateway::{Places, Readiness};
 use http_body_util::Full;
@@ -62,7 +62,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What can be asked for here.
 pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
-    pub(crate) dead_letters: DeadLetterOffice,
+    pub(crate) dead_letters: DeadLetterService,
     pub(crate) routes: Routes,
     pub(crate) types: TypeBoard,
     pub(crate) trials: Trials,

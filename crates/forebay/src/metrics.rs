@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use delivery::{
-    AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterOffice, Delivery, KeeperCounters,
+    AggregateBoard, AggregateFigures, AggregateStatus, CheckpointCounters, DeadCounters, DeadLetterService, Delivery,
     LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
@@ -24,8 +24,8 @@ pub(crate) struct Metrics {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
     aggregates: AggregateBoard,
-    keeper: Arc<KeeperCounters>,
-    dead_letters: DeadLetterOffice,
+    keeper: Arc<CheckpointCounters>,
+    dead_letters: DeadLetterService,
     reloads: Arc<ReloadCounters>,
     objects: ObjectBoard,
     upstreams: UpstreamBoard,
@@ -223,7 +223,7 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
-fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterOffice) {
+fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
         for row in rows {
             for sink in &row.sinks {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
-use delivery::{Delivery, Options, Reporter, Saved, SinkSetup};
+use delivery::{Delivery, Options, Reporter, SavedLedger, SinkSetup};
 use event::memory::Budgets;
 use eventlog::{EventLog, LogOptions};
 use journal::disk::OsDisk;
@@ -37,7 +37,7 @@ impl Opened {
         sinks: Vec<SinkSetup>,
     ) -> Result<Self, ServeError> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
-        let saved = Saved::load(&directory)?;
+        let saved = SavedLedger::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
         let shards = shards(configuration, &directory, &saved)?;
         check_disk(configuration, &directory, shards, &sinks)?;
@@ -101,7 +101,7 @@ fn configured_shards(configuration: &Configuration) -> u16 {
 }
 
 /// The number of shards: as configured, and no fewer than the directory has or had, so that each journal is delivered.
-fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &Saved) -> Result<u16, ServeError> {
+fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &SavedLedger) -> Result<u16, ServeError> {
     let wanted = configured_shards(configuration);
     let there = directory
         .shards_on_disk()

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use delivery::{DeadFilter, Saved};
+use delivery::{DeadFilter, SavedLedger};
 use serde::Serialize;
 
 use crate::admin::DeadQuery;
@@ -27,7 +27,7 @@ pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
 
 fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
     let routes = match Place::find(&list.at)? {
-        Place::Directory(directory) => RoutesJson::of_rows(&Saved::load(&directory)?.rows()),
+        Place::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
         Place::Server(server, origin) => {
             let query = DeadQuery { origin, ..DeadQuery::default() };
             let target = format!("/api/routes{}", query.write());
@@ -47,7 +47,7 @@ fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
 fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
     let given_up = match Place::find(&drop.at)? {
         Place::Directory(directory) => {
-            let mut saved = Saved::load(&directory)?;
+            let mut saved = SavedLedger::load(&directory)?;
             GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
         }
         Place::Server(server, origin) => {

@@ -70,6 +70,15 @@ impl Stretch {
         }
     }
 
+    /// The bytes that its records are slices of.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Block(block) => block.bytes(),
+            Self::Damaged(damaged) => damaged.bytes(),
+        }
+    }
+
     /// Visits every record that can be read, with its sequence.
     pub fn for_each_record(&self, mut visit: impl FnMut(u64, &Record<'_>)) {
         match self {

@@ -9,14 +9,14 @@ use std::task::Poll;
 use eventlog::{LogReader, Shard, Stretch};
 
 /// The way through one shard.
-struct Way {
+struct ShardReader {
     reader: LogReader,
     at_hand: Option<Stretch>,
     /// The last sequence that was given.
     given: u64,
 }
 
-impl Way {
+impl ShardReader {
     /// Where the stretch at hand stands among those of all shards; what is damaged has lost its number and comes first.
     fn number(&self) -> Option<u64> {
         match self.at_hand.as_ref()? {
@@ -46,15 +46,18 @@ pub(super) struct Read {
 }
 
 /// The ways through all shards.
-pub(super) struct Reading {
-    ways: Vec<Way>,
+pub(super) struct EventReader {
+    ways: Vec<ShardReader>,
 }
 
-impl Reading {
+impl EventReader {
     /// Begins behind these sequences.
     pub(super) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
-        let way =
-            |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.reader(*after), at_hand: None, given: *after };
+        let way = |(shard, after): (&Arc<Shard>, &u64)| ShardReader {
+            reader: shard.reader(*after),
+            at_hand: None,
+            given: *after,
+        };
         Self { ways: shards.iter().zip(after).map(way).collect() }
     }
 

@@ -8,10 +8,11 @@ use event::TypeName;
 use eventlog::{DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, Settled, SharedDisk, inspect_shard};
 
 use super::DIRECTORY;
-use super::filter::{DeadFilter, DeadLetter, DeadList};
-use super::front::Front;
-use super::index::Index;
-use crate::{Saved, SinkName};
+use crate::dead_letters::front::Front;
+use crate::dead_letters::index::Index;
+use crate::dead_letters::{DeadFilter, DeadLetter, DeadList};
+use crate::ledger::SavedLedger;
+use crate::routes::SinkName;
 
 /// How the names of the files end without which there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";
@@ -79,7 +80,7 @@ fn each_held(
 ///
 /// # Errors
 /// What the file system says.
-pub fn damaged_dead_letters(directory: &DataDirectory, saved: &Saved) -> io::Result<Vec<(PathBuf, Finding)>> {
+pub fn damaged_dead_letters(directory: &DataDirectory, saved: &SavedLedger) -> io::Result<Vec<(PathBuf, Finding)>> {
     let mut sinks = sinks_with_letters(directory)?;
     sinks.extend(saved.sinks_with_letters().cloned());
     sinks.sort_unstable();

@@ -15,9 +15,13 @@ use eventlog::{Dead, PendingLane, Record, SequenceRange, Settled, WatchRequest};
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
-use super::reading::Reading;
-use super::replay::Page;
-use super::{BuryError, DeadLetters, LastDead, Letter, Recount, later};
+use super::later;
+use crate::blocked::Blocked;
+use crate::dead_letters::LastDead;
+use crate::dead_letters::page::Page;
+use crate::dead_letters::reader::LetterReader;
+use crate::dead_letters::{DeadLetters, Letter};
+use crate::ledger::Recount;
 
 /// Events of one sink that may be set aside.
 const COUNT_MAX: usize = 10_000;
@@ -200,7 +204,7 @@ impl DeadLetters {
     }
 
     /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
-    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, BuryError> {
+    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
         // The journal tells how many there are.
         self.look()?;
         let events = &events[..self.aside().room_for(events)];
@@ -217,7 +221,7 @@ impl DeadLetters {
     }
 
     /// Opens the journal if there is one.
-    pub(crate) fn look(&self) -> Result<(), BuryError> {
+    pub(crate) fn look(&self) -> Result<(), Blocked> {
         self.with_existing(|_| ()).map(drop)
     }
 
@@ -234,7 +238,7 @@ impl DeadLetters {
     }
 
     /// Ends events of one shard that are set aside. The ledger counts them when that is durable.
-    pub(crate) fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), BuryError> {
+    pub(crate) fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), Blocked> {
         let aside = self.aside();
         let found = sequences.iter().filter_map(|at| aside.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
         let ended: Vec<(u64, Event)> = found.collect();
@@ -258,7 +262,7 @@ impl DeadLetters {
         shard: u16,
         (after, cursor): (u64, u64),
         limit: usize,
-    ) -> Result<Option<Resent>, BuryError> {
+    ) -> Result<Option<Resent>, Blocked> {
         let mut bytes = 0;
         let fits = |(_, event): &(u64, &Event)| {
             let is_first = bytes == 0;
@@ -289,7 +293,7 @@ impl DeadLetters {
             if page.is_full(&self.memory) {
                 break;
             }
-            let Some(mut reading) = Reading::from(self, *at)? else { break };
+            let Some(mut reading) = LetterReader::from(self, *at)? else { break };
             if let Some(stretch) = reading.read().map_err(later)? {
                 read_up_to = stretch.end();
                 page.add(stretch, &positions);
@@ -346,7 +350,7 @@ impl DeadLetters {
     }
 
     /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
-    pub(crate) fn release_given_up(&self) -> Result<(), BuryError> {
+    pub(crate) fn release_given_up(&self) -> Result<(), Blocked> {
         let aside = self.aside();
         let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
         let all: Vec<(u16, u64, TypeName)> = all.collect();

@@ -10,15 +10,16 @@ use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
 use sink::object::{Lines, NoParts};
 use sink::{Batch, Parts};
 
-use super::commitment::{Commitment, Kept};
-use crate::assembly::as_sent;
-use crate::book::Outcomes;
 use crate::condition::Verdict;
+use crate::ledger::OutcomeCounts;
+use crate::ledger::RouteFilter;
 use crate::ledger::Tally;
-use crate::rules::Rules;
+use crate::objects::intent_log::Kept;
+use crate::objects::intent_log::ObjectIntent;
+use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.
-pub(super) struct Content {
+pub(crate) struct Content {
     lane: Lane,
     segments: Segments,
     /// A block that is in memory already.
@@ -33,10 +34,10 @@ pub(super) struct Content {
     /// Whether what no object of the run keeps is counted here.
     counts_rest: bool,
     buried: Arc<BTreeSet<u64>>,
-    rules: Rules,
+    rules: RouteFilter,
     /// What stands up to here is counted already.
     counted: u64,
-    outcomes: BTreeMap<TypeName, Outcomes>,
+    outcomes: BTreeMap<TypeName, OutcomeCounts>,
     lost: u64,
     /// Its lines, if they were made when it was gathered.
     lines: Option<Lines>,
@@ -45,16 +46,16 @@ pub(super) struct Content {
 }
 
 /// What events came to, and how many positions couldn't be read.
-pub(super) type Account = (Tally, u64);
+pub(crate) type Account = (Tally, u64);
 
 impl Content {
     /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
-    pub(super) fn new(
+    pub(crate) fn new(
         segments: Segments,
         lane: Lane,
         (first, last): (u64, u64),
         buried: Arc<BTreeSet<u64>>,
-        rules: Rules,
+        rules: RouteFilter,
         counted: u64,
     ) -> Self {
         let outcomes = BTreeMap::new();
@@ -81,12 +82,12 @@ impl Content {
     }
 
     /// With lines that were made when its events were gathered, and what these came to: then nothing is read.
-    pub(super) fn with_lines(self, lines: Lines, account: Account) -> Self {
+    pub(crate) fn with_lines(self, lines: Lines, account: Account) -> Self {
         Self { lines: Some(lines), known: Some(account), ..self }
     }
 
     /// Only the events that this object of the run keeps. The first one counts what none of them does.
-    pub(super) fn keeping(self, commitment: &Commitment, object: usize) -> Self {
+    pub(crate) fn keeping(self, commitment: &ObjectIntent, object: usize) -> Self {
         let kept = commitment.objects.get(object).map(|object| object.kept.clone());
         let others = commitment.objects.iter().enumerate().filter(|(index, _)| *index != object);
         let others = others.flat_map(|(_, other)| other.kept.keys().cloned()).collect();
@@ -102,7 +103,7 @@ impl Content {
     }
 
     /// Needn't read the first block where it is this one: of a large block many objects may be made.
-    pub(super) fn with_at_hand(self, stretch: Option<&Stretch>) -> Self {
+    pub(crate) fn with_at_hand(self, stretch: Option<&Stretch>) -> Self {
         let at_hand = match stretch {
             Some(Stretch::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
                 Some(block.clone())
@@ -122,7 +123,7 @@ impl Content {
     }
 
     /// What the events came to that were written, and how many positions couldn't be read.
-    pub(super) fn account(self) -> Account {
+    pub(crate) fn account(self) -> Account {
         self.known.unwrap_or_else(|| (self.outcomes.into_iter().collect(), self.lost))
     }
 

@@ -10,8 +10,13 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::Mutation;
-use super::world::{FENCED, World, name, run, seconds};
-use crate::{AggregateSetup, Routes};
+use super::world::FENCED;
+use super::world::World;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::aggregates::AggregateSetup;
+use crate::routes::Routes;
 
 const SECOND: i64 = 1_000_000;
 /// A Saturday in November 2026, at noon.
@@ -65,7 +70,7 @@ fn stored(world: &World, aggregate: &str) -> BTreeMap<[u8; 16], String> {
 }
 
 /// A record of the journals.
-struct Journaled {
+struct ReplayFilter {
     id: EventId,
     type_name: String,
     source: String,
@@ -77,7 +82,7 @@ struct Journaled {
 /// All that was ever durable in the journals: segments may be freed later.
 #[derive(Default)]
 struct Journals {
-    records: BTreeMap<(u16, u64), Journaled>,
+    records: BTreeMap<(u16, u64), ReplayFilter>,
     /// A state that is older than results was gone on from: they may be there twice.
     may_repeat: bool,
 }
@@ -92,7 +97,7 @@ impl Journals {
             let mut reader = Reader::new(shard.segments().clone(), after + 1);
             while let Some(stretch) = reader.read(shard.durable()).unwrap() {
                 stretch.for_each_record(|sequence, record| {
-                    let journaled = Journaled {
+                    let journaled = ReplayFilter {
                         id: record.id,
                         type_name: record.type_name.to_owned(),
                         source: record.source.to_owned(),

@@ -9,8 +9,17 @@ use proptest::test_runner::{Config, TestRunner};
 use sink::MemoryHandle;
 
 use super::Mutation;
-use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
-use crate::{DeadAction, DeadFilter, Routes, SinkName};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::picky;
+use super::world::run;
+use super::world::seconds;
+use crate::dead_letters::DeadAction;
+use crate::dead_letters::DeadFilter;
+use crate::routes::{Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -245,7 +254,7 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
         world.keyed.heal();
         world.settle().await;
         if steps.iter().any(Step::replays) {
-            // What a broken-off replay has stored is still held, and counted as dead. Lanes have their places first.
+            // What a broken-off replay has stored is still held, and counted as dead. LaneTasks have their places first.
             seconds(100).await;
             world.settle().await;
             replay(&world).await;

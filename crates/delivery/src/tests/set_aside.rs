@@ -4,8 +4,15 @@ use std::time::Duration;
 
 use journal::simulated_disk::SimulatedDisk;
 
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
-use crate::{Routes, SinkRow};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::ledger::SinkRow;
+use crate::routes::Routes;
 
 fn row(world: &World) -> SinkRow {
     let rows = world.rows();

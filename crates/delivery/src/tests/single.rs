@@ -7,8 +7,17 @@ use event::{Lane, Origin};
 use eventlog::{FilterStep, SequenceRange, WatchRequest};
 use sink::MemoryHandle;
 
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
-use crate::{Begin, LaneState, Routes, SinkRow};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::ledger::SinkRow;
+use crate::routes::Routes;
+use crate::setup::Begin;
+use crate::status::LaneState;
 
 fn row(world: &World, type_name: &str, sink: &str) -> SinkRow {
     let rows = world.rows();

@@ -18,14 +18,24 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::Mutation;
-use super::archive::{ARCHIVE, DiskFiles};
-use crate::change::Change;
+use super::archive::ARCHIVE;
+use super::archive::DiskFiles;
+use crate::aggregates::{AggregateBoard, AggregateSetup};
+use crate::command::Change;
+use crate::command::Command;
+use crate::command::{ChangeError, DeliveryControl};
+use crate::dead_letters::DeadLetterService;
 use crate::dead_letters::DeadLetters;
-use crate::engine::{Engine, Order};
-use crate::{
-    AggregateBoard, AggregateSetup, Begin, ChangeError, Clock, DeadAction, DeadFilter, DeadLetterOffice, DeadList,
-    DeadOutcome, DeliveryControl, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, Setup, SinkSetup,
-};
+use crate::dead_letters::{DeadAction, DeadOutcome};
+use crate::dead_letters::{DeadFilter, DeadList};
+use crate::ledger::Ledger;
+use crate::ledger::Row;
+use crate::ledger::SavedLedger;
+use crate::options::{Clock, Options, Reporter};
+use crate::routes::Routes;
+use crate::setup::{Begin, Setup, SinkSetup};
+use crate::status::LaneStatus;
+use crate::supervisor::Supervisor;
 
 pub(super) const FENCED: &str = "fenced";
 pub(super) const KEYED: &str = "keyed";
@@ -83,8 +93,8 @@ pub(super) struct Process {
     pub(super) aggregates: AggregateBoard,
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
-    pub(super) office: DeadLetterOffice,
-    orders: watch::Sender<Order>,
+    pub(super) office: DeadLetterService,
+    orders: watch::Sender<Command>,
     pub(super) changes: mpsc::Sender<Change>,
     task: JoinHandle<()>,
 }
@@ -174,7 +184,7 @@ impl World {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let directory =
             DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
-        let saved = Saved::load(&directory).map_err(|error| text(&error))?;
+        let saved = SavedLedger::load(&directory).map_err(|error| text(&error))?;
         let mut options = saved.log_options(self.shards);
         // Threads would keep the machine's time, and everything else here keeps the simulated one.
         options.segments_ahead = false;
@@ -187,11 +197,11 @@ impl World {
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
         let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
-        let engine = Engine::new(&log, &directory, setup, saved, options);
+        let engine = Supervisor::new(&log, &directory, setup, saved, options);
         let engine = engine.map_err(|error| text(&error))?;
         let (ledger, lanes, dead) = (engine.ledger.clone(), engine.board.lanes(), engine.dead.clone());
-        let (office, aggregates) = (engine.dead_letters.clone(), engine.crew.board().clone());
-        let (orders, received) = watch::channel(Order::Run);
+        let (office, aggregates) = (engine.dead_letters.clone(), engine.aggregates.board().clone());
+        let (orders, received) = watch::channel(Command::Run);
         let (changes, told) = mpsc::channel(1);
         let task = tokio::spawn(engine.run(received, told));
         self.process = Some(Process {
@@ -273,14 +283,14 @@ impl World {
 
     pub(super) async fn stop(&mut self) {
         let process = self.process.take().unwrap();
-        process.orders.send_replace(Order::Stop(Duration::from_secs(10)));
+        process.orders.send_replace(Command::Stop(Duration::from_secs(10)));
         process.task.await.unwrap();
     }
 
     /// Drains for at most this time. Returns whether the drain has ended; otherwise it continues.
     pub(super) async fn drain(&mut self, at_most: Duration) -> bool {
         let process = self.process.as_mut().unwrap();
-        process.orders.send_replace(Order::Drain);
+        process.orders.send_replace(Command::Drain);
         let has_ended = tokio::time::timeout(at_most, &mut process.task).await.is_ok();
         if has_ended {
             self.process = None;

@@ -8,7 +8,7 @@
 //! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
 //! | `POST /api/dead/drop?…` | the same; without a filter only with `all=true` |
 
-use delivery::{DeadAction, DeadFilter, DeadLetterOffice, DeadList, DeadOutcome};
+use delivery::{DeadAction, DeadFilter, DeadLetterService, DeadList, DeadOutcome};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
@@ -84,7 +84,7 @@ fn answer(outcomes: Vec<DeadOutcome>) -> Answer {
 }
 
 /// On a thread of its own: the letters are read from disk.
-async fn list(office: &DeadLetterOffice, filter: DeadFilter, limit: Option<u64>, with_payload: bool) -> Answer {
+async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>, with_payload: bool) -> Answer {
     let limit = usize::try_from(limit.unwrap_or(LIST_DEFAULT).min(LIST_MAX)).unwrap_or_default();
     let office = office.clone();
     let listed = tokio::task::spawn_blocking(move || office.list(&filter, limit, with_payload)).await;
@@ -98,7 +98,7 @@ async fn list(office: &DeadLetterOffice, filter: DeadFilter, limit: Option<u64>,
     }
 }
 
-async fn act(office: &DeadLetterOffice, action: DeadAction, query: &DeadQuery) -> Answer {
+async fn act(office: &DeadLetterService, action: DeadAction, query: &DeadQuery) -> Answer {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
         let detail = "this would drop all dead letters: say which, or add all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());

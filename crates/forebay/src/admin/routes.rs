@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use delivery::{ChangeError, DeadLetterOffice, Delivery, DeliveryControl, LaneBoard, Ledger};
+use delivery::{ChangeError, DeadLetterService, Delivery, DeliveryControl, LaneBoard, Ledger};
 use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
@@ -24,7 +24,7 @@ pub(super) const PATH: &str = "/api/routes";
 pub(crate) struct Routes {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
-    dead: DeadLetterOffice,
+    dead: DeadLetterService,
     control: DeliveryControl,
 }
 

@@ -10,7 +10,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use delivery::{DeadFilter, Saved, read_dead_letters};
+use delivery::{DeadFilter, SavedLedger, read_dead_letters};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
 use load::{Server, Target};
@@ -215,7 +215,7 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
             let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
             let found = found.map_err(|source| DeadCommandError::Io { path: directory.path().join("dead"), source })?;
             if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
-                && !Saved::load(&directory)?.knows(&sink)
+                && !SavedLedger::load(&directory)?.knows(&sink)
             {
                 return Err(DeadCommandError::NoSink(sink));
             }

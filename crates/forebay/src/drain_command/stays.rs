@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use delivery::{AggregateBoard, DeadFilter, DeadLetterOffice, Delivery, LaneBoard, Ledger, each_dead_letter};
+use delivery::{AggregateBoard, DeadFilter, DeadLetterService, Delivery, LaneBoard, Ledger, each_dead_letter};
 use eventlog::EventLog;
 use journal::DataDirectory;
 
@@ -20,7 +20,7 @@ pub(super) struct Stays {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
     aggregates: AggregateBoard,
-    dead_letters: DeadLetterOffice,
+    dead_letters: DeadLetterService,
 }
 
 /// What remains, one line for each.

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
 
-use delivery::{Saved, damaged_dead_letters};
+use delivery::{SavedLedger, damaged_dead_letters};
 use eventlog::{Losses, damaged_id_files};
 use journal::{DataDirectory, Finding, Inspected, damaged_state_files};
 
@@ -52,7 +52,7 @@ struct Extent {
 pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
     let mut report = Report::default();
     let saved = report.ledger(directory);
-    let counted = saved.as_ref().map_or(&[][..], Saved::counted_up_to);
+    let counted = saved.as_ref().map_or(&[][..], SavedLedger::counted_up_to);
     let on_disk = directory.shards_on_disk().map_err(failed(directory.path()))?;
     let shards = on_disk.max(u16::try_from(counted.len()).unwrap_or(u16::MAX));
     for shard in 0..shards {
@@ -79,8 +79,8 @@ impl Report {
     }
 
     /// The ledger, if it can be read. Its damaged copies are found with all other state files.
-    fn ledger(&mut self, directory: &DataDirectory) -> Option<Saved> {
-        let saved = Saved::load(directory);
+    fn ledger(&mut self, directory: &DataDirectory) -> Option<SavedLedger> {
+        let saved = SavedLedger::load(directory);
         saved.map_err(|error| self.damage(&directory.path().join("ledger"), error, "Restore a copy")).ok()
     }
 
@@ -113,7 +113,7 @@ impl Report {
     }
 
     /// Compares a shard's journal with what the ledger knows of it.
-    fn compare(&mut self, directory: &DataDirectory, shard: u16, extent: &Extent, saved: Option<&Saved>) {
+    fn compare(&mut self, directory: &DataDirectory, shard: u16, extent: &Extent, saved: Option<&SavedLedger>) {
         let path = directory.shard(shard);
         let counted = saved.and_then(|saved| saved.counted_up_to().get(usize::from(shard))).copied().unwrap_or(0);
         let needed = saved.and_then(|saved| saved.needed_from(shard)).unwrap_or(u64::MAX);
@@ -123,7 +123,7 @@ impl Report {
         }
     }
 
-    fn others(&mut self, directory: &DataDirectory, saved: Option<&Saved>) -> Result<(), JournalError> {
+    fn others(&mut self, directory: &DataDirectory, saved: Option<&SavedLedger>) -> Result<(), JournalError> {
         let root = directory.path();
         if let Some(saved) = saved {
             for (path, finding) in damaged_dead_letters(directory, saved).map_err(failed(&root.join(DEAD)))? {

@@ -1,0 +1,93 @@
+//! Dead letters that are handled together.
+
+use event::Lane;
+use event::memory::Budgets;
+use eventlog::{Record, Stretch};
+use sink::{Batch, Claim};
+
+use crate::sent_record::as_sent;
+
+/// A letter: where it stands in the journal of dead letters, and the number that it is sent under.
+pub(super) type Numbered = (u64, u64);
+
+/// Letters that are handled together, and the bytes that they are slices of.
+#[derive(Default)]
+pub(super) struct Page {
+    pub(super) stretches: Vec<Stretch>,
+    /// Positions in the journal of dead letters, ascending.
+    pub(super) letters: Vec<u64>,
+    pub(super) payload_bytes: usize,
+    pub(super) held_bytes: usize,
+}
+
+impl Page {
+    pub(super) fn is_full(&self, memory: &Budgets) -> bool {
+        self.letters.len() >= memory.delivery_records
+            || self.payload_bytes >= memory.delivery_bytes
+            || self.held_bytes >= memory.delivery_held_bytes()
+    }
+
+    /// Adds a stretch, if any of the letters at these positions stands in it.
+    pub(super) fn add(&mut self, stretch: Stretch, wanted: &[u64]) {
+        let before = self.letters.len();
+        let mut take = |at: u64, record: &Record<'_>| {
+            if wanted.binary_search(&at).is_ok() {
+                self.letters.push(at);
+                self.payload_bytes += record.payload.len();
+            }
+        };
+        match &stretch {
+            Stretch::Block(block) => block.records().for_each(|(at, record)| take(at, &record)),
+            Stretch::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| take(*at, record)),
+        }
+        if self.letters.len() > before {
+            self.held_bytes += stretch.bytes().len();
+            self.stretches.push(stretch);
+        }
+    }
+
+    /// The positions of the letters.
+    pub(super) fn letters(&self) -> &[u64] {
+        &self.letters
+    }
+
+    /// The letters at these positions, which ascend.
+    pub(super) fn records(&self, wanted: &[u64]) -> Vec<Record<'_>> {
+        let mut records = Vec::with_capacity(wanted.len());
+        let mut take = |at: u64, record| {
+            if wanted.binary_search(&at).is_ok() {
+                records.push(record);
+            }
+        };
+        for stretch in &self.stretches {
+            match stretch {
+                Stretch::Block(block) => block.records().for_each(|(at, record)| take(at, record)),
+                Stretch::Damaged(damaged) => {
+                    damaged.survivors().into_iter().for_each(|(at, record)| take(at, record));
+                }
+            }
+        }
+        records
+    }
+
+    /// These of the letters as a batch behind `cursor`.
+    pub(super) fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
+        // Each letter was handed to the sink before.
+        let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim).sent_after(cursor, u64::MAX);
+        for stretch in &self.stretches {
+            let mut push = |at: u64, record: &Record<'_>, block| {
+                if let Ok(index) = part.binary_search_by_key(&at, |(at, _)| *at) {
+                    batch.push(block, &as_sent(record, part[index].1));
+                }
+            };
+            match stretch {
+                Stretch::Block(block) => block.records().for_each(|(at, record)| push(at, &record, block.bytes())),
+                Stretch::Damaged(damaged) => {
+                    let survivors = damaged.survivors();
+                    survivors.iter().for_each(|(at, record)| push(*at, record, damaged.bytes()));
+                }
+            }
+        }
+        batch
+    }
+}
