@@ -1,8 +1,8 @@
-//! Where a lane reads in the log, a few stretches at a time.
+//! Where a lane reads in the log, a few chunks at a time.
 
 use std::io;
 
-use eventlog::{LogReader, Stretch};
+use eventlog::{LogChunk, LogReader};
 
 /// Stretches of the log that are read in one go before other lanes have their turn, and objects that are sent.
 const STRETCHES_A_TURN: usize = 64;
@@ -16,11 +16,11 @@ pub(crate) enum FillResult {
     CaughtUp,
     /// There is more to read, but others should have their turn.
     Pause,
-    /// The same within a stretch: nothing is to be done but to go on with it.
+    /// The same within a chunk: nothing is to be done but to go on with it.
     Midway,
 }
 
-/// How much of a stretch was taken in.
+/// How much of a chunk was taken in.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Consumed {
     All,
@@ -37,7 +37,7 @@ impl Consumed {
     }
 }
 
-/// What became of a stretch.
+/// What became of a chunk.
 pub(crate) struct ChunkResult {
     pub(crate) extent: Consumed,
     /// Whether others should have their turn.
@@ -50,9 +50,9 @@ pub(crate) struct ChunkResult {
 pub(crate) struct BatchReader {
     pub(crate) reader: LogReader,
     /// Read, and not yet taken in as a whole.
-    pub(crate) rest: Option<Stretch>,
+    pub(crate) rest: Option<LogChunk>,
     /// The one that was read last, if some of its events are undecided.
-    pub(crate) doubtful: Option<Stretch>,
+    pub(crate) doubtful: Option<LogChunk>,
     /// The last attempt to read has failed.
     pub(crate) unreadable: bool,
 }
@@ -62,27 +62,27 @@ impl BatchReader {
         Self { reader, rest: None, doubtful: None, unreadable: false }
     }
 
-    /// Reads on, until `add` says that there is no room for all of a stretch, that there is something doubtful in it, or that
+    /// Reads on, until `add` says that there is no room for all of a chunk, that there is something doubtful in it, or that
     /// others should have their turn.
-    pub(crate) fn fill(&mut self, mut add: impl FnMut(&Stretch) -> ChunkResult) -> io::Result<FillResult> {
+    pub(crate) fn fill(&mut self, mut add: impl FnMut(&LogChunk) -> ChunkResult) -> io::Result<FillResult> {
         let mut bytes = 0;
         for _ in 0..STRETCHES_A_TURN {
-            let Some(stretch) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
+            let Some(chunk) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(FillResult::CaughtUp);
             };
-            let took = add(&stretch);
+            let took = add(&chunk);
             if took.extent == Consumed::TurnOver {
-                self.rest = Some(stretch);
+                self.rest = Some(chunk);
                 return Ok(FillResult::Midway);
             }
             if took.has_undecided {
-                self.doubtful = Some(stretch.clone());
+                self.doubtful = Some(chunk.clone());
             }
             if took.extent == Consumed::Full {
-                self.rest = Some(stretch);
+                self.rest = Some(chunk);
                 return Ok(FillResult::Full);
             }
-            bytes += stretch.bytes().len();
+            bytes += chunk.bytes().len();
             if took.has_undecided || took.is_turn_over || bytes >= BYTES_A_TURN {
                 break;
             }

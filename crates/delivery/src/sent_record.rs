@@ -1,14 +1,14 @@
-//! Records of the log, and how a sink gets them.
+//! RecordBuffer of the log, and how a sink gets them.
 
-use eventlog::{Record, Stretch};
+use eventlog::{LogChunk, Record};
 use sink::Write;
 
-/// The records of a stretch at these sequences, which ascend.
-pub(crate) fn records_at<'s>(stretch: &'s Stretch, sequences: &[u64]) -> Vec<(u64, Record<'s>)> {
+/// The records of a chunk at these sequences, which ascend.
+pub(crate) fn records_at<'s>(chunk: &'s LogChunk, sequences: &[u64]) -> Vec<(u64, Record<'s>)> {
     let wanted = |(at, _): &(u64, Record<'_>)| sequences.binary_search(at).is_ok();
-    match stretch {
-        Stretch::Block(block) => block.records().filter(wanted).collect(),
-        Stretch::Damaged(damaged) => damaged.survivors().into_iter().filter(wanted).collect(),
+    match chunk {
+        LogChunk::Block(block) => block.records().filter(wanted).collect(),
+        LogChunk::Damaged(damaged) => damaged.survivors().into_iter().filter(wanted).collect(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use event::limits::{KEEP_FREE_FILES, KEEP_FREE_PART, STORE_BYTES_PER_BYTE};
-use journal::Allowance;
+use journal::DiskQuota;
 use journal::disk::{SharedDisk, Space};
 
 /// Events are accepted again once this much more than the watermark is free: else each freed segment would let in as many events as
@@ -17,7 +17,7 @@ const MARGIN_PART: u64 = 4;
 /// Rejects events while the disk is below its watermark, as of the last check.
 pub struct DiskGuard {
     /// What segments may take: they ask it themselves, since much can come between two looks.
-    allowance: Arc<Allowance>,
+    quota: Arc<DiskQuota>,
     is_short: AtomicBool,
     /// The same as the last look has found it.
     was_short: AtomicBool,
@@ -30,7 +30,7 @@ impl DiskGuard {
     /// ([`journal::kept_free`]). Of files a twentieth is kept, a thousand at most.
     pub(crate) fn new(disk: SharedDisk, directory: PathBuf, keep_bytes: Option<u64>) -> Self {
         Self {
-            allowance: Arc::new(Allowance::new(disk, directory, keep_bytes)),
+            quota: Arc::new(DiskQuota::new(disk, directory, keep_bytes)),
             is_short: AtomicBool::new(false),
             was_short: AtomicBool::new(false),
             free_bytes: AtomicU64::new(0),
@@ -39,8 +39,8 @@ impl DiskGuard {
     }
 
     /// What segments may take of the disk.
-    pub(crate) const fn allowance(&self) -> &Arc<Allowance> {
-        &self.allowance
+    pub(crate) const fn quota(&self) -> &Arc<DiskQuota> {
+        &self.quota
     }
 
     /// Whether no events are taken, for want of space.
@@ -51,20 +51,20 @@ impl DiskGuard {
 
     /// From the next look on so many bytes are kept free; without a number a part of the disk, as by default.
     pub fn keep_free(&self, keep_bytes: Option<u64>) {
-        self.allowance.keep_free(keep_bytes);
+        self.quota.keep_free(keep_bytes);
     }
 
     /// Bytes of all segments that were begun so far: to be asked before what waits for stores is measured.
     #[must_use]
     pub fn bytes_begun(&self) -> u64 {
-        self.allowance.begun()
+        self.quota.bytes_begun()
     }
 
     /// Reserves space for the `stores` on this disk: `waiting` bytes waited for all of them together when `begun` bytes of segments were
     /// begun. `newest` are the bytes of the newest segments: a start that has to copy their last blocks needs space for these.
     pub fn reserve(&self, waiting: u64, newest: u64, stores: u64, begun: u64) {
         let bytes = waiting.saturating_mul(STORE_BYTES_PER_BYTE).saturating_add(newest);
-        self.allowance.owe(bytes, stores * STORE_BYTES_PER_BYTE + 1, begun);
+        self.quota.reserve(bytes, stores * STORE_BYTES_PER_BYTE + 1, begun);
     }
 
     /// Bytes that the disk had left the last time that somebody looked.
@@ -84,10 +84,10 @@ impl DiskGuard {
     /// # Errors
     /// What the file system says; then all stays as it was.
     pub fn look(&self) -> io::Result<(Space, bool)> {
-        let space = self.allowance.space()?;
+        let space = self.quota.space()?;
         let is_short = self.leaves_too_little(&space, self.is_short());
         if !is_short {
-            self.allowance.forgive();
+            self.quota.clear_rejection();
         }
         self.is_short.store(is_short, Ordering::Relaxed);
         self.free_bytes.store(space.bytes, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl DiskGuard {
         let margin = was_short.then_some(MARGIN_PART);
         let keep_files = KEEP_FREE_FILES.min(space.files_all / KEEP_FREE_PART);
         let keep_files = keep_files + margin.map_or(0, |part| keep_files / part);
-        space.bytes < self.allowance.needed(space.bytes_all, margin) || space.files < keep_files
+        space.bytes < self.quota.needed(space.bytes_all, margin) || space.files < keep_files
     }
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let guard = DiskGuard::new(Arc::new(disk.clone()), "/".into(), Some(0));
         guard.reserve(49 * MIB, 0, 1, 0);
         assert!(!guard.look().unwrap().1, "there is as much as is owed");
-        guard.allowance().refuse(2 * MIB);
+        guard.quota().note_rejection(2 * MIB);
         assert!(guard.look().unwrap().1 && guard.is_short(), "it lacks what stores would take");
         guard.reserve(46 * MIB, 0, 1, 0);
         assert!(guard.look().unwrap().1 && !guard.is_short());

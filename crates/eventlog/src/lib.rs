@@ -49,7 +49,7 @@ pub use unread_times::UnreadTimes;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, FoundShard, Given,
-    Inspected, LOG_BEGINS_LATE, OpenError, OpenShard, Reader, Record, Records, Reserve, Segments, Settled,
-    ShardOptions, State, StateFile, Stretch, find_shard, inspect_shard, make_directory,
+    Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, Dead, DedupKey, Finding, FoundShard,
+    Inspected, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, Record, RecordBuffer, Reserve, Segments,
+    Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, make_directory,
 };

@@ -336,7 +336,7 @@ fn shard_options(
     let index = usize::from(shard);
     let seen = |sequences: &[u64]| sequences.get(index).copied().unwrap_or_default();
     ShardOptions {
-        allowance: Some(disk_guard.allowance().clone()),
+        quota: Some(disk_guard.quota().clone()),
         block_numbers: block_numbers.clone(),
         next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
         first_segment_bytes: options.first_segment_bytes,
@@ -355,8 +355,8 @@ fn segment_bytes_max(directory: &DataDirectory) -> u64 {
 fn count_types(types: &Types, segments: &Segments, after: u64, durable: u64) -> io::Result<TypeCounts> {
     let mut counts = TypeCounts::default();
     let mut reader = Reader::new(segments.clone(), after + 1);
-    while let Some(stretch) = reader.read(durable)? {
-        stretch.for_each_record(|sequence, record| {
+    while let Some(chunk) = reader.read(durable)? {
+        chunk.for_each_record(|sequence, record| {
             if sequence > after
                 && let Some(id) = types.intern_text(record.type_name)
             {

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use journal::{Reader, Stretch};
+use journal::{LogChunk, Reader};
 
 use crate::committed_log::CommittedLog;
 
@@ -38,26 +38,26 @@ impl LogReader {
         self.log.tail_cache().moved_beyond(self.next - 1).await;
     }
 
-    /// The next stretch of the log, or `None` if everything durable was read. It may begin before the sequence that
+    /// The next chunk of the log, or `None` if everything durable was read. It may begin before the sequence that
     /// [`LogReader::next`] returned before the call: the caller skips what it has read already.
     ///
     /// # Errors
     /// What the file system says. The next call tries again.
-    pub fn read(&mut self) -> io::Result<Option<Stretch>> {
-        let stretch = match self.log.tail_cache().take(self.slot, self.next) {
+    pub fn read(&mut self) -> io::Result<Option<LogChunk>> {
+        let chunk = match self.log.tail_cache().take(self.slot, self.next) {
             Some(block) => {
                 self.disk = None;
-                Some(Stretch::Block(block))
+                Some(LogChunk::Block(block))
             }
             None => self.read_from_disk()?,
         };
-        if let Some(stretch) = &stretch {
-            self.next = self.next.max(stretch.end());
+        if let Some(chunk) = &chunk {
+            self.next = self.next.max(chunk.end());
         }
-        Ok(stretch)
+        Ok(chunk)
     }
 
-    fn read_from_disk(&mut self) -> io::Result<Option<Stretch>> {
+    fn read_from_disk(&mut self) -> io::Result<Option<LogChunk>> {
         let durable = self.durable();
         if self.next > durable {
             return Ok(None);

@@ -34,11 +34,11 @@ impl RequestRange {
         let mut reader = Reader::new(log.segments().clone(), sequence);
         let mut range = Self::default();
         let mut ended = false;
-        while let Some(stretch) = reader.read(log.durable())? {
-            if stretch.end() <= sequence {
+        while let Some(chunk) = reader.read(log.durable())? {
+            if chunk.end() <= sequence {
                 continue;
             }
-            stretch.for_each_record(|at, record| {
+            chunk.for_each_record(|at, record| {
                 let begins_behind = range.last == 0 && at > sequence;
                 if at >= sequence && !ended && !begins_behind {
                     range.add(at, record.type_name);

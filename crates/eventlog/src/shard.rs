@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use event::limits::BLOCK_BYTES_MAX;
 use event::{EventId, Position};
-use journal::{Block, CommitError, Committer, OpenBlock, OpenShard, Record, Records, Segments};
+use journal::{Block, CommitError, Committer, OpenBlock, OpenShard, Record, RecordBuffer, Segments};
 
 use crate::accepted_counts::Accepted;
 use crate::append_error::AppendError;
@@ -208,7 +208,7 @@ impl Shard {
     /// [`AppendError`]: nothing was appended.
     pub fn append_derived(
         self: &Arc<Self>,
-        records: &Records,
+        records: &RecordBuffer,
         types: &[(TypeId, u64)],
     ) -> Result<Append<'_>, AppendError> {
         let outcome = self.append_with(records.bytes(), |head| {

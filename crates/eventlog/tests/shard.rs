@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use event::limits::TURN_BYTES_MAX;
 use event::{EventId, TypeName};
-use eventlog::{AppendBatch, AppendError, DataDirectory, EventLog, LogOptions, Record, Shard, SourceLine, Stretch};
+use eventlog::{AppendBatch, AppendError, DataDirectory, EventLog, LogChunk, LogOptions, Record, Shard, SourceLine};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
@@ -72,8 +72,8 @@ impl World {
     fn read(&self) -> Vec<u64> {
         let mut lane = self.shard().reader(0);
         let mut found = Vec::new();
-        while let Some(stretch) = lane.read().unwrap() {
-            let Stretch::Block(block) = stretch else { panic!("undamaged") };
+        while let Some(chunk) = lane.read().unwrap() {
+            let LogChunk::Block(block) = chunk else { panic!("undamaged") };
             found.extend(block.records().map(|(sequence, _)| sequence));
         }
         found
@@ -162,8 +162,8 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
     });
     let mut lane = world.shard().reader(0);
     let mut records = 0;
-    while let Some(stretch) = lane.read().unwrap() {
-        let Stretch::Block(block) = stretch else { panic!("undamaged") };
+    while let Some(chunk) = lane.read().unwrap() {
+        let LogChunk::Block(block) = chunk else { panic!("undamaged") };
         assert!(
             block.bytes().len() <= TURN_BYTES_MAX + batch(&world.log, 190).records().bytes(),
             "{}",
@@ -234,7 +234,7 @@ fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
     world.run(1, 3_000);
     assert!(world.shard().tail_cache_bytes() <= event::limits::HANDOVER_BYTES_MAX);
     let mut next = 1;
-    while let Some(Stretch::Block(block)) = lane.read().unwrap() {
+    while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
         for (sequence, _) in block.records() {
             assert_eq!(sequence, next);
             next += 1;
@@ -286,7 +286,7 @@ fn the_place_of_a_lane_that_has_left_is_used_again() {
     let mut again = world.shard().reader(0);
     world.run(1, 10);
     let mut sequences = 0;
-    while let Some(Stretch::Block(block)) = again.read().unwrap() {
+    while let Some(LogChunk::Block(block)) = again.read().unwrap() {
         sequences += block.records().count();
     }
     assert_eq!(sequences, 10);

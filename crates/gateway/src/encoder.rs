@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, TypeName, id};
-use eventlog::{AppendBatch, ContentHash, Given, Record, SourceLine};
+use eventlog::{AppendBatch, ContentHash, DedupKey, Record, SourceLine};
 use pipeline::batch::{Form, Item};
 use pipeline::json;
 use pipeline::pointer::{JsonPointer, scalar_text};
@@ -415,7 +415,7 @@ impl Encoder {
             }
             let type_name = self.slot.filter(|_| self.is_named).map(|slot| &self.types.get(slot).name);
             let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
-            self.batch.set_key(Given { id, content: self.content.value() });
+            self.batch.set_key(DedupKey { id, content: self.content.value() });
         }
         if self.batch.is_partial() {
             self.batch.index_individually();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use eventlog::{AppendError, AppendOutcome, Given, Record};
+use eventlog::{AppendError, AppendOutcome, DedupKey, Record};
 use pipeline::View;
 use pipeline::transform::{Filtered, Outcome, Several, Windows};
 
@@ -130,7 +130,7 @@ pub(crate) fn of_several<'w>(
 ) -> Done<'w> {
     let have_ids = encoder.batch.have_own_ids();
     if let (Some(id), false) = (key_id(wishes, envelope, worker.types().get(slot)), have_ids) {
-        encoder.batch.set_key(Given { id, content });
+        encoder.batch.set_key(DedupKey { id, content });
     }
     encoder.batch.set_partial(encoder.leans_on_others());
     // What it has become is one event to its client.

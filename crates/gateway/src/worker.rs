@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use event::limits::{HEADER_BYTES_MAX, SPARE_RECORDS_MAX};
 use event::{EventId, IdGenerator};
-use eventlog::{ContentHash, DeliveryWatch, Records, Shard};
+use eventlog::{ContentHash, DeliveryWatch, RecordBuffer, Shard};
 use http::StatusCode;
 use pipeline::Values;
 use pipeline::transform::Scratch;
@@ -86,7 +86,7 @@ pub(crate) struct Worker {
     beside: FairTurns,
     decoded: RefCell<Vec<u8>>,
     spare_buffers: RefCell<Vec<Vec<u8>>>,
-    spare_records: RefCell<Vec<Records>>,
+    spare_records: RefCell<Vec<RecordBuffer>>,
     /// The value of `Date`.
     date: RefCell<String>,
     ticks: Cell<u32>,
@@ -384,12 +384,12 @@ impl Worker {
     }
 
     /// Memory for the records of a batch.
-    pub(crate) fn spare_records(&self) -> Records {
+    pub(crate) fn spare_records(&self) -> RecordBuffer {
         self.spare_records.borrow_mut().pop().unwrap_or_default()
     }
 
     /// Takes back the memory of records that are in the log, or never will be.
-    pub(crate) fn give_back_records(&self, records: Records) {
+    pub(crate) fn give_back_records(&self, records: RecordBuffer) {
         let mut spare = self.spare_records.borrow_mut();
         if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.common.memory.turn_bytes {
             spare.push(records.emptied());

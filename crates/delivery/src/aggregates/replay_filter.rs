@@ -29,8 +29,8 @@ impl ReplayFilter {
     }
 
     fn read(&mut self) -> io::Result<bool> {
-        let Some(stretch) = self.reader.read(self.until)? else { return Ok(false) };
-        stretch.for_each_record(|sequence, record| {
+        let Some(chunk) = self.reader.read(self.until)? else { return Ok(false) };
+        chunk.for_each_record(|sequence, record| {
             if let Some(revision) = record.revision
                 && record.type_name == self.name.as_str()
                 && (self.after + 1..=self.until).contains(&sequence)

@@ -2,14 +2,14 @@
 //! window ended, so that a second reading ends it at the same place.
 
 use event::{EventId, TypeName};
-use eventlog::{Record, Records};
+use eventlog::{Record, RecordBuffer};
 
 /// The type of a tick. No event has it, since it is no type's name: no route leads anywhere, and nothing counts it.
 const TICK: &str = "+tick";
 
 /// A tick of an aggregate, ready to be appended.
-pub(super) fn records(aggregate: &TypeName, time: i64, now: i64) -> Records {
-    let mut records = Records::default();
+pub(super) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer {
+    let mut records = RecordBuffer::default();
     records.push(&Record {
         id: EventId([0; 16]),
         received_at: now,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::{Position, TypeName};
-use eventlog::{Append, AppendError, EventLog, Record, Records, Shard, TypeId};
+use eventlog::{Append, AppendError, EventLog, Record, RecordBuffer, Shard, TypeId};
 use pipeline::aggregate::{Fold, LeftOut, WindowResult};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -138,7 +138,7 @@ impl Worker {
         EventReader::new(self.log.shards(), &self.log.shards().iter().map(after).collect::<Vec<_>>())
     }
 
-    /// Takes in a stretch of the journal. Whether there was none.
+    /// Takes in a chunk of the journal. Whether there was none.
     async fn read(&mut self, reading: &mut EventReader) -> bool {
         match reading.next() {
             Ok(Some((shard, read))) => {
@@ -157,7 +157,7 @@ impl Worker {
     fn take(&mut self, shard: usize, read: &Read) {
         let shard = self.log.shards()[shard].number();
         let (fold, setup, mut bytes) = (&mut self.fold, &self.setup, 0);
-        read.stretch.for_each_record(|sequence, record| {
+        read.chunk.for_each_record(|sequence, record| {
             let position = Position { shard, sequence };
             if record.type_name == setup.of.as_str() {
                 bytes += record.payload.len() as u64;
@@ -166,12 +166,12 @@ impl Worker {
                 fold.tick(position, time);
             }
         });
-        // Whatever else the stretch holds is of no concern.
-        fold.pass(Position { shard, sequence: read.stretch.end() - 1 });
+        // Whatever else the chunk holds is of no concern.
+        fold.pass(Position { shard, sequence: read.chunk.end() - 1 });
         self.times.unsaved_bytes += bytes;
         if read.lost > 0 {
             self.status.lost.add(read.lost);
-            let (name, last) = (self.name(), read.stretch.end() - 1);
+            let (name, last) = (self.name(), read.chunk.end() - 1);
             let message = format!(
                 "aggregate {name}: {} event(s) of shard {shard} up to position {last} can't be read and are in no result",
                 read.lost
@@ -290,7 +290,12 @@ impl Worker {
     }
 
     /// Appends until it is durable.
-    async fn append(&mut self, shard: &Arc<Shard>, records: &Records, types: &[(TypeId, u64)]) -> Result<(), Ended> {
+    async fn append(
+        &mut self,
+        shard: &Arc<Shard>,
+        records: &RecordBuffer,
+        types: &[(TypeId, u64)],
+    ) -> Result<(), Ended> {
         loop {
             let appended = match shard.append_derived(records, types) {
                 Ok(append) => committed(shard, append).await,
@@ -422,7 +427,7 @@ fn take_event(fold: &mut Fold, position: Position, record: &Record<'_>) {
 /// Results that are journaled together.
 #[derive(Default)]
 struct Bundle {
-    records: Records,
+    records: RecordBuffer,
     count: u64,
 }
 

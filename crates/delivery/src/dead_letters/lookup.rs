@@ -3,7 +3,7 @@
 use std::io;
 
 use event::{EventId, Position};
-use eventlog::{Reader, RejectedEvent, Rejections, SequenceRange, Stretch, WatchRequest};
+use eventlog::{LogChunk, Reader, RejectedEvent, Rejections, SequenceRange, WatchRequest};
 
 use super::Journal;
 use crate::dead_letters::DeadLetters;
@@ -56,24 +56,24 @@ impl DeadLetters {
 /// Letters of which many stand in one block.
 struct Letters<'a> {
     journal: &'a Journal,
-    last: Option<Stretch>,
+    last: Option<LogChunk>,
 }
 
 impl Letters<'_> {
     /// The id and the reason of the letter at this position, if it can be read.
     fn read(&mut self, at: u64) -> io::Result<Option<(EventId, String)>> {
-        if let Some(found) = self.last.as_ref().and_then(|stretch| letter_at(stretch, at)) {
+        if let Some(found) = self.last.as_ref().and_then(|chunk| letter_at(chunk, at)) {
             return Ok(Some(found));
         }
         let mut reader = Reader::new(self.journal.segments.clone(), at);
         self.last = reader.read(self.journal.durable)?;
-        Ok(self.last.as_ref().and_then(|stretch| letter_at(stretch, at)))
+        Ok(self.last.as_ref().and_then(|chunk| letter_at(chunk, at)))
     }
 }
 
-fn letter_at(stretch: &Stretch, at: u64) -> Option<(EventId, String)> {
+fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, String)> {
     let mut found = None;
-    stretch.for_each_record(|position, record| {
+    chunk.for_each_record(|position, record| {
         if position == at {
             found = record.dead.map(|dead| (record.id, dead.reason.to_owned()));
         }

@@ -102,9 +102,9 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
             end = end.max(header.first);
         }
         Inspected::Block { block, .. } => end = end.max(block.header().end()),
-        Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
-            end = end.max(stretch.sequences().end);
-            found.push(stretch.finding().clone());
+        Inspected::Damaged(chunk) | Inspected::Torn(chunk) => {
+            end = end.max(chunk.sequences().end);
+            found.push(chunk.finding().clone());
         }
         Inspected::Finding(finding) => found.push(finding.clone()),
     });
@@ -162,8 +162,8 @@ fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &Reco
 fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
     inspect_shard(disk, path, &mut |item| match item {
         Inspected::Block { block, .. } => block.records().for_each(|(at, record)| take(at, &record)),
-        Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
-            stretch.survivors().iter().for_each(|(at, record)| take(*at, record));
+        Inspected::Damaged(chunk) | Inspected::Torn(chunk) => {
+            chunk.survivors().iter().for_each(|(at, record)| take(*at, record));
         }
         Inspected::Segment(_) | Inspected::Finding(_) => {}
     })

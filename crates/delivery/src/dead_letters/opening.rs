@@ -85,14 +85,14 @@ fn read_index(
 ) -> io::Result<(Index, Vec<Recount>)> {
     let mut index = Index::default();
     let mut recounts = Vec::new();
-    while let Some(stretch) = reader.read(last)? {
-        stretch.for_each_record(|at, record| {
+    while let Some(chunk) = reader.read(last)? {
+        chunk.for_each_record(|at, record| {
             let ended = aside.note(at, record);
             recounts.extend(index.note(at, record).or(ended).filter(|_| at > counted));
         });
         let known =
             |new: &Finding| findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset));
-        if let Some(new) = stretch.finding().filter(|new| !known(new)) {
+        if let Some(new) = chunk.finding().filter(|new| !known(new)) {
             findings.push(new.clone());
         }
     }

@@ -2,7 +2,7 @@
 
 use event::Lane;
 use event::memory::Budgets;
-use eventlog::{Record, Stretch};
+use eventlog::{LogChunk, Record};
 use sink::{Batch, Claim};
 
 use crate::sent_record::as_sent;
@@ -13,7 +13,7 @@ pub(super) type Numbered = (u64, u64);
 /// Letters that are handled together, and the bytes that they are slices of.
 #[derive(Default)]
 pub(super) struct Page {
-    pub(super) stretches: Vec<Stretch>,
+    pub(super) chunks: Vec<LogChunk>,
     /// Positions in the journal of dead letters, ascending.
     pub(super) letters: Vec<u64>,
     pub(super) payload_bytes: usize,
@@ -27,8 +27,8 @@ impl Page {
             || self.held_bytes >= memory.delivery_held_bytes()
     }
 
-    /// Adds a stretch, if any of the letters at these positions stands in it.
-    pub(super) fn add(&mut self, stretch: Stretch, wanted: &[u64]) {
+    /// Adds a chunk, if any of the letters at these positions stands in it.
+    pub(super) fn add(&mut self, chunk: LogChunk, wanted: &[u64]) {
         let before = self.letters.len();
         let mut take = |at: u64, record: &Record<'_>| {
             if wanted.binary_search(&at).is_ok() {
@@ -36,13 +36,13 @@ impl Page {
                 self.payload_bytes += record.payload.len();
             }
         };
-        match &stretch {
-            Stretch::Block(block) => block.records().for_each(|(at, record)| take(at, &record)),
-            Stretch::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| take(*at, record)),
+        match &chunk {
+            LogChunk::Block(block) => block.records().for_each(|(at, record)| take(at, &record)),
+            LogChunk::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| take(*at, record)),
         }
         if self.letters.len() > before {
-            self.held_bytes += stretch.bytes().len();
-            self.stretches.push(stretch);
+            self.held_bytes += chunk.bytes().len();
+            self.chunks.push(chunk);
         }
     }
 
@@ -59,10 +59,10 @@ impl Page {
                 records.push(record);
             }
         };
-        for stretch in &self.stretches {
-            match stretch {
-                Stretch::Block(block) => block.records().for_each(|(at, record)| take(at, record)),
-                Stretch::Damaged(damaged) => {
+        for chunk in &self.chunks {
+            match chunk {
+                LogChunk::Block(block) => block.records().for_each(|(at, record)| take(at, record)),
+                LogChunk::Damaged(damaged) => {
                     damaged.survivors().into_iter().for_each(|(at, record)| take(at, record));
                 }
             }
@@ -74,15 +74,15 @@ impl Page {
     pub(super) fn batch(&self, (lane, claim): (&Lane, Claim), cursor: u64, part: &[Numbered]) -> Batch {
         // Each letter was handed to the sink before.
         let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim).sent_after(cursor, u64::MAX);
-        for stretch in &self.stretches {
+        for chunk in &self.chunks {
             let mut push = |at: u64, record: &Record<'_>, block| {
                 if let Ok(index) = part.binary_search_by_key(&at, |(at, _)| *at) {
                     batch.push(block, &as_sent(record, part[index].1));
                 }
             };
-            match stretch {
-                Stretch::Block(block) => block.records().for_each(|(at, record)| push(at, &record, block.bytes())),
-                Stretch::Damaged(damaged) => {
+            match chunk {
+                LogChunk::Block(block) => block.records().for_each(|(at, record)| push(at, &record, block.bytes())),
+                LogChunk::Damaged(damaged) => {
                     let survivors = damaged.survivors();
                     survivors.iter().for_each(|(at, record)| push(*at, record, damaged.bytes()));
                 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use eventlog::{Reader, Record, Stretch};
+use eventlog::{LogChunk, Reader, Record};
 
 use super::Slot;
 use crate::blocked::Blocked;
@@ -38,15 +38,15 @@ impl LetterReader {
     }
 
     /// The next part of the journal.
-    pub(crate) fn read(&mut self) -> io::Result<Option<Stretch>> {
+    pub(crate) fn read(&mut self) -> io::Result<Option<LogChunk>> {
         self.reader.read(self.end)
     }
 
-    /// The letters in `stretch` that are held and fit the filter, with their positions.
-    pub(crate) fn held_in<'a>(&self, stretch: &'a Stretch, filter: &DeadFilter) -> Vec<(u64, Record<'a>)> {
-        let mut records: Vec<(u64, Record<'a>)> = match stretch {
-            Stretch::Block(block) => block.records().collect(),
-            Stretch::Damaged(damaged) => damaged.survivors(),
+    /// The letters in `chunk` that are held and fit the filter, with their positions.
+    pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, Record<'a>)> {
+        let mut records: Vec<(u64, Record<'a>)> = match chunk {
+            LogChunk::Block(block) => block.records().collect(),
+            LogChunk::Damaged(damaged) => damaged.survivors(),
         };
         let slot = self.dead.slot();
         let Slot::Open(journal) = &*slot else { return Vec::new() };
@@ -75,8 +75,8 @@ pub(crate) fn list(
     let reading = LetterReader::begin(dead)?;
     found.lost += dead.losses().iter().map(eventlog::Loss::count).sum::<u64>();
     let Some(mut reading) = reading else { return Ok(()) };
-    while let Some(stretch) = reading.read().map_err(super::later)? {
-        for (_, record) in reading.held_in(&stretch, filter) {
+    while let Some(chunk) = reading.read().map_err(super::later)? {
+        for (_, record) in reading.held_in(&chunk, filter) {
             if !found.add(limit, || DeadLetter::of(dead.sink(), &record, with_payload)) {
                 return Ok(());
             }

@@ -294,9 +294,9 @@ impl DeadLetters {
                 break;
             }
             let Some(mut reading) = LetterReader::from(self, *at)? else { break };
-            if let Some(stretch) = reading.read().map_err(later)? {
-                read_up_to = stretch.end();
-                page.add(stretch, &positions);
+            if let Some(chunk) = reading.read().map_err(later)? {
+                read_up_to = chunk.end();
+                page.add(chunk, &positions);
             }
         }
         let part = page.letters().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();

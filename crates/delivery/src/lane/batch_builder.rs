@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use event::memory::Budgets;
-use eventlog::{Record, Stretch};
+use eventlog::{LogChunk, Record};
 use sink::Batch;
 
 use crate::condition::Undecided;
@@ -40,7 +40,7 @@ pub(crate) struct BatchBuilder {
     memory: Budgets,
     batch: Batch,
     next: u64,
-    sources: Vec<Stretch>,
+    sources: Vec<LogChunk>,
     held_bytes: usize,
     by_slot: CountsBySlot,
     lost: u64,
@@ -84,28 +84,28 @@ impl BatchBuilder {
         self.next > self.batch.first()
     }
 
-    /// Events of the stretch that was added last. They count as dead letters, and should be.
+    /// Events of the chunk that was added last. They count as dead letters, and should be.
     pub(crate) fn take_undecided(&mut self) -> Undecided {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Takes in what it doesn't have yet of `stretch`: not all, if it is full or the turn is over before its end.
-    pub(crate) fn add(&mut self, stretch: &Stretch, rules: &mut RouteFilter, known: &DeliveryState) -> ChunkResult {
+    /// Takes in what it doesn't have yet of `chunk`: not all, if it is full or the turn is over before its end.
+    pub(crate) fn add(&mut self, chunk: &LogChunk, rules: &mut RouteFilter, known: &DeliveryState) -> ChunkResult {
         // It may be one of which a part was taken in before.
-        let was_held = self.sources.last().is_some_and(|last| last.end() == stretch.end());
+        let was_held = self.sources.last().is_some_and(|last| last.end() == chunk.end());
         let (mut held, next) = (was_held, self.next);
-        let bytes = stretch.bytes();
+        let bytes = chunk.bytes();
         let mut add = |(at, record): (u64, Record<'_>)| self.add_record(at, &record, bytes, &mut held, rules, known);
-        let extent = match stretch {
-            Stretch::Block(block) => Consumed::of(block.records_from(next), &mut add),
-            Stretch::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut add),
+        let extent = match chunk {
+            LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut add),
+            LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut add),
         };
         if held && !was_held {
-            self.sources.push(stretch.clone());
+            self.sources.push(chunk.clone());
         }
         if extent == Consumed::All {
-            self.lost += stretch.finding().map_or(0, eventlog::Finding::lost_count);
-            self.next = self.next.max(stretch.end());
+            self.lost += chunk.finding().map_or(0, eventlog::Finding::lost_count);
+            self.next = self.next.max(chunk.end());
             self.batch.cover(self.next.saturating_sub(1));
         }
         ChunkResult { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
@@ -204,6 +204,6 @@ impl BatchBuilder {
 
     /// The records of the batch at these sequences, which ascend, as they stand in the log.
     pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, Record<'_>)> {
-        self.sources.iter().flat_map(|stretch| records_at(stretch, sequences)).collect()
+        self.sources.iter().flat_map(|chunk| records_at(chunk, sequences)).collect()
     }
 }

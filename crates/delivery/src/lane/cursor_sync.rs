@@ -101,9 +101,9 @@ impl Lane {
             }
         };
         let mut reader = Reader::new(self.shard.segments().clone(), after + 1);
-        while let Some(stretch) = reader.read(last)? {
-            stretch.for_each_record(&mut count);
-            lost += stretch.finding().map_or(0, Finding::lost_count);
+        while let Some(chunk) = reader.read(last)? {
+            chunk.for_each_record(&mut count);
+            lost += chunk.finding().map_or(0, Finding::lost_count);
         }
         Ok((sums.into_iter().collect(), lost))
     }

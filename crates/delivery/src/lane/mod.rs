@@ -82,7 +82,7 @@ pub(crate) struct LaneSession {
 impl LaneSession {
     fn fill(&mut self) -> std::io::Result<FillResult> {
         self.rules.begin_turn();
-        self.way.fill(|stretch| self.builder.add(stretch, &mut self.rules, &self.known))
+        self.way.fill(|chunk| self.builder.add(chunk, &mut self.rules, &self.known))
     }
 
     /// The batch without the dead letters that were made of it.
@@ -96,7 +96,7 @@ impl LaneSession {
         batch.without(&buried)
     }
 
-    /// Records of the batch, with what the store says of each. Their sequences ascend.
+    /// RecordBuffer of the batch, with what the store says of each. Their sequences ascend.
     pub(crate) fn letters<'a>(&'a self, reasons: &[(u64, &'a str)]) -> Vec<Letter<'a>> {
         let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
         let with_reason = |(sequence, record)| {
@@ -207,9 +207,9 @@ impl Lane {
         way: &mut BatchReader,
         undecided: &Undecided,
     ) -> Result<(), LaneExit> {
-        let Some(stretch) = way.doubtful.take() else { return Ok(()) };
+        let Some(chunk) = way.doubtful.take() else { return Ok(()) };
         let sequences: Vec<u64> = undecided.iter().map(|(sequence, _)| *sequence).collect();
-        let records = records_at(&stretch, &sequences).into_iter().zip(undecided);
+        let records = records_at(&chunk, &sequences).into_iter().zip(undecided);
         let letters: Vec<Letter<'_>> =
             records.map(|((sequence, record), (_, reason))| Letter { sequence, record, reason }).collect();
         self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;

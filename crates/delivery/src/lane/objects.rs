@@ -37,7 +37,7 @@ impl ObjectSession {
     fn fill(&mut self) -> std::io::Result<FillResult> {
         self.rules.begin_turn();
         let store = (&self.store, &self.limits);
-        self.way.fill(|stretch| self.gathering.add(stretch, &mut self.rules, &self.buried, store))
+        self.way.fill(|chunk| self.gathering.add(chunk, &mut self.rules, &self.buried, store))
     }
 
     /// When the oldest event was received that isn't known to be written.

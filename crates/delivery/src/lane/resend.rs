@@ -184,7 +184,7 @@ impl Lane {
         let mut builder = self.builder(after + 1);
         loop {
             rules.begin_turn();
-            match way.fill(|stretch| builder.add(stretch, &mut rules, &run.known)).ok()? {
+            match way.fill(|chunk| builder.add(chunk, &mut rules, &run.known)).ok()? {
                 FillResult::CaughtUp => break,
                 FillResult::Full => return None,
                 // There are few.

@@ -214,8 +214,8 @@ impl<'a> Reconciler<'a> {
             let mut passages: HashMap<&str, (Passage, u64)> =
                 sink.pairs.iter().map(|(name, pair)| (name.as_str(), (passage(pair), 0))).collect();
             let mut reader = Reader::new(shard.segments().clone(), lane.cursor + 1);
-            while let Some(stretch) = reader.read(end)? {
-                stretch.for_each_record(|sequence, record| {
+            while let Some(chunk) = reader.read(end)? {
+                chunk.for_each_record(|sequence, record| {
                     if let Some((passage, count)) = passages.get_mut(record.type_name) {
                         *count += u64::from(passage.covers(sequence));
                     }
@@ -235,7 +235,7 @@ impl<'a> Reconciler<'a> {
         for (shard, cursor) in self.log.shards().iter().zip(cursors) {
             let end = self.counts.counted_up_to[usize::from(shard.number())];
             let mut reader = Reader::new(shard.segments().clone(), cursor + 1);
-            while let Some(stretch) = reader.read(end)? {
+            while let Some(chunk) = reader.read(end)? {
                 let mut count = |sequence: u64, name: &str| {
                     if sequence > *cursor
                         && sequence <= end
@@ -244,7 +244,7 @@ impl<'a> Reconciler<'a> {
                         *counts.entry(name).or_insert(0) += 1;
                     }
                 };
-                stretch.for_each_record(|at, record| count(at, record.type_name));
+                chunk.for_each_record(|at, record| count(at, record.type_name));
             }
         }
         Ok(counts)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event::{Lane, TypeName};
-use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
+use eventlog::{Block, Finding, LogChunk, Reader, Record, Segments};
 use sink::object::{Lines, NoParts};
 use sink::{Batch, Parts};
 
@@ -103,9 +103,9 @@ impl Content {
     }
 
     /// Needn't read the first block where it is this one: of a large block many objects may be made.
-    pub(crate) fn with_at_hand(self, stretch: Option<&Stretch>) -> Self {
-        let at_hand = match stretch {
-            Some(Stretch::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
+    pub(crate) fn with_at_hand(self, chunk: Option<&LogChunk>) -> Self {
+        let at_hand = match chunk {
+            Some(LogChunk::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
                 Some(block.clone())
             }
             _ => None,
@@ -113,10 +113,10 @@ impl Content {
         Self { at_hand, ..self }
     }
 
-    fn read(&mut self) -> io::Result<Option<Stretch>> {
+    fn read(&mut self) -> io::Result<Option<LogChunk>> {
         if let Some(block) = self.at_hand.take() {
             self.reader = Some(Reader::new(self.segments.clone(), block.header().end()));
-            return Ok(Some(Stretch::Block(block)));
+            return Ok(Some(LogChunk::Block(block)));
         }
         let reader = self.reader.get_or_insert_with(|| Reader::new(self.segments.clone(), self.first));
         reader.read(self.last)
@@ -127,21 +127,21 @@ impl Content {
         self.known.unwrap_or_else(|| (self.outcomes.into_iter().collect(), self.lost))
     }
 
-    fn part(&mut self, stretch: &Stretch) -> Batch {
+    fn part(&mut self, chunk: &LogChunk) -> Batch {
         let mut part = Batch::new(self.lane.clone(), self.first);
-        match stretch {
-            Stretch::Block(block) => {
+        match chunk {
+            LogChunk::Block(block) => {
                 let bytes = block.bytes();
                 block.records_from(self.first).for_each(|(at, record)| self.take(at, &record, bytes, &mut part));
             }
-            Stretch::Damaged(damaged) => {
+            LogChunk::Damaged(damaged) => {
                 let bytes = damaged.bytes();
                 damaged.survivors().iter().for_each(|(at, record)| self.take(*at, record, bytes, &mut part));
             }
         }
         // A damaged place belongs to the run in which it ends.
-        if self.counts_rest && stretch.end() - 1 <= self.last {
-            self.lost += stretch.finding().map_or(0, Finding::lost_count);
+        if self.counts_rest && chunk.end() - 1 <= self.last {
+            self.lost += chunk.finding().map_or(0, Finding::lost_count);
         }
         part
     }
@@ -186,8 +186,8 @@ impl Parts for Content {
     fn next(&mut self) -> Result<Option<Batch>, NoParts> {
         loop {
             let read = self.read().map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
-            let Some(stretch) = read else { return Ok(None) };
-            let part = self.part(&stretch);
+            let Some(chunk) = read else { return Ok(None) };
+            let part = self.part(&chunk);
             if !part.is_empty() {
                 return Ok(Some(part));
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
-use eventlog::{Record, Stretch};
+use eventlog::{LogChunk, Record};
 use sink::object::{Lines, line_bytes};
 use sink::{Claim, Manifest, ObjectRules, ObjectStore};
 use tokio::time::Instant;
@@ -68,29 +68,29 @@ impl ObjectBuilder {
         }
     }
 
-    /// Events of the stretch that was added last. They are to be dead letters.
+    /// Events of the chunk that was added last. They are to be dead letters.
     pub(crate) fn take_undecided(&mut self) -> Undecided {
         std::mem::take(&mut self.undecided)
     }
 
-    /// Counts what it hasn't counted yet of `stretch`: not all, if there is enough for an object, or the turn is over, before its
+    /// Counts what it hasn't counted yet of `chunk`: not all, if there is enough for an object, or the turn is over, before its
     /// end.
     pub(crate) fn add(
         &mut self,
-        stretch: &Stretch,
+        chunk: &LogChunk,
         rules: &mut RouteFilter,
         buried: &BTreeSet<u64>,
         (store, limits): (&ObjectStore, &ObjectRules),
     ) -> ChunkResult {
         let next = self.next;
         let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, (store, limits));
-        let extent = match stretch {
-            Stretch::Block(block) => Consumed::of(block.records_from(next), &mut count),
-            Stretch::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut count),
+        let extent = match chunk {
+            LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut count),
+            LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut count),
         };
         if extent == Consumed::All {
-            self.lost += stretch.finding().map_or(0, eventlog::Finding::lost_count);
-            self.next = self.next.max(stretch.end());
+            self.lost += chunk.finding().map_or(0, eventlog::Finding::lost_count);
+            self.next = self.next.max(chunk.end());
         }
         ChunkResult { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
     }

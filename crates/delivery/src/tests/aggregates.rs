@@ -95,8 +95,8 @@ impl Journals {
             let after =
                 self.records.range((number, 0)..(number + 1, 0)).next_back().map_or(0, |((_, sequence), _)| *sequence);
             let mut reader = Reader::new(shard.segments().clone(), after + 1);
-            while let Some(stretch) = reader.read(shard.durable()).unwrap() {
-                stretch.for_each_record(|sequence, record| {
+            while let Some(chunk) = reader.read(shard.durable()).unwrap() {
+                chunk.for_each_record(|sequence, record| {
                     let journaled = ReplayFilter {
                         id: record.id,
                         type_name: record.type_name.to_owned(),

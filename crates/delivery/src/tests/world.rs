@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use event::{EventId, TypeName};
 use eventlog::{
-    AppendBatch, DataDirectory, EventLog, FoundShard, Reader, Record, Settled, ShardOptions, SourceLine, Stretch,
+    AppendBatch, DataDirectory, EventLog, FoundShard, LogChunk, Reader, Record, Settled, ShardOptions, SourceLine,
     find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
@@ -503,7 +503,7 @@ impl World {
         let opened = find_shard(&options).and_then(FoundShard::open).unwrap();
         let mut reader = Reader::new(opened.segments, 1);
         let mut found = BTreeMap::new();
-        while let Some(Stretch::Block(block)) = reader.read(opened.durable).unwrap() {
+        while let Some(LogChunk::Block(block)) = reader.read(opened.durable).unwrap() {
             for (at, record) in block.records() {
                 let dead = record.dead.unwrap();
                 if matches!(dead.settled, Some(Settled::SetAside | Settled::Taken | Settled::Released)) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::EventId;
-use journal::{Given, Record, Records};
+use journal::{DedupKey, Record, RecordBuffer};
 
 use super::original::Original;
 use crate::type_registry::TypeId;
@@ -11,11 +11,11 @@ use crate::type_registry::TypeId;
 /// The events of a batch, ready to be appended; and after the append, its duplicates and the lines that it rejected.
 #[derive(Default)]
 pub struct AppendBatch {
-    records: Records,
+    records: RecordBuffer,
     /// For each record the line that it was made of.
     lines: Vec<SourceLine>,
     type_counts: Vec<(TypeId, u64)>,
-    key: Option<Given>,
+    key: Option<DedupKey>,
     /// The records with ids of clients, in their order.
     own_ids: Vec<OwnId>,
     dependent_lines: Vec<u32>,
@@ -65,7 +65,7 @@ pub enum LineRejection {
 
 impl AppendBatch {
     /// Fills this buffer, which must be empty, instead of a new one.
-    pub fn reuse_buffer(&mut self, records: Records) {
+    pub fn reuse_buffer(&mut self, records: RecordBuffer) {
         debug_assert!(self.records.is_empty() && records.is_empty(), "a batch gets its buffer before its records");
         self.records = records;
     }
@@ -90,13 +90,13 @@ impl AppendBatch {
 
     /// The events. An append drops duplicates from them.
     #[must_use]
-    pub const fn records(&self) -> &Records {
+    pub const fn records(&self) -> &RecordBuffer {
         &self.records
     }
 
     /// Takes the buffer of the events, to fill it again.
     #[must_use]
-    pub fn take_records(&mut self) -> Records {
+    pub fn take_records(&mut self) -> RecordBuffer {
         std::mem::take(&mut self.records)
     }
 
@@ -125,7 +125,7 @@ impl AppendBatch {
     }
 
     /// The id and the content hash of the batch as a whole.
-    pub const fn set_key(&mut self, key: Given) {
+    pub const fn set_key(&mut self, key: DedupKey) {
         self.key = Some(key);
     }
 
@@ -185,7 +185,7 @@ impl AppendBatch {
         self.key.is_some() || !self.own_ids.is_empty()
     }
 
-    pub(super) const fn key(&self) -> Option<Given> {
+    pub(super) const fn key(&self) -> Option<DedupKey> {
         self.key
     }
 
@@ -217,7 +217,7 @@ impl AppendBatch {
     }
 
     /// Writes the key into the last record.
-    pub(super) fn write_key(&mut self, key: Given) {
+    pub(super) fn write_key(&mut self, key: DedupKey) {
         self.records.set_batch(key);
     }
 

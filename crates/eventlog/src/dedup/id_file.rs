@@ -1,7 +1,7 @@
 //! The ids on disk, in small files of their own: a segment that is freed takes its ids with it, and they must be known
 //! longer than it is needed.
 //!
-//! A file is a row of frames. A frame says what ids stand in one stretch of one shard's log, and has a checksum: what is
+//! A file is a row of frames. A frame says what ids stand in one chunk of one shard's log, and has a checksum: what is
 //! torn isn't read. A process begins a file of its own and never writes to an older one.
 
 use std::collections::VecDeque;
@@ -26,7 +26,7 @@ const PREFIX: &str = "ids-";
 /// No process comes so far: such a file is a stranger's.
 const NUMBER_MAX: u64 = 1 << 48;
 
-/// The ids of the stretch `(after, up_to]` of a shard.
+/// The ids of the chunk `(after, up_to]` of a shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
     pub(super) shard: u16,

@@ -1,6 +1,6 @@
 //! The persistent dedup index: the window in memory, the id files, and how far the files are written.
 //!
-//! The files are written from the log itself, one stretch at a time: nothing is buffered for them, and what couldn't be written is
+//! The files are written from the log itself, one chunk at a time: nothing is buffered for them, and what couldn't be written is
 //! read again. A segment is freed once the files have its ids.
 
 use std::io;
@@ -24,7 +24,7 @@ use crate::committed_log::CommittedLog;
 const DIRECTORY: &str = "duplicates";
 /// Each write of the files costs an fdatasync: so they are written this often, unless segments wait to be freed.
 const SAVE_INTERVAL: Duration = Duration::from_secs(1);
-/// A stretch without ids is only noted in the files after this time, or after so many bytes: else the files would grow for as long as
+/// A chunk without ids is only noted in the files after this time, or after so many bytes: else the files would grow for as long as
 /// the server runs. A start reads the log from there on, which takes little time.
 const EMPTY_INTERVAL: Duration = Duration::from_mins(1);
 const EMPTY_BYTES_MAX: u64 = 64 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The ids of clients in a stretch of the log.
+//! The ids of clients in a chunk of the log.
 //!
 //! The last record of a batch has the key of all its records. If one of them was lost to damage, the batch is indexed as a partial one, and
 //! each record that is left gets an entry of its own: a retry of the client then appends what is missing.
@@ -7,7 +7,7 @@ use std::io;
 
 use clock::unix_microseconds;
 use event::EventId;
-use journal::{Given, Reader, Record, Stretch};
+use journal::{DedupKey, LogChunk, Reader, Record};
 
 use super::id_file::{Frame, StoredId};
 use crate::committed_log::CommittedLog;
@@ -23,10 +23,10 @@ pub(super) fn read_frame(log: &CommittedLog, after: u64) -> io::Result<Frame> {
     if log.has_keyed_after(after) {
         let mut reader = Reader::new(log.segments().clone(), after + 1);
         while frame.ids.len() < FRAME_IDS_MAX {
-            let Some(stretch) = reader.read(durable)? else { break };
+            let Some(chunk) = reader.read(durable)? else { break };
             let is_new = |known: &StoredId| known.sequence > after && known.sequence <= durable;
-            frame.ids.extend(ids_in(&stretch).into_iter().filter(is_new));
-            frame.up_to = frame.up_to.max(stretch.end() - 1).min(durable);
+            frame.ids.extend(ids_in(&chunk).into_iter().filter(is_new));
+            frame.up_to = frame.up_to.max(chunk.end() - 1).min(durable);
         }
     }
     if frame.ids.len() < FRAME_IDS_MAX {
@@ -35,28 +35,28 @@ pub(super) fn read_frame(log: &CommittedLog, after: u64) -> io::Result<Frame> {
     Ok(frame)
 }
 
-/// The ids of the events of a stretch, and of the batches that end in it.
-fn ids_in(stretch: &Stretch) -> Vec<StoredId> {
+/// The ids of the events of a chunk, and of the batches that end in it.
+fn ids_in(chunk: &LogChunk) -> Vec<StoredId> {
     let mut ids = Vec::new();
     let mut is_incomplete = false;
     let mut request = Whole::default();
-    stretch.for_each_record(|sequence, record| {
+    chunk.for_each_record(|sequence, record| {
         let is_whole = request.continues(sequence, record);
-        let own = record.content.map(|content| Given { id: record.id, content });
+        let own = record.content.map(|content| DedupKey { id: record.id, content });
         let batch = record.batch.map(|batch| if is_whole { batch } else { partial_key(batch) });
         is_incomplete |= batch.is_some() && !is_whole;
         let keys = own.into_iter().chain(batch);
-        ids.extend(keys.map(|Given { id, content }| StoredId { id, content, sequence }));
+        ids.extend(keys.map(|DedupKey { id, content }| StoredId { id, content, sequence }));
     });
     if is_incomplete {
-        ids.extend(left_of_batches(stretch));
+        ids.extend(left_of_batches(chunk));
     }
     ids
 }
 
 /// The key of a batch that was accepted in part. The content hash is the same.
-pub(super) fn partial_key(key: Given) -> Given {
-    Given { id: key.id.in_part(), content: key.content }
+pub(super) fn partial_key(key: DedupKey) -> DedupKey {
+    DedupKey { id: key.id.in_part(), content: key.content }
 }
 
 /// Whether a request is complete so far.
@@ -75,11 +75,11 @@ impl Whole {
 }
 
 /// The records without hashes of their own in incomplete batches, with the hash of the batch.
-fn left_of_batches(stretch: &Stretch) -> Vec<StoredId> {
+fn left_of_batches(chunk: &LogChunk) -> Vec<StoredId> {
     let mut left = Vec::new();
     let mut whole = Whole::default();
     let mut request = Rest::default();
-    stretch.for_each_record(|sequence, record| {
+    chunk.for_each_record(|sequence, record| {
         request.add(sequence, record);
         let is_whole = whole.continues(sequence, record);
         if let Some(batch) = record.batch.filter(|_| !is_whole) {
@@ -116,7 +116,7 @@ impl Rest {
         }
     }
 
-    fn of_batch(&self, batch: Given) -> impl Iterator<Item = StoredId> {
+    fn of_batch(&self, batch: DedupKey) -> impl Iterator<Item = StoredId> {
         let is_of_it = move |at: usize, id: EventId| at >= self.doubtful || id.in_part() == batch.id.in_part();
         let of_it = self.records.iter().enumerate().filter(move |(at, (_, id))| is_of_it(*at, *id));
         of_it.map(move |(_, (sequence, id))| StoredId { id: *id, content: batch.content, sequence: *sequence })

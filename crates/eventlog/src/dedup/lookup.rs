@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::EventId;
-use journal::Given;
+use journal::DedupKey;
 
 use super::append_batch::{AppendBatch, DedupResult, LineRejection};
 use super::entry::PackedPosition;
@@ -137,7 +137,7 @@ impl DedupLookup<'_> {
 
     /// Indexes the key of a batch. Another shard may have indexed the same batch since the key was looked up: both index their key before
     /// they look for the other's, so that one of them finds it.
-    fn key(&mut self, key: Given, is_partial: bool) -> Result<(), Conflict> {
+    fn key(&mut self, key: DedupKey, is_partial: bool) -> Result<(), Conflict> {
         let (own, other) = if is_partial { (partial_key(key), key) } else { (key, partial_key(key)) };
         match self.event(own.id, own.content) {
             // Each of its records has an entry of its own. If the block of the other shard is never written, its key is removed, and then
@@ -161,7 +161,7 @@ impl DedupLookup<'_> {
     }
 
     /// Whether a batch with this key was accepted in part: then each of its records has an index entry of its own.
-    fn was_partial(&self, key: Given) -> Result<bool, Conflict> {
+    fn was_partial(&self, key: DedupKey) -> Result<bool, Conflict> {
         let window = self.index.window();
         match window.look_up(key.id, key.content) {
             LookupResult::Duplicate(position) => {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use event::{EventId, KeyedIds, TypeName};
 use eventlog::{
-    AppendBatch, AppendOutcome, DataDirectory, Finding, Given, Inspected, Record, ShardOptions, SourceLine, Stretch,
-    forget_lost_ids, inspect_shard,
+    AppendBatch, AppendOutcome, DataDirectory, DedupKey, Finding, Inspected, LogChunk, Record, ShardOptions,
+    SourceLine, forget_lost_ids, inspect_shard,
 };
 use journal::repair_shard;
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
@@ -152,7 +152,7 @@ fn a_shard_that_can_t_be_opened_leaves_the_others_as_they_were() {
 fn findings(directory: &DataDirectory) -> Vec<Finding> {
     let mut found = Vec::new();
     inspect_shard(directory.disk(), &directory.shard(0), &mut |item| match item {
-        Inspected::Damaged(stretch) | Inspected::Torn(stretch) => found.push(stretch.finding().clone()),
+        Inspected::Damaged(chunk) | Inspected::Torn(chunk) => found.push(chunk.finding().clone()),
         Inspected::Finding(finding) => found.push(finding.clone()),
         Inspected::Segment(_) | Inspected::Block { .. } => {}
     })
@@ -191,7 +191,7 @@ fn keyed(world: &World, key: &[u8], payloads: &[&str]) -> AppendBatch {
         batch.push(&record, SourceLine { number, type_id });
     }
     batch.end_request();
-    batch.set_key(Given { id: KeyedIds::of_batch("", Some(&name), key), content: 99 });
+    batch.set_key(DedupKey { id: KeyedIds::of_batch("", Some(&name), key), content: 99 });
     batch
 }
 
@@ -221,11 +221,11 @@ fn send(world: &World) -> (Vec<u32>, bool) {
 fn payloads(world: &World) -> Vec<String> {
     let mut lane = world.shard(0).reader(0);
     let mut found = Vec::new();
-    while let Some(stretch) = lane.read().unwrap() {
+    while let Some(chunk) = lane.read().unwrap() {
         let text = |record: &Record<'_>| String::from_utf8(record.payload.to_vec()).unwrap();
-        match stretch {
-            Stretch::Block(block) => found.extend(block.records().map(|(_, record)| text(&record))),
-            Stretch::Damaged(damaged) => found.extend(damaged.survivors().iter().map(|(_, record)| text(record))),
+        match chunk {
+            LogChunk::Block(block) => found.extend(block.records().map(|(_, record)| text(&record))),
+            LogChunk::Damaged(damaged) => found.extend(damaged.survivors().iter().map(|(_, record)| text(record))),
         }
     }
     found.sort();

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use event::{EventId, Position, TypeName};
 use eventlog::{
-    AppendBatch, AppendError, AppendOutcome, DataDirectory, EventLog, Given, LineRejection, LogOptions, Record, Shard,
-    SourceLine,
+    AppendBatch, AppendError, AppendOutcome, DataDirectory, DedupKey, EventLog, LineRejection, LogOptions, Record,
+    Shard, SourceLine,
 };
 use journal::simulated_disk::{CutStyle, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -148,7 +148,7 @@ fn batch_of_lines(world: &World, key: Option<u8>, lines: &[u32], events: &[(Opti
     }
     batch.end_request();
     if let Some(key) = key {
-        batch.set_key(Given { id: EventId([key; 16]), content: events.len() as u64 });
+        batch.set_key(DedupKey { id: EventId([key; 16]), content: events.len() as u64 });
     }
     batch
 }
@@ -348,7 +348,7 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
     let of = |world: &World, payloads: &[&str]| {
         let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
         let mut batch = batch(world, Some(9), &events);
-        batch.set_key(Given { id: EventId([9; 16]), content: 3 });
+        batch.set_key(DedupKey { id: EventId([9; 16]), content: 3 });
         batch.set_partial(payloads.len() < 3);
         batch
     };
@@ -440,7 +440,7 @@ fn events_of_a_batch_that_came_before_are_dropped_from_it() {
 
     let mut lane = world.shard(0).reader(0);
     let mut requests = Vec::new();
-    while let Some(eventlog::Stretch::Block(block)) = lane.read().unwrap() {
+    while let Some(eventlog::LogChunk::Block(block)) = lane.read().unwrap() {
         requests.extend(
             block.records().map(|(_, record)| (record.payload.to_vec(), record.request_start, record.request_end)),
         );

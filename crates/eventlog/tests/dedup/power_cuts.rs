@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use event::Position;
-use eventlog::{EventLog, Stretch};
+use eventlog::{EventLog, LogChunk};
 use journal::simulated_disk::{Random, SimulatedDisk};
 
 use super::{INLINE, Outcome, World, join_all};
@@ -173,13 +173,13 @@ impl Run {
         for (shard, read_up_to) in log.shards().iter().zip(&mut self.read_up_to) {
             let mut lane = shard.reader(*read_up_to);
             loop {
-                let stretch = match lane.read() {
-                    Ok(Some(stretch)) => stretch,
+                let chunk = match lane.read() {
+                    Ok(Some(chunk)) => chunk,
                     Ok(None) => break,
                     Err(_) if self.disk.power_is_off() => return Ok(false),
                     Err(error) => return Err(format!("nothing was wrong, but: {error}")),
                 };
-                let Stretch::Block(block) = stretch else { return Err("a damaged stretch".into()) };
+                let LogChunk::Block(block) = chunk else { return Err("a damaged chunk".into()) };
                 for (sequence, record) in block.records().filter(|(sequence, _)| *sequence > *read_up_to) {
                     let (key, at) = (record.id.0[0], Position { shard: shard.number(), sequence });
                     let first = *self.found.entry(key).or_insert(at);

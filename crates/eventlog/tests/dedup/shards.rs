@@ -4,7 +4,7 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use event::EventId;
-use eventlog::{AppendBatch, AppendError, AppendOutcome, Given, Record, SourceLine};
+use eventlog::{AppendBatch, AppendError, AppendOutcome, DedupKey, Record, SourceLine};
 use journal::simulated_disk::SimulatedDisk;
 
 use crate::{INLINE, Outcome, World, batch, record};
@@ -108,7 +108,7 @@ fn large(world: &World, key: Option<u8>, round: u32) -> AppendBatch {
     }
     batch.end_request();
     if let Some(key) = key {
-        batch.set_key(Given { id: EventId([key; 16]), content: 1 });
+        batch.set_key(DedupKey { id: EventId([key; 16]), content: 1 });
     }
     batch
 }

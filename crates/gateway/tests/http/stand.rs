@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use event::TypeName;
-use eventlog::{EventLog, LogOptions, Stretch};
+use eventlog::{EventLog, LogChunk, LogOptions};
 use gateway::{Gateway, GatewayCounters, GatewayOptions, GatewayTypes, TypeRules};
 use journal::DataDirectory;
 use journal::disk::{OsDisk, SharedDisk};
@@ -143,7 +143,7 @@ fn stored_in(shard: &Arc<eventlog::Shard>) -> Vec<Stored> {
     let mut lane = shard.reader(0);
     let mut events = Vec::new();
     while let Some(stretch) = lane.read().unwrap() {
-        let Stretch::Block(block) = stretch else { panic!("nothing is damaged") };
+        let LogChunk::Block(block) = stretch else { panic!("nothing is damaged") };
         events.extend(block.records().map(|(_, record)| Stored {
             id: record.id.to_string(),
             type_name: record.type_name.to_owned(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::stand::{Stand, named_types};
 use event::{KeyedIds, TypeName};
-use eventlog::Stretch;
+use eventlog::LogChunk;
 use gateway::{Code, GatewayOptions, GatewayTypes, TypeRules, TypeSteps};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use pipeline::schema::{Documents, Options, Schema};
@@ -405,7 +405,7 @@ fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
     let contents = |stand: &Stand| {
         let mut lane = stand.log.shards()[0].reader(0);
         let mut contents = Vec::new();
-        while let Some(Stretch::Block(block)) = lane.read().unwrap() {
+        while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
             contents.extend(block.records().map(|(_, record)| record.content.is_some()));
         }
         contents

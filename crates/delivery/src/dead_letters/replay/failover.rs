@@ -75,8 +75,8 @@ impl Replayer {
         loop {
             let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
             let is_end = read.is_none();
-            if let Some(stretch) = read {
-                page.add(stretch, &letters);
+            if let Some(chunk) = read {
+                page.add(chunk, &letters);
             }
             if is_end || page.is_full(self.dead.memory()) {
                 let page = std::mem::take(&mut page);

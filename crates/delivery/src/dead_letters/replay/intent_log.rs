@@ -185,13 +185,13 @@ impl Replayer {
             return Ok(page);
         };
         while !page.is_full(self.dead.memory())
-            && let Some(stretch) =
+            && let Some(chunk) =
                 reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?
         {
-            let held = reading.held_in(&stretch, &DeadFilter::default()).into_iter();
+            let held = reading.held_in(&chunk, &DeadFilter::default()).into_iter();
             let wanted: Vec<u64> =
                 held.filter(|(at, letter)| sent.has(*at, place_of(letter))).map(|(at, _)| at).collect();
-            page.add(stretch, &wanted);
+            page.add(chunk, &wanted);
         }
         Ok(page)
     }

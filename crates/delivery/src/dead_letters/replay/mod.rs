@@ -40,7 +40,7 @@ mod tracker;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::{Lane, Origin};
-use eventlog::{Record, Settled, Stretch};
+use eventlog::{LogChunk, Record, Settled};
 use sink::{Claim, Refusal, Report, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -63,7 +63,7 @@ const ORDERS_MAX: usize = 16;
 pub enum DeadAction {
     /// Sent to their sink again.
     Replay,
-    /// Given up.
+    /// DedupKey up.
     Drop,
     /// The one letter of a sink that is meant has this payload from now on: JSON, which nothing checks any more. It keeps
     /// its id, and is still a letter.
@@ -196,13 +196,13 @@ impl Replayer {
         let mut page = Page::default();
         loop {
             let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
-            let Some(stretch) = read else { break };
+            let Some(chunk) = read else { break };
             // A store that takes its time, or many letters that aren't asked for: others have their turn.
             tokio::task::yield_now().await;
             if *self.stop.borrow() {
                 return Err("Forebay is stopping".into());
             }
-            self.gather(&reading, stretch, order, &mut page, &mut room, outcome);
+            self.gather(&reading, chunk, order, &mut page, &mut room, outcome);
             if room == 0 {
                 break;
             }
@@ -213,18 +213,18 @@ impl Replayer {
         self.handle(&order.action, page, outcome).await
     }
 
-    /// Adds the letters of a stretch that are wanted to the page.
+    /// Adds the letters of a chunk that are wanted to the page.
     fn gather(
         &self,
         reading: &LetterReader,
-        stretch: Stretch,
+        chunk: LogChunk,
         order: &DeadCommand,
         page: &mut Page,
         room: &mut u64,
         outcome: &mut DeadOutcome,
     ) {
         let before = page.letters.len();
-        for (at, record) in reading.held_in(&stretch, &order.filter) {
+        for (at, record) in reading.held_in(&chunk, &order.filter) {
             if *room == 0 {
                 break;
             }
@@ -237,8 +237,8 @@ impl Replayer {
             page.payload_bytes += record.payload.len();
         }
         if page.letters.len() > before {
-            page.held_bytes += stretch.bytes().len();
-            page.stretches.push(stretch);
+            page.held_bytes += chunk.bytes().len();
+            page.chunks.push(chunk);
         }
     }
 

@@ -7,16 +7,16 @@ use event::limits::PAGE_BYTES;
 
 use crate::disk::DiskFile;
 
-const WINDOW_BYTES: usize = 256 * 1024;
+const READ_AHEAD_BYTES: usize = 256 * 1024;
 
 /// The part of a file that was read last.
 #[derive(Debug, Default)]
-pub(crate) struct Window {
+pub(crate) struct ReadAhead {
     bytes: Vec<u8>,
     start: u64,
 }
 
-impl Window {
+impl ReadAhead {
     /// Forgets what was read: the file may have changed since.
     pub(crate) fn forget(&mut self) {
         self.bytes.clear();
@@ -30,7 +30,7 @@ impl Window {
     /// `length` bytes at `offset`, or as many as the file has.
     pub(crate) fn slice(&mut self, file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<&[u8]> {
         if self.position(offset).is_none_or(|at| self.bytes.len() - at < length) {
-            self.bytes.resize(length.max(WINDOW_BYTES), 0);
+            self.bytes.resize(length.max(READ_AHEAD_BYTES), 0);
             let filled = file.read_full_at(&mut self.bytes, offset).inspect_err(|_| self.bytes.clear())?;
             self.bytes.truncate(filled);
             self.start = offset;
@@ -41,7 +41,7 @@ impl Window {
 
     /// The same as bytes of their own. Of many bytes those are read at once to where they stay that the window doesn't have.
     pub(crate) fn copy(&mut self, file: &dyn DiskFile, offset: u64, length: usize) -> io::Result<Bytes> {
-        if length <= WINDOW_BYTES {
+        if length <= READ_AHEAD_BYTES {
             return Ok(Bytes::copy_from_slice(self.slice(file, offset, length)?));
         }
         let held = self.position(offset).map_or(&[][..], |at| &self.bytes[at..]);
@@ -71,7 +71,7 @@ mod tests {
         let disk = SimulatedDisk::new(1);
         disk.put("/f", &content).unwrap();
         let file = disk.open(std::path::Path::new("/f")).unwrap();
-        let mut window = Window::default();
+        let mut window = ReadAhead::default();
         for (start, length) in [
             (0, 10),
             (4096, 300_000),
@@ -93,7 +93,7 @@ mod tests {
         let disk = SimulatedDisk::new(1);
         disk.put("/f", &[1; 2 * PAGE_BYTES]).unwrap();
         let file = disk.open(std::path::Path::new("/f")).unwrap();
-        let mut window = Window::default();
+        let mut window = ReadAhead::default();
         assert_eq!(window.page(&*file, 0).unwrap(), [1; PAGE_BYTES]);
         let calls = disk.calls(Operation::ReadAt);
         file.write_all_at(&[2; PAGE_BYTES], PAGE_BYTES as u64).unwrap();

@@ -7,7 +7,7 @@ use std::sync::MutexGuard;
 use super::SimulatedDisk;
 use super::content::PAGE_BYTES;
 use super::faults::{Failure, Operation, Verdict, power_is_off};
-use super::names::FileId;
+use super::namespace::FileId;
 use super::state::{State, file_offset};
 use crate::disk::{Disk, DiskFile, Space};
 

@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::allowance::Allowance;
 use crate::disk::{DiskFile, SharedDisk};
+use crate::disk_quota::DiskQuota;
 
 const SPARE_PREFIX: &str = "spare-";
 /// Recycled files kept for later: they bridge the time until the next ones are freed, about two seconds.
@@ -27,11 +27,11 @@ const REST: u32 = 3;
 
 /// How a new file is filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub(crate) enum FillMode {
     /// With zeros.
-    Calm,
+    Zeros,
     /// Somebody waits for it: the space for what isn't filled yet is only taken.
-    Hurried,
+    Reserve,
 }
 
 /// A file that waits to become a segment.
@@ -43,7 +43,7 @@ pub(crate) struct Spare {
 
 /// What a spare is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Want {
+pub(crate) struct AllocRequest {
     /// Bytes that it must hold.
     pub(crate) at_least: u64,
     /// Bytes that it gets if it has to be made.
@@ -59,17 +59,17 @@ pub(crate) fn is_spare(file_name: &str) -> bool {
 
 /// Makes spares and keeps recycled files; clones share them.
 #[derive(Clone)]
-pub(crate) struct SparePool {
+pub(crate) struct SegmentPool {
     disk: SharedDisk,
     directory: Arc<Path>,
     next_name: Arc<AtomicU64>,
     recycled: Arc<Mutex<Vec<(PathBuf, u64)>>>,
     /// The disk has too little left for files that aren't needed now.
     is_thrifty: Arc<AtomicBool>,
-    allowance: Option<Arc<Allowance>>,
+    quota: Option<Arc<DiskQuota>>,
 }
 
-impl SparePool {
+impl SegmentPool {
     pub(crate) fn new(disk: SharedDisk, directory: &Path) -> Self {
         let next_name = Arc::new(AtomicU64::new(0));
         Self {
@@ -78,25 +78,25 @@ impl SparePool {
             next_name,
             recycled: Arc::default(),
             is_thrifty: Arc::default(),
-            allowance: None,
+            quota: None,
         }
     }
 
     /// The same, for files that take no more of the disk than is allowed.
-    pub(crate) fn within(self, allowance: Option<Arc<Allowance>>) -> Self {
-        Self { allowance, ..self }
+    pub(crate) fn within(self, quota: Option<Arc<DiskQuota>>) -> Self {
+        Self { quota, ..self }
     }
 
     /// No segment for so many bytes can be begun.
     pub(crate) fn refused(&self, bytes: u64) {
-        if let Some(allowance) = &self.allowance {
-            allowance.refuse(bytes.max(LENGTH_MIN));
+        if let Some(quota) = &self.quota {
+            quota.note_rejection(bytes.max(LENGTH_MIN));
         }
     }
 
     /// Begins a segment in this spare; where that isn't allowed, the spare is given back to the disk.
     pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
-        if self.allowance.as_ref().is_none_or(|allowance| allowance.begin(spare.length, needed)) {
+        if self.quota.as_ref().is_none_or(|quota| quota.begin(spare.length, needed)) {
             return Ok(spare);
         }
         self.discard(spare)?;
@@ -141,7 +141,7 @@ impl SparePool {
     /// wanted. While freed segments keep pace with new ones the journal doesn't grow, and nothing is filled.
     ///
     /// `rest` is called between the pieces of a new file, with the time that it should be left for others.
-    pub(crate) fn make(&self, want: Want, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
+    pub(crate) fn make(&self, want: AllocRequest, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<Spare> {
         let largest = {
             let mut files = self.recycled();
             let fitting = files.iter().enumerate().filter(|(_, (_, bytes))| *bytes >= want.at_least);
@@ -160,7 +160,7 @@ impl SparePool {
     }
 
     /// A new file: of the length that is wanted, or on a disk that is nearly full of the half, and so on.
-    fn fill_new(&self, want: Want, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
+    fn fill_new(&self, want: AllocRequest, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<Spare> {
         let least = want.at_least.max(LENGTH_MIN);
         let mut length = want.length.max(want.at_least);
         loop {
@@ -176,9 +176,9 @@ impl SparePool {
         self.disk.remove(&spare.path)
     }
 
-    fn zero_filled(&self, length: u64, needed: bool, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<Spare> {
-        let _filling = match &self.allowance {
-            Some(allowance) if !needed => Some(allowance.fill(length).ok_or_else(nothing_left)?),
+    fn zero_filled(&self, length: u64, needed: bool, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<Spare> {
+        let _filling = match &self.quota {
+            Some(quota) if !needed => Some(quota.fill(length).ok_or_else(nothing_left)?),
             _ => None,
         };
         let path = self.new_path();
@@ -197,7 +197,7 @@ fn nothing_left() -> io::Error {
     io::Error::new(io::ErrorKind::StorageFull, "what the disk has left is kept for stores")
 }
 
-fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> Pace) -> io::Result<()> {
+fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> FillMode) -> io::Result<()> {
     let mut start = 0;
     loop {
         let (began, end) = (Instant::now(), length.min(start + FILL_BYTES));
@@ -206,7 +206,7 @@ fn fill(file: &dyn DiskFile, length: u64, rest: &mut dyn FnMut(Duration) -> Pace
         if end == length {
             return Ok(());
         }
-        if rest(began.elapsed() * REST) == Pace::Hurried {
+        if rest(began.elapsed() * REST) == FillMode::Reserve {
             return take_space(file, end, length);
         }
         start = end;
@@ -222,33 +222,33 @@ fn take_space(file: &dyn DiskFile, start: u64, length: u64) -> io::Result<()> {
 }
 
 /// What the thread that makes spares is told.
-pub(crate) enum Order {
-    Make(Want),
+pub(crate) enum PoolCommand {
+    Make(AllocRequest),
     /// Somebody waits for what was ordered.
     Hurry,
 }
 
 /// Where the committer gets its spares from.
-pub(crate) enum Spares {
+pub(crate) enum SegmentSource {
     /// Made when they are needed: in tests and tools, where the order of events must be known.
-    Inline(SparePool),
+    Inline(SegmentPool),
     /// Made ahead of need by a thread.
-    Ahead { pool: SparePool, orders: Sender<Order>, ready: Receiver<io::Result<Spare>>, ordered: bool },
+    Ahead { pool: SegmentPool, orders: Sender<PoolCommand>, ready: Receiver<io::Result<Spare>>, ordered: bool },
 }
 
-impl Spares {
-    pub(crate) const fn inline(pool: SparePool) -> Self {
+impl SegmentSource {
+    pub(crate) const fn inline(pool: SegmentPool) -> Self {
         Self::Inline(pool)
     }
 
     /// Starts the thread; it ends when this value is dropped.
-    pub(crate) fn ahead(pool: SparePool) -> io::Result<Self> {
+    pub(crate) fn ahead(pool: SegmentPool) -> io::Result<Self> {
         let (orders, told) = channel();
         let (made, ready) = channel();
         let maker = pool.clone();
         thread::Builder::new().name("spares".into()).stack_size(128 * 1024).spawn(move || {
             while let Ok(order) = told.recv() {
-                if let Order::Make(want) = order
+                if let PoolCommand::Make(want) = order
                     && made.send(make_in_peace(&maker, want, &told)).is_err()
                 {
                     break;
@@ -259,11 +259,11 @@ impl Spares {
     }
 
     /// Asks for a spare to be made while there is time.
-    pub(crate) fn order(&mut self, want: Want) {
+    pub(crate) fn order(&mut self, want: AllocRequest) {
         if let Self::Ahead { orders, ordered, .. } = self
             && !*ordered
         {
-            *ordered = orders.send(Order::Make(want)).is_ok();
+            *ordered = orders.send(PoolCommand::Make(want)).is_ok();
         }
     }
 
@@ -282,14 +282,14 @@ impl Spares {
     }
 
     /// A spare, made now.
-    pub(crate) fn make(&self, want: Want) -> io::Result<Spare> {
+    pub(crate) fn make(&self, want: AllocRequest) -> io::Result<Spare> {
         match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(want, &mut |_| Pace::Calm),
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(want, &mut |_| FillMode::Zeros),
         }
     }
 
     /// A spare; waits for the one that was ordered, if that one will do.
-    pub(crate) fn take(&mut self, want: Want) -> io::Result<Spare> {
+    pub(crate) fn take(&mut self, want: AllocRequest) -> io::Result<Spare> {
         match self {
             Self::Inline(pool) => make_now(pool, want),
             Self::Ahead { pool, orders, ready, ordered } => {
@@ -307,23 +307,26 @@ impl Spares {
     }
 }
 
-fn make_now(pool: &SparePool, want: Want) -> io::Result<Spare> {
-    pool.make(want, &mut |_| Pace::Hurried)
+fn make_now(pool: &SegmentPool, want: AllocRequest) -> io::Result<Spare> {
+    pool.make(want, &mut |_| FillMode::Reserve)
 }
 
 /// Makes a spare with pauses, until somebody waits for it.
-fn make_in_peace(pool: &SparePool, want: Want, told: &Receiver<Order>) -> io::Result<Spare> {
+fn make_in_peace(pool: &SegmentPool, want: AllocRequest, told: &Receiver<PoolCommand>) -> io::Result<Spare> {
     pool.make(want, &mut |rest| match told.recv_timeout(rest) {
-        Err(RecvTimeoutError::Timeout) => Pace::Calm,
+        Err(RecvTimeoutError::Timeout) => FillMode::Zeros,
         // An order to hurry, or nobody is there any more.
-        _ => Pace::Hurried,
+        _ => FillMode::Reserve,
     })
 }
 
-fn take_ordered(orders: &Sender<Order>, ready: &Receiver<io::Result<Spare>>) -> Result<io::Result<Spare>, RecvError> {
+fn take_ordered(
+    orders: &Sender<PoolCommand>,
+    ready: &Receiver<io::Result<Spare>>,
+) -> Result<io::Result<Spare>, RecvError> {
     ready.try_recv().or_else(|_| {
         // That the thread has ended is seen by what it doesn't send.
-        let _ = orders.send(Order::Hurry);
+        let _ = orders.send(PoolCommand::Hurry);
         ready.recv()
     })
 }
@@ -336,12 +339,12 @@ mod tests {
 
     const DIRECTORY: &str = "/s";
 
-    fn pool() -> (SimulatedDisk, SparePool) {
+    fn pool() -> (SimulatedDisk, SegmentPool) {
         let disk = SimulatedDisk::new(1);
         for number in 1..=5 {
             disk.put(format!("/s/old-{number}"), &[1; 8192]).unwrap();
         }
-        let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
+        let pool = SegmentPool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
         (disk, pool)
     }
 
@@ -349,8 +352,8 @@ mod tests {
         disk.paths().iter().map(|path| path.file_name().unwrap().to_str().unwrap().into()).collect()
     }
 
-    fn want(at_least: u64, length: u64) -> Want {
-        Want { at_least, length, needed: false }
+    fn want(at_least: u64, length: u64) -> AllocRequest {
+        AllocRequest { at_least, length, needed: false }
     }
 
     #[test]
@@ -403,7 +406,7 @@ mod tests {
         let path = Path::new("/s/spare-0");
         let mut rest = |_| {
             synced.push(disk.content(path).unwrap().len() as u64);
-            Pace::Calm
+            FillMode::Zeros
         };
         let spare = pool.make(want(1, length), &mut rest).unwrap();
         assert_eq!(synced, [FILL_BYTES, 2 * FILL_BYTES, 3 * FILL_BYTES]);
@@ -416,7 +419,7 @@ mod tests {
         let (length, mut rests) = (8 * FILL_BYTES, 0);
         let mut rest = |_| {
             rests += 1;
-            if rests < 3 { Pace::Calm } else { Pace::Hurried }
+            if rests < 3 { FillMode::Zeros } else { FillMode::Reserve }
         };
         let spare = pool.make(want(1, length), &mut rest).unwrap();
         let writes_of_a_piece = disk.calls(Operation::WriteAt) / 3;
@@ -450,7 +453,7 @@ mod tests {
         let disk = SimulatedDisk::new(1);
         disk.set_capacity(Some(3 * LENGTH_MIN));
         disk.create_directory(Path::new(DIRECTORY)).unwrap();
-        let pool = SparePool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
+        let pool = SegmentPool::new(Arc::new(disk.clone()), Path::new(DIRECTORY));
         assert_eq!(make_now(&pool, want(4096, 16 * LENGTH_MIN)).unwrap().length, 2 * LENGTH_MIN);
         assert_eq!(make_now(&pool, want(4096, 16 * LENGTH_MIN)).unwrap().length, LENGTH_MIN);
         assert!(make_now(&pool, want(4096, 16 * LENGTH_MIN)).is_err());
@@ -460,7 +463,7 @@ mod tests {
     #[test]
     fn a_spare_that_was_made_ahead_is_taken_unless_it_is_too_small() {
         let (disk, pool) = pool();
-        let mut spares = Spares::ahead(pool).unwrap();
+        let mut spares = SegmentSource::ahead(pool).unwrap();
         spares.order(want(0, 4096));
         spares.order(want(0, 4096));
         let spare = spares.take(want(4096, 1)).unwrap();

@@ -1,17 +1,17 @@
-//! Records that are encoded and wait to be put into a block.
+//! RecordBuffer that are encoded and wait to be put into a block.
 
-use crate::block::type_bit;
-use crate::record::{self, Given, Head, Record};
+use crate::record::{self, DedupKey, Head, Record};
+use crate::type_bits::type_bit;
 use event::EventId;
 use event::limits::RECORD_OVERHEAD_BYTES_MAX;
 
-/// Records are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
+/// RecordBuffer are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
 /// piece fits into: with hundreds of batches under way those had come to more than what was in flight.
 const PIECE_BYTES: usize = 128 * 1024;
 
 /// The records of one request.
 #[derive(Debug, Default)]
-pub struct Records {
+pub struct RecordBuffer {
     /// None is empty. A record lies in one of them.
     pieces: Vec<Vec<u8>>,
     /// Where in the last piece the last record begins.
@@ -23,7 +23,7 @@ pub struct Records {
     spare: Vec<Vec<u8>>,
 }
 
-impl Records {
+impl RecordBuffer {
     /// Adds a record.
     pub fn push(&mut self, record: &Record<'_>) {
         let (last_at, length) = {
@@ -111,7 +111,7 @@ impl Records {
     }
 
     /// Says by what the batch is known that the records are of.
-    pub fn set_batch(&mut self, batch: Given) {
+    pub fn set_batch(&mut self, batch: DedupKey) {
         if let Some(piece) = self.pieces.last_mut() {
             let before = piece.len();
             record::set_batch(piece, self.last_at, batch);
@@ -205,8 +205,8 @@ mod tests {
         sizes.iter().zip(1..).map(|(size, byte)| vec![byte; *size]).collect()
     }
 
-    fn requests(payloads: &[Vec<u8>]) -> Records {
-        let mut records = Records::default();
+    fn requests(payloads: &[Vec<u8>]) -> RecordBuffer {
+        let mut records = RecordBuffer::default();
         for (number, payload) in payloads.iter().enumerate() {
             records.push(&Record { request_start: number == 0, ..record(payload) });
         }
@@ -214,14 +214,14 @@ mod tests {
         records
     }
 
-    fn block(records: &Records) -> Block {
+    fn block(records: &RecordBuffer) -> Block {
         let mut open = OpenBlock::new(1);
         open.append(records);
         assert_eq!(records.bytes(), open.bytes() - crate::block::HEADER_BYTES);
         open.seal(Kind::Data, &Placement { generation: 1, seed: 2, number: 3, previous: 4, written_at: 5 })
     }
 
-    fn expect(records: &Records, payloads: &[&Vec<u8>], batch: Option<Given>) {
+    fn expect(records: &RecordBuffer, payloads: &[&Vec<u8>], batch: Option<DedupKey>) {
         let block = block(records);
         assert!(block.is_sound(2), "each record's checksums hold");
         let found: Vec<_> = block.records().map(|(_, record)| record).collect();
@@ -239,7 +239,7 @@ mod tests {
         let payloads = payloads();
         let mut records = requests(&payloads);
         expect(&records, &payloads.iter().collect::<Vec<_>>(), None);
-        let given = Given { id: EventId([9; 16]), content: 3 };
+        let given = DedupKey { id: EventId([9; 16]), content: 3 };
         records.set_batch(given);
         expect(&records, &payloads.iter().collect::<Vec<_>>(), Some(given));
         let again = records.emptied();
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_revision_is_kept() {
-        let mut records = Records::default();
+        let mut records = RecordBuffer::default();
         [None, Some(0), Some(u64::MAX)].iter().for_each(|revision| {
             records.push(&Record { revision: *revision, ..record(b"{}") });
         });
@@ -279,9 +279,9 @@ mod tests {
         let mut records = requests(&payloads);
         assert_eq!(records.ids().count(), payloads.len());
         records.set_contents(7, |number| number % 2 == 1);
-        records.set_batch(Given { id: EventId([9; 16]), content: 3 });
+        records.set_batch(DedupKey { id: EventId([9; 16]), content: 3 });
         assert_eq!(records.ids().collect::<Vec<_>>(), vec![record(b"").id; payloads.len()]);
-        expect(&records, &payloads.iter().collect::<Vec<_>>(), Some(Given { id: EventId([9; 16]), content: 3 }));
+        expect(&records, &payloads.iter().collect::<Vec<_>>(), Some(DedupKey { id: EventId([9; 16]), content: 3 }));
         let block = block(&records);
         let contents: Vec<_> = block.records().map(|(_, record)| record.content).collect();
         let expected: Vec<_> = (0..payloads.len()).map(|number| (number % 2 == 0).then_some(7)).collect();

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 use crate::block::{Block, Kind, OpenBlock};
 use crate::damaged::Damaged;
 use crate::disk::DiskFile;
-use crate::finding::{Finding, LOG_ENDS_EARLY, SEGMENT_TRUNCATED};
-use crate::recovery::{ShardOptions, Survey};
+use crate::recovery_report::{Finding, LOG_ENDS_EARLY, SEGMENT_TRUNCATED};
 use crate::scan::{KnownExtent, Scan, Step};
 use crate::segment::{self, SegmentHeader};
+use crate::shard_options::ShardOptions;
+use crate::survey::Survey;
 
 /// Sequences left unused where nobody knows how many were given out: more than a segment can hold, since a record
 /// takes up at least 56 bytes of at most 64 MiB. A store's cursor may stand at one of them.

@@ -13,7 +13,7 @@ use event::limits::{
 use crate::disk::{SharedDisk, Space};
 
 /// What the journals of all shards may take of their disk; they share it.
-pub struct Allowance {
+pub struct DiskQuota {
     disk: SharedDisk,
     directory: PathBuf,
     state: Mutex<State>,
@@ -36,8 +36,8 @@ struct State {
 }
 
 /// A file that is being made: until this is dropped its bytes count as taken.
-pub(crate) struct Filling<'a> {
-    allowance: &'a Allowance,
+pub(crate) struct QuotaReservation<'a> {
+    quota: &'a DiskQuota,
     bytes: u64,
 }
 
@@ -48,7 +48,7 @@ pub fn kept_free(keep: Option<u64>, bytes_all: u64) -> u64 {
     keep.unwrap_or_else(|| part.min(bytes_all / KEEP_FREE_PART_MAX))
 }
 
-impl Allowance {
+impl DiskQuota {
     /// Watches the disk of `directory`, of which `keep` bytes stay free, or a part. Until somebody has measured what is owed,
     /// it is taken that one store is on the same disk, that nothing waits for it, and that the next start carries over all.
     #[must_use]
@@ -76,13 +76,13 @@ impl Allowance {
 
     /// Bytes of all segments that were begun so far: to be asked before what is owed is measured.
     #[must_use]
-    pub fn begun(&self) -> u64 {
+    pub fn bytes_begun(&self) -> u64 {
         self.state().begun
     }
 
     /// Stores on this disk will take `bytes` for what was in the journal when `begun` bytes of segments were begun, and
     /// `per_byte` for each byte of those begun since.
-    pub fn owe(&self, bytes: u64, per_byte: u64, begun: u64) {
+    pub fn reserve(&self, bytes: u64, per_byte: u64, begun: u64) {
         let mut state = self.state();
         (state.owed, state.owed_per_byte, state.measured_at) = (bytes, per_byte, begun);
     }
@@ -107,13 +107,13 @@ impl Allowance {
 
     /// Whether a segment was refused for want of space, and nobody has found since that there is enough.
     #[must_use]
-    pub fn has_refused(&self) -> bool {
+    pub fn has_rejected(&self) -> bool {
         self.state().lacking > 0
     }
 
     /// A segment for so many bytes was refused: until there is room for one, what it lacks is kept free too. One that is larger than
     /// usual says nothing of others.
-    pub fn refuse(&self, bytes: u64) {
+    pub fn note_rejection(&self, bytes: u64) {
         let mut state = self.state();
         let usual = bytes.min(SEGMENT_BYTES_MIN);
         if !self.allows(&state, usual, usual) {
@@ -122,18 +122,18 @@ impl Allowance {
     }
 
     /// There is enough again.
-    pub fn forgive(&self) {
+    pub fn clear_rejection(&self) {
         self.state().lacking = 0;
     }
 
     /// Lets a file of `length` be made for a segment, if that may be begun then.
-    pub(crate) fn fill(&self, length: u64) -> Option<Filling<'_>> {
+    pub(crate) fn fill(&self, length: u64) -> Option<QuotaReservation<'_>> {
         let mut state = self.state();
         if !self.allows(&state, length, length) {
             return None;
         }
         state.filling += length;
-        Some(Filling { allowance: self, bytes: length })
+        Some(QuotaReservation { quota: self, bytes: length })
     }
 
     /// Begins a segment in a file that is there; `needed` where it must be. Whether that may be.
@@ -164,9 +164,9 @@ impl State {
     }
 }
 
-impl Drop for Filling<'_> {
+impl Drop for QuotaReservation<'_> {
     fn drop(&mut self) {
-        self.allowance.state().filling -= self.bytes;
+        self.quota.state().filling -= self.bytes;
     }
 }
 
@@ -179,64 +179,64 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    fn allowance(capacity: u64, keep: u64) -> Allowance {
+    fn quota(capacity: u64, keep: u64) -> DiskQuota {
         let disk = SimulatedDisk::new(1);
         disk.set_capacity(Some(capacity));
-        Allowance::new(Arc::new(disk), "/".into(), Some(keep))
+        DiskQuota::new(Arc::new(disk), "/".into(), Some(keep))
     }
 
     #[test]
     fn a_segment_is_begun_where_stores_have_room_for_it_too() {
-        let allowance = allowance(1000 * KIB, 100 * KIB);
-        assert!(allowance.begin(300 * KIB, false));
-        assert!(!allowance.begin(KIB, false), "all is owed");
-        assert!(allowance.begin(KIB, true), "one that must be is");
-        allowance.owe(0, 2, allowance.begun());
-        assert!(allowance.begin(450 * KIB, false), "it was delivered");
-        allowance.owe(0, 0, allowance.begun());
-        assert!(allowance.begin(u64::MAX / 4, false), "stores elsewhere take nothing of this disk");
+        let quota = quota(1000 * KIB, 100 * KIB);
+        assert!(quota.begin(300 * KIB, false));
+        assert!(!quota.begin(KIB, false), "all is owed");
+        assert!(quota.begin(KIB, true), "one that must be is");
+        quota.reserve(0, 2, quota.bytes_begun());
+        assert!(quota.begin(450 * KIB, false), "it was delivered");
+        quota.reserve(0, 0, quota.bytes_begun());
+        assert!(quota.begin(u64::MAX / 4, false), "stores elsewhere take nothing of this disk");
     }
 
     #[test]
     fn a_file_needs_room_besides_and_counts_while_it_is_made() {
-        let allowance = allowance(1000 * KIB, 100 * KIB);
-        assert!(allowance.fill(226 * KIB).is_none());
-        let filling = allowance.fill(200 * KIB).unwrap();
-        assert_eq!(allowance.needed(0, None), 300 * KIB);
-        assert!(allowance.fill(200 * KIB).is_none());
+        let quota = quota(1000 * KIB, 100 * KIB);
+        assert!(quota.fill(226 * KIB).is_none());
+        let filling = quota.fill(200 * KIB).unwrap();
+        assert_eq!(quota.needed(0, None), 300 * KIB);
+        assert!(quota.fill(200 * KIB).is_none());
         drop(filling);
-        assert!(allowance.fill(225 * KIB).is_some());
+        assert!(quota.fill(225 * KIB).is_some());
     }
 
     #[test]
     fn what_is_begun_while_somebody_measures_is_owed() {
-        let allowance = allowance(1000 * KIB, 0);
-        let begun = allowance.begun();
-        assert!(allowance.begin(200 * KIB, false));
-        allowance.owe(10 * KIB, 2, begun);
-        assert_eq!(allowance.needed(0, None), 410 * KIB, "two bytes for each");
-        allowance.owe(10 * KIB, 2, allowance.begun());
-        assert_eq!(allowance.needed(0, None), 10 * KIB);
+        let quota = quota(1000 * KIB, 0);
+        let begun = quota.bytes_begun();
+        assert!(quota.begin(200 * KIB, false));
+        quota.reserve(10 * KIB, 2, begun);
+        assert_eq!(quota.needed(0, None), 410 * KIB, "two bytes for each");
+        quota.reserve(10 * KIB, 2, quota.bytes_begun());
+        assert_eq!(quota.needed(0, None), 10 * KIB);
     }
 
     #[test]
     fn what_was_lacking_is_kept_free_until_it_is_there() {
-        let allowance = allowance(100 * KIB, 40 * KIB);
-        allowance.refuse(15 * KIB);
-        assert!(!allowance.has_refused(), "there is room for one");
-        allowance.refuse(50 * KIB);
-        assert!(allowance.has_refused());
-        assert_eq!(allowance.needed(0, Some(4)), (40 + 10 + 200) * KIB);
-        allowance.forgive();
-        assert_eq!((allowance.needed(0, Some(4)), allowance.has_refused()), (50 * KIB, false));
+        let quota = quota(100 * KIB, 40 * KIB);
+        quota.note_rejection(15 * KIB);
+        assert!(!quota.has_rejected(), "there is room for one");
+        quota.note_rejection(50 * KIB);
+        assert!(quota.has_rejected());
+        assert_eq!(quota.needed(0, Some(4)), (40 + 10 + 200) * KIB);
+        quota.clear_rejection();
+        assert_eq!((quota.needed(0, Some(4)), quota.has_rejected()), (50 * KIB, false));
     }
 
     #[test]
     fn one_that_is_larger_than_usual_is_refused_for_itself() {
-        let allowance = allowance(4 * SEGMENT_BYTES_MIN, 0);
-        assert!(!allowance.begin(3 * SEGMENT_BYTES_MIN, false));
-        allowance.refuse(3 * SEGMENT_BYTES_MIN);
-        assert!(!allowance.has_refused());
+        let quota = quota(4 * SEGMENT_BYTES_MIN, 0);
+        assert!(!quota.begin(3 * SEGMENT_BYTES_MIN, false));
+        quota.note_rejection(3 * SEGMENT_BYTES_MIN);
+        assert!(!quota.has_rejected());
     }
 
     #[test]

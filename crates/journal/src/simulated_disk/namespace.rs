@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::cut::CutStyle;
+use super::crash::CutStyle;
 use super::random::Random;
 
 /// A file, whatever it is called.
