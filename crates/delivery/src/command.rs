@@ -6,8 +6,7 @@ use std::time::Duration;
 use event::TypeName;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::ledger::Accept;
-use crate::ledger::GivenUp;
+use crate::ledger::{Accept, GivenUp};
 use crate::routes::SinkName;
 use crate::setup::Setup;
 
@@ -68,7 +67,7 @@ impl DeliveryControl {
     }
 
     /// Gives up the events that routes hold which were taken out of the configuration: those to this sink, from one type
-    /// or from all. LaneTasks of the sink that have stopped because their store has lost what isn't in the journal any
+    /// or from all. Lanes of the sink that have stopped because their store has lost what isn't in the journal any
     /// more go on behind that.
     ///
     /// # Errors

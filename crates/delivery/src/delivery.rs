@@ -8,11 +8,9 @@ use eventlog::{DataDirectory, EventLog};
 use tokio::sync::{mpsc, watch};
 
 use crate::aggregates::AggregateBoard;
-use crate::command::Command;
-use crate::command::{DeliveryControl, ORDERS_MAX};
+use crate::command::{Command, DeliveryControl, ORDERS_MAX};
 use crate::dead_letters::DeadLetterService;
-use crate::ledger::Ledger;
-use crate::ledger::SavedLedger;
+use crate::ledger::{Ledger, SavedLedger};
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::start_error::StartError;

@@ -1,15 +1,11 @@
-//! RecordBuffer of the log, and how a sink gets them.
+//! Records of the log, and how a sink gets them.
 
 use eventlog::{LogChunk, Record};
 use sink::Write;
 
 /// The records of a chunk at these sequences, which ascend.
 pub(crate) fn records_at<'s>(chunk: &'s LogChunk, sequences: &[u64]) -> Vec<(u64, Record<'s>)> {
-    let wanted = |(at, _): &(u64, Record<'_>)| sequences.binary_search(at).is_ok();
-    match chunk {
-        LogChunk::Block(block) => block.records().filter(wanted).collect(),
-        LogChunk::Damaged(damaged) => damaged.survivors().into_iter().filter(wanted).collect(),
-    }
+    chunk.records().filter(|(at, _)| sequences.binary_search(at).is_ok()).collect()
 }
 
 /// An event as a sink gets it, known by this sequence.

@@ -35,7 +35,7 @@ pub struct LaneStatus {
     pub(crate) contacts: Contacts,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
-    /// RecordBuffer of a batch.
+    /// Records of a batch.
     pub batch_records: SizeHistogram,
     /// How long the sink took for a batch, failed attempts too.
     pub write_time: Histogram,

@@ -10,7 +10,7 @@ pub struct ShardCounters {
     pub commit_time: Histogram,
     /// Blocks committed.
     pub commits: Counter,
-    /// RecordBuffer committed.
+    /// Records committed.
     pub records: Counter,
     /// Bytes written by each commit, padding included.
     pub commit_bytes: SizeHistogram,

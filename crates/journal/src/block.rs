@@ -308,7 +308,7 @@ impl Block {
         &self.header
     }
 
-    /// The whole block, padding included. RecordBuffer are slices of it.
+    /// The whole block, padding included. Records are slices of it.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes

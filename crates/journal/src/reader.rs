@@ -79,12 +79,18 @@ impl LogChunk {
         }
     }
 
+    /// Every record that can be read, with its sequence.
+    pub fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
+        let (block, damaged) = match self {
+            Self::Block(block) => (Some(block.records()), None),
+            Self::Damaged(damaged) => (None, Some(damaged.survivors())),
+        };
+        block.into_iter().flatten().chain(damaged.into_iter().flatten())
+    }
+
     /// Visits every record that can be read, with its sequence.
     pub fn for_each_record(&self, mut visit: impl FnMut(u64, &Record<'_>)) {
-        match self {
-            Self::Block(block) => block.records().for_each(|(at, record)| visit(at, &record)),
-            Self::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| visit(*at, record)),
-        }
+        self.records().for_each(|(at, record)| visit(at, &record));
     }
 
     /// What is to be reported of the chunk, if it is damaged.

@@ -13,7 +13,7 @@ use crate::endian::{array, get_i64, get_u32, get_u64, length_field, put, round_u
 /// Bytes of a record's head: what its check protects, and the check.
 pub(crate) const HEAD_BYTES: usize = 24;
 const FIXED_BYTES: usize = 56;
-/// RecordBuffer begin at multiples of this.
+/// Records begin at multiples of this.
 pub(crate) const ALIGNMENT: usize = 8;
 
 const AT_LENGTH: usize = 0;

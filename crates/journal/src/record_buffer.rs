@@ -1,11 +1,11 @@
-//! RecordBuffer that are encoded and wait to be put into a block.
+//! Records that are encoded and wait to be put into a block.
 
 use crate::record::{self, DedupKey, Head, Record};
 use crate::type_bits::type_bit;
 use event::EventId;
 use event::limits::RECORD_OVERHEAD_BYTES_MAX;
 
-/// RecordBuffer are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
+/// Records are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
 /// piece fits into: with hundreds of batches under way those had come to more than what was in flight.
 const PIECE_BYTES: usize = 128 * 1024;
 

@@ -10,7 +10,7 @@ use pipeline::aggregate::{Counts, Fold};
 /// How an aggregate stands at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct AggregateFigures {
-    /// What became of its events. SavedLedger with its state: a crash changes nothing in them.
+    /// What became of its events. Saved with its state: a crash changes nothing in them.
     pub counts: Counts,
     /// Windows that may still change.
     pub windows: usize,

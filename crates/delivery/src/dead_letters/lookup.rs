@@ -72,11 +72,6 @@ impl Letters<'_> {
 }
 
 fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, String)> {
-    let mut found = None;
-    chunk.for_each_record(|position, record| {
-        if position == at {
-            found = record.dead.map(|dead| (record.id, dead.reason.to_owned()));
-        }
-    });
-    found
+    let (_, record) = chunk.records().find(|(position, _)| *position == at)?;
+    record.dead.map(|dead| (record.id, dead.reason.to_owned()))
 }

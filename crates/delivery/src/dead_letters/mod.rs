@@ -41,8 +41,7 @@ pub(crate) use set_aside::Resent;
 
 use crate::blocked::Blocked;
 use crate::home::Home;
-use crate::ledger::Ledger;
-use crate::ledger::Recount;
+use crate::ledger::{Ledger, Recount};
 use crate::options::{Options, Reporter};
 use crate::routes::SinkName;
 use crate::status::DeadCounters;

@@ -11,10 +11,9 @@ use super::Journal;
 use super::SEGMENT_BYTES_MAX;
 use super::later;
 use crate::blocked::Blocked;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::SetAside;
 use crate::dead_letters::front::Front;
 use crate::dead_letters::index::Index;
+use crate::dead_letters::{DeadLetters, SetAside};
 use crate::ledger::Recount;
 
 impl DeadLetters {

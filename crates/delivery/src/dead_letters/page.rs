@@ -30,15 +30,9 @@ impl Page {
     /// Adds a chunk, if any of the letters at these positions stands in it.
     pub(super) fn add(&mut self, chunk: LogChunk, wanted: &[u64]) {
         let before = self.letters.len();
-        let mut take = |at: u64, record: &Record<'_>| {
-            if wanted.binary_search(&at).is_ok() {
-                self.letters.push(at);
-                self.payload_bytes += record.payload.len();
-            }
-        };
-        match &chunk {
-            LogChunk::Block(block) => block.records().for_each(|(at, record)| take(at, &record)),
-            LogChunk::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| take(*at, record)),
+        for (at, record) in chunk.records().filter(|(at, _)| wanted.binary_search(at).is_ok()) {
+            self.letters.push(at);
+            self.payload_bytes += record.payload.len();
         }
         if self.letters.len() > before {
             self.held_bytes += chunk.bytes().len();
@@ -53,21 +47,8 @@ impl Page {
 
     /// The letters at these positions, which ascend.
     pub(super) fn records(&self, wanted: &[u64]) -> Vec<Record<'_>> {
-        let mut records = Vec::with_capacity(wanted.len());
-        let mut take = |at: u64, record| {
-            if wanted.binary_search(&at).is_ok() {
-                records.push(record);
-            }
-        };
-        for chunk in &self.chunks {
-            match chunk {
-                LogChunk::Block(block) => block.records().for_each(|(at, record)| take(at, record)),
-                LogChunk::Damaged(damaged) => {
-                    damaged.survivors().into_iter().for_each(|(at, record)| take(at, record));
-                }
-            }
-        }
-        records
+        let records = self.chunks.iter().flat_map(LogChunk::records);
+        records.filter(|(at, _)| wanted.binary_search(at).is_ok()).map(|(_, record)| record).collect()
     }
 
     /// These of the letters as a batch behind `cursor`.
@@ -75,16 +56,9 @@ impl Page {
         // Each letter was handed to the sink before.
         let mut batch = Batch::new(lane.clone(), cursor + 1).claimed_by(claim).sent_after(cursor, u64::MAX);
         for chunk in &self.chunks {
-            let mut push = |at: u64, record: &Record<'_>, block| {
+            for (at, record) in chunk.records() {
                 if let Ok(index) = part.binary_search_by_key(&at, |(at, _)| *at) {
-                    batch.push(block, &as_sent(record, part[index].1));
-                }
-            };
-            match chunk {
-                LogChunk::Block(block) => block.records().for_each(|(at, record)| push(at, &record, block.bytes())),
-                LogChunk::Damaged(damaged) => {
-                    let survivors = damaged.survivors();
-                    survivors.iter().for_each(|(at, record)| push(*at, record, damaged.bytes()));
+                    batch.push(chunk.bytes(), &as_sent(&record, part[index].1));
                 }
             }
         }

@@ -7,8 +7,7 @@ use eventlog::{LogChunk, Reader, Record};
 
 use super::Slot;
 use crate::blocked::Blocked;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::{DeadFilter, DeadLetter, DeadList};
+use crate::dead_letters::{DeadFilter, DeadLetter, DeadLetters, DeadList};
 
 /// A walk over a journal of dead letters as it was when the walk began. While it lasts no segment is freed.
 pub(crate) struct LetterReader {
@@ -44,15 +43,11 @@ impl LetterReader {
 
     /// The letters in `chunk` that are held and fit the filter, with their positions.
     pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, Record<'a>)> {
-        let mut records: Vec<(u64, Record<'a>)> = match chunk {
-            LogChunk::Block(block) => block.records().collect(),
-            LogChunk::Damaged(damaged) => damaged.survivors(),
-        };
         let slot = self.dead.slot();
         let Slot::Open(journal) = &*slot else { return Vec::new() };
         let held = |at: u64, record: &Record<'_>| record.dead.is_some_and(|dead| journal.index.is_held_at(at, &dead));
-        records.retain(|(at, record)| *at <= self.end && filter.takes(record) && held(*at, record));
-        records
+        let is_wanted = |(at, record): &(u64, Record<'_>)| *at <= self.end && filter.takes(record) && held(*at, record);
+        chunk.records().filter(is_wanted).collect()
     }
 }
 

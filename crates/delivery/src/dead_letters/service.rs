@@ -6,10 +6,9 @@ use event::TypeName;
 use tokio::sync::{mpsc, oneshot};
 
 use super::reader;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::LastDead;
-use crate::dead_letters::{DeadAction, DeadCommand, DeadOutcome, SinkHandle};
-use crate::dead_letters::{DeadFilter, DeadList};
+use crate::dead_letters::{
+    DeadAction, DeadCommand, DeadFilter, DeadLetters, DeadList, DeadOutcome, LastDead, SinkHandle,
+};
 use crate::routes::SinkName;
 use crate::status::DeadCounters;
 

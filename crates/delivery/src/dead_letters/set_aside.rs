@@ -17,10 +17,9 @@ use tokio::time::Instant;
 
 use super::later;
 use crate::blocked::Blocked;
-use crate::dead_letters::LastDead;
 use crate::dead_letters::page::Page;
 use crate::dead_letters::reader::LetterReader;
-use crate::dead_letters::{DeadLetters, Letter};
+use crate::dead_letters::{DeadLetters, LastDead, Letter};
 use crate::ledger::Recount;
 
 /// Events of one sink that may be set aside.

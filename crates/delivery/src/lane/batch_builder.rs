@@ -7,13 +7,10 @@ use event::memory::Budgets;
 use eventlog::{LogChunk, Record};
 use sink::Batch;
 
-use crate::condition::Undecided;
-use crate::condition::Verdict;
-use crate::ledger::Tally;
-use crate::ledger::{CountsBySlot, RouteFilter};
+use crate::condition::{Undecided, Verdict};
+use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::sent_record::as_sent;
-use crate::sent_record::records_at;
+use crate::sent_record::{as_sent, records_at};
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]

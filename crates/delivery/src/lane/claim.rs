@@ -22,9 +22,7 @@ use sink::{Cursor, Held, Takeover};
 use tokio::time::timeout;
 
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::Accept;
-use crate::ledger::Dispute;
-use crate::ledger::SAVED_SOON;
+use crate::ledger::{Accept, Dispute, SAVED_SOON};
 use crate::status::LaneState;
 
 impl Lane {

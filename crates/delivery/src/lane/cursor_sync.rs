@@ -9,11 +9,8 @@ use sink::Cursor;
 
 use crate::blocked::Blocked;
 use crate::condition::Verdict;
-use crate::lane::DeliveryState;
-use crate::lane::Lane;
-use crate::ledger::OutcomeCounts;
-use crate::ledger::RouteFilter;
-use crate::ledger::Tally;
+use crate::lane::{DeliveryState, Lane};
+use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 
 impl Lane {
     /// Brings the ledger to where the store stands, which agrees with the journal, and says what is known of the events behind its cursor.

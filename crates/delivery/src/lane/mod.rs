@@ -27,9 +27,7 @@ use crate::condition::Undecided;
 use crate::dead_letters::{DeadLetters, Letter};
 use crate::halt::Halt;
 use crate::home::Home;
-use crate::ledger::Ledger;
-use crate::ledger::RouteFilter;
-use crate::ledger::Tally;
+use crate::ledger::{Ledger, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::objects::UploadThread;
 use crate::options::Options;
@@ -96,7 +94,7 @@ impl LaneSession {
         batch.without(&buried)
     }
 
-    /// RecordBuffer of the batch, with what the store says of each. Their sequences ascend.
+    /// Records of the batch, with what the store says of each. Their sequences ascend.
     pub(crate) fn letters<'a>(&'a self, reasons: &[(u64, &'a str)]) -> Vec<Letter<'a>> {
         let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
         let with_reason = |(sequence, record)| {

@@ -10,14 +10,9 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::blocked::Blocked;
 use crate::halt::Halt;
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::Dispute;
-use crate::ledger::RouteFilter;
-use crate::ledger::Tally;
+use crate::ledger::{Dispute, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
-use crate::objects::ObjectBuilder;
-use crate::objects::{Account, Content};
-use crate::objects::{Attempted, UploadAttempt, Uploads};
-use crate::objects::{IntentLog, ObjectIntent};
+use crate::objects::{Account, Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
 use crate::status::LaneState;
 
 /// A lane's way through the log since it took its place.

@@ -1,4 +1,4 @@
-//! RecordBuffer that alone are not taken while their neighbours pass: after a while they are given up, so that nothing waits behind them
+//! Records that alone are not taken while their neighbours pass: after a while they are given up, so that nothing waits behind them
 //! for ever.
 
 use sink::{Batch, Refusal, Retry};
@@ -13,7 +13,7 @@ pub(crate) struct PoisonDetector {
     neighbours_passed: bool,
 }
 
-/// RecordBuffer to be sent again, and those that were sent again for too long.
+/// Records to be sent again, and those that were sent again for too long.
 pub(crate) struct PoisonResult {
     pub(crate) again: Vec<Retry>,
     pub(crate) given_up: Vec<Refusal>,

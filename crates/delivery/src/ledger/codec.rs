@@ -35,10 +35,8 @@ use eventlog::FilterStep;
 use sink::Claim;
 
 use crate::condition::{Term, read, written};
-use crate::ledger::Accept;
-use crate::ledger::OutcomeCounts;
 use crate::ledger::route_state::{Closed, Gap, RouteState};
-use crate::ledger::{LaneProgress, LedgerState, SinkProgress};
+use crate::ledger::{Accept, LaneProgress, LedgerState, OutcomeCounts, SinkProgress};
 use crate::routes::SinkName;
 
 const HEADING: &str = "forebay-ledger 1";

@@ -6,10 +6,7 @@ use std::path::PathBuf;
 use event::TypeName;
 use eventlog::{DataDirectory, LogOptions, StateFile};
 
-use crate::ledger::Document;
-use crate::ledger::Row;
-use crate::ledger::sink_row;
-use crate::ledger::{GivenUp, nothing_held};
+use crate::ledger::{Document, GivenUp, Row, nothing_held, sink_row};
 use crate::routes::SinkName;
 
 const FILE: &str = "ledger";

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use event::{Lane, TypeName};
 
 use crate::condition::{Passage, Verdict};
-use crate::ledger::Ledger;
-use crate::ledger::OutcomeCounts;
-use crate::ledger::Tally;
+use crate::ledger::{Ledger, OutcomeCounts, Tally};
 
 /// Steps of conditions that are taken before other lanes have their turn: some milliseconds.
 const STEPS_A_TURN: usize = 100_000;

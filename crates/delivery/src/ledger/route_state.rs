@@ -2,8 +2,7 @@
 
 use eventlog::SequenceRange;
 
-use crate::condition::Condition;
-use crate::condition::{Passage, Terms};
+use crate::condition::{Condition, Passage, Terms};
 use crate::ledger::OutcomeCounts;
 
 /// A route that was taken out of the configuration.

@@ -2,8 +2,7 @@
 
 use event::TypeName;
 
-use crate::ledger::OutcomeCounts;
-use crate::ledger::SinkProgress;
+use crate::ledger::{OutcomeCounts, SinkProgress};
 use crate::routes::SinkName;
 
 /// One type in the ledger.

@@ -11,11 +11,8 @@ use sink::object::{Lines, NoParts};
 use sink::{Batch, Parts};
 
 use crate::condition::Verdict;
-use crate::ledger::OutcomeCounts;
-use crate::ledger::RouteFilter;
-use crate::ledger::Tally;
-use crate::objects::intent_log::Kept;
-use crate::objects::intent_log::ObjectIntent;
+use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
+use crate::objects::intent_log::{Kept, ObjectIntent};
 use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.

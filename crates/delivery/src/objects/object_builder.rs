@@ -9,15 +9,11 @@ use sink::object::{Lines, line_bytes};
 use sink::{Claim, Manifest, ObjectRules, ObjectStore};
 use tokio::time::Instant;
 
-use crate::condition::Undecided;
-use crate::condition::Verdict;
-use crate::ledger::Tally;
-use crate::ledger::{CountsBySlot, RouteFilter};
+use crate::condition::{Undecided, Verdict};
+use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::objects::Account;
-use crate::objects::intent_log::Kept;
-use crate::objects::intent_log::Object;
-use crate::objects::intent_log::ObjectIntent;
+use crate::objects::intent_log::{Kept, Object, ObjectIntent};
 use crate::objects::prefetch::PrefetchedLines;
 use crate::sent_record::as_sent;
 

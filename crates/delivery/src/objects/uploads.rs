@@ -10,10 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::ledger::Tally;
-use crate::objects::ObjectIntent;
-use crate::objects::UploadThread;
-use crate::objects::content::Account;
-use crate::objects::content::Content;
+use crate::objects::content::{Account, Content};
+use crate::objects::{ObjectIntent, UploadThread};
 
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
 pub(crate) type Attempted = (Result<Account, SinkError>, Duration);

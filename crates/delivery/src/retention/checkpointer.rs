@@ -12,17 +12,12 @@ use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
 use crate::aggregates::AggregateRetention;
 use crate::dead_letters::DeadLetters;
 use crate::failover_window::FailoverWindow;
-use crate::ledger::Document;
-use crate::ledger::Ledger;
-use crate::ledger::LedgerState;
-use crate::ledger::SavedLedger;
-use crate::ledger::Stamp;
+use crate::ledger::{Document, Ledger, LedgerState, SavedLedger, Stamp};
 use crate::options::Reporter;
 use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
 use crate::routes::SinkName;
 use crate::setup::SinkSetup;
-use crate::status::LaneStatus;
-use crate::status::{CheckpointCounters, LaneBoard};
+use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 
 /// Cursors of all shards.
 type Cursors = Vec<u64>;

@@ -13,12 +13,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::aggregates::AggregateManager;
 use crate::backoff::Backoff;
-use crate::command::Change;
-use crate::command::Command;
-use crate::dead_letters::DeadLetterService;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::SinkQueue;
-use crate::dead_letters::{Replayer, SinkHandle, replayer};
+use crate::command::{Change, Command};
+use crate::dead_letters::{DeadLetterService, DeadLetters, Replayer, SinkHandle, SinkQueue, replayer};
 use crate::halt::Halt;
 use crate::home::Home;
 use crate::lane::Lane;
@@ -29,8 +25,7 @@ use crate::options::Options;
 use crate::retention::Checkpointer;
 use crate::routes::SinkName;
 use crate::setup::SinkSetup;
-use crate::status::LaneStatus;
-use crate::status::{CheckpointCounters, LaneBoard};
+use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 
 /// How long a sink may take to close.
 const CLOSE_MAX: Duration = Duration::from_secs(2);

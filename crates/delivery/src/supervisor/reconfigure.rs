@@ -7,14 +7,9 @@ use std::sync::Arc;
 
 use event::TypeName;
 
-use crate::command::Change;
-use crate::command::ChangeError;
+use crate::command::{Change, ChangeError};
 use crate::dead_letters::set_aside_events;
-use crate::ledger::GivenUp;
-use crate::ledger::LedgerState;
-use crate::ledger::Reconciler;
-use crate::ledger::nothing_held;
-use crate::ledger::{Accept, Dispute};
+use crate::ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, nothing_held};
 use crate::routes::SinkName;
 use crate::setup::Setup;
 use crate::status::{LaneState, LaneStatus};

@@ -7,8 +7,7 @@ use super::world::name;
 use super::world::run;
 use super::world::seconds;
 use crate::command::ChangeError;
-use crate::ledger::GivenUp;
-use crate::ledger::SinkRow;
+use crate::ledger::{GivenUp, SinkRow};
 use crate::routes::Routes;
 
 fn row(world: &World, type_name: &str, sink: &str) -> SinkRow {

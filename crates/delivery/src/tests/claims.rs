@@ -10,8 +10,7 @@ use super::world::id;
 use super::world::run;
 use super::world::seconds;
 use crate::command::ChangeError;
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
+use crate::dead_letters::{DeadAction, DeadFilter};
 use crate::status::LaneState;
 
 fn world(seed: u64) -> World {

@@ -12,8 +12,7 @@ use super::world::id;
 use super::world::name;
 use super::world::run;
 use super::world::seconds;
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
+use crate::dead_letters::{DeadAction, DeadFilter};
 use crate::ledger::SinkRow;
 use crate::routes::Routes;
 

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 
 use journal::simulated_disk::Operation;
 
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
+use crate::dead_letters::{DeadAction, DeadFilter};
 
 use super::world::World;
 use super::world::id;

@@ -7,8 +7,7 @@ use super::world::World;
 use super::world::id;
 use super::world::run;
 use super::world::seconds;
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
+use crate::dead_letters::{DeadAction, DeadFilter};
 
 const OLD: &[u8] = br#"{"n":2}"#;
 const NEW: &[u8] = br#"{"n":"two"}"#;

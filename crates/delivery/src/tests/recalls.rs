@@ -9,8 +9,7 @@ use super::world::World;
 use super::world::id;
 use super::world::run;
 use super::world::seconds;
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
+use crate::dead_letters::{DeadAction, DeadFilter};
 
 fn all() -> DeadFilter {
     DeadFilter::default()

@@ -14,9 +14,7 @@ use super::world::id;
 use super::world::name;
 use super::world::run;
 use super::world::seconds;
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
-use crate::dead_letters::read_dead_letters;
+use crate::dead_letters::{DeadAction, DeadFilter, read_dead_letters};
 
 fn all() -> DeadFilter {
     DeadFilter::default()

@@ -17,8 +17,7 @@ use super::world::name;
 use super::world::picky;
 use super::world::run;
 use super::world::seconds;
-use crate::dead_letters::DeadAction;
-use crate::dead_letters::DeadFilter;
+use crate::dead_letters::{DeadAction, DeadFilter};
 use crate::routes::{Routes, SinkName};
 
 #[derive(Clone, Debug)]
@@ -254,7 +253,7 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
         world.keyed.heal();
         world.settle().await;
         if steps.iter().any(Step::replays) {
-            // What a broken-off replay has stored is still held, and counted as dead. LaneTasks have their places first.
+            // What a broken-off replay has stored is still held, and counted as dead. Lanes have their places first.
             seconds(100).await;
             world.settle().await;
             replay(&world).await;

@@ -15,14 +15,14 @@ pub struct AppendBatch {
     /// For each record the line that it was made of.
     lines: Vec<SourceLine>,
     type_counts: Vec<(TypeId, u64)>,
-    key: Option<DedupKey>,
+    pub(super) key: Option<DedupKey>,
     /// The records with ids of clients, in their order.
-    own_ids: Vec<OwnId>,
-    dependent_lines: Vec<u32>,
+    pub(super) own_ids: Vec<OwnId>,
+    pub(super) dependent_lines: Vec<u32>,
     is_partial: bool,
-    waits_for_originals: bool,
+    pub(super) waits_for_originals: bool,
     is_atomic: bool,
-    indexes_individually: bool,
+    pub(super) indexes_individually: bool,
     result: DedupResult,
 }
 
@@ -150,6 +150,12 @@ impl AppendBatch {
         self.is_atomic = is_atomic;
     }
 
+    /// See [`AppendBatch::set_partial`].
+    #[must_use]
+    pub const fn is_partial(&self) -> bool {
+        self.is_partial
+    }
+
     /// See [`AppendBatch::set_atomic`].
     #[must_use]
     pub const fn is_atomic(&self) -> bool {
@@ -183,32 +189,6 @@ impl AppendBatch {
     /// Whether an id of it was chosen by a client.
     pub(crate) fn may_have_duplicates(&self) -> bool {
         self.key.is_some() || !self.own_ids.is_empty()
-    }
-
-    pub(super) const fn key(&self) -> Option<DedupKey> {
-        self.key
-    }
-
-    pub(super) fn own_ids(&self) -> &[OwnId] {
-        &self.own_ids
-    }
-
-    pub(super) fn dependent_lines(&self) -> &[u32] {
-        &self.dependent_lines
-    }
-
-    /// See [`AppendBatch::set_partial`].
-    #[must_use]
-    pub const fn is_partial(&self) -> bool {
-        self.is_partial
-    }
-
-    pub(super) const fn waits_for_originals(&self) -> bool {
-        self.waits_for_originals
-    }
-
-    pub(super) const fn indexes_individually(&self) -> bool {
-        self.indexes_individually
     }
 
     /// The number of the line that a record was made of.

@@ -79,20 +79,20 @@ impl DedupLookup<'_> {
     }
 
     fn lines(&mut self, batch: &mut AppendBatch) -> Result<(), Conflict> {
-        let was_partial = batch.key().map_or(Ok(false), |key| self.was_partial(key))?;
-        if was_partial && !batch.indexes_individually() {
+        let was_partial = batch.key.map_or(Ok(false), |key| self.was_partial(key))?;
+        if was_partial && !batch.indexes_individually {
             return Err(Conflict::Partial);
         }
         let indexed_before = self.indexed.len();
         let mut found = self.sort(batch, DedupResult::default());
-        if !found.rejected.is_empty() && !batch.dependent_lines().is_empty() {
+        if !found.rejected.is_empty() && !batch.dependent_lines.is_empty() {
             // A part that was left out as a duplicate of a rejected line would not be stored at all.
             self.remove_since(indexed_before);
-            let dependent = batch.dependent_lines().iter().map(|line| (*line, LineRejection::DependsOnRejected));
+            let dependent = batch.dependent_lines.iter().map(|line| (*line, LineRejection::DependsOnRejected));
             let rejected = dependent.chain(found.rejected).collect();
             found = self.sort(batch, DedupResult { rejected, ..DedupResult::default() });
         }
-        if batch.waits_for_originals()
+        if batch.waits_for_originals
             && let Some((_, undecided)) = self.take_undecided(&mut found.duplicates)
         {
             return Err(Conflict::Undecided(undecided));
@@ -104,18 +104,18 @@ impl DedupLookup<'_> {
         // The key may stand for the whole batch only if all of it is in one block: a block of another request may be lost while this one
         // isn't.
         let depends_on_others = batch.is_partial() || !found.duplicates.is_empty();
-        let is_partial = was_partial || batch.indexes_individually() || depends_on_others || !found.rejected.is_empty();
-        if batch.key().is_some() && is_partial && !batch.indexes_individually() {
+        let is_partial = was_partial || batch.indexes_individually || depends_on_others || !found.rejected.is_empty();
+        if batch.key.is_some() && is_partial && !batch.indexes_individually {
             return Err(Conflict::Partial);
         }
-        if let Some(key) = batch.key() {
+        if let Some(key) = batch.key {
             self.key(key, is_partial)?;
         }
         batch.apply(found);
         if batch.records().is_empty() {
             return Err(Conflict::Empty);
         }
-        if let Some(key) = batch.key() {
+        if let Some(key) = batch.key {
             batch.write_key(if is_partial { partial_key(key) } else { key });
         }
         Ok(())
@@ -181,7 +181,7 @@ impl DedupLookup<'_> {
     /// Indexes the ids of the lines that are accepted, one line after the other, each as a whole or not at all: no line is a duplicate of
     /// a rejected one. Lines that `found` rejects already are skipped.
     fn sort(&mut self, batch: &AppendBatch, mut found: DedupResult) -> DedupResult {
-        for line in batch.own_ids().chunk_by(|one, next| batch.line_of(one.number) == batch.line_of(next.number)) {
+        for line in batch.own_ids.chunk_by(|one, next| batch.line_of(one.number) == batch.line_of(next.number)) {
             let number = line.first().map_or(0, |own| batch.line_of(own.number));
             if found.rejected.contains_key(&number) {
                 continue;

@@ -179,7 +179,7 @@ impl Run {
                     Err(_) if self.disk.power_is_off() => return Ok(false),
                     Err(error) => return Err(format!("nothing was wrong, but: {error}")),
                 };
-                let LogChunk::Block(block) = chunk else { return Err("a damaged chunk".into()) };
+                let LogChunk::Block(block) = chunk else { return Err("a damaged stretch".into()) };
                 for (sequence, record) in block.records().filter(|(sequence, _)| *sequence > *read_up_to) {
                     let (key, at) = (record.id.0[0], Position { shard: shard.number(), sequence });
                     let first = *self.found.entry(key).or_insert(at);

@@ -6,8 +6,7 @@ use std::pin::Pin;
 use tokio::time::{Instant, sleep_until};
 
 use crate::dead_letters::Replayer;
-use crate::dead_letters::page::Numbered;
-use crate::dead_letters::page::Page;
+use crate::dead_letters::page::{Numbered, Page};
 use crate::dead_letters::reader::LetterReader;
 use crate::failover_window::PROBE_STORE_EVERY;
 

@@ -13,12 +13,9 @@ use std::io;
 use eventlog::{Record, StateFile, make_directory, unix_microseconds};
 use sink::Sink;
 
-use crate::dead_letters::DeadFilter;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::page::Numbered;
-use crate::dead_letters::page::Page;
+use crate::dead_letters::page::{Numbered, Page};
 use crate::dead_letters::reader::LetterReader;
-use crate::dead_letters::{DeadOutcome, Replayer};
+use crate::dead_letters::{DeadFilter, DeadLetters, DeadOutcome, Replayer};
 
 const DIRECTORY: &str = "replays";
 

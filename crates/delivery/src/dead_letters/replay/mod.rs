@@ -45,13 +45,11 @@ use sink::{Claim, Refusal, Report, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::dead_letters::DeadFilter;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::page::Numbered;
-use crate::dead_letters::page::Page;
+use crate::dead_letters::page::{Numbered, Page};
 use crate::dead_letters::reader::LetterReader;
 use crate::dead_letters::replay::intent_log::ReplayIntent;
 use crate::dead_letters::replay::tracker::ReplayTracker;
+use crate::dead_letters::{DeadFilter, DeadLetters};
 use crate::ledger::Ledger;
 use crate::routes::SinkName;
 
@@ -63,7 +61,7 @@ const ORDERS_MAX: usize = 16;
 pub enum DeadAction {
     /// Sent to their sink again.
     Replay,
-    /// DedupKey up.
+    /// Given up.
     Drop,
     /// The one letter of a sink that is meant has this payload from now on: JSON, which nothing checks any more. It keeps
     /// its id, and is still a letter.
