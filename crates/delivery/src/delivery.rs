@@ -1,4 +1,4 @@
-//! The handle on a delivery: one thread with one runtime, beside the shards.
+//! The handle on a delivery, which is one thread with one runtime.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -26,7 +26,7 @@ pub struct Delivery {
     control: DeliveryControl,
     lanes: LaneBoard,
     aggregates: AggregateBoard,
-    keeper: Arc<CheckpointCounters>,
+    checkpoints: Arc<CheckpointCounters>,
     dead_letters: DeadLetterService,
 }
 
@@ -42,20 +42,21 @@ impl Delivery {
         saved: SavedLedger,
         options: Options,
     ) -> Result<Self, StartError> {
-        let engine = Supervisor::new(log, directory, setup, saved, options)?;
-        let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.board.clone(), engine.keeper_counters());
-        let (dead_letters, aggregates) = (engine.dead_letters.clone(), engine.aggregates.board().clone());
+        let supervisor = Supervisor::new(log, directory, setup, saved, options)?;
+        let (ledger, lanes, checkpoints) =
+            (supervisor.ledger.clone(), supervisor.board.clone(), supervisor.checkpoint_counters());
+        let (dead_letters, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
         let (orders, received) = watch::channel(Command::Run);
         let (control, changes) = mpsc::channel(ORDERS_MAX);
         let deliver = move || {
-            runtime.block_on(engine.run(received, changes));
+            runtime.block_on(supervisor.run(received, changes));
             // A write to a disk that hangs must not keep the process from ending.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
-        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, aggregates, keeper, dead_letters })
+        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, aggregates, checkpoints, dead_letters })
     }
 
     /// The ledger.
@@ -84,8 +85,8 @@ impl Delivery {
 
     /// What was saved and freed.
     #[must_use]
-    pub const fn keeper(&self) -> &Arc<CheckpointCounters> {
-        &self.keeper
+    pub const fn checkpoints(&self) -> &Arc<CheckpointCounters> {
+        &self.checkpoints
     }
 
     /// The dead letters of all sinks.

@@ -1,4 +1,4 @@
-//! When a store that may fail over to an older copy of itself is trusted with what it has taken.
+//! The failover window: how long the journal keeps what a store with an asynchronous standby has stored.
 //!
 //! A standby may be behind the server that it follows. What such a store has answered to have is kept in the journal for
 //! `settle`, and that is time in which the lane was seen to be in touch with its store: while the store is down, or

@@ -1,4 +1,4 @@
-//! The tasks of the lanes: started together, and halted together when the process ends or the configuration changes.
+//! The tasks of the lanes: they start together, and stop together when the process ends or the configuration changes.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Where a lane reads in the log, a few chunks at a time.
+//! The fair read loop of a lane: a few chunks of the log at a time.
 
 use std::io;
 
@@ -52,14 +52,14 @@ pub(crate) struct BatchReader {
     /// Read, and not yet taken in as a whole.
     pub(crate) rest: Option<LogChunk>,
     /// The one that was read last, if some of its events are undecided.
-    pub(crate) doubtful: Option<LogChunk>,
+    pub(crate) undecided: Option<LogChunk>,
     /// The last attempt to read has failed.
     pub(crate) unreadable: bool,
 }
 
 impl BatchReader {
     pub(crate) const fn new(reader: LogReader) -> Self {
-        Self { reader, rest: None, doubtful: None, unreadable: false }
+        Self { reader, rest: None, undecided: None, unreadable: false }
     }
 
     /// Reads on, until `add` says that there is no room for all of a chunk, that there is something doubtful in it, or that
@@ -76,7 +76,7 @@ impl BatchReader {
                 return Ok(FillResult::Midway);
             }
             if took.has_undecided {
-                self.doubtful = Some(chunk.clone());
+                self.undecided = Some(chunk.clone());
             }
             if took.extent == Consumed::Full {
                 self.rest = Some(chunk);

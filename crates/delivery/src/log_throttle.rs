@@ -1,4 +1,4 @@
-//! How often a person is told of what comes again and again: the first time at once, then what came meanwhile, every ten seconds at most.
+//! Throttling of repeated messages: the first one is logged at once, then at most one every ten seconds, with the count since.
 
 use std::time::Duration;
 

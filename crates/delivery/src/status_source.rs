@@ -1,4 +1,4 @@
-//! What delivery says to those who wait for their events to be stored.
+//! The status source for requests that wait until their events are stored.
 
 use std::sync::Arc;
 

@@ -31,7 +31,8 @@ pub use append_error::AppendError;
 pub use append_outcome::{Append, AppendOutcome};
 pub use clock::unix_microseconds;
 pub use dedup::{
-    AppendBatch, ContentHash, DedupResult, LineRejection, Original, SourceLine, damaged_id_files, forget_lost_ids,
+    AppendBatch, AppendOptions, ContentHash, DedupResult, LineRejection, Original, SourceLine, damaged_id_files,
+    forget_lost_ids,
 };
 pub use delivery_watch::{
     DeliveryStatusSource, DeliveryWait, DeliveryWatch, PendingLane, RejectedEvent, Rejections, SequenceRange,

@@ -40,7 +40,8 @@ impl Metrics {
         reloads: Arc<ReloadCounters>,
         (objects, upstreams): (ObjectBoard, UpstreamBoard),
     ) -> Self {
-        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.keeper().clone());
+        let (ledger, lanes, keeper) =
+            (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
         Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, started }

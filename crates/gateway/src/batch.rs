@@ -50,7 +50,7 @@ pub(crate) async fn take(
     if wishes.atomic && encoder.refused_count() > 0 {
         encoder.refuse_all();
     }
-    encoder.batch.set_atomic(wishes.atomic);
+    encoder.batch.options.atomic = wishes.atomic;
     let ack = wishes.ack.of_types(encoder.types());
     wait_for_filtered(worker, ack, &encoder).await?;
     let asked = store(worker, ack, &mut encoder).await?;
@@ -108,7 +108,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
         return Ok(asked);
     }
     worker.log().wait_for_capacity(encoder.batch.records().bytes()).await;
-    encoder.batch.set_wait_for_originals(ack != Ack::Memory);
+    encoder.batch.options.wait_for_originals = ack != Ack::Memory;
     let taken = append(worker, encoder).await?;
     if let AppendOutcome::Appended(_) = taken {
         encoder.keep_windows();
@@ -137,7 +137,7 @@ pub(crate) async fn store(worker: &Worker, ack: Ack, encoder: &mut Encoder) -> R
         AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {}
     }
     let met = encoder.take_met();
-    if encoder.batch.is_atomic() && encoder.refused_count() > 0 {
+    if encoder.batch.options.atomic && encoder.refused_count() > 0 {
         // Nothing was appended: a first copy that stood in the same batch never becomes durable.
         return Ok(asked);
     }

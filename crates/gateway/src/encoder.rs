@@ -407,7 +407,7 @@ impl Encoder {
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
         self.batch.end_request();
-        self.batch.set_partial(self.refused_count() > 0 || self.leans_on_others());
+        self.batch.options.is_partial = self.refused_count() > 0 || self.leans_on_others();
         if let Ids::Keyed(key) = &self.ids {
             if self.form == Form::Lines && self.begins_with == Some(b'[') {
                 // As an array the same bytes are other records.
@@ -417,7 +417,7 @@ impl Encoder {
             let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
             self.batch.set_key(DedupKey { id, content: self.content.value() });
         }
-        if self.batch.is_partial() {
+        if self.batch.options.is_partial {
             self.batch.index_individually();
         }
     }

@@ -132,9 +132,9 @@ pub(crate) fn of_several<'w>(
     if let (Some(id), false) = (key_id(wishes, envelope, worker.types().get(slot)), have_ids) {
         encoder.batch.set_key(DedupKey { id, content });
     }
-    encoder.batch.set_partial(encoder.leans_on_others());
+    encoder.batch.options.is_partial = encoder.leans_on_others();
     // What it has become is one event to its client.
-    encoder.batch.set_atomic(true);
+    encoder.batch.options.atomic = true;
     Done::Otherwise(Otherwise::Several(Box::new(encoder)))
 }
 

@@ -1,4 +1,4 @@
-//! Which of the events that somebody asks for are dead letters, or were, and why.
+//! Looks up which events of a request are dead letters, or were, and why.
 
 use std::io;
 

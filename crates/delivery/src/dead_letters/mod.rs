@@ -249,7 +249,7 @@ impl DeadLetters {
     }
 
     /// Ends letters that are held. The ledger counts them anew when that is durable, in the same breath.
-    pub(crate) fn settle(&self, letters: &[Record<'_>], settled: Settled) -> Result<(), Blocked> {
+    pub(crate) fn end_letters(&self, letters: &[Record<'_>], settled: Settled) -> Result<(), Blocked> {
         let records: Vec<Record<'_>> = letters.iter().map(|letter| end_of(letter, settled)).collect();
         self.append(&records, |index, dead| !index.is_held(dead))
     }

@@ -1,4 +1,4 @@
-//! Reads the letters that are held, beside whoever writes new ones.
+//! Reads the dead letters that are held while lanes write new ones.
 
 use std::io;
 use std::sync::Arc;

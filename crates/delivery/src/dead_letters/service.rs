@@ -1,4 +1,4 @@
-//! The door to the dead letters of all sinks: lists, shows, edits, replays and drops them.
+//! The service for the dead letters of all sinks: it lists, shows, edits, replays and drops them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,4 @@
-//! A batch in the making: what was read for one sink, and what it will have come to once the sink has it.
+//! The batch builder: it collects the records for one sink, and counts the outcomes that they have once the sink has stored them.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which process delivers a lane, and what becomes of a lane whose store and journal disagree.
+//! The claim of a process on a lane, and disputes between the lane's store and the journal.
 //!
 //! A process claims each lane before it writes, in this order:
 //!

@@ -1,4 +1,4 @@
-//! Finds a lane's place: the store's cursor is the truth, and the ledger follows it.
+//! Cursor reconciliation at the start of a lane: the store's cursor is the truth, and the ledger follows it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -58,7 +58,7 @@ impl Lane {
     fn pass_over(&self, after: u64, last: u64) {
         let lost = last - after;
         self.status.lost.add(lost);
-        self.ledger.settle(&self.name, last, &Tally::new(), lost);
+        self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);
         self.options.reporter.report(&format!(
             "lane {}: {lost} positions from {} on are missing in the journal, their segments are gone or can't be read; \
              what comes behind them is delivered",

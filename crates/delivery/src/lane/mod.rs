@@ -1,4 +1,4 @@
-//! One lane: reads a shard's log for one sink and writes one batch at a time, until the sink has it.
+//! A lane is a delivery worker: it reads one shard's log for one sink, and writes one batch at a time until the sink has it.
 //!
 //! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
 
@@ -154,7 +154,7 @@ impl Lane {
                     return Ok(());
                 }
                 FillResult::CaughtUp if self.probe_at().is_some_and(|at| at <= Instant::now()) => {
-                    self.touch(&run).await?
+                    self.probe(&run).await?
                 }
                 FillResult::CaughtUp => self.idle(&run).await,
             }
@@ -205,7 +205,7 @@ impl Lane {
         way: &mut BatchReader,
         undecided: &Undecided,
     ) -> Result<(), LaneExit> {
-        let Some(chunk) = way.doubtful.take() else { return Ok(()) };
+        let Some(chunk) = way.undecided.take() else { return Ok(()) };
         let sequences: Vec<u64> = undecided.iter().map(|(sequence, _)| *sequence).collect();
         let records = records_at(&chunk, &sequences).into_iter().zip(undecided);
         let letters: Vec<Letter<'_>> =
@@ -399,7 +399,7 @@ impl Lane {
 
     /// Asks a store that may lose a tail whether it has, and whether it is still this process's: else nothing would notice before the next
     /// event.
-    async fn touch(&mut self, run: &LaneSession) -> Result<(), LaneExit> {
+    async fn probe(&mut self, run: &LaneSession) -> Result<(), LaneExit> {
         match self.ask_held().await {
             Ok(Some(held)) if !self.is_held(&held, run.store_at) => return Err(LaneExit::Moved),
             Ok(_) => {
@@ -445,22 +445,22 @@ impl Lane {
         }
         self.backoff.reset();
         let stored = run.without_dead();
-        self.settle(run);
+        self.advance_cursor(run);
         // Also those that were set aside with it.
         self.supersede(&stored, &BTreeSet::new());
         Ok(true)
     }
 
-    fn settle(&self, run: &mut LaneSession) {
+    fn advance_cursor(&self, run: &mut LaneSession) {
         let last = run.builder.batch().last();
-        self.settle_up_to(last, &run.builder.tally(&run.rules), run.builder.lost());
+        self.advance_cursor_to(last, &run.builder.tally(&run.rules), run.builder.lost());
         run.known.buried = run.known.buried.split_off(&(last + 1));
         run.builder = self.builder(last + 1);
         run.opened = Instant::now();
     }
 
     /// Everything up to `last` has its outcome, but for what is lost.
-    pub(crate) fn settle_up_to(&self, last: u64, tally: &Tally, lost: u64) {
+    pub(crate) fn advance_cursor_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
             let message = format!(
@@ -469,7 +469,7 @@ impl Lane {
             );
             self.options.reporter.report(&message);
         }
-        self.ledger.settle(&self.name, last, tally, lost);
+        self.ledger.advance_cursor(&self.name, last, tally, lost);
         self.status.set_cursor(last);
         self.status.set_oldest(None);
     }

@@ -1,4 +1,4 @@
-//! A lane into a store of objects: gathers, commits, begins to write, and goes on behind what is written.
+//! The lane of an object store: it collects records, saves the intent, starts the upload, and advances the cursor after it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,21 +24,21 @@ struct ObjectSession {
     buried: Arc<BTreeSet<u64>>,
     way: BatchReader,
     rules: RouteFilter,
-    gathering: ObjectBuilder,
-    flight: Uploads,
+    builder: ObjectBuilder,
+    uploads: Uploads,
 }
 
 impl ObjectSession {
     fn fill(&mut self) -> std::io::Result<FillResult> {
         self.rules.begin_turn();
         let store = (&self.store, &self.limits);
-        self.way.fill(|chunk| self.gathering.add(chunk, &mut self.rules, &self.buried, store))
+        self.way.fill(|chunk| self.builder.add(chunk, &mut self.rules, &self.buried, store))
     }
 
     /// When the oldest event was received that isn't known to be written.
     fn oldest(&self) -> Option<i64> {
-        let in_flight = self.flight.commitments().next().map(|commitment| commitment.received_at);
-        in_flight.or_else(|| self.gathering.received_at())
+        let in_flight = self.uploads.intents().next().map(|intent| intent.received_at);
+        in_flight.or_else(|| self.builder.received_at())
     }
 }
 
@@ -48,7 +48,7 @@ impl Lane {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
         while *self.halt.borrow() != Halt::Now {
-            if run.gathering.records() == 0 && !run.flight.is_empty() && run.store.lacks_room() {
+            if run.builder.records() == 0 && !run.uploads.is_empty() && run.store.lacks_room() {
                 self.land(&mut run).await;
                 continue;
             }
@@ -58,25 +58,25 @@ impl Lane {
                 tokio::task::yield_now().await;
                 continue;
             }
-            let undecided = run.gathering.take_undecided();
+            let undecided = run.builder.take_undecided();
             if !undecided.is_empty() {
                 self.dead_letter_undecided(&mut run.way, &undecided).await?;
                 Arc::make_mut(&mut run.buried).extend(undecided.iter().map(|(sequence, _)| *sequence));
             }
             self.status.set_oldest(run.oldest());
-            if run.gathering.records() == 0 {
+            if run.builder.records() == 0 {
                 self.pass_by(&mut run);
             } else if fill == FillResult::Full
                 || (fill == FillResult::CaughtUp && (self.is_halted() || self.are_due(&run)))
-                || Instant::now() >= run.gathering.is_due_at(&run.limits)
+                || Instant::now() >= run.builder.is_due_at(&run.limits)
             {
                 // What comes behind them was gathered meanwhile.
-                if run.flight.is_full() {
+                if run.uploads.is_full() {
                     self.land(&mut run).await;
                 }
                 self.write_gathered(&mut run).await;
             }
-            if run.flight.has_landed() || (fill == FillResult::CaughtUp && !run.flight.is_empty()) {
+            if run.uploads.has_landed() || (fill == FillResult::CaughtUp && !run.uploads.is_empty()) {
                 self.land(&mut run).await;
                 continue;
             }
@@ -85,7 +85,7 @@ impl Lane {
                 FillResult::Pause | FillResult::Midway => tokio::task::yield_now().await,
                 FillResult::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
                 FillResult::CaughtUp => {
-                    run.gathering.let_lines_go();
+                    run.builder.let_lines_go();
                     self.idle_between_objects(&run).await;
                 }
             }
@@ -102,8 +102,8 @@ impl Lane {
             buried,
             way: BatchReader::new(self.shard.reader(after)),
             rules: self.rules(),
-            gathering: self.gathering(after + 1),
-            flight: Uploads::default(),
+            builder: self.object_builder(after + 1),
+            uploads: Uploads::default(),
         }
     }
 
@@ -132,7 +132,7 @@ impl Lane {
         Ok((file, buried))
     }
 
-    /// Brings the ledger to where the commitment begins: what stands before it is written.
+    /// Brings the ledger to where the intent begins: what stands before it is written.
     fn reconcile_with_intents(&self) -> Result<(IntentLog, Arc<BTreeSet<u64>>), Blocked> {
         let (mut file, damaged) = IntentLog::of(&self.home, &self.name)?;
         damaged.iter().for_each(|finding| self.options.reporter.report(finding));
@@ -160,7 +160,7 @@ impl Lane {
         if let Some(open) = file.open().first().filter(|open| open.first > cursor + 1) {
             let run = (cursor + 1, open.first - 1);
             let (tally, lost) = self.count(run, &buried)?;
-            self.settle_up_to(run.1, &tally, lost);
+            self.advance_cursor_to(run.1, &tally, lost);
         }
         Ok((file, buried))
     }
@@ -185,10 +185,10 @@ impl Lane {
 
     /// Goes on behind positions without an event for this store.
     fn pass_by(&self, run: &mut ObjectSession) {
-        if run.gathering.covers_any() && run.flight.is_empty() {
-            let (_, last) = run.gathering.run();
-            self.settle_up_to(last, &run.gathering.left_out(&run.rules), run.gathering.lost());
-            run.gathering = self.gathering(last + 1);
+        if run.builder.covers_any() && run.uploads.is_empty() {
+            let (_, last) = run.builder.run();
+            self.advance_cursor_to(last, &run.builder.left_out(&run.rules), run.builder.lost());
+            run.builder = self.object_builder(last + 1);
             Self::forget_buried(run, last);
         }
     }
@@ -202,48 +202,48 @@ impl Lane {
     /// When it does: nothing is at hand that would make the object larger, so the time counts that the first event waited before it was
     /// read, in a backlog, too.
     fn due_at(&self, run: &ObjectSession, now: Instant) -> Instant {
-        let waited = run.gathering.received_at().map_or(0, |received| (self.options.clock)().saturating_sub(received));
+        let waited = run.builder.received_at().map_or(0, |received| (self.options.clock)().saturating_sub(received));
         // A clock that was put back: then only what has passed since counts.
         let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
         let by_receipt = now + run.limits.age_max.saturating_sub(waited);
-        by_receipt.min(run.gathering.is_due_at(&run.limits))
+        by_receipt.min(run.builder.is_due_at(&run.limits))
     }
 
     /// Commits what was gathered, and begins to write it.
     async fn write_gathered(&mut self, run: &mut ObjectSession) {
         let previous = run.file.newest_name();
-        let commitment = run.gathering.commitment((&self.name, self.claim), &run.rules, &run.limits, previous);
-        let Some(commitment) = commitment else { return };
+        let intent = run.builder.intent((&self.name, self.claim), &run.rules, &run.limits, previous);
+        let Some(intent) = intent else { return };
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            let attempted = self.attempt(&run.store, &commitment, &run.buried).await;
-            self.finish(&run.store, &commitment, &run.buried, attempted).await;
+            let attempted = self.attempt(&run.store, &intent, &run.buried).await;
+            self.finish(&run.store, &intent, &run.buried, attempted).await;
         }
-        let open: Vec<ObjectIntent> = run.flight.commitments().chain([&commitment]).cloned().collect();
+        let open: Vec<ObjectIntent> = run.uploads.intents().chain([&intent]).cloned().collect();
         while let Err(error) = run.file.save(open.clone()) {
-            self.wait(&format!("can't save the manifest of object {}: {error}", commitment.names())).await;
+            self.wait(&format!("can't save the manifest of object {}: {error}", intent.names())).await;
         }
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            run.gathering = self.gathering(commitment.last + 1);
+            run.builder = self.object_builder(intent.last + 1);
             return;
         }
-        self.status.batch_records.record(run.gathering.records());
-        let gathered = std::mem::replace(&mut run.gathering, self.gathering(commitment.last + 1));
-        let contents = self.contents_of_gathered(&commitment, gathered, run);
-        run.flight.begin((&run.store, &self.upload_thread), commitment, contents);
+        self.status.batch_records.record(run.builder.records());
+        let gathered = std::mem::replace(&mut run.builder, self.object_builder(intent.last + 1));
+        let contents = self.contents_of_gathered(&intent, gathered, run);
+        run.uploads.begin((&run.store, &self.upload_thread), intent, contents);
     }
 
     /// What each of its objects holds that were just gathered: their lines, or else their events.
     fn contents_of_gathered(
         &self,
-        commitment: &ObjectIntent,
+        intent: &ObjectIntent,
         gathered: ObjectBuilder,
         run: &ObjectSession,
     ) -> Vec<Content> {
-        let contents = self.contents_of(commitment, &run.buried);
+        let contents = self.contents_of(intent, &run.buried);
         let (account, lines) = gathered.into_written(&run.rules);
-        let Some(lines) = lines.filter(|lines| lines.len() == commitment.objects.len()) else {
+        let Some(lines) = lines.filter(|lines| lines.len() == intent.objects.len()) else {
             return contents.map(|content| content.with_at_hand(run.way.rest.as_ref())).collect();
         };
         // The first one tells what all come to.
@@ -253,21 +253,21 @@ impl Lane {
     }
 
     /// Nothing gathered yet, from a position on.
-    fn gathering(&self, first: u64) -> ObjectBuilder {
+    fn object_builder(&self, first: u64) -> ObjectBuilder {
         ObjectBuilder::new(first, self.name.shard)
     }
 
     /// Waits until the oldest object is written, and goes on behind it.
     async fn land(&mut self, run: &mut ObjectSession) {
-        let Some(mut oldest) = run.flight.pop() else { return };
+        let Some(mut oldest) = run.uploads.pop() else { return };
         let attempted = match oldest.attempt.ended().await {
-            (Err(_), _) if oldest.is_stale => self.attempt(&run.store, &oldest.commitment, &run.buried).await,
+            (Err(_), _) if oldest.is_stale => self.attempt(&run.store, &oldest.intent, &run.buried).await,
             attempted => attempted,
         };
-        if self.finish(&run.store, &oldest.commitment, &run.buried, attempted).await {
-            run.flight.outlast();
+        if self.finish(&run.store, &oldest.intent, &run.buried, attempted).await {
+            run.uploads.outlast();
         }
-        Self::forget_buried(run, oldest.commitment.last);
+        Self::forget_buried(run, oldest.intent.last);
     }
 
     /// Forgets the dead letters that the lane has passed.
@@ -279,14 +279,14 @@ impl Lane {
     }
 
     /// What each of its objects holds.
-    fn contents_of(&self, commitment: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> impl Iterator<Item = Content> {
-        let run = (commitment.first, commitment.last);
-        (0..commitment.objects.len()).map(move |object| self.content(run, buried).keeping(commitment, object))
+    fn contents_of(&self, intent: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> impl Iterator<Item = Content> {
+        let run = (intent.first, intent.last);
+        (0..intent.objects.len()).map(move |object| self.content(run, buried).keeping(intent, object))
     }
 
-    async fn attempt(&self, store: &ObjectStore, commitment: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> Attempted {
-        let contents = self.contents_of(commitment, buried).collect();
-        UploadAttempt::begin((store, &self.upload_thread), commitment, contents).ended().await
+    async fn attempt(&self, store: &ObjectStore, intent: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> Attempted {
+        let contents = self.contents_of(intent, buried).collect();
+        UploadAttempt::begin((store, &self.upload_thread), intent, contents).ended().await
     }
 
     /// Writes a committed object, of which there was an attempt, however often it takes, and goes on behind it. Whether it had to
@@ -294,7 +294,7 @@ impl Lane {
     async fn finish(
         &mut self,
         store: &ObjectStore,
-        commitment: &ObjectIntent,
+        intent: &ObjectIntent,
         buried: &Arc<BTreeSet<u64>>,
         mut attempted: Attempted,
     ) -> bool {
@@ -307,12 +307,12 @@ impl Lane {
                 Err(error) => self.wait(&error.to_string()).await,
             }
             has_waited = true;
-            attempted = self.attempt(store, commitment, buried).await;
+            attempted = self.attempt(store, intent, buried).await;
         };
         self.enter(LaneState::Delivering);
         self.backoff.reset();
         self.status.batches.add(1);
-        self.settle_up_to(commitment.last, &tally, lost);
+        self.advance_cursor_to(intent.last, &tally, lost);
         has_waited
     }
 
@@ -326,7 +326,7 @@ impl Lane {
             }
         };
         let woken = async {
-            if run.gathering.records() == 0 {
+            if run.builder.records() == 0 {
                 more.await;
             } else {
                 tokio::select! {

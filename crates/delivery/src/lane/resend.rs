@@ -1,4 +1,4 @@
-//! Sends again what a lane has set aside: events that a keyed store refuses for now while it takes others.
+//! Retries of events that a lane has set aside: a keyed store rejects them for now while it accepts others.
 //!
 //! Only the lane itself does, between two batches: so an older revision never meets a newer one on its way.
 
@@ -50,7 +50,7 @@ pub(crate) fn left(refused: &[Refusal], retry: &[Retry]) -> BTreeSet<usize> {
 }
 
 /// What is sent of a batch of which nothing was taken: enough to see whether the store takes anything.
-pub(crate) fn probe(batch: &Batch) -> Batch {
+pub(crate) fn sample(batch: &Batch) -> Batch {
     let (count, half) = (batch.len(), PROBE_RECORDS / 2);
     if count <= PROBE_RECORDS {
         return batch.clone();

@@ -1,4 +1,4 @@
-//! Brings one batch to its end: written until the store has it, its refused records dead letters or set aside.
+//! Writes one batch until the store has it. Rejected records become dead letters or are set aside.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use sink::{Batch, Refusal, Report, RetryScope, SinkError};
 use tokio::time::Instant;
 
 use crate::lane::poison_records::PoisonDetector;
-use crate::lane::resend::{left, merged, probe, rest};
+use crate::lane::resend::{left, merged, rest, sample};
 use crate::lane::{Lane, LaneExit, LaneSession};
 use crate::status::LaneState;
 
@@ -18,7 +18,7 @@ impl Lane {
         let mut alone = PoisonDetector::default();
         let (mut has_passed, mut is_refused) = (false, false);
         loop {
-            let part = if is_refused { probe(&batch) } else { batch.clone() };
+            let part = if is_refused { sample(&batch) } else { batch.clone() };
             let started = Instant::now();
             let answer = self.hand(part.clone(), run.store_at).await;
             self.status.write_time.record(started.elapsed());

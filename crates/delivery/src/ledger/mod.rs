@@ -296,7 +296,7 @@ impl Ledger {
     }
 
     /// Everything of a lane up to `cursor` has its outcome.
-    pub(crate) fn settle(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
+    pub(crate) fn advance_cursor(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |book| {
             debug_assert!(book.cursor <= cursor, "a cursor moves on");
             if lost > 0 {

@@ -1,5 +1,5 @@
-//! Brings the saved ledger and the configuration together at a start: routes that are new begin, routes that are
-//! gone are closed, and the equation of the ledger holds for all of them from the first moment.
+//! Reconciles the saved ledger with the configuration at a start: new routes begin, removed routes are closed, and the equation of the
+//! ledger holds for all of them from the first moment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;

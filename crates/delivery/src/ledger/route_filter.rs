@@ -1,5 +1,5 @@
-//! Which events of its shard a lane delivers. The answer for a type is looked up once; that for the type of the
-//! record before is at hand.
+//! The route filter of a lane: which events of its shard it delivers. The answer is looked up once for each type, and the last answer is
+//! cached.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

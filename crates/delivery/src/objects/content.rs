@@ -84,9 +84,9 @@ impl Content {
     }
 
     /// Only the events that this object of the run keeps. The first one counts what none of them does.
-    pub(crate) fn keeping(self, commitment: &ObjectIntent, object: usize) -> Self {
-        let kept = commitment.objects.get(object).map(|object| object.kept.clone());
-        let others = commitment.objects.iter().enumerate().filter(|(index, _)| *index != object);
+    pub(crate) fn keeping(self, intent: &ObjectIntent, object: usize) -> Self {
+        let kept = intent.objects.get(object).map(|object| object.kept.clone());
+        let others = intent.objects.iter().enumerate().filter(|(index, _)| *index != object);
         let others = others.flat_map(|(_, other)| other.kept.keys().cloned()).collect();
         Self { kept: Some(kept.unwrap_or_default()), others, counts_rest: object == 0, ..self }
     }

@@ -188,7 +188,7 @@ fn word<T: FromStr>(words: &mut SplitWhitespace<'_>) -> Option<T> {
     words.next()?.parse().ok()
 }
 
-/// Where a lane's newest commitments stand.
+/// Where a lane's newest intents stand.
 pub(crate) struct IntentLog {
     file: StateFile,
     reserve: Arc<Reserve>,
@@ -294,11 +294,11 @@ mod tests {
                 Object { manifest, kept: kept.clone() }
             };
             let objects = [object(7..=40, 1_760_000_000_000_000), object(7..=40, 5), object(41..=41, 6)];
-            let commitments = ObjectIntent::gather(objects.clone());
-            assert_eq!(commitments.iter().map(|run| run.objects.len()).collect::<Vec<_>>(), [2, 1]);
-            assert_eq!((commitments[0].received_at, commitments[1].first), (5, 41));
-            let all: String = commitments.iter().map(ObjectIntent::encode).collect();
-            assert_eq!(ObjectIntent::decode_all(&all, &lane), Some(commitments));
+            let intents = ObjectIntent::gather(objects.clone());
+            assert_eq!(intents.iter().map(|run| run.objects.len()).collect::<Vec<_>>(), [2, 1]);
+            assert_eq!((intents[0].received_at, intents[1].first), (5, 41));
+            let all: String = intents.iter().map(ObjectIntent::encode).collect();
+            assert_eq!(ObjectIntent::decode_all(&all, &lane), Some(intents));
             let [object, ..] = objects;
             let text = object.encode();
             assert_eq!(ObjectIntent::decode_all(&text, &lane), Some(vec![ObjectIntent::of(object)]));

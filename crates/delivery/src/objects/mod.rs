@@ -6,7 +6,7 @@
 //! 1. A lane reads on and counts, until there is enough for an object or its first event is old enough. In a backlog it makes the
 //!    object's lines meanwhile, as far as there is room for them (`prefetch.rs`); else it keeps nothing of what it read, so that memory
 //!    doesn't depend on an object's size.
-//! 2. The object's *commitment*, which is its manifest with what of the journal belongs to it, is made durable
+//! 2. The object's *intent*, which is its manifest with what of the journal belongs to it, is made durable
 //!    (`intent_log.rs`).
 //! 3. The store writes these lines, or the events are read from the journal once more (`content.rs`), as they are by every attempt but the
 //!    first. Meanwhile the lane goes on
@@ -20,7 +20,7 @@
 //! A crash
 //!
 //! * before 2 leaves nothing: the lane reads the same events again and may cut them otherwise;
-//! * between 2 and 4 leaves commitments that the saved cursor hasn't passed: the lane begins with them. The store writes
+//! * between 2 and 4 leaves intents that the saved cursor hasn't passed: the lane begins with them. The store writes
 //!   the same bytes under the same names, or finds them there;
 //! * behind 4, before the ledger is saved, looks the same. Where objects before these were written since, the cursor
 //!   is behind them too; they are counted and not written, for what is saved begins with the oldest object that isn't done.

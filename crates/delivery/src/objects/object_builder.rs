@@ -1,4 +1,4 @@
-//! What is known of an object in the making. The events themselves aren't kept: the journal has them. Their lines may be.
+//! Builds an object: it counts the records that belong to it. The records themselves stay in the journal; their encoded lines may be kept.
 
 use std::collections::BTreeSet;
 
@@ -230,7 +230,7 @@ impl ObjectBuilder {
     }
 
     /// The objects of its events, if there are any, behind the object `previous`.
-    pub(crate) fn commitment(
+    pub(crate) fn intent(
         &self,
         (lane, claim): (&Lane, Claim),
         rules: &RouteFilter,

@@ -16,9 +16,9 @@ use crate::objects::{ObjectIntent, UploadThread};
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
 pub(crate) type Attempted = (Result<Account, SinkError>, Duration);
 
-async fn write(store: &ObjectStore, commitment: &ObjectIntent, contents: Vec<Content>) -> Result<Account, SinkError> {
+async fn write(store: &ObjectStore, intent: &ObjectIntent, contents: Vec<Content>) -> Result<Account, SinkError> {
     let mut written = (Tally::new(), 0);
-    for (object, content) in commitment.objects.iter().zip(contents) {
+    for (object, content) in intent.objects.iter().zip(contents) {
         let (tally, lost) = store.put(&object.manifest, content).await?.account();
         written.0.extend(tally);
         written.1 += lost;
@@ -32,7 +32,7 @@ pub(crate) struct Uploads(VecDeque<InFlight>);
 
 /// One that is committed.
 pub(crate) struct InFlight {
-    pub(crate) commitment: ObjectIntent,
+    pub(crate) intent: ObjectIntent,
     /// The store was away since the attempt began: that it failed says nothing of how the store is now.
     pub(crate) is_stale: bool,
     pub(crate) attempt: UploadAttempt,
@@ -45,10 +45,10 @@ impl UploadAttempt {
     /// Begins to write the objects of a run, the contents of which are given in their order.
     pub(crate) fn begin(
         (store, sending): (&ObjectStore, &UploadThread),
-        commitment: &ObjectIntent,
+        intent: &ObjectIntent,
         contents: Vec<Content>,
     ) -> Self {
-        let (store, committed, is_on_this_disk) = (store.clone(), commitment.clone(), store.is_on_this_disk());
+        let (store, committed, is_on_this_disk) = (store.clone(), intent.clone(), store.is_on_this_disk());
         let attempt = async move {
             let started = Instant::now();
             (write(&store, &committed, contents).await, started.elapsed())
@@ -78,11 +78,11 @@ impl Uploads {
     pub(crate) fn begin(
         &mut self,
         sent_to: (&ObjectStore, &UploadThread),
-        commitment: ObjectIntent,
+        intent: ObjectIntent,
         contents: Vec<Content>,
     ) {
-        let attempt = UploadAttempt::begin(sent_to, &commitment, contents);
-        self.0.push_back(InFlight { commitment, is_stale: false, attempt });
+        let attempt = UploadAttempt::begin(sent_to, &intent, contents);
+        self.0.push_back(InFlight { intent, is_stale: false, attempt });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -108,7 +108,7 @@ impl Uploads {
         self.0.pop_front()
     }
 
-    pub(crate) fn commitments(&self) -> impl Iterator<Item = &ObjectIntent> {
-        self.0.iter().map(|object| &object.commitment)
+    pub(crate) fn intents(&self) -> impl Iterator<Item = &ObjectIntent> {
+        self.0.iter().map(|object| &object.intent)
     }
 }

@@ -58,7 +58,7 @@ impl BacklogLimits {
 
     /// Has the log keep free what the stores on this disk will take for what waits for them, and for what still fits the segments
     /// that are being written.
-    pub(crate) fn owe(&self, log: &EventLog, book: &LedgerState) {
+    pub(crate) fn reserve(&self, log: &EventLog, book: &LedgerState) {
         // Asked first: what is begun meanwhile is owed besides.
         let begun = log.disk_guard().bytes_begun();
         let local = || self.limits.iter().filter(|(_, limit)| limit.on_this_disk);

@@ -1,4 +1,4 @@
-//! Saves the ledger with all cursors, and frees segments behind what is saved.
+//! The checkpointer: it saves the ledger with all cursors, and frees the segments that no saved cursor needs.
 //!
 //! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
 //! events that it counts as pending, when `settle` is over since it was stored, and when no aggregate would read it again.
@@ -156,7 +156,7 @@ impl Checkpointer {
         let before = self.last.take().filter(|(before, _)| *before == stamp);
         let is_known = before.is_some();
         let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
-        self.backlogs.owe(&self.log, &document.book);
+        self.backlogs.reserve(&self.log, &document.book);
         self.look_at_disk();
         self.look_at_backlogs(&document.book);
         self.remember(&document, settling);

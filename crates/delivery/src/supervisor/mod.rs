@@ -1,4 +1,4 @@
-//! All lanes and the keeper on one runtime.
+//! The supervisor: it runs all lanes, the replayers, the aggregates and the checkpointer on one runtime.
 
 mod reconfigure;
 mod start;
@@ -39,7 +39,7 @@ pub(crate) struct Supervisor {
     replayers: JoinSet<()>,
     /// Replayers that wait for the runtime.
     new_replayers: Vec<Replayer>,
-    pub(crate) keeper: Checkpointer,
+    pub(crate) checkpointer: Checkpointer,
     stop_replayers: watch::Sender<bool>,
     pub(crate) sinks: Vec<SinkSetup>,
     pub(crate) dead: Vec<Arc<DeadLetters>>,
@@ -71,13 +71,13 @@ impl Supervisor {
         self.new_replayers.push(replayer);
         self.dead_letters.add(SinkQueue { dead: dead.clone(), orders, sink });
         self.dead.push(dead.clone());
-        self.keeper.keep_dead_letters(self.dead.clone());
+        self.checkpointer.keep_dead_letters(self.dead.clone());
         dead
     }
 
     /// Takes over the sinks of a configuration that the book has already.
     pub(crate) fn adopt(&mut self, sinks: Vec<SinkSetup>) {
-        self.keeper.configure(&sinks);
+        self.checkpointer.configure(&sinks);
         let known = self.board.lanes();
         let mut statuses = Vec::new();
         for setup in &sinks {
@@ -143,8 +143,8 @@ impl Supervisor {
         }
     }
 
-    pub(crate) fn keeper_counters(&self) -> Arc<CheckpointCounters> {
-        self.keeper.counters().clone()
+    pub(crate) fn checkpoint_counters(&self) -> Arc<CheckpointCounters> {
+        self.checkpointer.counters().clone()
     }
 
     /// Delivers until it is told otherwise.
@@ -163,12 +163,12 @@ impl Supervisor {
                 biased;
                 () = sleep_until(save_at) => {
                     save_at = Instant::now() + self.options.save_every;
-                    self.keeper.save_as_wished();
+                    self.checkpointer.save_as_wished();
                     self.lanes.report_bugs();
                     self.aggregates.report_bugs();
                     self.dead.iter().for_each(|dead| dead.tell());
                 }
-                Ok(()) = wishes.changed() => self.keeper.save_as_wished(),
+                Ok(()) = wishes.changed() => self.checkpointer.save_as_wished(),
                 Ok(()) = orders.changed() => {}
                 Some(change) = changes.recv() => self.change(change).await,
             }
@@ -204,10 +204,11 @@ impl Supervisor {
             let in_time = self.aggregates.end_when(when, aggregates_over).await;
             self.lanes.end_when(when, &self.ledger, over()).await && in_time
         };
-        let (mut wishes, keeper, save_every) = (self.ledger.wishes(), &mut self.keeper, self.options.save_every);
+        let (mut wishes, checkpointer, save_every) =
+            (self.ledger.wishes(), &mut self.checkpointer, self.options.save_every);
         let saving = async {
             loop {
-                keeper.save_as_wished();
+                checkpointer.save_as_wished();
                 tokio::select! {
                     biased;
                     () = sleep(save_every) => {}
@@ -240,7 +241,7 @@ impl Supervisor {
         }
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
-        self.keeper.tick();
+        self.checkpointer.tick();
         for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
             self.options.reporter.report(&format!("can't close the dead letters: {error}"));
         }

@@ -63,7 +63,7 @@ impl Supervisor {
     /// Where a route begins must be known to the next start, or it would begin later there.
     fn save(&mut self, book: LedgerState, before: LedgerState) -> Result<(), ChangeError> {
         self.ledger.replace(book);
-        if self.keeper.save_both() {
+        if self.checkpointer.save_both() {
             return Ok(());
         }
         self.ledger.replace(before);

@@ -40,15 +40,15 @@ impl Supervisor {
         let ledger = Arc::new(Ledger::new(log, book));
         let board = LaneBoard::default();
         let pins = aggregates.pins().clone();
-        let mut keeper =
+        let mut checkpointer =
             Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins, options.reporter.clone());
-        keeper.watch(board.clone());
-        keeper.configure(&setup.sinks);
+        checkpointer.watch(board.clone());
+        checkpointer.configure(&setup.sinks);
         // The next start must know where a route begins, or it would begin later there.
-        if changed && !keeper.save_both() {
+        if changed && !checkpointer.save_both() {
             return Err(StartError::Save);
         }
-        keeper.tick();
+        checkpointer.tick();
         let dead_letters = DeadLetterService::default();
         let source: Arc<dyn DeliveryStatusSource> = Arc::new(StatusSource::new(ledger.clone(), dead_letters.clone()));
         log.delivery_watch().set_source(&source);
@@ -60,7 +60,7 @@ impl Supervisor {
             aggregates,
             replayers: JoinSet::new(),
             new_replayers: Vec::new(),
-            keeper,
+            checkpointer,
             stop_replayers: watch::Sender::new(false),
             sinks: Vec::new(),
             dead: Vec::new(),

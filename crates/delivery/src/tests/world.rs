@@ -190,13 +190,13 @@ impl World {
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
         let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
-        let engine = Supervisor::new(&log, &directory, setup, saved, options);
-        let engine = engine.map_err(|error| text(&error))?;
-        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.board.lanes(), engine.dead.clone());
-        let (office, aggregates) = (engine.dead_letters.clone(), engine.aggregates.board().clone());
+        let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
+        let supervisor = supervisor.map_err(|error| text(&error))?;
+        let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
+        let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         let (orders, received) = watch::channel(Command::Run);
         let (changes, told) = mpsc::channel(1);
-        let task = tokio::spawn(engine.run(received, told));
+        let task = tokio::spawn(supervisor.run(received, told));
         self.process = Some(Process {
             directory,
             log,

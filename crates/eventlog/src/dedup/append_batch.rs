@@ -19,11 +19,22 @@ pub struct AppendBatch {
     /// The records with ids of clients, in their order.
     pub(super) own_ids: Vec<OwnId>,
     pub(super) dependent_lines: Vec<u32>,
-    is_partial: bool,
-    pub(super) waits_for_originals: bool,
-    is_atomic: bool,
     pub(super) indexes_individually: bool,
-    result: DedupResult,
+    /// How it is appended.
+    pub options: AppendOptions,
+    /// What the last append found.
+    pub result: DedupResult,
+}
+
+/// How a batch is appended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AppendOptions {
+    /// Nothing of it is appended if an id of it conflicts.
+    pub atomic: bool,
+    /// It is appended only if the originals of its duplicates are durable. Set it unless the client gets the response before the commit.
+    pub wait_for_originals: bool,
+    /// Some of what the client sent isn't in it: it was rejected, or left out as a duplicate of another event.
+    pub is_partial: bool,
 }
 
 /// What the dedup index found about a batch.
@@ -134,34 +145,6 @@ impl AppendBatch {
         self.dependent_lines.push(line);
     }
 
-    /// Whether some of what the client sent isn't in it: it was rejected, or left out as a duplicate of another event.
-    pub const fn set_partial(&mut self, is_partial: bool) {
-        self.is_partial = is_partial;
-    }
-
-    /// Whether it is appended only if the originals of its duplicates are durable. Set it unless the client gets the response before
-    /// the commit.
-    pub const fn set_wait_for_originals(&mut self, waits: bool) {
-        self.waits_for_originals = waits;
-    }
-
-    /// Whether nothing of it is appended if an id of it conflicts.
-    pub const fn set_atomic(&mut self, is_atomic: bool) {
-        self.is_atomic = is_atomic;
-    }
-
-    /// See [`AppendBatch::set_partial`].
-    #[must_use]
-    pub const fn is_partial(&self) -> bool {
-        self.is_partial
-    }
-
-    /// See [`AppendBatch::set_atomic`].
-    #[must_use]
-    pub const fn is_atomic(&self) -> bool {
-        self.is_atomic
-    }
-
     /// Gives each record an index entry of its own, as a batch with a key needs if it isn't accepted as a whole: a retry then
     /// appends exactly what is missing. The records take more bytes.
     pub fn index_individually(&mut self) {
@@ -172,18 +155,6 @@ impl AppendBatch {
         self.own_ids.extend(derived.map(|(number, id)| OwnId { number, id, content: key.content }));
         self.own_ids.sort_unstable_by_key(|own| own.number);
         self.indexes_individually = true;
-    }
-
-    /// What the last append found.
-    #[must_use]
-    pub const fn result(&self) -> &DedupResult {
-        &self.result
-    }
-
-    /// Takes what the last append found.
-    #[must_use]
-    pub fn take_result(&mut self) -> DedupResult {
-        std::mem::take(&mut self.result)
     }
 
     /// Whether an id of it was chosen by a client.

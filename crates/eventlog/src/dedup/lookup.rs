@@ -92,18 +92,18 @@ impl DedupLookup<'_> {
             let rejected = dependent.chain(found.rejected).collect();
             found = self.sort(batch, DedupResult { rejected, ..DedupResult::default() });
         }
-        if batch.waits_for_originals
+        if batch.options.wait_for_originals
             && let Some((_, undecided)) = self.take_undecided(&mut found.duplicates)
         {
             return Err(Conflict::Undecided(undecided));
         }
-        if batch.is_atomic() && !found.rejected.is_empty() {
+        if batch.options.atomic && !found.rejected.is_empty() {
             batch.apply(found);
             return Err(Conflict::Empty);
         }
         // The key may stand for the whole batch only if all of it is in one block: a block of another request may be lost while this one
         // isn't.
-        let depends_on_others = batch.is_partial() || !found.duplicates.is_empty();
+        let depends_on_others = batch.options.is_partial || !found.duplicates.is_empty();
         let is_partial = was_partial || batch.indexes_individually || depends_on_others || !found.rejected.is_empty();
         if batch.key.is_some() && is_partial && !batch.indexes_individually {
             return Err(Conflict::Partial);

@@ -14,7 +14,7 @@ mod validity;
 mod window;
 mod window_shard;
 
-pub use append_batch::{AppendBatch, DedupResult, LineRejection, SourceLine};
+pub use append_batch::{AppendBatch, AppendOptions, DedupResult, LineRejection, SourceLine};
 pub use content_hash::ContentHash;
 pub(crate) use entry::PackedPosition;
 pub(crate) use index::DedupIndex;

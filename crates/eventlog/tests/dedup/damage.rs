@@ -213,7 +213,7 @@ fn send(world: &World) -> (Vec<u32>, bool) {
             AppendOutcome::Empty => false,
             _ => panic!("it is told record by record"),
         };
-        (batch.result().duplicates.iter().map(|(number, _)| *number).collect(), appended)
+        (batch.result.duplicates.iter().map(|(number, _)| *number).collect(), appended)
     })
 }
 

@@ -349,7 +349,7 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
         let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
         let mut batch = batch(world, Some(9), &events);
         batch.set_key(DedupKey { id: EventId([9; 16]), content: 3 });
-        batch.set_partial(payloads.len() < 3);
+        batch.options.is_partial = payloads.len() < 3;
         batch
     };
     for restart in 0..4 {
@@ -365,7 +365,7 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
         let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
         assert_eq!((taken, world.events()), (Ok(appended), stored), "{restart}");
         let repeated = [0, 2, 2, 3][restart];
-        assert_eq!(sent.result().duplicates.len(), repeated, "{restart}");
+        assert_eq!(sent.result.duplicates.len(), repeated, "{restart}");
         world = world.crash(restart % 2 == 0);
     }
     let mut other = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
@@ -386,11 +386,8 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
         append.await.map(|()| position)
     });
     assert!(position.is_ok());
-    assert_eq!(sent.result().rejected, [(1, LineRejection::IdConflict), (3, LineRejection::DependsOnRejected)].into());
-    assert!(
-        sent.result().duplicates.is_empty(),
-        "the second line isn't known by an id of the first, which isn't there"
-    );
+    assert_eq!(sent.result.rejected, [(1, LineRejection::IdConflict), (3, LineRejection::DependsOnRejected)].into());
+    assert!(sent.result.duplicates.is_empty(), "the second line isn't known by an id of the first, which isn't there");
     assert_eq!((world.events(), sent.type_counts()[0].1), (3, 2));
     let again = world.run(async |world| {
         let mut outcomes = Vec::new();
@@ -407,8 +404,8 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
         let taken = world.shard(0).append(&mut without_dependent).unwrap();
         taken.appended().expect("one line is taken").await
     });
-    assert!(appended.is_ok() && without_dependent.result().duplicates.is_empty(), "the refused line's id isn't known");
-    assert_eq!(without_dependent.result().rejected, [(1, LineRejection::IdConflict)].into());
+    assert!(appended.is_ok() && without_dependent.result.duplicates.is_empty(), "the refused line's id isn't known");
+    assert_eq!(without_dependent.result.rejected, [(1, LineRejection::IdConflict)].into());
 }
 
 #[test]
@@ -420,19 +417,19 @@ fn events_of_a_batch_that_came_before_are_dropped_from_it() {
         if let Some(append) = taken.appended() {
             append.await.unwrap();
         }
-        for (_, earlier) in batch.take_result().duplicates {
+        for (_, earlier) in std::mem::take(&mut batch.result.duplicates) {
             earlier.durable().await.unwrap();
         }
         (appended, batch)
     };
     let first = batch(&world, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
     let (appended, first) = world.run(async |world| post(world, first).await);
-    assert!(appended && first.result().rejected.is_empty());
+    assert!(appended && first.result.rejected.is_empty());
     assert_eq!((world.events(), first.type_counts()[0].1), (3, 3));
     let second = batch(&world, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
     let (appended, second) = world.run(async |world| post(world, second).await);
     assert!(appended);
-    assert_eq!((&second.result().rejected, world.events()), (&[(1, LineRejection::IdConflict)].into(), 4));
+    assert_eq!((&second.result.rejected, world.events()), (&[(1, LineRejection::IdConflict)].into(), 4));
     let third = batch(&world, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
     let (appended, _) = world.run(async |world| post(world, third).await);
     assert!(!appended);

@@ -50,7 +50,7 @@ fn a_batch_may_wait_for_what_it_leans_on() {
         // The second line is the first once more: that is as durable as the batch.
         let sent = |world: &World| {
             let mut sent = batch(world, None, &[(Some(1), "1"), (Some(2), "2"), (Some(2), "2"), (None, "3")]);
-            sent.set_wait_for_originals(true);
+            sent.options.wait_for_originals = true;
             sent
         };
         let mut early = sent(&world);
@@ -67,7 +67,7 @@ fn a_batch_may_wait_for_what_it_leans_on() {
         let mut sent = sent(&world);
         assert!(matches!(world.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
         world.shard(1).commit_pending();
-        assert_eq!((world.events(), sent.result().duplicates.len()), (3, if crashes { 1 } else { 2 }));
+        assert_eq!((world.events(), sent.result.duplicates.len()), (3, if crashes { 1 } else { 2 }));
     }
 }
 
@@ -76,7 +76,7 @@ fn a_key_that_another_shard_may_still_lose_is_waited_for() {
     let world = World::open(&SimulatedDisk::new(1), INLINE);
     let sent = |lacks_some| {
         let mut sent = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
-        sent.set_partial(lacks_some);
+        sent.options.is_partial = lacks_some;
         sent.index_individually();
         sent
     };
@@ -158,7 +158,7 @@ fn who_leans_on_what_is_forgotten_is_told() {
     let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
     let has_leant = |round: u32| {
         let mut refused = large(&world, None, round);
-        refused.set_atomic(true);
+        refused.options.atomic = true;
         let number = refused.records().len();
         let conflicting = Record { id: EventId([1; 16]), content: Some(9), request_start: false, ..record("2") };
         refused.push(&conflicting, SourceLine { number, type_id });

@@ -21,7 +21,7 @@ impl Encoder {
 
     /// Sorts out what the log has met before: the first copies of duplicates are given, the lines that weren't taken refused.
     pub(crate) fn take_met(&mut self) -> Vec<Original> {
-        let eventlog::DedupResult { duplicates: again, rejected: refused } = self.batch.take_result();
+        let eventlog::DedupResult { duplicates: again, rejected: refused } = std::mem::take(&mut self.batch.result);
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;

@@ -198,7 +198,7 @@ impl Encoder {
     /// The records were appended: others see what their steps remember.
     pub(crate) fn keep_windows(&mut self) {
         // Of what came before with other bytes nothing is stored, and what came before may not be durable yet.
-        if !self.batch.result().rejected.is_empty() || !self.batch.result().duplicates.is_empty() {
+        if !self.batch.result.rejected.is_empty() || !self.batch.result.duplicates.is_empty() {
             return self.stepping.windows.clear();
         }
         self.stepping.windows.iter_mut().for_each(|(_, windows)| windows.keep());

@@ -1,4 +1,4 @@
-//! Looks after what was replayed until its store has settled, and sends again what the store has lost.
+//! Checks after a replay that the store still has the events, until it has settled, and replays again what a failover has lost.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ impl Replayer {
     }
 
     /// Asks the store whether it has what was replayed.
-    pub(super) async fn touch(&mut self) {
+    pub(super) async fn probe(&mut self) {
         match self.sink.get() {
             Some(sink) => match sink.held(&self.lane).await {
                 // Where another process has claimed the lane, its position says nothing of these replays.

@@ -154,17 +154,17 @@ impl Replayer {
     /// Takes one order after the other until it is told to stop, and looks after what may be lost between them.
     pub(crate) async fn run(mut self) {
         loop {
-            let touch = failover::due(self.probe_at);
+            let probe = failover::due(self.probe_at);
             let command = tokio::select! {
                 biased;
                 command = self.orders.recv() => Some(command),
-                () = touch => None,
+                () = probe => None,
                 Ok(()) = self.stop.changed() => return,
             };
             match command {
                 Some(Some(command)) => self.take(command).await,
                 Some(None) => return,
-                None => self.touch().await,
+                None => self.probe().await,
             }
             self.plan();
             if *self.stop.borrow() {
@@ -252,7 +252,7 @@ impl Replayer {
             DeadAction::Replay => self.replay(page, outcome).await,
             DeadAction::Drop => {
                 let records = page.records(&page.letters);
-                self.dead.settle(&records, Settled::Dropped).map_err(|error| error.to_string())?;
+                self.dead.end_letters(&records, Settled::Dropped).map_err(|error| error.to_string())?;
                 outcome.dropped += records.len() as u64;
                 self.dead.counters.dropped.add(records.len() as u64);
                 Ok(())
@@ -349,7 +349,7 @@ impl Replayer {
         let mut records = page.records(letters);
         let all = records.len();
         records.retain(|record| self.lane_has_passed(record));
-        self.dead.settle(&records, Settled::Replayed).map_err(|error| error.to_string())?;
+        self.dead.end_letters(&records, Settled::Replayed).map_err(|error| error.to_string())?;
         outcome.stored += records.len() as u64;
         outcome.left += (all - records.len()) as u64;
         self.dead.counters.replayed.add(records.len() as u64);
