@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery::{Begin, Delivery, Options, Reporter, Routes, Saved, Setup, SinkSetup};
+use delivery::{Begin, Delivery, Options, Reporter, Routes, SavedLedger, Setup, SinkSetup};
 use event::{EventId, TypeName};
-use eventlog::{Batch, DataDirectory, EventLog, Record, Records};
+use eventlog::{AppendBatch, DataDirectory, EventLog, Record, SourceLine};
 use journal::disk::OsDisk;
 use sink::{MemoryHandle, Sink, SinkConfig};
 
@@ -33,7 +33,7 @@ struct Opened {
 
 fn open(path: &Path, sink: SinkConfig) -> Opened {
     let directory = DataDirectory::open(Arc::new(OsDisk), path).unwrap();
-    let saved = Saved::load(&directory).unwrap();
+    let saved = SavedLedger::load(&directory).unwrap();
     let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
     let sinks = vec![SinkSetup {
         name: "sink".into(),
@@ -58,12 +58,12 @@ fn append(log: &EventLog, events: u32) {
     let shard = &log.shards()[0];
     let event = log.types().intern(&TypeName::new("access").unwrap());
     for request in 0..events / BATCH {
-        let mut records = Records::default();
+        let mut batch = AppendBatch::default();
         for number in 0..BATCH {
             let mut id = [0; 16];
             id[..4].copy_from_slice(&request.to_be_bytes());
             id[12..].copy_from_slice(&number.to_be_bytes());
-            records.push(&Record {
+            let record = Record {
                 id: EventId(id),
                 received_at: 1,
                 event_time: None,
@@ -77,12 +77,12 @@ fn append(log: &EventLog, events: u32) {
                 content: None,
                 batch: None,
                 revision: None,
-            });
+            };
+            batch.push(&record, SourceLine { number, type_id: event });
         }
         let before = shard.durable();
-        let mut batch = Batch { records, types: vec![(event, u64::from(BATCH))], ..Batch::default() };
         drop(shard.append(&mut batch).unwrap());
-        shard.end_of_turn();
+        shard.commit_pending();
         // The commit may be on its way on another thread.
         while shard.durable() == before {
             std::thread::sleep(Duration::from_micros(100));

@@ -186,6 +186,9 @@ impl Passage {
     }
 }
 
+/// Events of which a route can't say whether they are its sink's, and why not, in order.
+pub(crate) type Undecided = Vec<(u64, String)>;
+
 #[cfg(test)]
 mod tests {
     use super::*;

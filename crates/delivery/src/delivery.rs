@@ -1,6 +1,5 @@
-//! The handle on a delivery: one thread with one runtime, beside the shards.
+//! The handle on a delivery, which is one thread with one runtime.
 
-use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -8,42 +7,27 @@ use std::time::Duration;
 use eventlog::{DataDirectory, EventLog};
 use tokio::sync::{mpsc, watch};
 
-use crate::change::{DeliveryControl, ORDERS_MAX};
-use crate::engine::{Engine, Order};
-use crate::status::{KeeperCounters, LaneBoard};
-use crate::{AggregateBoard, DeadLetterOffice, Ledger, Options, Saved, Setup};
-
-/// Why delivery can't start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The events that wait for a new route can't be counted.
-    #[error("can't count the events in the journal: {0}")]
-    Journal(#[source] io::Error),
-    /// Routes have changed, and where they begin can't be saved.
-    #[error("routes have changed and the ledger can't be saved; free space on the disk of the data directory")]
-    Save,
-    /// The states of aggregates can't be read or written.
-    #[error("can't begin an aggregate: {0}")]
-    Aggregates(#[source] io::Error),
-    /// The directory of dead letters can't be read.
-    #[error("can't read the directory of dead letters: {0}")]
-    DeadLetters(#[source] io::Error),
-    /// The thread can't be started.
-    #[error("can't start the delivery thread: {0}")]
-    Thread(#[source] io::Error),
-}
+use crate::aggregates::AggregateBoard;
+use crate::command::{Command, DeliveryControl, ORDERS_MAX};
+use crate::dead_letters::DeadLetterService;
+use crate::ledger::{Ledger, SavedLedger};
+use crate::options::Options;
+use crate::setup::Setup;
+use crate::start_error::StartError;
+use crate::status::{CheckpointCounters, LaneBoard};
+use crate::supervisor::Supervisor;
 
 /// A running delivery. When it is dropped without [`Delivery::stop`], it ends at once, and what it hadn't saved is
 /// found again at the next start.
 pub struct Delivery {
-    orders: watch::Sender<Order>,
+    orders: watch::Sender<Command>,
     thread: Option<JoinHandle<()>>,
     ledger: Arc<Ledger>,
     control: DeliveryControl,
     lanes: LaneBoard,
     aggregates: AggregateBoard,
-    keeper: Arc<KeeperCounters>,
-    dead_letters: DeadLetterOffice,
+    checkpoints: Arc<CheckpointCounters>,
+    dead_letters: DeadLetterService,
 }
 
 impl Delivery {
@@ -55,23 +39,24 @@ impl Delivery {
         log: &Arc<EventLog>,
         directory: &DataDirectory,
         setup: Setup,
-        saved: Saved,
+        saved: SavedLedger,
         options: Options,
     ) -> Result<Self, StartError> {
-        let engine = Engine::new(log, directory, setup, saved, options)?;
-        let (ledger, lanes, keeper) = (engine.ledger.clone(), engine.board.clone(), engine.keeper_counters());
-        let (dead_letters, aggregates) = (engine.dead_letters.clone(), engine.crew.board().clone());
+        let supervisor = Supervisor::new(log, directory, setup, saved, options)?;
+        let (ledger, lanes, checkpoints) =
+            (supervisor.ledger.clone(), supervisor.board.clone(), supervisor.checkpoint_counters());
+        let (dead_letters, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
-        let (orders, received) = watch::channel(Order::Run);
+        let (orders, received) = watch::channel(Command::Run);
         let (control, changes) = mpsc::channel(ORDERS_MAX);
         let deliver = move || {
-            runtime.block_on(engine.run(received, changes));
+            runtime.block_on(supervisor.run(received, changes));
             // A write to a disk that hangs must not keep the process from ending.
             runtime.shutdown_background();
         };
         let thread = thread::Builder::new().name("delivery".into()).spawn(deliver).map_err(StartError::Thread)?;
         let control = DeliveryControl(control);
-        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, aggregates, keeper, dead_letters })
+        Ok(Self { orders, control, thread: Some(thread), ledger, lanes, aggregates, checkpoints, dead_letters })
     }
 
     /// The ledger.
@@ -100,13 +85,13 @@ impl Delivery {
 
     /// What was saved and freed.
     #[must_use]
-    pub const fn keeper(&self) -> &Arc<KeeperCounters> {
-        &self.keeper
+    pub const fn checkpoints(&self) -> &Arc<CheckpointCounters> {
+        &self.checkpoints
     }
 
     /// The dead letters of all sinks.
     #[must_use]
-    pub const fn dead_letters(&self) -> &DeadLetterOffice {
+    pub const fn dead_letters(&self) -> &DeadLetterService {
         &self.dead_letters
     }
 
@@ -114,7 +99,7 @@ impl Delivery {
     /// aren't full. After that it closes the sinks and saves the ledger, see [`Delivery::has_ended`]. A drain has no time limit; [`Delivery::stop`]
     /// ends it.
     pub fn drain(&self) {
-        self.orders.send_replace(Order::Drain);
+        self.orders.send_replace(Command::Drain);
     }
 
     /// Whether a drain has ended.
@@ -126,10 +111,10 @@ impl Delivery {
     /// Delivers what is durable, for at most `deadline`, then closes the sinks, saves the ledger and ends. Blocks
     /// until that is done.
     pub fn stop(mut self, deadline: Duration) {
-        self.end(Order::Stop(deadline));
+        self.end(Command::Stop(deadline));
     }
 
-    fn end(&mut self, order: Order) {
+    fn end(&mut self, order: Command) {
         self.orders.send_replace(order);
         if let Some(thread) = self.thread.take() {
             // A panic there was reported by the panic hook.
@@ -141,7 +126,7 @@ impl Delivery {
 impl Drop for Delivery {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            self.end(Order::Abandon);
+            self.end(Command::Abandon);
         }
     }
 }

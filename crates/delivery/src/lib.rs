@@ -1,58 +1,51 @@
-//! Delivery: brings events from the event log to the sinks, beside the log. Batching, retry, dead letters, cursors
+//! Delivery: brings events from the event log to the sinks, on a thread of its own. Batching, retry, dead letters, cursors
 //! and the ledger exist once, here; a sink only writes.
 //!
-//! A *lane* (`lane.rs`) reads one shard for one sink, and writes one batch at a time. What it achieves it tells the
-//! [`Ledger`]; the *keeper* saves the ledger with all cursors in one file, and frees segments behind it. Aggregates read the same way,
-//! and journal what they make of the events (`aggregates/`).
+//! A *lane* (`lane/`) reads one shard for one sink, and writes one batch at a time. It counts the outcomes in the [`Ledger`]. The
+//! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. Aggregates read
+//! the same way, and append their results to the log (`aggregates/`). The *supervisor* (`supervisor/`) runs all of them.
 
 mod aggregates;
-mod alone;
-mod assembly;
-mod backlog;
 mod backoff;
-mod book;
-mod bound_store;
-mod change;
-mod claims;
+mod blocked;
+mod command;
 mod condition;
 mod dead_letters;
 mod delivery;
-mod document;
-mod engine;
-mod join;
-mod keeper;
+mod failover_window;
+mod halt;
+mod home;
 mod lane;
-mod lanes;
+mod lane_tasks;
 mod ledger;
+mod log_cursor;
+mod log_throttle;
 mod objects;
 mod options;
-mod pace;
-mod pair;
-mod place;
-mod race;
-mod retries;
+mod retention;
 mod routes;
-mod rules;
-mod saved;
-mod settling;
+mod sent_record;
+mod setup;
+mod start_error;
 mod status;
-mod testimony;
+mod status_source;
+mod supervisor;
 #[cfg(test)]
 mod tests;
-mod way;
 
 pub use aggregates::{
     AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
 };
-pub use change::{ChangeError, DeliveryControl, GivenUp};
+pub use command::{ChangeError, DeliveryControl};
 pub use condition::Condition;
 pub use dead_letters::{
-    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterOffice, DeadList, DeadOutcome, LastDead,
+    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
-pub use delivery::{Delivery, StartError};
-pub use ledger::{Ledger, Row, SinkRow};
-pub use options::{Begin, Clock, Options, Reporter, Setup, SinkSetup};
+pub use delivery::Delivery;
+pub use ledger::{GiveUpError, GivenUp, Ledger, LoadError, Row, SavedLedger, SinkRow};
+pub use options::{Clock, Options, Reporter};
 pub use routes::{Routes, SinkName};
-pub use saved::{GiveUpError, LoadError, Saved};
-pub use status::{DeadCounters, KeeperCounters, LaneBoard, LaneState, LaneStatus};
+pub use setup::{Begin, Setup, SinkSetup};
+pub use start_error::StartError;
+pub use status::{CheckpointCounters, DeadCounters, LaneBoard, LaneState, LaneStatus};

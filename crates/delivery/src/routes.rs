@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use event::TypeName;
 
-use crate::Condition;
+use crate::condition::Condition;
 
 /// A sink's name in the configuration: letters a-z, digits, `_` and `-`. It is also the name of the directory of its
 /// dead letters.

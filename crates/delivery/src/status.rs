@@ -7,7 +7,7 @@ use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
 
-use crate::settling::Contacts;
+use crate::failover_window::Contacts;
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,7 +159,7 @@ pub struct DeadCounters {
 
 /// What the keeper has done.
 #[derive(Debug, Default)]
-pub struct KeeperCounters {
+pub struct CheckpointCounters {
     /// Times that the ledger was saved.
     pub saves: Counter,
     /// Times that it couldn't be saved.

@@ -1,13 +1,10 @@
-//! The thread that commits where an fdatasync takes too long to wait for inline.
+//! The thread that commits if an fdatasync takes too long to wait for inline.
 
 use std::io;
-use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use journal::{Committer, OpenBlock};
-
-use crate::shard::Shard;
 
 /// A commit with all that it needs: the committer travels with the block.
 pub(crate) struct Job {
@@ -20,15 +17,14 @@ pub(crate) struct Job {
 pub(crate) struct CommitThread(Sender<Job>);
 
 impl CommitThread {
-    pub(crate) fn start(shard: &Arc<Shard>) -> io::Result<Self> {
+    /// Starts the thread of a shard. It ends if `commit` returns `false`.
+    pub(crate) fn start(shard: u16, commit: impl Fn(Job) -> bool + Send + 'static) -> io::Result<Self> {
         let (sender, jobs) = channel::<Job>();
-        let name = format!("commit-{}", shard.number());
-        let shard = Arc::downgrade(shard);
+        let name = format!("commit-{shard}");
         thread::Builder::new().name(name).stack_size(256 * 1024).spawn(move || {
-            while let Ok(job) = jobs.recv() {
-                let Some(shard) = shard.upgrade() else { break };
-                shard.commit_away(job);
-            }
+            while let Ok(job) = jobs.recv()
+                && commit(job)
+            {}
         })?;
         Ok(Self(sender))
     }

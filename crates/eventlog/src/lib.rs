@@ -1,46 +1,56 @@
-//! The event log: what a gateway appends to and a delivery reads from.
+//! The event log: gateways append to it, and delivery reads from it.
 //!
-//! A shard gathers the requests that are ready, commits them as one block at the end of its runtime's turn, and
-//! then lets them all answer. Committed blocks are handed over to delivery in memory while it keeps up, and read
-//! from disk where it doesn't.
+//! A shard collects the requests that are ready, commits them as one block at the end of its runtime's tick (group commit), and then
+//! lets all of them respond. Delivery reads committed blocks from the tail cache while it keeps up, and from disk otherwise.
 
-mod accepted;
+mod accepted_counts;
+mod append_error;
+mod append_outcome;
+mod commit_group;
 mod commit_pace;
 mod commit_thread;
-mod duplicates;
-mod handover;
-mod lane;
+mod committed_log;
+mod completion_queue;
+mod dedup;
+mod delivery_watch;
+mod disk_watermark;
+mod journal_failure;
 mod log;
+mod log_reader;
 mod losses;
-mod outcomes;
-mod request_extent;
-mod returned;
-mod room;
+mod request_range;
 mod shard;
 mod shard_counters;
-mod taken;
-mod turn;
+mod shard_head;
+mod tail_cache;
 mod type_registry;
 mod unread_times;
 
-pub use accepted::{Accepted, AcceptedCounts, FilterStep};
+pub use accepted_counts::{Accepted, AcceptedCounts, FilterStep};
+pub use append_error::AppendError;
+pub use append_outcome::{Append, AppendOutcome};
 pub use clock::unix_microseconds;
-pub use duplicates::{Batch, Cause, ContentHash, Earlier, Line, Own, damaged_id_files, forget_lost_ids};
-pub use lane::LaneReader;
+pub use dedup::{
+    AppendBatch, AppendOptions, ContentHash, DedupResult, LineRejection, Original, SourceLine, damaged_id_files,
+    forget_lost_ids,
+};
+pub use delivery_watch::{
+    DeliveryStatusSource, DeliveryWait, DeliveryWatch, PendingLane, RejectedEvent, Rejections, SequenceRange,
+    WatchRequest,
+};
+pub use disk_watermark::DiskGuard;
 pub use log::{EventLog, LogOptions, OpenLogError};
+pub use log_reader::LogReader;
 pub use losses::{Loss, Losses, LostFrom};
-pub use outcomes::{Asked, Outcomes, Pending, Refusals, Refused, Span, Wait, Witness};
-pub use request_extent::RequestExtent;
-pub use room::Room;
-pub use shard::{Append, AppendError, Shard};
+pub use request_range::RequestRange;
+pub use shard::Shard;
 pub use shard_counters::ShardCounters;
-pub use taken::Taken;
 pub use type_registry::{Gate, TypeId, Types};
 pub use unread_times::UnreadTimes;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedStretch, DataDirectory, Dead, Finding, FoundShard, Given,
-    Inspected, LOG_BEGINS_LATE, OpenError, OpenShard, Reader, Record, Records, Reserve, Segments, Settled,
-    ShardOptions, State, StateFile, Stretch, find_shard, inspect_shard, make_directory,
+    Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, Dead, DedupKey, Finding, FoundShard,
+    Inspected, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, Record, RecordBuffer, Reserve, Segments,
+    Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, make_directory,
 };

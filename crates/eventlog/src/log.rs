@@ -14,12 +14,14 @@ use journal::{
 };
 use tokio::sync::watch;
 
-use crate::accepted::{Accepted, AcceptedCounts, FilterStep, TypeCounts};
-use crate::duplicates::{ContentHash, Memory, Trust};
+use crate::accepted_counts::{Accepted, AcceptedCounts, FilterStep, TypeCounts};
+use crate::committed_log::CommittedLog;
+use crate::dedup::{ContentHash, DedupIndex, Validity};
+use crate::delivery_watch::DeliveryWatch;
+use crate::disk_watermark::DiskGuard;
+use crate::journal_failure::JournalFailure;
 use crate::losses::{Losses, LostFrom};
-use crate::outcomes::Outcomes;
-use crate::room::Room;
-use crate::shard::{Common, Shard};
+use crate::shard::{Shard, SharedState};
 use crate::type_registry::Types;
 
 /// What an event log is opened with.
@@ -40,7 +42,7 @@ pub struct LogOptions {
     pub first_segment_bytes: u64,
     /// Whether a thread makes segments ahead of need; see [`ShardOptions::segments_ahead`].
     pub segments_ahead: bool,
-    /// Bytes of the disk that are kept free; see [`Room`].
+    /// Bytes of the disk that are kept free; see [`DiskGuard`].
     pub keep_free: Option<u64>,
     /// What the log may take of the process's memory.
     pub memory: Budgets,
@@ -100,29 +102,14 @@ pub enum OpenLogError {
     Ids(io::Error),
 }
 
-/// Tells the process that a journal has failed: it must end, so that recovery looks at the disk afresh.
-#[derive(Clone, Debug)]
-pub(crate) struct Failure(watch::Sender<Option<String>>);
-
-impl Failure {
-    pub(crate) fn report(&self, error: &CommitError) {
-        // The first reason counts: what fails after it fails because of it.
-        self.0.send_if_modified(|reason| {
-            let first = reason.is_none();
-            reason.get_or_insert_with(|| error.to_string());
-            first
-        });
-    }
-}
-
 /// The event log of a process.
 pub struct EventLog {
     shards: Vec<Arc<Shard>>,
     types: Arc<Types>,
     accepted: Arc<Accepted>,
-    memory: Arc<Memory>,
-    room: Arc<Room>,
-    outcomes: Arc<Outcomes>,
+    dedup: Arc<DedupIndex>,
+    disk_guard: Arc<DiskGuard>,
+    delivery_watch: Arc<DeliveryWatch>,
     origin: Origin,
     findings: Vec<(u16, Finding)>,
     losses: Arc<Losses>,
@@ -138,31 +125,38 @@ impl EventLog {
         let types = Arc::new(Types::default());
         let block_numbers = Arc::new(AtomicU64::new(1));
         let failure = watch::Sender::new(None);
-        let room = room(directory, options).map_err(OpenLogError::Space)?;
-        let shard_options: Vec<_> =
-            (0..options.shards).map(|shard| shard_options(directory, options, shard, &block_numbers, &room)).collect();
+        let disk_guard = disk_guard(directory, options).map_err(OpenLogError::Space)?;
+        let shard_options: Vec<_> = (0..options.shards)
+            .map(|shard| shard_options(directory, options, shard, &block_numbers, &disk_guard))
+            .collect();
         let found = find_shards(&shard_options, options.report)?;
         let losses = find_losses(directory, options, &found).map_err(OpenLogError::Losses)?;
-        let memory = Arc::new(Memory::new(options.memory.duplicate_window_bytes).map_err(OpenLogError::Ids)?);
-        let trust = Trust::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
-        let recalled = memory.recall(directory, trust).map_err(OpenLogError::Ids)?;
+        let dedup = Arc::new(DedupIndex::new(options.memory.duplicate_window_bytes).map_err(OpenLogError::Ids)?);
+        let validity = Validity::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
+        let restored = dedup.restore(directory, validity).map_err(OpenLogError::Ids)?;
         // Not before: what is opened is final, and the next start doesn't find again what this one has found.
         let Opened { shards: opened, counts, findings } = open_shards(directory, options, found, &types)?;
         let accepted = Arc::new(Accepted::new(counts));
         let inline = options.inline_commit_max;
-        let outcomes = Arc::<Outcomes>::default();
-        let common =
-            Common { accepted: accepted.clone(), memory: memory.clone(), room: room.clone(), budgets: options.memory };
-        let new = |(shard, journal)| Shard::new(shard, journal, inline, common.clone(), Failure(failure.clone()));
+        let delivery_watch = Arc::<DeliveryWatch>::default();
+        let shared = SharedState {
+            accepted: accepted.clone(),
+            dedup: dedup.clone(),
+            disk_guard: disk_guard.clone(),
+            budgets: options.memory,
+        };
+        let new =
+            |(shard, journal)| Shard::new(shard, journal, inline, shared.clone(), JournalFailure(failure.clone()));
         let shards: Vec<_> = (0..).zip(opened).map(new).collect();
-        memory.join(recalled, &shards).map_err(OpenLogError::Ids)?;
+        let logs = shards.iter().map(|shard: &Arc<Shard>| shard.committed().clone()).collect();
+        dedup.attach(restored, logs).map_err(OpenLogError::Ids)?;
         Ok(Self {
             shards,
             types,
             accepted,
-            memory,
-            room,
-            outcomes,
+            dedup,
+            disk_guard,
+            delivery_watch,
             origin: directory.origin(),
             findings,
             losses,
@@ -190,14 +184,14 @@ impl EventLog {
 
     /// Whether the disk has room for more events.
     #[must_use]
-    pub const fn room(&self) -> &Arc<Room> {
-        &self.room
+    pub const fn disk_guard(&self) -> &Arc<DiskGuard> {
+        &self.disk_guard
     }
 
-    /// What became of events.
+    /// The subscriptions of requests that wait for delivery.
     #[must_use]
-    pub const fn outcomes(&self) -> &Arc<Outcomes> {
-        &self.outcomes
+    pub const fn delivery_watch(&self) -> &Arc<DeliveryWatch> {
+        &self.delivery_watch
     }
 
     /// A hash for the bytes that come with an id.
@@ -212,20 +206,20 @@ impl EventLog {
     /// # Errors
     /// What the file system says; the next call tries again.
     pub fn save_ids(&self, limits: &[u64]) -> io::Result<Vec<u64>> {
-        let limit = |shard: &Shard| limits.get(usize::from(shard.number())).copied().unwrap_or_default();
-        self.memory.save(|shard| shard.segments().can_free_up_to(limit(shard)))
+        let limit = |log: &CommittedLog| limits.get(usize::from(log.number())).copied().unwrap_or_default();
+        self.dedup.save(|log| log.segments().can_free_up_to(limit(log)))
     }
 
     /// How far back events that come again are recognised: the age of the oldest id that is remembered.
     #[must_use]
     pub fn ids_age(&self) -> Duration {
-        self.memory.window().age()
+        self.dedup.window().age()
     }
 
     /// How many ids are remembered.
     #[must_use]
     pub fn ids_remembered(&self) -> usize {
-        self.memory.window().len()
+        self.dedup.window().len()
     }
 
     /// What recovery found that isn't as it was written, with the shard.
@@ -253,10 +247,10 @@ impl EventLog {
 
 /// Of a disk that is nearly full, starts that follow each other quickly take nothing of what stores will need for what the last one
 /// has left.
-fn room(directory: &DataDirectory, options: &LogOptions) -> io::Result<Arc<Room>> {
-    let room = Room::new(directory.disk().clone(), directory.path().into(), options.keep_free);
-    room.owe(directory.segment_bytes()?, 0, 1, room.begun());
-    Ok(Arc::new(room))
+fn disk_guard(directory: &DataDirectory, options: &LogOptions) -> io::Result<Arc<DiskGuard>> {
+    let guard = DiskGuard::new(directory.disk().clone(), directory.path().into(), options.keep_free);
+    guard.reserve(directory.segment_bytes()?, 0, 1, guard.bytes_begun());
+    Ok(Arc::new(guard))
 }
 
 /// Looks at what the last process has left of all shards, and tells of each as soon as it was looked at.
@@ -337,12 +331,12 @@ fn shard_options(
     options: &LogOptions,
     shard: u16,
     block_numbers: &Arc<AtomicU64>,
-    room: &Room,
+    disk_guard: &DiskGuard,
 ) -> ShardOptions {
     let index = usize::from(shard);
     let seen = |sequences: &[u64]| sequences.get(index).copied().unwrap_or_default();
     ShardOptions {
-        allowance: Some(room.allowance().clone()),
+        quota: Some(disk_guard.quota().clone()),
         block_numbers: block_numbers.clone(),
         next_at_least: 1 + seen(&options.cursors).max(seen(&options.counted_up_to)),
         first_segment_bytes: options.first_segment_bytes,
@@ -361,8 +355,8 @@ fn segment_bytes_max(directory: &DataDirectory) -> u64 {
 fn count_types(types: &Types, segments: &Segments, after: u64, durable: u64) -> io::Result<TypeCounts> {
     let mut counts = TypeCounts::default();
     let mut reader = Reader::new(segments.clone(), after + 1);
-    while let Some(stretch) = reader.read(durable)? {
-        stretch.for_each_record(|sequence, record| {
+    while let Some(chunk) = reader.read(durable)? {
+        chunk.for_each_record(|sequence, record| {
             if sequence > after
                 && let Some(id) = types.intern_text(record.type_name)
             {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use event::limits::TURN_BYTES_MAX;
 use event::{EventId, TypeName};
-use eventlog::{AppendError, Batch, DataDirectory, EventLog, LogOptions, Record, Shard, Stretch};
+use eventlog::{AppendBatch, AppendError, DataDirectory, EventLog, LogChunk, LogOptions, Record, Shard, SourceLine};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
@@ -40,14 +40,14 @@ impl World {
     fn runtime(&self) -> LocalRuntime {
         let shard = self.shard().clone();
         let mut builder = Builder::new_current_thread();
-        builder.on_thread_park(move || shard.end_of_turn()).build_local(LocalOptions::default()).unwrap()
+        builder.on_thread_park(move || shard.commit_pending()).build_local(LocalOptions::default()).unwrap()
     }
 
     /// Runs `requests` tasks side by side, each of which appends `each` events one after the other.
     fn run(&self, requests: u64, each: u64) -> Vec<Result<u64, AppendError>> {
         let returned = self.shard().clone();
         self.runtime().block_on(async {
-            let waking = tokio::task::spawn_local(async move { returned.wake_returned().await });
+            let waking = tokio::task::spawn_local(async move { returned.wake_completed().await });
             let tasks = (0..requests).map(|_| {
                 let log = self.log.clone();
                 tokio::task::spawn_local(async move {
@@ -70,10 +70,10 @@ impl World {
 
     /// All sequences that can be read.
     fn read(&self) -> Vec<u64> {
-        let mut lane = self.shard().lane(0);
+        let mut lane = self.shard().reader(0);
         let mut found = Vec::new();
-        while let Some(stretch) = lane.read().unwrap() {
-            let Stretch::Block(block) = stretch else { panic!("undamaged") };
+        while let Some(chunk) = lane.read().unwrap() {
+            let LogChunk::Block(block) = chunk else { panic!("undamaged") };
             found.extend(block.records().map(|(sequence, _)| sequence));
         }
         found
@@ -129,10 +129,12 @@ fn every_request_is_answered_with_commits_inline_and_away() {
 }
 
 /// A batch of records of which 190 take some 200 KB in a block.
-fn batch(records: usize) -> Batch {
-    let mut batch = Batch::default();
+fn batch(log: &EventLog, records: u32) -> AppendBatch {
+    let type_id = log.types().intern(&TypeName::new("event").unwrap());
+    let mut batch = AppendBatch::default();
     let payload = vec![b'1'; 1000];
-    (0..records).for_each(|_| batch.records.push(&Record { payload: &payload, ..record() }));
+    let line = |number| SourceLine { number, type_id };
+    (0..records).for_each(|number| batch.push(&Record { payload: &payload, ..record() }, line(number)));
     batch
 }
 
@@ -142,13 +144,13 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
     let world = World::new(SimulatedDisk::new(12), AWAY);
     let returned = world.shard().clone();
     world.runtime().block_on(async {
-        let waking = tokio::task::spawn_local(async move { returned.wake_returned().await });
+        let waking = tokio::task::spawn_local(async move { returned.wake_completed().await });
         let tasks: Vec<_> = (0..BATCHES)
             .map(|_| {
-                let shard = world.shard().clone();
+                let (log, shard) = (world.log.clone(), world.shard().clone());
                 tokio::task::spawn_local(async move {
-                    let mut batch = batch(190);
-                    shard.ready_for(batch.records.bytes()).await;
+                    let mut batch = batch(&log, 190);
+                    shard.wait_for_capacity(batch.records().bytes()).await;
                     shard.append(&mut batch).unwrap().appended().unwrap().await.unwrap();
                 })
             })
@@ -158,11 +160,15 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
         }
         waking.abort();
     });
-    let mut lane = world.shard().lane(0);
+    let mut lane = world.shard().reader(0);
     let mut records = 0;
-    while let Some(stretch) = lane.read().unwrap() {
-        let Stretch::Block(block) = stretch else { panic!("undamaged") };
-        assert!(block.bytes().len() <= TURN_BYTES_MAX + batch(190).records.bytes(), "{}", block.bytes().len());
+    while let Some(chunk) = lane.read().unwrap() {
+        let LogChunk::Block(block) = chunk else { panic!("undamaged") };
+        assert!(
+            block.bytes().len() <= TURN_BYTES_MAX + batch(&world.log, 190).records().bytes(),
+            "{}",
+            block.bytes().len()
+        );
         records += block.records().count();
     }
     assert_eq!(records, BATCHES * 190);
@@ -173,8 +179,8 @@ fn a_large_block_is_committed_away_however_quick_the_disk_is() {
     let world = World::new(SimulatedDisk::new(13), INLINE);
     let (returned, shard) = (world.shard().clone(), world.shard().clone());
     world.runtime().block_on(async {
-        let waking = tokio::task::spawn_local(async move { returned.wake_returned().await });
-        shard.append(&mut batch(1200)).unwrap().appended().unwrap().await.unwrap();
+        let waking = tokio::task::spawn_local(async move { returned.wake_completed().await });
+        shard.append(&mut batch(&world.log, 1200)).unwrap().appended().unwrap().await.unwrap();
         assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (1, 1));
         append(&world.log).await.unwrap();
         assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (2, 1));
@@ -224,27 +230,27 @@ fn what_was_appended_is_committed_though_its_client_has_left() {
 #[test]
 fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
     let world = World::new(SimulatedDisk::new(5), INLINE);
-    let mut lane = world.shard().lane(0);
+    let mut lane = world.shard().reader(0);
     world.run(1, 3_000);
-    assert!(world.shard().handover_bytes() <= event::limits::HANDOVER_BYTES_MAX);
+    assert!(world.shard().tail_cache_bytes() <= event::limits::HANDOVER_BYTES_MAX);
     let mut next = 1;
-    while let Some(Stretch::Block(block)) = lane.read().unwrap() {
+    while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
         for (sequence, _) in block.records() {
             assert_eq!(sequence, next);
             next += 1;
         }
     }
     assert_eq!(next, 3_001);
-    assert!(world.shard().handover_bytes() < 3_000 * 4096, "not all of it was in memory");
+    assert!(world.shard().tail_cache_bytes() < 3_000 * 4096, "not all of it was in memory");
     drop(lane);
     world.run(1, 10);
-    assert_eq!(world.shard().handover_bytes(), 0, "nothing is kept for a lane that has ended");
+    assert_eq!(world.shard().tail_cache_bytes(), 0, "nothing is kept for a lane that has ended");
     assert_eq!(world.directory.shards_on_disk().unwrap(), 1);
 }
 
 /// Whether everything that is appended by now has its fate.
 fn is_settled(world: &World) -> bool {
-    let mut settled = std::pin::pin!(world.shard().settled());
+    let mut settled = std::pin::pin!(world.shard().flush());
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     settled.as_mut().poll(&mut context).is_ready()
 }
@@ -256,7 +262,7 @@ fn who_waits_for_what_was_appended_waits_for_its_commit() {
     assert!(is_settled(&world));
     drop(world.shard().append_one(&record(), id).unwrap());
     assert!(!is_settled(&world));
-    world.shard().end_of_turn();
+    world.shard().commit_pending();
     assert!(is_settled(&world));
     world.disk.set_capacity(Some(world.disk.bytes_used()));
     let mut durable = 0;
@@ -264,27 +270,27 @@ fn who_waits_for_what_was_appended_waits_for_its_commit() {
         durable = world.shard().durable();
         drop(world.shard().append_one(&record(), id).unwrap());
         assert!(!is_settled(&world));
-        world.shard().end_of_turn();
+        world.shard().commit_pending();
         assert!(is_settled(&world));
     }
     drop(world.shard().append_one(&record(), id).unwrap());
-    world.shard().end_of_turn();
+    world.shard().commit_pending();
     assert!(is_settled(&world) && world.shard().durable() == durable, "what will never be durable isn't waited for");
 }
 
 #[test]
 fn the_place_of_a_lane_that_has_left_is_used_again() {
     let world = World::new(SimulatedDisk::new(7), INLINE);
-    let (first, second) = (world.shard().lane(0), world.shard().lane(0));
+    let (first, second) = (world.shard().reader(0), world.shard().reader(0));
     drop(first);
-    let mut again = world.shard().lane(0);
+    let mut again = world.shard().reader(0);
     world.run(1, 10);
     let mut sequences = 0;
-    while let Some(Stretch::Block(block)) = again.read().unwrap() {
+    while let Some(LogChunk::Block(block)) = again.read().unwrap() {
         sequences += block.records().count();
     }
     assert_eq!(sequences, 10);
-    assert!(world.shard().handover_bytes() > 0, "it is kept for the other lane");
+    assert!(world.shard().tail_cache_bytes() > 0, "it is kept for the other lane");
     drop(second);
-    assert_eq!(world.shard().handover_bytes(), 0);
+    assert_eq!(world.shard().tail_cache_bytes(), 0);
 }

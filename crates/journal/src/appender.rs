@@ -2,7 +2,7 @@
 
 use crate::block::OpenBlock;
 use crate::record::Record;
-use crate::records::Records;
+use crate::record_buffer::RecordBuffer;
 
 /// A new block gets as much room as the one before it took, up to this: else it would grow step by step.
 const ROOM_BYTES_MAX: usize = 256 * 1024;
@@ -24,12 +24,12 @@ impl Appender {
     }
 
     /// Adds all records of a request and returns the sequence of the first.
-    pub fn append(&mut self, records: &Records) -> u64 {
+    pub fn append(&mut self, records: &RecordBuffer) -> u64 {
         self.open.append(records)
     }
 
     /// Adds records without which nothing would be freed: their block is written as long as the disk has any room.
-    pub fn append_needed(&mut self, records: &Records) -> u64 {
+    pub fn append_needed(&mut self, records: &RecordBuffer) -> u64 {
         self.open.need();
         self.open.append(records)
     }

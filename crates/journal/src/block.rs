@@ -5,9 +5,10 @@ use bytes::Bytes;
 use event::limits::PAGE_BYTES;
 
 use crate::checksum;
-use crate::layout::{get_i64, get_u32, get_u64, length_field, put, round_up};
+use crate::endian::{get_i64, get_u32, get_u64, length_field, put, round_up};
 use crate::record::{self, HEAD_BYTES, Head, Record};
-use crate::records::Records;
+use crate::record_buffer::RecordBuffer;
+use crate::type_bits::type_bit;
 
 /// Bytes of a block's header; the records follow at once.
 pub(crate) const HEADER_BYTES: usize = 80;
@@ -132,12 +133,6 @@ impl BlockHeader {
     }
 }
 
-/// The bit that stands for a type in [`BlockHeader::types`]. Two types may share one: a set bit means "perhaps".
-#[must_use]
-pub fn type_bit(type_name: &str) -> u64 {
-    1 << (checksum::seeded(0, type_name.as_bytes()) & 63)
-}
-
 /// What is known of a block only when it is committed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placement {
@@ -233,7 +228,7 @@ impl OpenBlock {
         self.advance(1)
     }
 
-    pub(crate) fn append(&mut self, records: &Records) -> u64 {
+    pub(crate) fn append(&mut self, records: &RecordBuffer) -> u64 {
         self.begin();
         records.pieces().for_each(|piece| self.bytes.extend_from_slice(piece));
         self.types |= records.types();

@@ -11,10 +11,10 @@ use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MAX};
 use crate::block::{Block, Kind, OpenBlock, Placement};
 use crate::checksum;
 use crate::disk::{DiskFile, SharedDisk};
-use crate::layout::round_up;
+use crate::endian::round_up;
 use crate::segment::{self, FIRST_BLOCK_AT, SegmentHeader};
+use crate::segment_pool::{AllocRequest, SegmentSource, Spare};
 use crate::segments::Segments;
-use crate::spares::{Spare, Spares, Want};
 
 /// Why a block is not durable.
 #[derive(Debug, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum CommitError {
 }
 
 /// What a committer is made of besides its first segment.
-pub(crate) struct Place {
+pub(crate) struct SegmentContext {
     pub(crate) disk: SharedDisk,
     pub(crate) directory: Arc<Path>,
     pub(crate) origin: Origin,
@@ -58,8 +58,8 @@ pub(crate) struct Place {
 
 /// Owns the newest segment's file.
 pub struct Committer {
-    place: Place,
-    spares: Spares,
+    place: SegmentContext,
+    spares: SegmentSource,
     file: Box<dyn DiskFile>,
     header: SegmentHeader,
     offset: u64,
@@ -71,8 +71,8 @@ impl Committer {
     /// Makes the first segment of a start, with `blocks` in it, durable as a whole before it gets its name: what
     /// recovery carried over from the segment before is then in either the one or the other.
     pub(crate) fn start(
-        place: Place,
-        mut spares: Spares,
+        place: SegmentContext,
+        mut spares: SegmentSource,
         header: SegmentHeader,
         blocks: Vec<OpenBlock>,
     ) -> Result<Self, CommitError> {
@@ -134,7 +134,7 @@ impl Committer {
         let header = SegmentHeader { length: old.length.max(segment_length_for(needed)), ..*old };
         let path = segment::path(&self.place.directory, old.generation);
         let poisoned = |source| CommitError::Poisoned { operation: "rewrite", path: path.clone(), source };
-        let want = Want { at_least: header.length, length: header.length, needed: true };
+        let want = AllocRequest { at_least: header.length, length: header.length, needed: true };
         let spare = self.spares.make(want).map_err(poisoned)?;
         let header = SegmentHeader { length: spare.length, ..header };
         let mut offset = FIRST_BLOCK_AT;
@@ -179,14 +179,14 @@ impl Committer {
         debug_assert!(self.offset <= self.header.length, "a block lies within its segment");
         if self.offset > self.header.length / 2 {
             // Not sooner: until then a segment may be freed whose file can be used again.
-            self.spares.order(Want { at_least: 0, length: self.next_length(), needed: false });
+            self.spares.order(AllocRequest { at_least: 0, length: self.next_length(), needed: false });
         }
     }
 
     /// Goes on in a new segment, whose header is durable before its first block is written.
     fn roll(&mut self, block: &OpenBlock, bytes: u64) -> Result<(), CommitError> {
         let needed = block.is_needed();
-        let want = Want { at_least: segment_length_for(bytes), length: self.next_length(), needed };
+        let want = AllocRequest { at_least: segment_length_for(bytes), length: self.next_length(), needed };
         let directory = self.place.directory.clone();
         let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
         let seed = self.place.seeds.next().map_err(no_space)?;
@@ -240,13 +240,13 @@ impl Committer {
 
 /// The first segment of a start. Where the disk has too little left one that holds what was carried over and a seal is enough:
 /// what is in the journal can be delivered then, which frees space, and until there is some nothing more is taken.
-fn first_spare(spares: &mut Spares, length: u64, blocks: &[OpenBlock]) -> io::Result<Spare> {
-    let usual = spares.take(Want { at_least: length, length, needed: false });
+fn first_spare(spares: &mut SegmentSource, length: u64, blocks: &[OpenBlock]) -> io::Result<Spare> {
+    let usual = spares.take(AllocRequest { at_least: length, length, needed: false });
     let spare = match usual {
         Err(error) if error.kind() == io::ErrorKind::StorageFull => {
             let carried: u64 = blocks.iter().map(|block| block.padded_bytes() as u64).sum();
             let least = segment_length_for(carried + PAGE_BYTES as u64);
-            spares.take(Want { at_least: least, length: least, needed: true })?
+            spares.take(AllocRequest { at_least: least, length: least, needed: true })?
         }
         taken => taken?,
     };

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use event::Origin;
 
 use crate::disk::{Disk, ReadOnlyDisk, SharedDisk};
-use crate::recovery::read_header;
 use crate::reserve::Reserve;
 use crate::segment::{self, HeaderPage};
 use crate::state_file::StateFile;
@@ -151,7 +150,7 @@ impl DataDirectory {
             names => names?,
         };
         for name in names.iter().filter(|name| segment::generation_of(name).is_some()) {
-            if let HeaderPage::Sound { header, .. } = read_header(&self.disk, &directory.join(name))?
+            if let HeaderPage::Sound { header, .. } = segment::read_header(&self.disk, &directory.join(name))?
                 && (header.shard, header.origin) == (shard, self.origin)
             {
                 return Ok(true);

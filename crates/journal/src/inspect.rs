@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::block::Block;
 use crate::disk::SharedDisk;
-use crate::finding::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
-use crate::reader::DamagedStretch;
-use crate::recovery::read_header;
+use crate::reader::DamagedChunk;
+use crate::recovery_report::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
 use crate::scan::{KnownExtent, Scan, Step};
 use crate::segment::{self, HeaderPage, SegmentHeader};
 
@@ -24,9 +23,9 @@ pub enum Inspected<'a> {
         block: &'a Block,
     },
     /// A damaged place in the midst of the log.
-    Damaged(&'a DamagedStretch),
+    Damaged(&'a DamagedChunk),
     /// A damaged last block: a commit that a crash interrupted, or rot. The next start cuts it.
-    Torn(&'a DamagedStretch),
+    Torn(&'a DamagedChunk),
     /// Something about a whole segment.
     Finding(&'a Finding),
 }
@@ -55,7 +54,7 @@ fn readable_segments(
     generations.sort_unstable();
     let mut segments = Vec::new();
     for generation in generations {
-        let letter = match read_header(disk, &segment::path(directory, generation))? {
+        let letter = match segment::read_header(disk, &segment::path(directory, generation))? {
             HeaderPage::Sound { header, one_copy_damaged } if header.generation == generation => {
                 segments.push(header);
                 one_copy_damaged.then_some(SEGMENT_HEADER_COPY_DAMAGED)
@@ -88,9 +87,9 @@ pub(crate) fn inspect_segment(
         match scan.step(known)? {
             Step::Block(block) => visit(Inspected::Block { offset, block: &block }),
             Step::Quarantined(damaged) => {
-                visit(Inspected::Damaged(&DamagedStretch::new(header.generation, damaged)));
+                visit(Inspected::Damaged(&DamagedChunk::new(header.generation, damaged)));
             }
-            Step::Torn(damaged) => visit(Inspected::Torn(&DamagedStretch::new(header.generation, damaged))),
+            Step::Torn(damaged) => visit(Inspected::Torn(&DamagedChunk::new(header.generation, damaged))),
             Step::End => return Ok(()),
         }
     }

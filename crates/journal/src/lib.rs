@@ -1,10 +1,9 @@
 //! The journal: the durable log on disk, a directory of segments for each shard. Synchronous; it knows bytes,
 //! not JSON.
 //!
-//! The layers, each ignorant of the one above: [`disk`] → segment → block → record. [`Appender`] gives out
+//! The layers, each ignorant of the one above: [`disk`] → segment → block → record. [`Appender`] assigns
 //! sequences, [`Committer`] makes blocks durable, [`Reader`] reads them back, [`open_shard`] recovers.
 
-mod allowance;
 mod appender;
 mod block;
 mod checksum;
@@ -12,41 +11,49 @@ mod committer;
 mod damaged;
 mod directory;
 pub mod disk;
-mod finding;
+mod disk_quota;
+mod endian;
 mod inspect;
-mod layout;
+mod open_error;
+mod read_ahead;
 mod reader;
 mod record;
-mod records;
+mod record_buffer;
 mod recovery;
 mod recovery_cases;
+mod recovery_report;
 mod repair;
 mod reserve;
 mod scan;
 mod segment;
+mod segment_pool;
 mod segments;
+mod shard_options;
 #[cfg(any(test, feature = "simulated-disk"))]
 pub mod simulated_disk;
-mod spares;
 mod state_file;
-mod tail;
-mod window;
+mod survey;
+mod torn_tail;
+mod type_bits;
 
-pub use allowance::{Allowance, kept_free};
 pub use appender::Appender;
-pub use block::{Block, BlockHeader, Kind, OpenBlock, type_bit};
+pub use block::{Block, BlockHeader, Kind, OpenBlock};
 pub use committer::{CommitError, Committer, Seeds};
 pub use directory::{DataDirectory, DirectoryError, make_directory, origin_of, shard_directory};
-pub use finding::{
+pub use disk_quota::{DiskQuota, kept_free};
+pub use inspect::{Inspected, inspect_shard};
+pub use open_error::OpenError;
+pub use reader::{DamagedChunk, LogChunk, Reader};
+pub use record::{Dead, DedupKey, Record, Settled};
+pub use record_buffer::RecordBuffer;
+pub use recovery::{FoundShard, OpenShard, find_shard, open_shard};
+pub use recovery_report::{
     Finding, LOG_BEGINS_LATE, LOG_ENDS_EARLY, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED,
 };
-pub use inspect::{Inspected, inspect_shard};
-pub use reader::{DamagedStretch, Reader, Stretch};
-pub use record::{Dead, Given, Record, Settled};
-pub use records::Records;
-pub use recovery::{FoundShard, OpenError, OpenShard, ShardOptions, find_shard, open_shard};
 pub use repair::{Repair, repair_shard};
 pub use reserve::Reserve;
 pub use segment::{FORMAT, SegmentHeader};
 pub use segments::Segments;
+pub use shard_options::ShardOptions;
 pub use state_file::{State, StateFile, damaged_state_files};
+pub use type_bits::type_bit;

@@ -7,28 +7,28 @@ use bytes::Bytes;
 
 use crate::block::Block;
 use crate::damaged::Damaged;
-use crate::finding::Finding;
 use crate::record::Record;
+use crate::recovery_report::Finding;
 use crate::scan::{KnownExtent, Scan, Step};
 use crate::segments::Segments;
 
-/// A stretch of the log as it was read.
+/// A chunk of the log as it was read.
 #[derive(Clone, Debug)]
-pub enum Stretch {
+pub enum LogChunk {
     /// A sound block.
     Block(Block),
     /// A damaged place: what is left of it, and what is lost.
-    Damaged(DamagedStretch),
+    Damaged(DamagedChunk),
 }
 
 /// A damaged place of the log.
 #[derive(Clone, Debug)]
-pub struct DamagedStretch {
+pub struct DamagedChunk {
     damaged: Damaged,
     finding: Finding,
 }
 
-impl DamagedStretch {
+impl DamagedChunk {
     pub(crate) fn new(generation: u64, damaged: Damaged) -> Self {
         let finding = Finding::of(generation, &damaged, None);
         Self { damaged, finding }
@@ -60,8 +60,8 @@ impl DamagedStretch {
     }
 }
 
-impl Stretch {
-    /// The sequence that follows the stretch.
+impl LogChunk {
+    /// The sequence that follows the chunk.
     #[must_use]
     pub fn end(&self) -> u64 {
         match self {
@@ -70,15 +70,30 @@ impl Stretch {
         }
     }
 
-    /// Visits every record that can be read, with its sequence.
-    pub fn for_each_record(&self, mut visit: impl FnMut(u64, &Record<'_>)) {
+    /// The bytes that its records are slices of.
+    #[must_use]
+    pub const fn bytes(&self) -> &Bytes {
         match self {
-            Self::Block(block) => block.records().for_each(|(at, record)| visit(at, &record)),
-            Self::Damaged(damaged) => damaged.survivors().iter().for_each(|(at, record)| visit(*at, record)),
+            Self::Block(block) => block.bytes(),
+            Self::Damaged(damaged) => damaged.bytes(),
         }
     }
 
-    /// What is to be reported of the stretch, if it is damaged.
+    /// Every record that can be read, with its sequence.
+    pub fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
+        let (block, damaged) = match self {
+            Self::Block(block) => (Some(block.records()), None),
+            Self::Damaged(damaged) => (None, Some(damaged.survivors())),
+        };
+        block.into_iter().flatten().chain(damaged.into_iter().flatten())
+    }
+
+    /// Visits every record that can be read, with its sequence.
+    pub fn for_each_record(&self, mut visit: impl FnMut(u64, &Record<'_>)) {
+        self.records().for_each(|(at, record)| visit(at, &record));
+    }
+
+    /// What is to be reported of the chunk, if it is damaged.
     #[must_use]
     pub const fn finding(&self) -> Option<&Finding> {
         match self {
@@ -102,30 +117,30 @@ impl Reader {
         Self { segments, next, scan: None }
     }
 
-    /// The sequence that the next stretch begins with or holds.
+    /// The sequence that the next chunk begins with or holds.
     #[must_use]
     pub const fn next(&self) -> u64 {
         self.next
     }
 
-    /// The next stretch of the log, or `None` once everything up to `durable`, the last durable sequence, was read.
+    /// The next chunk of the log, or `None` once everything up to `durable`, the last durable sequence, was read.
     ///
     /// # Errors
-    /// What the file system says. The same stretch is tried again by the next call.
-    pub fn read(&mut self, durable: u64) -> io::Result<Option<Stretch>> {
+    /// What the file system says. The same chunk is tried again by the next call.
+    pub fn read(&mut self, durable: u64) -> io::Result<Option<LogChunk>> {
         while self.next <= durable {
             // Damage before the place that the reader began with is nothing to it.
-            if let Some(stretch) = self.step(durable).inspect_err(|_| self.scan = None)?
-                && stretch.end() > self.next
+            if let Some(chunk) = self.step(durable).inspect_err(|_| self.scan = None)?
+                && chunk.end() > self.next
             {
-                self.next = stretch.end();
-                return Ok(Some(stretch));
+                self.next = chunk.end();
+                return Ok(Some(chunk));
             }
         }
         Ok(None)
     }
 
-    fn step(&mut self, durable: u64) -> io::Result<Option<Stretch>> {
+    fn step(&mut self, durable: u64) -> io::Result<Option<LogChunk>> {
         let (generation, mut scan) = match self.scan.take() {
             Some(scan) => scan,
             None => self.open_scan(durable)?,
@@ -142,9 +157,9 @@ impl Reader {
         }
         Ok(match step {
             Step::Block(block) if block.header().span == 0 => None,
-            Step::Block(block) => Some(Stretch::Block(block)),
+            Step::Block(block) => Some(LogChunk::Block(block)),
             Step::Quarantined(damaged) | Step::Torn(damaged) => {
-                Some(Stretch::Damaged(DamagedStretch::new(generation, damaged)))
+                Some(LogChunk::Damaged(DamagedChunk::new(generation, damaged)))
             }
             Step::End => None,
         })

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use event::EventId;
 
 use crate::checksum;
-use crate::layout::{array, get_i64, get_u32, get_u64, length_field, put, round_up};
+use crate::endian::{array, get_i64, get_u32, get_u64, length_field, put, round_up};
 
 /// Bytes of a record's head: what its check protects, and the check.
 pub(crate) const HEAD_BYTES: usize = 24;
@@ -97,7 +97,7 @@ pub struct Dead<'a> {
 
 /// By what a batch is known when it comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Given {
+pub struct DedupKey {
     /// The id that the client's key gives the batch as a whole.
     pub id: EventId,
     /// A hash of the bytes that came with it.
@@ -130,7 +130,7 @@ pub struct Record<'a> {
     /// Set where the client gave the event its id: a hash of the bytes that came with it.
     pub content: Option<u64>,
     /// Set in the last record of a batch that the client gave a key.
-    pub batch: Option<Given>,
+    pub batch: Option<DedupKey>,
     /// Set in results of aggregates: of those with the same id the one with the highest revision holds.
     pub revision: Option<u64>,
 }
@@ -207,7 +207,7 @@ pub(crate) fn start_request(bytes: &mut [u8]) {
 }
 
 /// Adds to the record at the end of `bytes`, which begins at `start`, what is known of its batch only at its end.
-pub(crate) fn set_batch(bytes: &mut Vec<u8>, start: usize, batch: Given) {
+pub(crate) fn set_batch(bytes: &mut Vec<u8>, start: usize, batch: DedupKey) {
     add_field(bytes, start, TAG_BATCH, &batch_value(batch));
 }
 
@@ -334,16 +334,16 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()
     Some(())
 }
 
-fn batch_value(batch: Given) -> [u8; 24] {
+fn batch_value(batch: DedupKey) -> [u8; 24] {
     let mut value = [0; 24];
     put(&mut value, 0, &batch.id.0);
     put(&mut value, 16, &batch.content.to_le_bytes());
     value
 }
 
-fn batch_of(value: &[u8]) -> Option<Given> {
+fn batch_of(value: &[u8]) -> Option<DedupKey> {
     let (id, content) = value.split_first_chunk()?;
-    Some(Given { id: EventId(*id), content: u64::from_le_bytes(content.try_into().ok()?) })
+    Some(DedupKey { id: EventId(*id), content: u64::from_le_bytes(content.try_into().ok()?) })
 }
 
 fn address(value: &[u8]) -> Option<IpAddr> {

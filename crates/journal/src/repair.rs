@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use crate::block::OpenBlock;
 use crate::committer::Committer;
 use crate::disk::DiskFile;
-use crate::finding::Finding;
 use crate::inspect::{Inspected, inspect_segment};
-use crate::recovery::{OpenError, OpenShard, ShardOptions, open_shard};
+use crate::open_error::OpenError;
+use crate::recovery::{OpenShard, open_shard};
+use crate::recovery_report::Finding;
 use crate::segment::{self, SegmentHeader};
+use crate::shard_options::ShardOptions;
 
 /// What was done to a shard.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

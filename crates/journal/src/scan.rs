@@ -8,9 +8,9 @@ use event::limits::PAGE_BYTES;
 use crate::block::{Block, BlockHeader};
 use crate::damaged::Damaged;
 use crate::disk::DiskFile;
+use crate::read_ahead::ReadAhead;
 use crate::recovery_cases::{Body, Header, Verdict, decide};
 use crate::segment::{FIRST_BLOCK_AT, SegmentHeader};
-use crate::window::Window;
 
 /// What stands at the next place.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub(crate) struct Scan {
     offset: u64,
     expected: u64,
     last_sum: Option<u64>,
-    window: Window,
+    window: ReadAhead,
     /// Blocks up to this sequence were durable when the window was read; what it holds behind them may be stale.
     window_durable: u64,
 }
@@ -56,7 +56,15 @@ pub(crate) struct Scan {
 impl Scan {
     pub(crate) fn new(file: Box<dyn DiskFile>, header: SegmentHeader) -> Self {
         let (expected, last_sum) = (header.first, Some(header.previous));
-        Self { file, header, offset: FIRST_BLOCK_AT, expected, last_sum, window: Window::default(), window_durable: 0 }
+        Self {
+            file,
+            header,
+            offset: FIRST_BLOCK_AT,
+            expected,
+            last_sum,
+            window: ReadAhead::default(),
+            window_durable: 0,
+        }
     }
 
     /// The sequence that the next block should begin with.

@@ -1,13 +1,15 @@
 //! A segment's name and header. The header stands twice, in the first two sectors of the first page; blocks
 //! begin at the second page.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use event::Origin;
 use event::limits::PAGE_BYTES;
 
 use crate::checksum;
-use crate::layout::{array, get_u32, get_u64, put};
+use crate::disk::SharedDisk;
+use crate::endian::{array, get_u32, get_u64, put};
 
 /// Where a segment's first block begins.
 pub(crate) const FIRST_BLOCK_AT: u64 = PAGE_BYTES as u64;
@@ -124,6 +126,13 @@ pub(crate) fn generation_of(file_name: &str) -> Option<u64> {
     let digits = file_name.strip_suffix(SEGMENT_SUFFIX)?;
     let canonical = digits.len() == 16 && digits.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
     canonical.then(|| u64::from_str_radix(digits, 16).ok()).flatten()
+}
+
+/// Reads the header page of a segment's file.
+pub(crate) fn read_header(disk: &SharedDisk, path: &Path) -> io::Result<HeaderPage> {
+    let mut page = vec![0; PAGE_BYTES];
+    let filled = disk.open(path)?.read_full_at(&mut page, 0)?;
+    Ok(SegmentHeader::decode_page(&page[..filled]))
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::disk::{DiskFile, SharedDisk};
 use crate::segment::{self, SegmentHeader};
-use crate::spares::SparePool;
+use crate::segment_pool::SegmentPool;
 
 /// A handle on a shard's segments; clones share them.
 #[derive(Clone)]
@@ -17,13 +17,18 @@ pub struct Segments {
     disk: SharedDisk,
     directory: Arc<Path>,
     headers: Arc<Mutex<VecDeque<SegmentHeader>>>,
-    spares: SparePool,
+    spares: SegmentPool,
     /// Bytes of the newest segment that blocks take up.
     newest_used: Arc<AtomicU64>,
 }
 
 impl Segments {
-    pub(crate) fn new(disk: SharedDisk, directory: &Path, headers: VecDeque<SegmentHeader>, spares: SparePool) -> Self {
+    pub(crate) fn new(
+        disk: SharedDisk,
+        directory: &Path,
+        headers: VecDeque<SegmentHeader>,
+        spares: SegmentPool,
+    ) -> Self {
         let (headers, newest_used) = (Arc::new(Mutex::new(headers)), Arc::default());
         Self { disk, directory: directory.into(), headers, spares, newest_used }
     }
@@ -188,7 +193,7 @@ mod tests {
             }
         };
         let headers = (1..).zip(firsts).map(header).collect();
-        Segments::new(disk.clone(), directory, headers, SparePool::new(disk.clone(), directory))
+        Segments::new(disk.clone(), directory, headers, SegmentPool::new(disk.clone(), directory))
     }
 
     #[test]

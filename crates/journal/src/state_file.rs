@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::checksum;
 use crate::disk::{Disk, DiskFile, SharedDisk};
-use crate::layout::{get_u64, put};
+use crate::endian::{get_u64, put};
 
 const MAGIC: [u8; 8] = *b"FOREBAYS";
 const AT_VERSION: usize = 8;

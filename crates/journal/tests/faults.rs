@@ -14,7 +14,7 @@ use std::sync::Arc;
 use events::{Event, request};
 use journal::disk::SharedDisk;
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
-use journal::{CommitError, DataDirectory, OpenShard, Reader, Seeds, ShardOptions, StateFile, Stretch, open_shard};
+use journal::{CommitError, DataDirectory, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};
 
 const DATA: &str = "/data";
 const SEGMENT_BYTES: u64 = 16 * 1024;
@@ -85,10 +85,10 @@ fn start(disk: &SimulatedDisk, known: &mut Known) -> Result<Process, String> {
 fn read(process: &Process, what: &str) -> io::Result<BTreeMap<u64, Event>> {
     let mut reader = Reader::new(process.shard.segments.clone(), process.cursor_seen + 1);
     let mut events = BTreeMap::new();
-    while let Some(stretch) = reader.read(process.shard.durable)? {
-        match stretch {
-            Stretch::Block(block) => events.extend(block.records().map(|(s, record)| (s, Event::of(&record)))),
-            Stretch::Damaged(damaged) => panic!("{what}: nothing was damaged, but: {}", damaged.finding()),
+    while let Some(chunk) = reader.read(process.shard.durable)? {
+        match chunk {
+            LogChunk::Block(block) => events.extend(block.records().map(|(s, record)| (s, Event::of(&record)))),
+            LogChunk::Damaged(damaged) => panic!("{what}: nothing was damaged, but: {}", damaged.finding()),
         }
     }
     Ok(events)

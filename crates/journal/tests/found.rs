@@ -14,7 +14,7 @@ use events::{Event, request};
 use journal::disk::{Disk, SharedDisk};
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
 use journal::{
-    DataDirectory, Inspected, OpenShard, Reader, Seeds, ShardOptions, StateFile, Stretch, inspect_shard, open_shard,
+    DataDirectory, Inspected, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, inspect_shard, open_shard,
 };
 
 const DATA: &str = "/data";
@@ -42,13 +42,13 @@ fn commit(shard: &mut OpenShard, numbers: std::ops::RangeInclusive<u64>) {
 /// Everything from `next` on: the sequences that are delivered, and those that are reported as lost.
 fn read(reader: &mut Reader, durable: u64) -> (Vec<u64>, Vec<u64>) {
     let (mut delivered, mut lost) = (Vec::new(), Vec::new());
-    while let Some(stretch) = reader.read(durable).unwrap() {
-        match stretch {
-            Stretch::Block(block) => delivered.extend(block.records().map(|(sequence, record)| {
+    while let Some(chunk) = reader.read(durable).unwrap() {
+        match chunk {
+            LogChunk::Block(block) => delivered.extend(block.records().map(|(sequence, record)| {
                 assert_eq!(Event::of(&record), Event::new(sequence, 700));
                 sequence
             })),
-            Stretch::Damaged(damaged) => {
+            LogChunk::Damaged(damaged) => {
                 delivered.extend(damaged.survivors().iter().map(|(sequence, _)| *sequence));
                 lost.extend(damaged.finding().lost.iter().cloned().flatten());
             }
@@ -212,8 +212,8 @@ fn a_running_reader_takes_no_old_bytes_for_a_new_block() {
     let mut reader = Reader::new(shard.segments.clone(), 1);
     for number in 1..=30 {
         commit(&mut shard, number..=number);
-        let stretch = reader.read(shard.durable).unwrap().unwrap();
-        assert!(matches!(stretch, Stretch::Block(_)), "{stretch:?}");
-        assert_eq!(stretch.end(), number + 1);
+        let chunk = reader.read(shard.durable).unwrap().unwrap();
+        assert!(matches!(chunk, LogChunk::Block(_)), "{chunk:?}");
+        assert_eq!(chunk.end(), number + 1);
     }
 }

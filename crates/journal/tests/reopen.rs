@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use event::{EventId, Origin};
 use journal::disk::OsDisk;
-use journal::{OpenShard, Reader, Record, Records, ShardOptions, Stretch, open_shard};
+use journal::{LogChunk, OpenShard, Reader, Record, RecordBuffer, ShardOptions, open_shard};
 
 fn options(directory: &Path) -> ShardOptions {
     ShardOptions {
@@ -42,8 +42,8 @@ fn payload(number: u64) -> Vec<u8> {
 fn read_all(shard: &OpenShard, next: u64, durable: u64) -> Vec<(u64, Vec<u8>)> {
     let mut reader = Reader::new(shard.segments.clone(), next);
     let mut all = Vec::new();
-    while let Some(stretch) = reader.read(durable).unwrap() {
-        let Stretch::Block(block) = stretch else { panic!("undamaged") };
+    while let Some(chunk) = reader.read(durable).unwrap() {
+        let LogChunk::Block(block) = chunk else { panic!("undamaged") };
         all.extend(block.records().filter(|(sequence, _)| *sequence >= next).map(|(s, r)| (s, r.payload.to_vec())));
     }
     all
@@ -79,7 +79,7 @@ fn events_survive_clean_stops_and_kills_over_many_segments() {
 fn a_batch_is_one_run_of_sequences() {
     let directory = tempfile::tempdir().unwrap();
     let mut shard = open_shard(&options(directory.path())).unwrap();
-    let mut records = Records::default();
+    let mut records = RecordBuffer::default();
     for number in 0..1000 {
         records.push(&record(number, b"1"));
     }

@@ -13,7 +13,7 @@ use event::limits::SEGMENT_BYTES_MIN;
 use events::{Event, request};
 use journal::disk::Disk;
 use journal::simulated_disk::SimulatedDisk;
-use journal::{Allowance, CommitError, DataDirectory, OpenShard, Reader, Seeds, ShardOptions, Stretch, open_shard};
+use journal::{CommitError, DataDirectory, DiskQuota, LogChunk, OpenShard, Reader, Seeds, ShardOptions, open_shard};
 
 const DATA: &str = "/data";
 const SHARD: &str = "/data/journal/0000";
@@ -21,11 +21,11 @@ const KIB: u64 = 1024;
 const MIB: u64 = KIB * KIB;
 
 /// A shard with segments of the usual length, as a server opens it.
-fn open(disk: &SimulatedDisk, starts: u64, allowance: Option<Arc<Allowance>>) -> Result<OpenShard, String> {
+fn open(disk: &SimulatedDisk, starts: u64, quota: Option<Arc<DiskQuota>>) -> Result<OpenShard, String> {
     let options = ShardOptions {
         segments_ahead: false,
         seeds: Seeds::Counted(starts << 16),
-        allowance,
+        quota,
         ..ShardOptions::new(Arc::new(disk.clone()), SHARD.into(), Origin([7; 16]), 0)
     };
     open_shard(&options).map_err(|error| error.to_string())
@@ -49,8 +49,8 @@ fn commit(shard: &mut OpenShard, numbers: RangeInclusive<u64>, bytes: usize) -> 
 fn sequences(shard: &OpenShard) -> Vec<u64> {
     let mut reader = Reader::new(shard.segments.clone(), 1);
     let mut sequences = Vec::new();
-    while let Some(stretch) = reader.read(shard.durable).unwrap() {
-        let Stretch::Block(block) = stretch else { panic!("nothing was damaged") };
+    while let Some(chunk) = reader.read(shard.durable).unwrap() {
+        let LogChunk::Block(block) = chunk else { panic!("nothing was damaged") };
         sequences.extend(block.records().map(|(sequence, record)| {
             assert_eq!(Event::of(&record).id, Event::new(sequence, 0).id);
             sequence
@@ -104,8 +104,8 @@ fn a_start_without_space_for_the_least_segment_fails_and_leaves_all_as_it_is() {
 fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
     let (disk, capacity, keep) = (SimulatedDisk::new(1), 64 * MIB, 8 * MIB);
     disk.set_capacity(Some(capacity));
-    let allowance = Arc::new(Allowance::new(Arc::new(disk.clone()), DATA.into(), Some(keep)));
-    let mut shard = open(&disk, 1, Some(allowance.clone())).unwrap();
+    let quota = Arc::new(DiskQuota::new(Arc::new(disk.clone()), DATA.into(), Some(keep)));
+    let mut shard = open(&disk, 1, Some(quota.clone())).unwrap();
     let mut next = 1;
     let refused = loop {
         match commit(&mut shard, next..=next, 200_000) {
@@ -114,7 +114,7 @@ fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
         }
     };
     assert!(matches!(refused, CommitError::NoSpace { .. }), "{refused}");
-    assert!(allowance.has_refused());
+    assert!(quota.has_rejected());
     let taken = 200_000 * (next - 1);
     assert!(taken >= 8 * MIB, "{taken}: it isn't refused too soon");
     assert!(free(&disk, capacity) >= keep + 2 * taken, "{} of {taken}", free(&disk, capacity));
@@ -123,7 +123,7 @@ fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
     shard.durable = shard.committer.commit(shard.appender.take(), 1).unwrap().header().end() - 1;
     shard.segments.free_up_to(next).unwrap();
     shard.segments.be_thrifty(true).unwrap();
-    allowance.owe(0, 2, allowance.begun());
+    quota.reserve(0, 2, quota.bytes_begun());
     commit(&mut shard, next + 1..=next + 1, 200_000).unwrap();
 }
 
@@ -132,18 +132,18 @@ fn segments_leave_what_stores_will_take_of_the_disk_and_what_is_kept() {
 fn starts_that_are_broken_off_take_hardly_anything_of_a_disk_that_is_nearly_full() {
     let (disk, capacity, keep) = (SimulatedDisk::new(1), 64 * MIB, 8 * MIB);
     disk.set_capacity(Some(capacity));
-    let allowance = || {
-        let allowance = Allowance::new(Arc::new(disk.clone()), DATA.into(), Some(keep));
+    let quota = || {
+        let quota = DiskQuota::new(Arc::new(disk.clone()), DATA.into(), Some(keep));
         let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new(DATA)).unwrap();
-        allowance.owe(2 * directory.segment_bytes().unwrap(), 2, 0);
-        Some(Arc::new(allowance))
+        quota.reserve(2 * directory.segment_bytes().unwrap(), 2, 0);
+        Some(Arc::new(quota))
     };
-    let mut shard = open(&disk, 1, allowance()).unwrap();
+    let mut shard = open(&disk, 1, quota()).unwrap();
     let taken = (1..).take_while(|number| commit(&mut shard, *number..=*number, 200_000).is_ok()).count() as u64;
     drop(shard);
     disk.settle();
     for starts in 2..=20 {
-        let shard = open(&disk, starts, allowance()).unwrap();
+        let shard = open(&disk, starts, quota()).unwrap();
         assert_eq!(shard.durable, taken);
     }
     assert!(free(&disk, capacity) >= 2 * 200_000 * taken + keep / 2, "{} of {taken}", free(&disk, capacity));

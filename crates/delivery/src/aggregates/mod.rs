@@ -10,20 +10,20 @@
 //! * The time at which a quiet window ends stands in the journal, as a *tick* (`tick.rs`).
 
 mod checkpoint;
-mod crew;
-mod journaled;
-mod left_out;
-mod pins;
+mod late_events;
+mod manager;
 mod reading;
+mod replay_filter;
+mod retention;
 mod setup;
 mod status;
 mod thread;
-mod tick;
 mod unusable;
+mod watermark_tick;
 mod worker;
 
-pub(crate) use crew::{Crew, Surroundings};
-pub(crate) use pins::Pins;
+pub(crate) use manager::{AggregateManager, Deps};
+pub(crate) use retention::AggregateRetention;
 pub use setup::AggregateSetup;
 pub use status::{AggregateBoard, AggregateFigures, AggregateStatus};
 pub use unusable::{UnusableState, unusable_states};

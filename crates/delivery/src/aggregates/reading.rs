@@ -6,55 +6,58 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 
-use eventlog::{LaneReader, Shard, Stretch};
+use eventlog::{LogChunk, LogReader, Shard};
 
 /// The way through one shard.
-struct Way {
-    reader: LaneReader,
-    at_hand: Option<Stretch>,
+struct ShardReader {
+    reader: LogReader,
+    at_hand: Option<LogChunk>,
     /// The last sequence that was given.
     given: u64,
 }
 
-impl Way {
-    /// Where the stretch at hand stands among those of all shards; what is damaged has lost its number and comes first.
+impl ShardReader {
+    /// Where the chunk at hand stands among those of all shards; what is damaged has lost its number and comes first.
     fn number(&self) -> Option<u64> {
         match self.at_hand.as_ref()? {
-            Stretch::Block(block) => Some(block.header().number),
-            Stretch::Damaged(_) => Some(0),
+            LogChunk::Block(block) => Some(block.header().number),
+            LogChunk::Damaged(_) => Some(0),
         }
     }
 
     fn give(&mut self) -> Option<Read> {
-        let stretch = self.at_hand.take()?;
-        let first = match &stretch {
-            Stretch::Block(block) => block.header().first,
-            Stretch::Damaged(damaged) => damaged.sequences().start,
+        let chunk = self.at_hand.take()?;
+        let first = match &chunk {
+            LogChunk::Block(block) => block.header().first,
+            LogChunk::Damaged(damaged) => damaged.sequences().start,
         };
-        let unreadable = stretch.finding().map_or(0, |finding| finding.lost_count());
+        let unreadable = chunk.finding().map_or(0, |finding| finding.lost_count());
         let missing = first.saturating_sub(self.given + 1);
-        self.given = self.given.max(stretch.end() - 1);
-        Some(Read { stretch, lost: unreadable + missing })
+        self.given = self.given.max(chunk.end() - 1);
+        Some(Read { chunk, lost: unreadable + missing })
     }
 }
 
 /// Something that was read.
 pub(super) struct Read {
-    pub(super) stretch: Stretch,
+    pub(super) chunk: LogChunk,
     /// Positions in it and before it that can't be read.
     pub(super) lost: u64,
 }
 
 /// The ways through all shards.
-pub(super) struct Reading {
-    ways: Vec<Way>,
+pub(super) struct EventReader {
+    ways: Vec<ShardReader>,
 }
 
-impl Reading {
+impl EventReader {
     /// Begins behind these sequences.
     pub(super) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
-        let way =
-            |(shard, after): (&Arc<Shard>, &u64)| Way { reader: shard.lane(*after), at_hand: None, given: *after };
+        let way = |(shard, after): (&Arc<Shard>, &u64)| ShardReader {
+            reader: shard.reader(*after),
+            at_hand: None,
+            given: *after,
+        };
         Self { ways: shards.iter().zip(after).map(way).collect() }
     }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use eventlog::DataDirectory;
 
 use super::checkpoint::{CheckpointFile, Found};
-use super::crew::FOLDER;
+use super::manager::FOLDER;
 use super::setup::AggregateSetup;
 
 /// The saved state of an aggregate that can't be used.

@@ -5,22 +5,21 @@ use std::time::Duration;
 
 use aggregate::{Fold, LeftOut, WindowResult};
 use event::{Position, TypeName};
-use eventlog::{Append, AppendError, EventLog, Record, Records, Shard, TypeId};
+use eventlog::{Append, AppendError, EventLog, Record, RecordBuffer, Shard, TypeId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::checkpoint::CheckpointFile;
-use super::journaled::Journaled;
-use super::left_out;
-use super::pins::Pins;
-use super::reading::{Read, Reading};
+use super::late_events;
+use super::reading::{EventReader, Read};
+use super::replay_filter::ReplayFilter;
+use super::retention::AggregateRetention;
 use super::setup::AggregateSetup;
 use super::status::{AggregateFigures, AggregateStatus};
-use super::tick;
-use crate::Options;
-use crate::lanes::Halt;
-use crate::pace::Pace;
-use crate::race::{changed, race};
+use super::watermark_tick;
+use crate::halt::Halt;
+use crate::log_throttle::LogThrottle;
+use crate::options::Options;
 
 /// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
 /// restart reads again is bounded by it.
@@ -47,7 +46,7 @@ pub(super) struct Worker {
     pub(super) log: Arc<EventLog>,
     pub(super) fold: Fold,
     pub(super) file: CheckpointFile,
-    pub(super) pins: Arc<Pins>,
+    pub(super) pins: Arc<AggregateRetention>,
     pub(super) status: Arc<AggregateStatus>,
     pub(super) options: Arc<Options>,
     pub(super) halt: watch::Receiver<Halt>,
@@ -64,7 +63,7 @@ pub(super) struct Times {
     give_out_at: Instant,
     tick_at: Instant,
     failing: bool,
-    left_out: Pace,
+    left_out: LogThrottle,
 }
 
 impl Times {
@@ -76,7 +75,7 @@ impl Times {
             give_out_at: now,
             tick_at: now,
             failing: false,
-            left_out: Pace::default(),
+            left_out: LogThrottle::default(),
         }
     }
 }
@@ -96,8 +95,8 @@ impl Worker {
         self.times = Times::new();
         if let Some(mark) = self.mark.take() {
             // Where it was ended in the midst of it, what it was giving out may still be on its way into the journal.
-            self.first_shard().settled().await;
-            let journaled = Some(Journaled::new(self.first_shard(), self.name(), mark));
+            self.first_shard().flush().await;
+            let journaled = Some(ReplayFilter::new(self.first_shard(), self.name(), mark));
             #[cfg(test)]
             let journaled =
                 journaled.filter(|_| self.options.mutation != Some(crate::tests::Mutation::ForgetJournaled));
@@ -131,16 +130,16 @@ impl Worker {
         &self.log.shards()[0]
     }
 
-    fn reading(&self) -> Reading {
+    fn reading(&self) -> EventReader {
         let after = |shard: &Arc<Shard>| {
             let position = self.fold.positions().find(|position| position.shard == shard.number());
             position.map_or(0, |position| position.sequence)
         };
-        Reading::new(self.log.shards(), &self.log.shards().iter().map(after).collect::<Vec<_>>())
+        EventReader::new(self.log.shards(), &self.log.shards().iter().map(after).collect::<Vec<_>>())
     }
 
-    /// Takes in a stretch of the journal. Whether there was none.
-    async fn read(&mut self, reading: &mut Reading) -> bool {
+    /// Takes in a chunk of the journal. Whether there was none.
+    async fn read(&mut self, reading: &mut EventReader) -> bool {
         match reading.next() {
             Ok(Some((shard, read))) => {
                 self.take(shard, &read);
@@ -158,21 +157,21 @@ impl Worker {
     fn take(&mut self, shard: usize, read: &Read) {
         let shard = self.log.shards()[shard].number();
         let (fold, setup, mut bytes) = (&mut self.fold, &self.setup, 0);
-        read.stretch.for_each_record(|sequence, record| {
+        read.chunk.for_each_record(|sequence, record| {
             let position = Position { shard, sequence };
             if record.type_name == setup.of.as_str() {
                 bytes += record.payload.len() as u64;
                 take_event(fold, position, record);
-            } else if let Some(time) = tick::time_of(record, setup.name()) {
+            } else if let Some(time) = watermark_tick::time_of(record, setup.name()) {
                 fold.tick(position, time);
             }
         });
-        // Whatever else the stretch holds is of no concern.
-        fold.pass(Position { shard, sequence: read.stretch.end() - 1 });
+        // Whatever else the chunk holds is of no concern.
+        fold.pass(Position { shard, sequence: read.chunk.end() - 1 });
         self.times.unsaved_bytes += bytes;
         if read.lost > 0 {
             self.status.lost.add(read.lost);
-            let (name, last) = (self.name(), read.stretch.end() - 1);
+            let (name, last) = (self.name(), read.chunk.end() - 1);
             let message = format!(
                 "aggregate {name}: {} event(s) of shard {shard} up to position {last} can't be read and are in no result",
                 read.lost
@@ -241,7 +240,7 @@ impl Worker {
     }
 
     /// Journals all results that are due, but for those that are in the journal already.
-    async fn give_out(&mut self, mut journaled: Option<Journaled>) -> Result<(), Ended> {
+    async fn give_out(&mut self, mut journaled: Option<ReplayFilter>) -> Result<(), Ended> {
         loop {
             let results = self.fold.results(RESULTS_MAX);
             if results.is_empty() {
@@ -263,7 +262,7 @@ impl Worker {
         Ok(())
     }
 
-    fn is_journaled(&self, result: &WindowResult, journaled: &mut Option<Journaled>) -> bool {
+    fn is_journaled(&self, result: &WindowResult, journaled: &mut Option<ReplayFilter>) -> bool {
         let Some(found) = journaled else { return false };
         match found.take(result.id, result.revision) {
             Ok(true) => true,
@@ -291,7 +290,12 @@ impl Worker {
     }
 
     /// Appends until it is durable.
-    async fn append(&mut self, shard: &Arc<Shard>, records: &Records, types: &[(TypeId, u64)]) -> Result<(), Ended> {
+    async fn append(
+        &mut self,
+        shard: &Arc<Shard>,
+        records: &RecordBuffer,
+        types: &[(TypeId, u64)],
+    ) -> Result<(), Ended> {
         loop {
             let appended = match shard.append_derived(records, types) {
                 Ok(append) => committed(shard, append).await,
@@ -301,7 +305,7 @@ impl Worker {
                 Ok(()) => return Ok(()),
                 // The process is about to end.
                 Err(AppendError::Failed) => return Err(Ended),
-                Err(AppendError::Busy) => shard.settled().await,
+                Err(AppendError::Busy) => shard.flush().await,
                 Err(error @ AppendError::NoSpace) => {
                     self.report_failure(&format!("can't journal its results, and tries on: {error}"));
                     self.pause().await;
@@ -337,14 +341,14 @@ impl Worker {
     async fn write_ticks(&mut self, ticks: Vec<(u16, i64)>, now: i64) -> Result<(), Ended> {
         for (shard, time) in ticks {
             let Some(shard) = self.log.shards().get(usize::from(shard)).cloned() else { continue };
-            let records = tick::records(self.name(), time, now);
+            let records = watermark_tick::records(self.name(), time, now);
             self.append(&shard, &records, &[]).await?;
         }
         Ok(())
     }
 
     /// Waits for something to do.
-    async fn idle(&mut self, reading: &Reading) {
+    async fn idle(&mut self, reading: &EventReader) {
         let has_results = self.fold.has_results();
         let until = [
             has_results.then_some(self.times.give_out_at),
@@ -364,7 +368,12 @@ impl Worker {
                 None => std::future::pending().await,
             }
         };
-        race(race(more, timer), changed(&mut self.halt)).await;
+        tokio::select! {
+            biased;
+            () = more => {}
+            () = timer => {}
+            Ok(()) = self.halt.changed() => {}
+        }
     }
 
     /// Saves twice, so that both generations agree and all that was taken can be freed.
@@ -382,7 +391,7 @@ impl Worker {
     fn report_left_out(&mut self) {
         if self.fold.left_out() != LeftOut::default() && self.times.left_out.take() {
             let left_out = self.fold.take_left_out();
-            let messages = left_out::messages(&self.setup.of, self.setup.name(), left_out);
+            let messages = late_events::messages(&self.setup.of, self.setup.name(), left_out);
             messages.iter().for_each(|message| self.options.reporter.report(message));
         }
     }
@@ -395,12 +404,16 @@ impl Worker {
     }
 
     async fn pause(&mut self) {
-        race(sleep(RETRY), changed(&mut self.halt)).await;
+        tokio::select! {
+            biased;
+            () = sleep(RETRY) => {}
+            Ok(()) = self.halt.changed() => {}
+        }
     }
 }
 
 async fn committed(shard: &Arc<Shard>, append: Append<'_>) -> Result<(), AppendError> {
-    shard.end_of_turn();
+    shard.commit_pending();
     append.await
 }
 
@@ -414,7 +427,7 @@ fn take_event(fold: &mut Fold, position: Position, record: &Record<'_>) {
 /// Results that are journaled together.
 #[derive(Default)]
 struct Bundle {
-    records: Records,
+    records: RecordBuffer,
     count: u64,
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::index::Fate;
+use crate::dead_letters::fate::Fate;
 
 /// What is known of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,49 +6,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
-use eventlog::{Dead, Record, Settled, Span};
+use eventlog::{Dead, Record, SequenceRange};
 
-use super::entries::{Entries, Entry};
-
-/// What became of a refused event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
-    /// It waits for a person.
-    Held,
-    /// The sink has taken it after all.
-    Replayed,
-    /// A person has given it up.
-    Dropped,
-}
-
-impl Fate {
-    /// `None` for an event that is set aside, or was: it is no letter.
-    pub(crate) const fn of(dead: &Dead<'_>) -> Option<Self> {
-        match dead.settled {
-            None => Some(Self::Held),
-            Some(Settled::Replayed) => Some(Self::Replayed),
-            Some(Settled::Dropped) => Some(Self::Dropped),
-            Some(Settled::SetAside | Settled::Taken | Settled::Released) => None,
-        }
-    }
-
-    /// Whether the ledger counts it as dead; else as stored.
-    const fn counts_as_dead(self) -> bool {
-        !matches!(self, Self::Replayed)
-    }
-}
-
-/// An event that is to be counted otherwise, if it was counted at all.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Recount {
-    pub(crate) shard: u16,
-    pub(crate) sequence: u64,
-    pub(crate) type_name: TypeName,
-    /// Whether it is stored now and was dead; else the other way round.
-    pub(crate) is_stored: bool,
-    /// Whether it was set aside, and counted as pending.
-    pub(crate) was_pending: bool,
-}
+use crate::dead_letters::entries::{Entries, Entry};
+use crate::dead_letters::fate::Fate;
+use crate::ledger::Recount;
 
 /// An event that was refused: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +113,7 @@ impl Index {
     }
 
     /// The events of `span` that are held or dropped, in order, whatever their ids are.
-    pub(crate) fn within<'a>(&'a self, span: &'a Span) -> impl Iterator<Item = Located> + 'a {
+    pub(crate) fn within<'a>(&'a self, span: &'a SequenceRange) -> impl Iterator<Item = Located> + 'a {
         let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
         let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
         dead.map(|(sequence, Entry { at, fate })| Located { sequence, at, is_held: fate == Fate::Held })
@@ -195,6 +157,8 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use event::EventId;
+
+    use eventlog::Settled;
 
     use super::*;
 

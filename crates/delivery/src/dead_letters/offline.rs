@@ -8,10 +8,11 @@ use event::TypeName;
 use eventlog::{DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, Settled, SharedDisk, inspect_shard};
 
 use super::DIRECTORY;
-use super::filter::{DeadFilter, DeadLetter, DeadList};
-use super::front::Front;
-use super::index::Index;
-use crate::{Saved, SinkName};
+use crate::dead_letters::front::Front;
+use crate::dead_letters::index::Index;
+use crate::dead_letters::{DeadFilter, DeadLetter, DeadList};
+use crate::ledger::SavedLedger;
+use crate::routes::SinkName;
 
 /// How the names of the files end without which there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";
@@ -79,7 +80,7 @@ fn each_held(
 ///
 /// # Errors
 /// What the file system says.
-pub fn damaged_dead_letters(directory: &DataDirectory, saved: &Saved) -> io::Result<Vec<(PathBuf, Finding)>> {
+pub fn damaged_dead_letters(directory: &DataDirectory, saved: &SavedLedger) -> io::Result<Vec<(PathBuf, Finding)>> {
     let mut sinks = sinks_with_letters(directory)?;
     sinks.extend(saved.sinks_with_letters().cloned());
     sinks.sort_unstable();
@@ -101,9 +102,9 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
             end = end.max(header.first);
         }
         Inspected::Block { block, .. } => end = end.max(block.header().end()),
-        Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
-            end = end.max(stretch.sequences().end);
-            found.push(stretch.finding().clone());
+        Inspected::Damaged(chunk) | Inspected::Torn(chunk) => {
+            end = end.max(chunk.sequences().end);
+            found.push(chunk.finding().clone());
         }
         Inspected::Finding(finding) => found.push(finding.clone()),
     });
@@ -161,8 +162,8 @@ fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &Reco
 fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
     inspect_shard(disk, path, &mut |item| match item {
         Inspected::Block { block, .. } => block.records().for_each(|(at, record)| take(at, &record)),
-        Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
-            stretch.survivors().iter().for_each(|(at, record)| take(*at, record));
+        Inspected::Damaged(chunk) | Inspected::Torn(chunk) => {
+            chunk.survivors().iter().for_each(|(at, record)| take(*at, record));
         }
         Inspected::Segment(_) | Inspected::Finding(_) => {}
     })

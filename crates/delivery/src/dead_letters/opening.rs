@@ -5,14 +5,20 @@ use std::sync::atomic::Ordering;
 
 use eventlog::{Finding, Loss, LostFrom, OpenShard, Reader, ShardOptions, find_shard, make_directory};
 
-use super::front::Front;
-use super::index::Index;
-use super::set_aside::SetAside;
-use super::{BuryError, DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, Recount, SEGMENT_BYTES_MAX, later};
+use super::DIRECTORY;
+use super::FIRST_SEGMENT_BYTES;
+use super::Journal;
+use super::SEGMENT_BYTES_MAX;
+use super::later;
+use crate::blocked::Blocked;
+use crate::dead_letters::front::Front;
+use crate::dead_letters::index::Index;
+use crate::dead_letters::{DeadLetters, SetAside};
+use crate::ledger::Recount;
 
 impl DeadLetters {
     /// The journal makes its own directory durable within the one above, but not that one.
-    pub(super) fn open(&self) -> Result<Journal, BuryError> {
+    pub(super) fn open(&self) -> Result<Journal, Blocked> {
         make_directory(&*self.home.disk, &self.home.data.join(DIRECTORY)).map_err(later)?;
         let counted = self.ledger.dead_up_to(&self.sink);
         let options = ShardOptions {
@@ -55,7 +61,7 @@ impl DeadLetters {
         })
     }
 
-    fn note_lost(&self, findings: &[Finding], counted: u64) -> Result<(), BuryError> {
+    fn note_lost(&self, findings: &[Finding], counted: u64) -> Result<(), Blocked> {
         self.home.losses.add(&LostFrom::Dead(self.sink.to_string()), findings, counted).map_err(later)
     }
 
@@ -78,14 +84,14 @@ fn read_index(
 ) -> io::Result<(Index, Vec<Recount>)> {
     let mut index = Index::default();
     let mut recounts = Vec::new();
-    while let Some(stretch) = reader.read(last)? {
-        stretch.for_each_record(|at, record| {
+    while let Some(chunk) = reader.read(last)? {
+        chunk.for_each_record(|at, record| {
             let ended = aside.note(at, record);
             recounts.extend(index.note(at, record).or(ended).filter(|_| at > counted));
         });
         let known =
             |new: &Finding| findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset));
-        if let Some(new) = stretch.finding().filter(|new| !known(new)) {
+        if let Some(new) = chunk.finding().filter(|new| !known(new)) {
             findings.push(new.clone());
         }
     }

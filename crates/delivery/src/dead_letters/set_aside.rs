@@ -11,13 +11,16 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
-use eventlog::{Asked, Dead, Pending, Record, Settled, Span};
+use eventlog::{Dead, PendingLane, Record, SequenceRange, Settled, WatchRequest};
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
-use super::reading::Reading;
-use super::replay::Page;
-use super::{BuryError, DeadLetters, LastDead, Letter, Recount, later};
+use super::later;
+use crate::blocked::Blocked;
+use crate::dead_letters::page::Page;
+use crate::dead_letters::reader::LetterReader;
+use crate::dead_letters::{DeadLetters, LastDead, Letter};
+use crate::ledger::Recount;
 
 /// Events of one sink that may be set aside.
 const COUNT_MAX: usize = 10_000;
@@ -200,7 +203,7 @@ impl DeadLetters {
     }
 
     /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
-    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, BuryError> {
+    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
         // The journal tells how many there are.
         self.look()?;
         let events = &events[..self.aside().room_for(events)];
@@ -217,7 +220,7 @@ impl DeadLetters {
     }
 
     /// Opens the journal if there is one.
-    pub(crate) fn look(&self) -> Result<(), BuryError> {
+    pub(crate) fn look(&self) -> Result<(), Blocked> {
         self.with_existing(|_| ()).map(drop)
     }
 
@@ -234,7 +237,7 @@ impl DeadLetters {
     }
 
     /// Ends events of one shard that are set aside. The ledger counts them when that is durable.
-    pub(crate) fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), BuryError> {
+    pub(crate) fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), Blocked> {
         let aside = self.aside();
         let found = sequences.iter().filter_map(|at| aside.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
         let ended: Vec<(u64, Event)> = found.collect();
@@ -258,7 +261,7 @@ impl DeadLetters {
         shard: u16,
         (after, cursor): (u64, u64),
         limit: usize,
-    ) -> Result<Option<Resent>, BuryError> {
+    ) -> Result<Option<Resent>, Blocked> {
         let mut bytes = 0;
         let fits = |(_, event): &(u64, &Event)| {
             let is_first = bytes == 0;
@@ -289,10 +292,10 @@ impl DeadLetters {
             if page.is_full(&self.memory) {
                 break;
             }
-            let Some(mut reading) = Reading::from(self, *at)? else { break };
-            if let Some(stretch) = reading.read().map_err(later)? {
-                read_up_to = stretch.end();
-                page.add(stretch, &positions);
+            let Some(mut reading) = LetterReader::from(self, *at)? else { break };
+            if let Some(chunk) = reading.read().map_err(later)? {
+                read_up_to = chunk.end();
+                page.add(chunk, &positions);
             }
         }
         let part = page.letters().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();
@@ -346,7 +349,7 @@ impl DeadLetters {
     }
 
     /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
-    pub(crate) fn release_given_up(&self) -> Result<(), BuryError> {
+    pub(crate) fn release_given_up(&self) -> Result<(), Blocked> {
         let aside = self.aside();
         let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
         let all: Vec<(u16, u64, TypeName)> = all.collect();
@@ -376,20 +379,20 @@ impl DeadLetters {
     }
 
     /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.
-    pub(crate) fn add_pending(&self, asked: &Asked, is_configured: bool, pending: &mut Vec<Pending>) {
+    pub(crate) fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
         if self.aside_count.load(Ordering::Relaxed) == 0 {
             return;
         }
         let aside = self.aside();
-        for Span { shard, first, last, only } in &asked.spans {
-            let is_listed = |pending: &Pending| pending.sink == self.sink && pending.shard == *shard;
+        for SequenceRange { shard, first, last, only } in &asked.spans {
+            let is_listed = |pending: &PendingLane| pending.sink == self.sink && pending.shard == *shard;
             let meant = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
             let mut within = aside.events.range((*shard, *first)..=(*shard, *last.max(first)));
             if let Some(((_, sequence), _)) = within.find(|(_, event)| meant(event))
                 && !pending.iter().any(is_listed)
             {
                 let until = is_configured.then_some(*sequence);
-                pending.push(Pending { sink: self.sink.clone(), shard: *shard, until });
+                pending.push(PendingLane { sink: self.sink.clone(), shard: *shard, until });
             }
         }
     }

@@ -1,30 +1,30 @@
-//! Brings one batch to its end: written until the store has it, its refused records dead letters or set aside.
+//! Writes one batch until the store has it. Rejected records become dead letters or are set aside.
 
 use std::collections::BTreeSet;
 
 use sink::{Batch, Refusal, Report, RetryScope, SinkError};
 use tokio::time::Instant;
 
-use super::{Lane, Run, Turn};
-use crate::LaneState;
-use crate::alone::Alone;
-use crate::retries::{left, merged, probe, rest};
+use crate::lane::poison_records::PoisonDetector;
+use crate::lane::resend::{left, merged, rest, sample};
+use crate::lane::{Lane, LaneExit, LaneSession};
+use crate::status::LaneState;
 
 impl Lane {
     /// Writes the batch until the store has all of it that it takes. `false` if a fenced store takes none of it: later events may show
     /// whether the events or the store are at fault.
-    pub(super) async fn write_until_stored(&mut self, run: &mut Run) -> Result<bool, Turn> {
-        let mut batch = run.unburied();
-        let mut alone = Alone::default();
+    pub(super) async fn write_until_stored(&mut self, run: &mut LaneSession) -> Result<bool, LaneExit> {
+        let mut batch = run.without_dead();
+        let mut alone = PoisonDetector::default();
         let (mut has_passed, mut is_refused) = (false, false);
         loop {
-            let part = if is_refused { probe(&batch) } else { batch.clone() };
+            let part = if is_refused { sample(&batch) } else { batch.clone() };
             let started = Instant::now();
             let answer = self.hand(part.clone(), run.store_at).await;
             self.status.write_time.record(started.elapsed());
             match answer {
                 Ok(Report::Stored) => {
-                    self.has_touched();
+                    self.note_contact();
                     if part.len() == batch.len() {
                         return Ok(self.delivering());
                     }
@@ -33,7 +33,7 @@ impl Lane {
                     (has_passed, is_refused) = (true, false);
                 }
                 Ok(Report::Withheld { refused }) if !refused.is_empty() => {
-                    self.bury(run, &part, &refused).await?;
+                    self.write_dead_letters(run, &part, &refused).await?;
                     batch = batch.without(&indices(&refused));
                 }
                 Ok(Report::Withheld { .. }) => self.wait("the sink withheld a batch and named no record").await,
@@ -45,7 +45,7 @@ impl Lane {
                     }
                     let retry = alone.judge(&part, retry, &self.options);
                     let refused = merged(refused, retry.given_up, |refusal| refusal.index);
-                    self.bury(run, &part, &refused).await?;
+                    self.write_dead_letters(run, &part, &refused).await?;
                     batch = rest(&batch, &part, &retry.again);
                     is_refused = !has_passed && retry.again.iter().all(|retry| retry.scope == RetryScope::Record);
                     match retry.again.first() {
@@ -86,23 +86,28 @@ impl Lane {
     }
 
     /// After a failed call: whether the store has the batch all the same.
-    async fn has_stored(&mut self, run: &mut Run) -> Result<bool, Turn> {
+    async fn has_stored(&mut self, run: &mut LaneSession) -> Result<bool, LaneExit> {
         let Some(held) = self.find_held().await else { return Ok(false) };
-        let (position, batch) = (held.position, run.assembly.batch());
+        let (position, batch) = (held.position, run.builder.batch());
         // What another process has written at these positions is none of these events.
         if !self.is_held(&held, position) {
-            return Err(Turn::Moved);
+            return Err(LaneExit::Moved);
         }
         if position >= batch.last() && position <= self.shard.durable() {
             run.store_at = position;
-            self.has_touched();
+            self.note_contact();
             return Ok(true);
         }
-        if position == run.store_at { Ok(false) } else { Err(Turn::Moved) }
+        if position == run.store_at { Ok(false) } else { Err(LaneExit::Moved) }
     }
 
     /// Makes refused records dead letters, durably.
-    async fn bury(&mut self, run: &mut Run, batch: &Batch, refused: &[Refusal]) -> Result<(), Turn> {
+    async fn write_dead_letters(
+        &mut self,
+        run: &mut LaneSession,
+        batch: &Batch,
+        refused: &[Refusal],
+    ) -> Result<(), LaneExit> {
         let reasons: Vec<(u64, &str)> =
             refused.iter().filter_map(|refusal| Some((batch.get(refusal.index)?.sequence, &*refusal.reason))).collect();
         if reasons.is_empty() {
@@ -115,7 +120,7 @@ impl Lane {
             let Some(record) = batch.get(refusal.index) else { continue };
             run.known.buried.insert(record.sequence);
             if let Some(slot) = run.rules.slot_of(record.type_name, record.sequence) {
-                run.assembly.has_died(slot);
+                run.builder.has_died(slot);
             }
         }
         Ok(())

@@ -6,19 +6,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event::{Lane, TypeName};
-use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
+use eventlog::{Block, Finding, LogChunk, Reader, Record, Segments};
 use sink::object::{Lines, NoParts};
 use sink::{Batch, Parts};
 
-use super::commitment::{Commitment, Kept};
-use crate::assembly::as_sent;
-use crate::book::Outcomes;
 use crate::condition::Verdict;
-use crate::ledger::Tally;
-use crate::rules::Rules;
+use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
+use crate::objects::intent_log::{Kept, ObjectIntent};
+use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.
-pub(super) struct Content {
+pub(crate) struct Content {
     lane: Lane,
     segments: Segments,
     /// A block that is in memory already.
@@ -33,10 +31,10 @@ pub(super) struct Content {
     /// Whether what no object of the run keeps is counted here.
     counts_rest: bool,
     buried: Arc<BTreeSet<u64>>,
-    rules: Rules,
+    rules: RouteFilter,
     /// What stands up to here is counted already.
     counted: u64,
-    outcomes: BTreeMap<TypeName, Outcomes>,
+    outcomes: BTreeMap<TypeName, OutcomeCounts>,
     lost: u64,
     /// Its lines, if they were made when it was gathered.
     lines: Option<Lines>,
@@ -45,16 +43,16 @@ pub(super) struct Content {
 }
 
 /// What events came to, and how many positions couldn't be read.
-pub(super) type Account = (Tally, u64);
+pub(crate) type Account = (Tally, u64);
 
 impl Content {
     /// All events of a run that the rules lead to the sink. What stands up to `counted` is counted already.
-    pub(super) fn new(
+    pub(crate) fn new(
         segments: Segments,
         lane: Lane,
         (first, last): (u64, u64),
         buried: Arc<BTreeSet<u64>>,
-        rules: Rules,
+        rules: RouteFilter,
         counted: u64,
     ) -> Self {
         let outcomes = BTreeMap::new();
@@ -81,14 +79,14 @@ impl Content {
     }
 
     /// With lines that were made when its events were gathered, and what these came to: then nothing is read.
-    pub(super) fn with_lines(self, lines: Lines, account: Account) -> Self {
+    pub(crate) fn with_lines(self, lines: Lines, account: Account) -> Self {
         Self { lines: Some(lines), known: Some(account), ..self }
     }
 
     /// Only the events that this object of the run keeps. The first one counts what none of them does.
-    pub(super) fn keeping(self, commitment: &Commitment, object: usize) -> Self {
-        let kept = commitment.objects.get(object).map(|object| object.kept.clone());
-        let others = commitment.objects.iter().enumerate().filter(|(index, _)| *index != object);
+    pub(crate) fn keeping(self, intent: &ObjectIntent, object: usize) -> Self {
+        let kept = intent.objects.get(object).map(|object| object.kept.clone());
+        let others = intent.objects.iter().enumerate().filter(|(index, _)| *index != object);
         let others = others.flat_map(|(_, other)| other.kept.keys().cloned()).collect();
         Self { kept: Some(kept.unwrap_or_default()), others, counts_rest: object == 0, ..self }
     }
@@ -102,9 +100,9 @@ impl Content {
     }
 
     /// Needn't read the first block where it is this one: of a large block many objects may be made.
-    pub(super) fn with_at_hand(self, stretch: Option<&Stretch>) -> Self {
-        let at_hand = match stretch {
-            Some(Stretch::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
+    pub(crate) fn with_at_hand(self, chunk: Option<&LogChunk>) -> Self {
+        let at_hand = match chunk {
+            Some(LogChunk::Block(block)) if (block.header().first..block.header().end()).contains(&self.first) => {
                 Some(block.clone())
             }
             _ => None,
@@ -112,35 +110,35 @@ impl Content {
         Self { at_hand, ..self }
     }
 
-    fn read(&mut self) -> io::Result<Option<Stretch>> {
+    fn read(&mut self) -> io::Result<Option<LogChunk>> {
         if let Some(block) = self.at_hand.take() {
             self.reader = Some(Reader::new(self.segments.clone(), block.header().end()));
-            return Ok(Some(Stretch::Block(block)));
+            return Ok(Some(LogChunk::Block(block)));
         }
         let reader = self.reader.get_or_insert_with(|| Reader::new(self.segments.clone(), self.first));
         reader.read(self.last)
     }
 
     /// What the events came to that were written, and how many positions couldn't be read.
-    pub(super) fn account(self) -> Account {
+    pub(crate) fn account(self) -> Account {
         self.known.unwrap_or_else(|| (self.outcomes.into_iter().collect(), self.lost))
     }
 
-    fn part(&mut self, stretch: &Stretch) -> Batch {
+    fn part(&mut self, chunk: &LogChunk) -> Batch {
         let mut part = Batch::new(self.lane.clone(), self.first);
-        match stretch {
-            Stretch::Block(block) => {
+        match chunk {
+            LogChunk::Block(block) => {
                 let bytes = block.bytes();
                 block.records_from(self.first).for_each(|(at, record)| self.take(at, &record, bytes, &mut part));
             }
-            Stretch::Damaged(damaged) => {
+            LogChunk::Damaged(damaged) => {
                 let bytes = damaged.bytes();
                 damaged.survivors().iter().for_each(|(at, record)| self.take(*at, record, bytes, &mut part));
             }
         }
         // A damaged place belongs to the run in which it ends.
-        if self.counts_rest && stretch.end() - 1 <= self.last {
-            self.lost += stretch.finding().map_or(0, Finding::lost_count);
+        if self.counts_rest && chunk.end() - 1 <= self.last {
+            self.lost += chunk.finding().map_or(0, Finding::lost_count);
         }
         part
     }
@@ -185,8 +183,8 @@ impl Parts for Content {
     fn next(&mut self) -> Result<Option<Batch>, NoParts> {
         loop {
             let read = self.read().map_err(|error| NoParts(format!("can't read the journal: {error}").into()))?;
-            let Some(stretch) = read else { return Ok(None) };
-            let part = self.part(&stretch);
+            let Some(chunk) = read else { return Ok(None) };
+            let part = self.part(&chunk);
             if !part.is_empty() {
                 return Ok(Some(part));
             }

@@ -4,13 +4,13 @@
 //! An object is made in this order:
 //!
 //! 1. A lane reads on and counts, until there is enough for an object or its first event is old enough. In a backlog it makes the
-//!    object's lines meanwhile, as far as there is room for them (`ahead.rs`); else it keeps nothing of what it read, so that memory
+//!    object's lines meanwhile, as far as there is room for them (`prefetch.rs`); else it keeps nothing of what it read, so that memory
 //!    doesn't depend on an object's size.
-//! 2. The object's *commitment*, which is its manifest with what of the journal belongs to it, is made durable
-//!    (`commitment.rs`).
+//! 2. The object's *intent*, which is its manifest with what of the journal belongs to it, is made durable
+//!    (`intent_log.rs`).
 //! 3. The store writes these lines, or the events are read from the journal once more (`content.rs`), as they are by every attempt but the
 //!    first. Meanwhile the lane goes on
-//!    with 1 and 2 for the next object (`flight.rs`). What goes over HTTP is sent by a thread of its own (`sending.rs`).
+//!    with 1 and 2 for the next object (`uploads.rs`). What goes over HTTP is sent by a thread of its own (`upload_thread.rs`).
 //! 4. When the object is durable, and those before it are, the lane's cursor passes it, and the ledger counts what was
 //!    written.
 //!
@@ -20,7 +20,7 @@
 //! A crash
 //!
 //! * before 2 leaves nothing: the lane reads the same events again and may cut them otherwise;
-//! * between 2 and 4 leaves commitments that the saved cursor hasn't passed: the lane begins with them. The store writes
+//! * between 2 and 4 leaves intents that the saved cursor hasn't passed: the lane begins with them. The store writes
 //!   the same bytes under the same names, or finds them there;
 //! * behind 4, before the ledger is saved, looks the same. Where objects before these were written since, the cursor
 //!   is behind them too; they are counted and not written, for what is saved begins with the oldest object that isn't done.
@@ -28,13 +28,15 @@
 //! What belongs to an object is fixed by the routes that hold when it is committed. Should they be others when it is
 //! written, an event of its positions that they lead to the store and those didn't is counted as skipped.
 
-mod ahead;
-mod commitment;
 mod content;
-mod flight;
-mod gathering;
-mod lane;
-mod sending;
+mod intent_log;
+mod object_builder;
+mod prefetch;
+mod upload_thread;
+mod uploads;
 
-pub(crate) use lane::no_replay;
-pub(crate) use sending::Sending;
+pub(crate) use content::{Account, Content};
+pub(crate) use intent_log::{IntentLog, ObjectIntent};
+pub(crate) use object_builder::ObjectBuilder;
+pub(crate) use upload_thread::UploadThread;
+pub(crate) use uploads::{Attempted, UploadAttempt, Uploads};

@@ -10,8 +10,13 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::Mutation;
-use super::world::{FENCED, World, name, run, seconds};
-use crate::{AggregateSetup, Routes};
+use super::world::FENCED;
+use super::world::World;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::aggregates::AggregateSetup;
+use crate::routes::Routes;
 
 const SECOND: i64 = 1_000_000;
 /// A Saturday in November 2026, at noon.
@@ -65,7 +70,7 @@ fn stored(world: &World, aggregate: &str) -> BTreeMap<[u8; 16], String> {
 }
 
 /// A record of the journals.
-struct Journaled {
+struct ReplayFilter {
     id: EventId,
     type_name: String,
     source: String,
@@ -77,7 +82,7 @@ struct Journaled {
 /// All that was ever durable in the journals: segments may be freed later.
 #[derive(Default)]
 struct Journals {
-    records: BTreeMap<(u16, u64), Journaled>,
+    records: BTreeMap<(u16, u64), ReplayFilter>,
     /// A state that is older than results was gone on from: they may be there twice.
     may_repeat: bool,
 }
@@ -90,9 +95,9 @@ impl Journals {
             let after =
                 self.records.range((number, 0)..(number + 1, 0)).next_back().map_or(0, |((_, sequence), _)| *sequence);
             let mut reader = Reader::new(shard.segments().clone(), after + 1);
-            while let Some(stretch) = reader.read(shard.durable()).unwrap() {
-                stretch.for_each_record(|sequence, record| {
-                    let journaled = Journaled {
+            while let Some(chunk) = reader.read(shard.durable()).unwrap() {
+                chunk.for_each_record(|sequence, record| {
+                    let journaled = ReplayFilter {
                         id: record.id,
                         type_name: record.type_name.to_owned(),
                         source: record.source.to_owned(),
@@ -586,8 +591,8 @@ fn results_are_journaled_where_events_are_refused_for_want_of_space() {
         world.start();
         hit(&mut world, 0, 1, 1, 1).await;
         world.disk.set_capacity(Some(1 << 30));
-        world.process().log.room().keep_free(Some(1 << 40));
-        world.process().log.room().look().unwrap();
+        world.process().log.disk_guard().keep_free(Some(1 << 40));
+        world.process().log.disk_guard().look().unwrap();
         assert!(!hit(&mut world, 0, 2, 1, 1).await);
         close(&world).await;
         assert_eq!(stored(&world, "hits.sums").len(), 1);

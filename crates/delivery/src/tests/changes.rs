@@ -1,7 +1,14 @@
 //! A delivery that goes over to other routes while it runs, and routes that are given up.
 
-use super::world::{FENCED, KEYED, World, name, run, seconds};
-use crate::{ChangeError, GivenUp, Routes, SinkRow};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::command::ChangeError;
+use crate::ledger::{GivenUp, SinkRow};
+use crate::routes::Routes;
 
 fn row(world: &World, type_name: &str, sink: &str) -> SinkRow {
     let rows = world.rows();

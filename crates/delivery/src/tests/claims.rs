@@ -4,8 +4,14 @@ use std::time::Duration;
 
 use sink::MemoryHandle;
 
-use super::world::{FENCED, World, id, run, seconds};
-use crate::{ChangeError, DeadAction, DeadFilter, LaneState};
+use super::world::FENCED;
+use super::world::World;
+use super::world::id;
+use super::world::run;
+use super::world::seconds;
+use crate::command::ChangeError;
+use crate::dead_letters::{DeadAction, DeadFilter};
+use crate::status::LaneState;
 
 fn world(seed: u64) -> World {
     let mut world = World::new(seed);

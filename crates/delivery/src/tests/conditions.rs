@@ -5,8 +5,16 @@ use sink::object::Line;
 use sink::{Codec, ObjectRules, Prefix};
 use std::time::Duration;
 
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
-use crate::{DeadAction, DeadFilter, Routes, SinkRow};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::dead_letters::{DeadAction, DeadFilter};
+use crate::ledger::SinkRow;
+use crate::routes::Routes;
 
 fn counts(world: &World, sink: &str) -> [u64; 4] {
     let rows = world.rows();

@@ -4,9 +4,13 @@ use std::path::PathBuf;
 
 use journal::simulated_disk::Operation;
 
-use crate::{DeadAction, DeadFilter};
+use crate::dead_letters::{DeadAction, DeadFilter};
 
-use super::world::{World, id, name, run, seconds};
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
 
 /// The files of the fenced sink's dead letters, with their lengths.
 fn files(world: &World) -> Vec<(PathBuf, usize)> {

@@ -1,8 +1,13 @@
 //! Dead letters that get another payload, chosen by their reasons and by what stands in them.
 
 use super::replays::with_one_letter;
-use super::world::{FENCED, KEYED, World, id, run, seconds};
-use crate::{DeadAction, DeadFilter};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::run;
+use super::world::seconds;
+use crate::dead_letters::{DeadAction, DeadFilter};
 
 const OLD: &[u8] = br#"{"n":2}"#;
 const NEW: &[u8] = br#"{"n":"two"}"#;

@@ -11,8 +11,16 @@ use sink::{Codec, ObjectRules, Prefix};
 
 use super::Mutation;
 use super::archive;
-use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
-use crate::{LaneState, Routes};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::picky;
+use super::world::run;
+use super::world::seconds;
+use crate::routes::Routes;
+use crate::status::LaneState;
 
 const RULES: ObjectRules = ObjectRules {
     line: Line::Envelope,

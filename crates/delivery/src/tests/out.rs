@@ -3,8 +3,14 @@
 
 use std::time::Duration;
 
-use super::world::{FENCED, KEYED, World, name, run, seconds};
-use crate::{Begin, Routes};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::routes::Routes;
+use crate::setup::Begin;
 
 /// Type `z` goes to both sinks, and `a` to these.
 fn routes(of_a: &[&str]) -> Routes {

@@ -4,8 +4,12 @@ use std::time::Duration;
 
 use sink::MemoryHandle;
 
-use super::world::{FENCED, World, id, run, seconds};
-use crate::{DeadAction, DeadFilter};
+use super::world::FENCED;
+use super::world::World;
+use super::world::id;
+use super::world::run;
+use super::world::seconds;
+use crate::dead_letters::{DeadAction, DeadFilter};
 
 fn all() -> DeadFilter {
     DeadFilter::default()

@@ -7,8 +7,14 @@ use bytes::Bytes;
 use eventlog::DataDirectory;
 use sink::{Batch, MemoryHandle, Record, Write};
 
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
-use crate::{DeadAction, DeadFilter, read_dead_letters};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::dead_letters::{DeadAction, DeadFilter, read_dead_letters};
 
 fn all() -> DeadFilter {
     DeadFilter::default()

@@ -9,8 +9,16 @@ use proptest::test_runner::{Config, TestRunner};
 use sink::MemoryHandle;
 
 use super::Mutation;
-use super::world::{FENCED, KEYED, World, id, name, picky, run, seconds};
-use crate::{DeadAction, DeadFilter, Routes, SinkName};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::picky;
+use super::world::run;
+use super::world::seconds;
+use crate::dead_letters::{DeadAction, DeadFilter};
+use crate::routes::{Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {

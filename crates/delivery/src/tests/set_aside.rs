@@ -4,8 +4,15 @@ use std::time::Duration;
 
 use journal::simulated_disk::SimulatedDisk;
 
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
-use crate::{Routes, SinkRow};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::ledger::SinkRow;
+use crate::routes::Routes;
 
 fn row(world: &World) -> SinkRow {
     let rows = world.rows();
@@ -292,12 +299,12 @@ fn with_as_much_set_aside_as_may_be_the_lane_waits_and_says_so() {
 fn who_waits_for_it_to_be_stored_is_told_when_it_is() {
     run(async {
         let mut world = with_one_aside(111).await;
-        let outcomes = world.process().log.outcomes().clone();
-        let asked = |first, last| eventlog::Asked {
-            spans: vec![eventlog::Span { shard: 0, first, last, only: None }],
+        let outcomes = world.process().log.delivery_watch().clone();
+        let asked = |first, last| eventlog::WatchRequest {
+            spans: vec![eventlog::SequenceRange { shard: 0, first, last, only: None }],
             types: vec![name("named")],
         };
-        let pending = |first, last| outcomes.witness().unwrap().pending(&asked(first, last)).len();
+        let pending = |first, last| outcomes.status_source().unwrap().pending(&asked(first, last)).len();
         assert_eq!((pending(1, 2), pending(3, 3), pending(1, 5), pending(4, 5)), (0, 1, 1, 0));
         world.keyed.heal();
         let all = asked(1, 5);

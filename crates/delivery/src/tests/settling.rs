@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use sink::MemoryHandle;
 
-use super::world::{World, run, seconds};
-use crate::LaneState;
+use super::world::World;
+use super::world::run;
+use super::world::seconds;
+use crate::status::LaneState;
 
 /// Events of several segments.
 const MANY: u64 = 1_500;

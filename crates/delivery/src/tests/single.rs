@@ -4,11 +4,20 @@ use std::time::Duration;
 
 use event::limits::HANDOVER_BYTES_MAX;
 use event::{Lane, Origin};
-use eventlog::{Asked, FilterStep, Span};
+use eventlog::{FilterStep, SequenceRange, WatchRequest};
 use sink::MemoryHandle;
 
-use super::world::{FENCED, KEYED, World, id, name, run, seconds};
-use crate::{Begin, LaneState, Routes, SinkRow};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::id;
+use super::world::name;
+use super::world::run;
+use super::world::seconds;
+use crate::ledger::SinkRow;
+use crate::routes::Routes;
+use crate::setup::Begin;
+use crate::status::LaneState;
 
 fn row(world: &World, type_name: &str, sink: &str) -> SinkRow {
     let rows = world.rows();
@@ -71,9 +80,11 @@ fn a_lane_to_a_writer_gathers_longer_while_no_client_waits_for_the_store() {
         let batches = batches_to_a_writer(&mut world).await;
         assert!((2..=45).contains(&batches), "{batches} batches in a second without a client that waits");
 
-        let outcomes = world.process().log.outcomes().clone();
-        let later =
-            Asked { spans: vec![Span { shard: 0, first: 2001, last: 2001, only: None }], types: vec![name("other")] };
+        let outcomes = world.process().log.delivery_watch().clone();
+        let later = WatchRequest {
+            spans: vec![SequenceRange { shard: 0, first: 2001, last: 2001, only: None }],
+            types: vec![name("other")],
+        };
         let waiting = tokio::spawn(async move { outcomes.wait(&later).await });
         seconds(1).await;
         let batches = batches_to_a_writer(&mut world).await;
@@ -360,7 +371,7 @@ fn memory_is_flat_while_a_store_is_down() {
             world.append(0, "other", 500).await;
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
-        let held = world.process().log.shards()[0].handover_bytes();
+        let held = world.process().log.shards()[0].tail_cache_bytes();
         assert!(held <= HANDOVER_BYTES_MAX, "{held}");
         assert_eq!(world.pending(), 100_000);
         world.fenced.release();
@@ -417,7 +428,7 @@ fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
         assert!(world.process().log.shards()[0].segments().oldest() > Some(1), "freed");
         world.disk.set_capacity(None);
         seconds(1).await;
-        assert!(!world.process().log.room().is_short());
+        assert!(!world.process().log.disk_guard().is_short());
         let messages = world.messages();
         assert!(messages.len() == 2 && messages[0].contains("no events are taken"), "{messages:?}");
         assert!(messages[1].contains("taken again"), "{messages:?}");

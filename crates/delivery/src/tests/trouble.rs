@@ -6,8 +6,13 @@ use journal::simulated_disk::{Failure, Operation};
 use sink::{SqliteConfig, TableName};
 
 use super::Mutation;
-use super::world::{FENCED, KEYED, World, run, seconds};
-use crate::{LaneState, Routes};
+use super::world::FENCED;
+use super::world::KEYED;
+use super::world::World;
+use super::world::run;
+use super::world::seconds;
+use crate::routes::Routes;
+use crate::status::LaneState;
 
 /// Waits for something that happens on other threads, in real time.
 async fn until(what: &str, condition: impl Fn() -> bool) {

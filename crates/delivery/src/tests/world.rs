@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use event::{EventId, TypeName};
 use eventlog::{
-    Batch, DataDirectory, EventLog, FoundShard, Reader, Record, Records, Settled, ShardOptions, Stretch, find_shard,
+    AppendBatch, DataDirectory, EventLog, FoundShard, LogChunk, Reader, Record, Settled, ShardOptions, SourceLine,
+    find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
 use sink::{DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig};
@@ -17,14 +18,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::Mutation;
-use super::archive::{ARCHIVE, DiskFiles};
-use crate::change::Change;
-use crate::dead_letters::DeadLetters;
-use crate::engine::{Engine, Order};
-use crate::{
-    AggregateBoard, AggregateSetup, Begin, ChangeError, Clock, DeadAction, DeadFilter, DeadLetterOffice, DeadList,
-    DeadOutcome, DeliveryControl, LaneStatus, Ledger, Options, Reporter, Routes, Row, Saved, Setup, SinkSetup,
-};
+use super::archive::ARCHIVE;
+use super::archive::DiskFiles;
+use crate::aggregates::{AggregateBoard, AggregateSetup};
+use crate::command::{Change, ChangeError, Command, DeliveryControl};
+use crate::dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
+use crate::ledger::{Ledger, Row, SavedLedger};
+use crate::options::{Clock, Options, Reporter};
+use crate::routes::Routes;
+use crate::setup::{Begin, Setup, SinkSetup};
+use crate::status::LaneStatus;
+use crate::supervisor::Supervisor;
 
 pub(super) const FENCED: &str = "fenced";
 pub(super) const KEYED: &str = "keyed";
@@ -82,8 +86,8 @@ pub(super) struct Process {
     pub(super) aggregates: AggregateBoard,
     pub(super) sinks: Vec<Sink>,
     pub(super) dead: Vec<Arc<DeadLetters>>,
-    pub(super) office: DeadLetterOffice,
-    orders: watch::Sender<Order>,
+    pub(super) office: DeadLetterService,
+    orders: watch::Sender<Command>,
     pub(super) changes: mpsc::Sender<Change>,
     task: JoinHandle<()>,
 }
@@ -173,7 +177,7 @@ impl World {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let directory =
             DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
-        let saved = Saved::load(&directory).map_err(|error| text(&error))?;
+        let saved = SavedLedger::load(&directory).map_err(|error| text(&error))?;
         let mut options = saved.log_options(self.shards);
         // Threads would keep the machine's time, and everything else here keeps the simulated one.
         options.segments_ahead = false;
@@ -186,13 +190,13 @@ impl World {
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
         let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
-        let engine = Engine::new(&log, &directory, setup, saved, options);
-        let engine = engine.map_err(|error| text(&error))?;
-        let (ledger, lanes, dead) = (engine.ledger.clone(), engine.board.lanes(), engine.dead.clone());
-        let (office, aggregates) = (engine.dead_letters.clone(), engine.crew.board().clone());
-        let (orders, received) = watch::channel(Order::Run);
+        let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
+        let supervisor = supervisor.map_err(|error| text(&error))?;
+        let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
+        let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
+        let (orders, received) = watch::channel(Command::Run);
         let (changes, told) = mpsc::channel(1);
-        let task = tokio::spawn(engine.run(received, told));
+        let task = tokio::spawn(supervisor.run(received, told));
         self.process = Some(Process {
             directory,
             log,
@@ -272,14 +276,14 @@ impl World {
 
     pub(super) async fn stop(&mut self) {
         let process = self.process.take().unwrap();
-        process.orders.send_replace(Order::Stop(Duration::from_secs(10)));
+        process.orders.send_replace(Command::Stop(Duration::from_secs(10)));
         process.task.await.unwrap();
     }
 
     /// Drains for at most this time. Returns whether the drain has ended; otherwise it continues.
     pub(super) async fn drain(&mut self, at_most: Duration) -> bool {
         let process = self.process.as_mut().unwrap();
-        process.orders.send_replace(Order::Drain);
+        process.orders.send_replace(Command::Drain);
         let has_ended = tokio::time::timeout(at_most, &mut process.task).await.is_ok();
         if has_ended {
             self.process = None;
@@ -301,7 +305,7 @@ impl World {
                 waiting.push((number, taken.appended().unwrap()));
             }
         }
-        shard.end_of_turn();
+        shard.commit_pending();
         let before = self.acknowledged.len();
         for (number, append) in waiting {
             if append.await.is_ok() {
@@ -361,7 +365,7 @@ impl World {
         let record = Record { event_time, received_at, ..record(number, type_name, payload.as_bytes()) };
         let Ok(taken) = shard.append_one(&record, type_id) else { return false };
         let append = taken.appended().unwrap();
-        shard.end_of_turn();
+        shard.commit_pending();
         append.await.is_ok()
     }
 
@@ -371,11 +375,12 @@ impl World {
         let type_id = log.types().intern(&name(type_name));
         let numbers: Vec<u64> = (self.next..self.next + count).collect();
         self.next += count;
-        let mut records = Records::default();
-        numbers.iter().for_each(|number| records.push(&record(*number, type_name, payload)));
-        let mut batch = Batch { records, types: vec![(type_id, count)], ..Batch::default() };
+        let mut batch = AppendBatch::default();
+        for (line, number) in (0..).zip(&numbers) {
+            batch.push(&record(*number, type_name, payload), SourceLine { number: line, type_id });
+        }
         let append = log.shards()[0].append(&mut batch).unwrap().appended().unwrap();
-        log.shards()[0].end_of_turn();
+        log.shards()[0].commit_pending();
         append.await.unwrap();
         self.acknowledged.extend(numbers.into_iter().map(|number| (number, type_name.to_owned())));
     }
@@ -396,7 +401,7 @@ impl World {
         let payload = format!("{{\"revision\":{revision}}}");
         let result = Record { revision: Some(revision), ..record(number, "named", payload.as_bytes()) };
         let append = log.shards()[0].append_one(&result, type_id).unwrap().appended().unwrap();
-        log.shards()[0].end_of_turn();
+        log.shards()[0].commit_pending();
         append.await.unwrap();
     }
 
@@ -491,7 +496,7 @@ impl World {
         let opened = find_shard(&options).and_then(FoundShard::open).unwrap();
         let mut reader = Reader::new(opened.segments, 1);
         let mut found = BTreeMap::new();
-        while let Some(Stretch::Block(block)) = reader.read(opened.durable).unwrap() {
+        while let Some(LogChunk::Block(block)) = reader.read(opened.durable).unwrap() {
             for (at, record) in block.records() {
                 let dead = record.dead.unwrap();
                 if matches!(dead.settled, Some(Settled::SetAside | Settled::Taken | Settled::Released)) {

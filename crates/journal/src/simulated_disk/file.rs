@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::content::{Content, PAGE_BYTES, PAGE_SECTORS, Page, SECTOR_BYTES};
-use super::cut::{FileCut, SectorFate};
+use super::crash::{FileCut, SectorFate};
 
 /// What is known of a change's way to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

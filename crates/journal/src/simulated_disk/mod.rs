@@ -23,17 +23,17 @@
 //! Only files can be renamed, and paths have no `..`. Relative paths begin at the root.
 
 mod content;
-mod cut;
-mod door;
+mod crash;
+mod disk_impl;
 mod faults;
 mod file;
 mod inspect;
-mod names;
+mod namespace;
 mod state;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use cut::CutStyle;
+pub use crash::CutStyle;
 pub use faults::{Failure, Operation};
 pub use random::Random;
 

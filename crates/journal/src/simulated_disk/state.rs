@@ -8,10 +8,10 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::content::PAGE_BYTES;
-use super::cut::{CutStyle, FileCut};
+use super::crash::{CutStyle, FileCut};
 use super::faults::{Failure, Faults};
 use super::file::File;
-use super::names::{FileId, Names};
+use super::namespace::{FileId, Names};
 use random::Random;
 
 /// The largest file: enough for any test, and small enough that an offset gone wild doesn't take all memory.

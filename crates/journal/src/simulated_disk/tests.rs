@@ -3,7 +3,7 @@
 mod against_os;
 mod faults;
 mod files;
-mod names;
+mod namespace;
 mod seeds;
 
 use std::path::Path;

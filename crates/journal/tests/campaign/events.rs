@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::EventId;
-use journal::{Record, Records};
+use journal::{Record, RecordBuffer};
 
 /// What must come back just as it went in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,8 +45,8 @@ impl Event {
 }
 
 /// The events of one request, encoded.
-pub(crate) fn request(events: &[Event]) -> Records {
-    let mut records = Records::default();
+pub(crate) fn request(events: &[Event]) -> RecordBuffer {
+    let mut records = RecordBuffer::default();
     for (at, event) in events.iter().enumerate() {
         records.push(&event.record(at == 0, at + 1 == events.len()));
     }

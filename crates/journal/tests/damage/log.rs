@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use event::Origin;
 use journal::simulated_disk::SimulatedDisk;
-use journal::{Finding, Inspected, OpenShard, Reader, Seeds, ShardOptions, Stretch, inspect_shard, open_shard};
+use journal::{Finding, Inspected, LogChunk, OpenShard, Reader, Seeds, ShardOptions, inspect_shard, open_shard};
 
 use super::events::{Event, request};
 
@@ -182,11 +182,11 @@ pub(crate) fn observe(disk: &SimulatedDisk, starts: u64) -> Observed {
     findings.extend(shard.findings.iter().cloned());
     let mut events = BTreeMap::new();
     let mut reader = Reader::new(shard.segments.clone(), 1);
-    while let Some(stretch) = reader.read(shard.durable).unwrap() {
+    while let Some(chunk) = reader.read(shard.durable).unwrap() {
         let mut add = |sequence, event| assert_eq!(events.insert(sequence, event), None, "{sequence} twice");
-        match stretch {
-            Stretch::Block(block) => block.records().for_each(|(s, record)| add(s, Event::of(&record))),
-            Stretch::Damaged(damaged) => {
+        match chunk {
+            LogChunk::Block(block) => block.records().for_each(|(s, record)| add(s, Event::of(&record))),
+            LogChunk::Damaged(damaged) => {
                 damaged.survivors().iter().for_each(|(s, record)| add(*s, Event::of(record)));
                 findings.push(damaged.finding().clone());
             }

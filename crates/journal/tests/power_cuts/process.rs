@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use journal::disk::SharedDisk;
 use journal::simulated_disk::SimulatedDisk;
-use journal::{DataDirectory, Finding, OpenShard, Reader, Seeds, ShardOptions, StateFile, Stretch, open_shard};
+use journal::{DataDirectory, Finding, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};
 
 use super::events::Event;
 use super::meddler::Meddler;
@@ -63,10 +63,10 @@ impl Process {
         let shard = &self.shard;
         let mut reader = Reader::new(shard.segments.clone(), 1);
         let (mut events, mut damage) = (Vec::new(), Vec::new());
-        while let Some(stretch) = reader.read(shard.durable)? {
-            match stretch {
-                Stretch::Block(block) => events.extend(block.records().map(|(s, record)| (s, Event::of(&record)))),
-                Stretch::Damaged(damaged) => damage.push(damaged.finding().clone()),
+        while let Some(chunk) = reader.read(shard.durable)? {
+            match chunk {
+                LogChunk::Block(block) => events.extend(block.records().map(|(s, record)| (s, Event::of(&record)))),
+                LogChunk::Damaged(damaged) => damage.push(damaged.finding().clone()),
             }
         }
         let (cursor, damaged_state) = self.started_with.clone();
@@ -77,8 +77,8 @@ impl Process {
     pub(crate) fn agrees_from_cursor(&self, seen: &Seen) -> io::Result<bool> {
         let mut reader = Reader::new(self.shard.segments.clone(), seen.cursor + 1);
         let mut expected = seen.events.iter().filter(|(sequence, _)| *sequence > seen.cursor);
-        while let Some(stretch) = reader.read(self.shard.durable)? {
-            let Stretch::Block(block) = stretch else { return Ok(false) };
+        while let Some(chunk) = reader.read(self.shard.durable)? {
+            let LogChunk::Block(block) = chunk else { return Ok(false) };
             for (sequence, record) in block.records().filter(|(sequence, _)| *sequence > seen.cursor) {
                 if !expected.next().is_some_and(|(at, event)| *at == sequence && *event == Event::of(&record)) {
                     return Ok(false);

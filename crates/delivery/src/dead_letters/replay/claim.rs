@@ -4,10 +4,10 @@ use event::Lane;
 use sink::{Held, Sink, SinkError, Takeover};
 use tokio::time::timeout;
 
-use super::Clerk;
-use crate::claims::SAVED_SOON;
+use crate::dead_letters::Replayer;
+use crate::ledger::SAVED_SOON;
 
-impl Clerk {
+impl Replayer {
     /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.
     pub(super) fn knows(&self, held: &Held) -> bool {
         let known = self.ledger.claims(self.dead.sink());

@@ -1,0 +1,206 @@
+//! The batch builder: it collects the records for one sink, and counts the outcomes that they have once the sink has stored them.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use event::memory::Budgets;
+use eventlog::{LogChunk, Record};
+use sink::Batch;
+
+use crate::condition::{Undecided, Verdict};
+use crate::ledger::{CountsBySlot, RouteFilter, Tally};
+use crate::log_cursor::{ChunkResult, Consumed};
+use crate::sent_record::{as_sent, records_at};
+
+/// What a lane knows of events before it asks the sink.
+#[derive(Debug, Default)]
+pub(crate) struct DeliveryState {
+    /// The store has everything up to here that wasn't refused.
+    pub(crate) fence: u64,
+    /// Events that are dead letters already.
+    pub(crate) buried: BTreeSet<u64>,
+    /// Events that were, and that the store has taken after all.
+    pub(crate) replayed: BTreeSet<u64>,
+    /// Events that are set aside: they are counted when they have their ends.
+    pub(crate) aside: BTreeSet<u64>,
+}
+
+impl DeliveryState {
+    /// Whether the store has had the event: then nobody asks any more whether it should.
+    fn had(&self, sequence: u64) -> bool {
+        sequence <= self.fence || self.replayed.contains(&sequence)
+    }
+}
+
+/// A batch and its account.
+pub(crate) struct BatchBuilder {
+    memory: Budgets,
+    batch: Batch,
+    next: u64,
+    sources: Vec<LogChunk>,
+    held_bytes: usize,
+    by_slot: CountsBySlot,
+    lost: u64,
+    oldest: Option<i64>,
+    undecided: Undecided,
+}
+
+impl BatchBuilder {
+    /// Begins with an empty batch.
+    pub(crate) fn new(batch: Batch, memory: Budgets) -> Self {
+        let first = batch.first();
+        Self {
+            memory,
+            batch,
+            next: first,
+            sources: Vec::new(),
+            held_bytes: 0,
+            by_slot: CountsBySlot::default(),
+            lost: 0,
+            oldest: None,
+            undecided: Vec::new(),
+        }
+    }
+
+    pub(crate) const fn batch(&self) -> &Batch {
+        &self.batch
+    }
+
+    /// When the first of its records was received.
+    pub(crate) const fn oldest(&self) -> Option<i64> {
+        self.oldest
+    }
+
+    /// Positions without a record that can't be read.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Whether it accounts for any position.
+    pub(crate) const fn covers_any(&self) -> bool {
+        self.next > self.batch.first()
+    }
+
+    /// Events of the chunk that was added last. They count as dead letters, and should be.
+    pub(crate) fn take_undecided(&mut self) -> Undecided {
+        std::mem::take(&mut self.undecided)
+    }
+
+    /// Takes in what it doesn't have yet of `chunk`: not all, if it is full or the turn is over before its end.
+    pub(crate) fn add(&mut self, chunk: &LogChunk, rules: &mut RouteFilter, known: &DeliveryState) -> ChunkResult {
+        // It may be one of which a part was taken in before.
+        let was_held = self.sources.last().is_some_and(|last| last.end() == chunk.end());
+        let (mut held, next) = (was_held, self.next);
+        let bytes = chunk.bytes();
+        let mut add = |(at, record): (u64, Record<'_>)| self.add_record(at, &record, bytes, &mut held, rules, known);
+        let extent = match chunk {
+            LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut add),
+            LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut add),
+        };
+        if held && !was_held {
+            self.sources.push(chunk.clone());
+        }
+        if extent == Consumed::All {
+            self.lost += chunk.finding().map_or(0, eventlog::Finding::lost_count);
+            self.next = self.next.max(chunk.end());
+            self.batch.cover(self.next.saturating_sub(1));
+        }
+        ChunkResult { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
+    }
+
+    fn add_record(
+        &mut self,
+        sequence: u64,
+        record: &Record<'_>,
+        block: &Bytes,
+        held: &mut bool,
+        rules: &mut RouteFilter,
+        known: &DeliveryState,
+    ) -> Consumed {
+        if sequence < self.next {
+            return Consumed::All;
+        }
+        if let Some(slot) = rules.slot_of(record.type_name, sequence) {
+            if rules.is_turn_over() {
+                return Consumed::TurnOver;
+            }
+            if known.buried.contains(&sequence) {
+                self.by_slot.of(slot).dead += 1;
+            } else if known.aside.contains(&sequence) {
+                // It stays pending.
+            } else if let Some(outcome) = self.leave_out(slot, sequence, record, rules, known) {
+                *outcome += 1;
+            } else if sequence <= known.fence {
+                self.by_slot.of(slot).stored += 1;
+            } else {
+                let newly_held = if *held { 0 } else { block.len() };
+                if self.is_full_before(record.payload.len(), newly_held) {
+                    return Consumed::Full;
+                }
+                *held = true;
+                self.held_bytes += newly_held;
+                self.push(sequence, record, block);
+                self.by_slot.of(slot).stored += 1;
+            }
+        }
+        self.next = sequence + 1;
+        self.batch.cover(sequence);
+        Consumed::All
+    }
+
+    /// What an event comes to that isn't to be sent, by its route's condition.
+    fn leave_out(
+        &mut self,
+        slot: usize,
+        sequence: u64,
+        record: &Record<'_>,
+        rules: &mut RouteFilter,
+        known: &DeliveryState,
+    ) -> Option<&mut u64> {
+        match rules.judge(slot, sequence, record.payload) {
+            Verdict::Taken => None,
+            Verdict::Skipped => Some(&mut self.by_slot.of(slot).skipped),
+            Verdict::Undecided(_) if known.had(sequence) => None,
+            Verdict::Undecided(reason) => {
+                self.undecided.push((sequence, reason));
+                Some(&mut self.by_slot.of(slot).dead)
+            }
+        }
+    }
+
+    fn is_full_before(&self, payload_bytes: usize, newly_held: usize) -> bool {
+        !self.batch.is_empty()
+            && (self.batch.len() >= self.memory.delivery_records
+                || self.batch.payload_bytes() + payload_bytes > self.memory.delivery_bytes
+                || (newly_held > 0 && self.held_bytes + newly_held > self.memory.delivery_held_bytes()))
+    }
+
+    fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {
+        self.oldest.get_or_insert(record.received_at);
+        self.batch.push(block, &as_sent(record, sequence));
+    }
+
+    /// An event that counted as stored is a dead letter.
+    pub(crate) fn has_died(&mut self, slot: usize) {
+        let outcomes = self.by_slot.of(slot);
+        debug_assert!(outcomes.stored > 0, "an event that dies was counted");
+        outcomes.stored = outcomes.stored.saturating_sub(1);
+        outcomes.dead += 1;
+    }
+
+    /// An event that counted as stored is set aside: it is pending.
+    pub(crate) fn is_set_aside(&mut self, slot: usize) {
+        let outcomes = self.by_slot.of(slot);
+        debug_assert!(outcomes.stored > 0, "an event that is set aside was counted");
+        outcomes.stored = outcomes.stored.saturating_sub(1);
+    }
+
+    pub(crate) fn tally(&self, rules: &RouteFilter) -> Tally {
+        self.by_slot.tally(rules)
+    }
+
+    /// The records of the batch at these sequences, which ascend, as they stand in the log.
+    pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, Record<'_>)> {
+        self.sources.iter().flat_map(|chunk| records_at(chunk, sequences)).collect()
+    }
+}

@@ -1,0 +1,111 @@
+//! Cursor reconciliation at the start of a lane: the store's cursor is the truth, and the ledger follows it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use event::TypeName;
+use eventlog::{Finding, Reader, Record};
+use sink::Cursor;
+
+use crate::blocked::Blocked;
+use crate::condition::Verdict;
+use crate::lane::{DeliveryState, Lane};
+use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
+
+impl Lane {
+    /// Brings the ledger to where the store stands, which agrees with the journal, and says what is known of the events behind its cursor.
+    pub(crate) fn reconcile_cursor(&self, cursor: Cursor) -> Result<DeliveryState, Blocked> {
+        let book = self.ledger.lane(&self.name);
+        let fence = match cursor {
+            Cursor::Delivery => 0,
+            Cursor::Store(position) => position,
+        };
+        let mut goes_on_at = match cursor {
+            Cursor::Delivery => book.cursor,
+            Cursor::Store(position) => book.resume_at(position),
+        };
+        let behind = goes_on_at < book.cursor;
+        let oldest = self.shard.segments().oldest().unwrap_or(1);
+        if goes_on_at + 1 < oldest {
+            self.pass_over(goes_on_at, oldest - 1);
+            goes_on_at = oldest - 1;
+        }
+        let buried = self.dead.beyond(self.name.shard, goes_on_at)?;
+        #[cfg(test)]
+        let buried =
+            if self.options.mutation == Some(crate::tests::Mutation::ForgetBuried) { BTreeSet::new() } else { buried };
+        let aside: BTreeSet<u64> = self.dead.aside_beyond(self.name.shard, goes_on_at).into_iter().collect();
+        if behind {
+            let (tally, lost) = self.recount(goes_on_at, book.cursor, &buried, &aside).map_err(unreadable)?;
+            self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
+            self.status.contacts.set_back();
+        }
+        self.ledger.confirm(&self.name);
+        self.status.set_cursor(goes_on_at);
+        let replayed = self.dead.replayed_beyond(self.name.shard, goes_on_at)?;
+        let aside = self.take_over_aside(aside)?;
+        Ok(DeliveryState { fence, buried, replayed, aside })
+    }
+
+    /// The last position that the store can have from this journal. What was accepted since the first start after which it hasn't
+    /// answered isn't any of it: a store that is ahead of what was there then has something else at these positions.
+    pub(crate) fn reach(&self) -> u64 {
+        self.ledger.lane(&self.name).unheard_since.unwrap_or_else(|| self.shard.durable())
+    }
+
+    /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are
+    /// freed behind every lane only, so somebody or something else took them.
+    fn pass_over(&self, after: u64, last: u64) {
+        let lost = last - after;
+        self.status.lost.add(lost);
+        self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);
+        self.options.reporter.report(&format!(
+            "lane {}: {lost} positions from {} on are missing in the journal, their segments are gone or can't be read; \
+             what comes behind them is delivered",
+            self.name,
+            after + 1
+        ));
+    }
+
+    /// What the events after `after` and up to `last` came to when they were delivered, and how many were lost.
+    fn recount(
+        &self,
+        after: u64,
+        last: u64,
+        buried: &BTreeSet<u64>,
+        aside: &BTreeSet<u64>,
+    ) -> io::Result<(Tally, u64)> {
+        let mut rules = RouteFilter::new(self.ledger.clone(), self.name.clone());
+        let mut sums: BTreeMap<TypeName, OutcomeCounts> = BTreeMap::new();
+        let mut lost = 0;
+        let mut count = |sequence: u64, record: &Record<'_>| {
+            if sequence > after
+                && sequence <= last
+                && !aside.contains(&sequence)
+                && let Some(slot) = rules.slot_of(record.type_name, sequence)
+                && let Some(name) = rules.name(slot)
+            {
+                let name = name.clone();
+                let is_buried = buried.contains(&sequence);
+                // What wasn't decided was buried, or the store has had it since.
+                let is_skipped = !is_buried && rules.judge(slot, sequence, record.payload) == Verdict::Skipped;
+                let outcomes = sums.entry(name).or_default();
+                *(match (is_buried, is_skipped) {
+                    (true, _) => &mut outcomes.dead,
+                    (false, true) => &mut outcomes.skipped,
+                    (false, false) => &mut outcomes.stored,
+                }) += 1;
+            }
+        };
+        let mut reader = Reader::new(self.shard.segments().clone(), after + 1);
+        while let Some(chunk) = reader.read(last)? {
+            chunk.for_each_record(&mut count);
+            lost += chunk.finding().map_or(0, Finding::lost_count);
+        }
+        Ok((sums.into_iter().collect(), lost))
+    }
+}
+
+fn unreadable(error: io::Error) -> Blocked {
+    Blocked::Retry(format!("can't read the journal: {error}"))
+}

@@ -1,0 +1,124 @@
+//! The tasks of the lanes: they start together, and stop together when the process ends or the configuration changes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
+use tokio::time::timeout;
+
+use crate::halt::Halt;
+use crate::lane::Lane;
+use crate::ledger::Ledger;
+use crate::options::Reporter;
+use crate::status::{LaneState, LaneStatus};
+
+/// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write
+/// came to is found out when the lane begins again, as after a crash.
+const WRITE_MAX: Duration = Duration::from_secs(1);
+
+/// How often a stop looks for lanes that wait for their store although nothing is pending.
+const IDLE_EVERY: Duration = Duration::from_millis(100);
+
+/// The lanes that run.
+pub(crate) struct LaneTasks {
+    tasks: JoinSet<()>,
+    running: HashMap<Id, (Arc<LaneStatus>, AbortHandle)>,
+    halt: watch::Sender<Halt>,
+    reporter: Arc<dyn Reporter>,
+}
+
+impl LaneTasks {
+    pub(crate) fn new(reporter: Arc<dyn Reporter>) -> Self {
+        Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No), reporter }
+    }
+
+    /// Tells lanes when to end.
+    pub(crate) fn halt(&self) -> watch::Receiver<Halt> {
+        self.halt.subscribe()
+    }
+
+    pub(crate) fn spawn(&mut self, lane: Lane) {
+        let status = lane.status.clone();
+        let task = self.tasks.spawn(lane.run());
+        self.running.insert(task.id(), (status, task));
+    }
+
+    /// Says which lanes have ended by a bug.
+    pub(crate) fn report_bugs(&mut self) {
+        while let Some(ended) = self.tasks.try_join_next() {
+            self.report_bug(ended);
+        }
+    }
+
+    fn report_bug(&self, ended: Result<(), JoinError>) {
+        let Some(error) = ended.err().filter(|error| !error.is_cancelled()) else { return };
+        let Some((status, _)) = self.running.get(&error.id()) else { return };
+        let lane = status.lane();
+        self.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
+        let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
+    }
+
+    /// Ends all lanes soon, wherever they are, so that others can be started.
+    pub(crate) async fn end_now(&mut self) {
+        self.halt.send_replace(Halt::Now);
+        for (status, task) in self.running.values() {
+            // The others wait for a store that may not answer for long.
+            if status.state() != LaneState::Delivering {
+                task.abort();
+            }
+        }
+        // Those that aren't done by then are aborted.
+        let _ = timeout(WRITE_MAX, self.join_all()).await;
+        self.tasks.shutdown().await;
+        self.running.clear();
+        self.halt = watch::Sender::new(Halt::No);
+    }
+
+    /// Ends each lane when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had. A lane that
+    /// waits for its store ends at once if nothing is pending for it.
+    pub(crate) async fn end_when(&mut self, when: Halt, ledger: &Ledger, over: impl Future<Output = ()>) -> bool {
+        self.halt.send_replace(when);
+        let ended = async {
+            loop {
+                self.end_idle(when, ledger);
+                match timeout(IDLE_EVERY, self.tasks.join_next()).await {
+                    Ok(Some(ended)) => self.report_bug(ended),
+                    Ok(None) => return,
+                    Err(_) => {}
+                }
+            }
+        };
+        let in_time = tokio::select! {
+            biased;
+            () = ended => true,
+            () = over => false,
+        };
+        self.tasks.shutdown().await;
+        in_time
+    }
+
+    /// Ends the lanes that wait for a store although nothing is pending for it. A drain also waits for events that are set aside, which no
+    /// backlog counts.
+    fn end_idle(&self, when: Halt, ledger: &Ledger) {
+        let waits = |(status, _): &&(Arc<LaneStatus>, AbortHandle)| status.state() != LaneState::Delivering;
+        let mut waiting = self.running.values().filter(waits).peekable();
+        if waiting.peek().is_none() {
+            return;
+        }
+        let pending = ledger.pending_by_sink();
+        for (status, task) in waiting {
+            let has_no_backlog = when != Halt::WhenDrained && status.backlog() == 0;
+            if has_no_backlog || !pending.contains_key(&status.lane().sink) {
+                task.abort();
+            }
+        }
+    }
+
+    async fn join_all(&mut self) {
+        while let Some(ended) = self.tasks.join_next().await {
+            self.report_bug(ended);
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Builds an object: it counts the records that belong to it. The records themselves stay in the journal; their encoded lines may be kept.
+
+use std::collections::BTreeSet;
+
+use event::Lane;
+use event::limits::OBJECT_TYPES_MAX;
+use eventlog::{LogChunk, Record};
+use sink::object::{Lines, line_bytes};
+use sink::{Claim, Manifest, ObjectRules, ObjectStore};
+use tokio::time::Instant;
+
+use crate::condition::{Undecided, Verdict};
+use crate::ledger::{CountsBySlot, RouteFilter, Tally};
+use crate::log_cursor::{ChunkResult, Consumed};
+use crate::objects::Account;
+use crate::objects::intent_log::{Kept, Object, ObjectIntent};
+use crate::objects::prefetch::PrefetchedLines;
+use crate::sent_record::as_sent;
+
+/// Counts events from one position on.
+pub(crate) struct ObjectBuilder {
+    first: u64,
+    next: u64,
+    records: u64,
+    bytes: u64,
+    /// By slot: what the type has among them.
+    slots: Vec<Share>,
+    /// How many types have any.
+    types: usize,
+    received_at: Option<i64>,
+    since: Instant,
+    /// What those of its events came to that aren't to be written.
+    left_out: CountsBySlot,
+    lost: u64,
+    undecided: Undecided,
+    ahead: PrefetchedLines,
+}
+
+/// The events of a type.
+#[derive(Clone, Copy, Default)]
+struct Share {
+    records: u64,
+    bytes: u64,
+    /// When the first of them was received.
+    received_at: i64,
+}
+
+impl ObjectBuilder {
+    /// From position `first` of `shard` on.
+    pub(crate) fn new(first: u64, shard: u16) -> Self {
+        Self {
+            first,
+            next: first,
+            records: 0,
+            bytes: 0,
+            slots: Vec::new(),
+            types: 0,
+            received_at: None,
+            since: Instant::now(),
+            left_out: CountsBySlot::default(),
+            lost: 0,
+            undecided: Vec::new(),
+            ahead: PrefetchedLines::new(shard),
+        }
+    }
+
+    /// Events of the chunk that was added last. They are to be dead letters.
+    pub(crate) fn take_undecided(&mut self) -> Undecided {
+        std::mem::take(&mut self.undecided)
+    }
+
+    /// Counts what it hasn't counted yet of `chunk`: not all, if there is enough for an object, or the turn is over, before its
+    /// end.
+    pub(crate) fn add(
+        &mut self,
+        chunk: &LogChunk,
+        rules: &mut RouteFilter,
+        buried: &BTreeSet<u64>,
+        (store, limits): (&ObjectStore, &ObjectRules),
+    ) -> ChunkResult {
+        let next = self.next;
+        let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, (store, limits));
+        let extent = match chunk {
+            LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut count),
+            LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut count),
+        };
+        if extent == Consumed::All {
+            self.lost += chunk.finding().map_or(0, eventlog::Finding::lost_count);
+            self.next = self.next.max(chunk.end());
+        }
+        ChunkResult { extent, is_turn_over: rules.is_turn_over(), has_undecided: !self.undecided.is_empty() }
+    }
+
+    fn count(
+        &mut self,
+        sequence: u64,
+        record: &Record<'_>,
+        rules: &mut RouteFilter,
+        buried: &BTreeSet<u64>,
+        (store, limits): (&ObjectStore, &ObjectRules),
+    ) -> Consumed {
+        if sequence < self.next {
+            return Consumed::All;
+        }
+        let slot = rules.slot_of(record.type_name, sequence);
+        if slot.is_some() && rules.is_turn_over() {
+            return Consumed::TurnOver;
+        }
+        if let Some(slot) = slot
+            && !self.leaves_out(slot, sequence, record, rules, (buried, store))
+        {
+            let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
+            if self.slots.len() <= slot {
+                self.slots.resize(slot + 1, Share::default());
+            }
+            if !self.has_room(slot, bytes, limits) {
+                return Consumed::Full;
+            }
+            self.hold(slot, bytes, record.received_at);
+            let object = if limits.prefix.tells_types() { slot } else { 0 };
+            self.ahead.add(object, &as_sent(record, sequence), store);
+        }
+        self.next = sequence + 1;
+        Consumed::All
+    }
+
+    /// Whether its object has room for one more event of so many bytes. An object has room for one whatever its size.
+    fn has_room(&self, slot: usize, bytes: u64, limits: &ObjectRules) -> bool {
+        let share = self.slots[slot];
+        let tells_types = limits.prefix.tells_types();
+        let (records, held) = if tells_types { (share.records, share.bytes) } else { (self.records, self.bytes) };
+        if tells_types && records == 0 {
+            return self.types < OBJECT_TYPES_MAX;
+        }
+        records == 0 || (records < limits.records_max && held + bytes <= limits.bytes_max)
+    }
+
+    fn hold(&mut self, slot: usize, bytes: u64, received_at: i64) {
+        if self.records == 0 {
+            self.received_at = Some(received_at);
+            self.since = Instant::now();
+        }
+        self.records += 1;
+        self.bytes += bytes;
+        let share = &mut self.slots[slot];
+        if share.records == 0 {
+            self.types += 1;
+            share.received_at = received_at;
+        }
+        share.records += 1;
+        share.bytes += bytes;
+    }
+
+    /// Whether an event isn't to be written: it is a dead letter, its route's condition keeps it out, or the store can't take it.
+    fn leaves_out(
+        &mut self,
+        slot: usize,
+        sequence: u64,
+        record: &Record<'_>,
+        rules: &mut RouteFilter,
+        (buried, store): (&BTreeSet<u64>, &ObjectStore),
+    ) -> bool {
+        let outcomes = self.left_out.of(slot);
+        if buried.contains(&sequence) {
+            outcomes.dead += 1;
+            return true;
+        }
+        match rules.judge(slot, sequence, record.payload) {
+            Verdict::Taken => match store.refusal(record.payload) {
+                None => return false,
+                Some(reason) => {
+                    outcomes.dead += 1;
+                    self.undecided.push((sequence, reason.to_string()));
+                }
+            },
+            Verdict::Skipped => outcomes.skipped += 1,
+            Verdict::Undecided(reason) => {
+                outcomes.dead += 1;
+                self.undecided.push((sequence, reason));
+            }
+        }
+        true
+    }
+
+    pub(crate) const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// Whether it accounts for any position.
+    pub(crate) const fn covers_any(&self) -> bool {
+        self.next > self.first
+    }
+
+    /// The positions that it accounts for.
+    pub(crate) const fn run(&self) -> (u64, u64) {
+        (self.first, self.next - 1)
+    }
+
+    /// What those events came to that aren't to be written: dead letters, and those that a condition keeps out.
+    pub(crate) fn left_out(&self, rules: &RouteFilter) -> Tally {
+        self.left_out.tally(rules)
+    }
+
+    /// Frees what is kept of the events: they are read again when their object is written.
+    pub(crate) fn let_lines_go(&mut self) {
+        self.ahead.let_go();
+    }
+
+    /// What all events came to when they are written, and the lines of each object in their order, unless they were let go.
+    pub(crate) fn into_written(mut self, rules: &RouteFilter) -> (Account, Option<Vec<Lines>>) {
+        for (slot, share) in self.slots.iter().enumerate().filter(|(_, share)| share.records > 0) {
+            self.left_out.of(slot).stored += share.records;
+        }
+        ((self.left_out.tally(rules), self.lost), self.ahead.into_lines())
+    }
+
+    /// Positions that can't be read.
+    pub(crate) const fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// When its first event was received.
+    pub(crate) const fn received_at(&self) -> Option<i64> {
+        self.received_at
+    }
+
+    /// When its first event is old enough.
+    pub(crate) fn is_due_at(&self, limits: &ObjectRules) -> Instant {
+        self.since + limits.age_max
+    }
+
+    /// The objects of its events, if there are any, behind the object `previous`.
+    pub(crate) fn intent(
+        &self,
+        (lane, claim): (&Lane, Claim),
+        rules: &RouteFilter,
+        limits: &ObjectRules,
+        mut previous: Option<String>,
+    ) -> Option<ObjectIntent> {
+        let (first, last) = self.run();
+        let held = self.slots.iter().enumerate().filter(|(_, share)| share.records > 0);
+        let held = held.filter_map(|(slot, share)| {
+            Some((share.received_at, rules.name(slot)?.to_string(), rules.passage(slot)?.clone()))
+        });
+        let mut object = |received_at, type_name: &str, kept| {
+            let before = previous.take();
+            let manifest =
+                Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before, Some(claim));
+            previous = Some(manifest.name.clone());
+            Object { manifest, kept }
+        };
+        let objects: Vec<Object> = if limits.prefix.tells_types() {
+            held.map(|(received_at, name, passage)| object(received_at, &name, Kept::from([(name.clone(), passage)])))
+                .collect()
+        } else {
+            let kept = held.map(|(_, name, passage)| (name, passage)).collect();
+            vec![object(self.received_at?, "", kept)]
+        };
+        ObjectIntent::gather(objects).pop()
+    }
+}

@@ -1,0 +1,359 @@
+//! The checkpointer: it saves the ledger with all cursors, and frees the segments that no saved cursor needs.
+//!
+//! A segment is freed only when both generations of the saved ledger have passed it, so that either still finds all
+//! events that it counts as pending, when `settle` is over since it was stored, and when no aggregate would read it again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
+
+use crate::aggregates::AggregateRetention;
+use crate::dead_letters::DeadLetters;
+use crate::failover_window::FailoverWindow;
+use crate::ledger::{Document, Ledger, LedgerState, SavedLedger, Stamp};
+use crate::options::Reporter;
+use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
+use crate::routes::SinkName;
+use crate::setup::SinkSetup;
+use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
+
+/// Cursors of all shards.
+type Cursors = Vec<u64>;
+
+pub(crate) struct Checkpointer {
+    log: Arc<EventLog>,
+    ledger: Arc<Ledger>,
+    file: StateFile,
+    reserve: Arc<Reserve>,
+    counters: Arc<CheckpointCounters>,
+    reporter: Arc<dyn Reporter>,
+    pins: Arc<AggregateRetention>,
+    text: String,
+    /// The ledger as it was last looked at.
+    last: Option<(Stamp, Document)>,
+    /// Up to where the two saved generations need no segments.
+    newer: Reached,
+    older: Reached,
+    dead: Vec<Arc<DeadLetters>>,
+    /// How long each sink that may lose a tail takes to settle.
+    settle: BTreeMap<SinkName, Duration>,
+    /// Where the lanes of such sinks stood, and when, by sink and shard.
+    settling: BTreeMap<(SinkName, u16), FailoverWindow>,
+    board: LaneBoard,
+    backlogs: BacklogLimits,
+    failing: bool,
+    ids_failing: bool,
+    /// Shards of which a segment couldn't be freed, which was reported.
+    stuck: BTreeSet<u16>,
+    /// The same of sinks' dead letters.
+    stuck_dead: BTreeSet<SinkName>,
+}
+
+/// Up to where a saved generation needs nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Reached {
+    cursors: Cursors,
+    /// By sink: of its journal of dead letters.
+    dead: BTreeMap<SinkName, u64>,
+}
+
+impl Reached {
+    fn of(document: &Document) -> Self {
+        let dead = document.book.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
+        Self { cursors: document.book.passed(&document.counted_up_to), dead: dead.collect() }
+    }
+}
+
+impl Checkpointer {
+    pub(crate) fn new(
+        log: Arc<EventLog>,
+        ledger: Arc<Ledger>,
+        saved: SavedLedger,
+        directory: &DataDirectory,
+        pins: Arc<AggregateRetention>,
+        reporter: Arc<dyn Reporter>,
+    ) -> Self {
+        let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
+        Self {
+            newer: saved.document.as_ref().map_or_else(|| nothing.clone(), Reached::of),
+            older: nothing,
+            dead: Vec::new(),
+            log,
+            ledger,
+            file: saved.file,
+            reserve: directory.reserve().clone(),
+            counters: Arc::default(),
+            reporter,
+            pins,
+            text: String::new(),
+            last: None,
+            settle: BTreeMap::new(),
+            settling: BTreeMap::new(),
+            board: LaneBoard::default(),
+            backlogs: BacklogLimits::default(),
+            failing: false,
+            ids_failing: false,
+            stuck: BTreeSet::new(),
+            stuck_dead: BTreeSet::new(),
+        }
+    }
+
+    pub(crate) fn keep_dead_letters(&mut self, dead: Vec<Arc<DeadLetters>>) {
+        self.dead = dead;
+    }
+
+    /// Shows it the lanes: without them nothing that may be lost is thought to have settled.
+    pub(crate) fn watch(&mut self, board: LaneBoard) {
+        self.board = board;
+    }
+
+    /// Holds the sinks of a configuration to their limits, and no others. What is known of how sinks settle stays known.
+    pub(crate) fn configure(&mut self, sinks: &[SinkSetup]) {
+        let limit = |setup: &SinkSetup| BacklogLimit {
+            bytes: setup.max_backlog,
+            on_this_disk: setup.sink.traits().on_this_disk,
+        };
+        self.backlogs.limit(sinks.iter().map(|setup| (setup.name.clone(), limit(setup))));
+        let settle = sinks.iter().map(|setup| (setup.name.clone(), setup.sink.traits().settle));
+        self.settle = settle.filter(|(_, settle)| *settle > Duration::ZERO).collect();
+        self.settling.retain(|(sink, _), _| self.settle.contains_key(sink));
+    }
+
+    pub(crate) const fn counters(&self) -> &Arc<CheckpointCounters> {
+        &self.counters
+    }
+
+    /// Saves the ledger in both generations: where a route begins and ends must be known to whichever is read.
+    pub(crate) fn save_both(&mut self) -> bool {
+        if !self.tick() {
+            return false;
+        }
+        // From here on it holds: the newer generation has it. Where the older one can't be written now it is with the next tick.
+        self.text.clear();
+        let first = self.last.take();
+        if let (true, Some((stamp, _))) = (self.tick(), first) {
+            self.ledger.note_saved(&stamp);
+        }
+        true
+    }
+
+    /// Saves the ledger if it has changed, in both generations where somebody waits for that, and frees what may be freed.
+    pub(crate) fn save_as_wished(&mut self) {
+        if self.ledger.is_waited_for() {
+            self.save_both();
+        } else {
+            self.tick();
+        }
+    }
+
+    /// Saves the ledger if it has changed, and frees what may be freed. Whether it is saved.
+    pub(crate) fn tick(&mut self) -> bool {
+        let settling = self.settling_lanes();
+        // Asked first: what changes between the two is seen the next time.
+        let stamp = self.ledger.stamp();
+        let before = self.last.take().filter(|(before, _)| *before == stamp);
+        let is_known = before.is_some();
+        let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
+        self.backlogs.reserve(&self.log, &document.book);
+        self.look_at_disk();
+        self.look_at_backlogs(&document.book);
+        self.remember(&document, settling);
+        let passed = Reached::of(&document);
+        let is_saved = is_known && self.newer == passed && self.older == self.newer;
+        if !is_saved && !self.save(&document, &passed) {
+            return false;
+        }
+        self.last = Some((stamp, document));
+        self.free(&passed.cursors);
+        self.free_dead_letters();
+        self.reserve.restore();
+        true
+    }
+
+    /// Saves it where it has changed, and once more after the last change: then both generations agree, and all that was
+    /// delivered can be freed.
+    fn save(&mut self, document: &Document, passed: &Reached) -> bool {
+        let text = document.encode();
+        if text == self.text && self.newer == *passed && self.older == self.newer {
+            return true;
+        }
+        if let Err(error) = self.write(text.as_bytes()) {
+            // It may be on the disk all the same: what is known then is to be written, even if it was before.
+            self.text.clear();
+            self.save_failed(&error);
+            return false;
+        }
+        self.counters.saves.add(1);
+        self.failing = false;
+        self.text = text;
+        self.older = std::mem::replace(&mut self.newer, passed.clone());
+        true
+    }
+
+    /// Lets no more events in before the disk is full, and again when there is space.
+    fn look_at_disk(&mut self) {
+        // A file system that doesn't answer is noticed by whoever writes to it.
+        let Ok((space, changed)) = self.log.disk_guard().look() else { return };
+        let is_short = self.log.disk_guard().is_short();
+        for shard in self.log.shards() {
+            // What can't be given back now is tried again with the next look.
+            let _ = shard.segments().be_thrifty(is_short);
+        }
+        if changed {
+            let message = if is_short {
+                format!(
+                    "the disk has {} MB and {} files left: no events are taken until there is more, and what was taken \
+                     is delivered",
+                    space.bytes / 1_000_000,
+                    space.files
+                )
+            } else {
+                format!("the disk has {} MB left: events are taken again", space.bytes / 1_000_000)
+            };
+            self.reporter.report(&message);
+        }
+    }
+
+    fn look_at_backlogs(&mut self, book: &LedgerState) {
+        for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.disk_guard().bytes_all()) {
+            self.reporter.report(&if is_full {
+                format!("as much waits for sink {sink} as may: events with a route to it are refused until it has taken some")
+            } else {
+                format!("sink {sink} has taken enough: events with a route to it are taken again")
+            });
+        }
+    }
+
+    /// On a full disk the reserve makes room: without saved cursors nothing could be freed.
+    fn write(&mut self, text: &[u8]) -> std::io::Result<()> {
+        match self.file.write(text) {
+            Err(error) if error.kind() == std::io::ErrorKind::StorageFull && self.reserve.release() => {
+                self.file.write(text)
+            }
+            written => written,
+        }
+    }
+
+    fn save_failed(&mut self, error: &std::io::Error) {
+        self.counters.failed_saves.add(1);
+        if !self.failing {
+            self.failing = true;
+            let message =
+                format!("can't save the ledger: {error}; nothing is lost, but no segment is freed until it can");
+            self.reporter.report(&message);
+        }
+    }
+
+    /// A segment takes the ids of its events with it: so they are written elsewhere before. Where the disk is full that
+    /// can't be, and to free it comes first: the stores' own keys know the ids too.
+    fn keep_ids(&mut self, limits: &mut [u64]) {
+        match self.log.save_ids(limits) {
+            Ok(safe) => {
+                limits.iter_mut().zip(safe).for_each(|(limit, safe)| *limit = (*limit).min(safe));
+                self.ids_failing = false;
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.ids_failing, true) {
+                    let message = format!("can't write the ids of events that may come again, and tries on: {error}");
+                    self.reporter.report(&message);
+                }
+                if error.kind() != std::io::ErrorKind::StorageFull {
+                    limits.fill(0);
+                }
+            }
+        }
+    }
+
+    /// The lanes of sinks that may lose a tail, each with how often its store was set back.
+    fn settling_lanes(&self) -> Vec<(Arc<LaneStatus>, u64)> {
+        let lanes = self.board.lanes().into_iter().filter(|status| self.settle.contains_key(&status.lane().sink));
+        lanes.map(|status| (status.clone(), status.contacts.steady().setbacks)).collect()
+    }
+
+    /// Notes where `lanes` stand, which were looked at before the ledger was.
+    fn remember(&mut self, document: &Document, lanes: Vec<(Arc<LaneStatus>, u64)>) {
+        for (status, setbacks) in lanes {
+            let (lane, steady) = (status.lane(), status.contacts.steady());
+            let sink = document.book.sinks.get(&lane.sink);
+            let Some(known) = sink.and_then(|sink| sink.lanes.get(usize::from(lane.shard))) else { continue };
+            // A lane that was set back meanwhile may stand elsewhere than the ledger said.
+            if steady.setbacks == setbacks {
+                self.settling.entry((lane.sink.clone(), lane.shard)).or_default().note(steady, known.cursor);
+            }
+        }
+    }
+
+    /// Up to where each shard has settled in all sinks that may lose a tail.
+    fn settled(&mut self, limits: &mut [u64]) {
+        let steady: BTreeMap<_, _> = self
+            .board
+            .lanes()
+            .iter()
+            .map(|status| ((status.lane().sink.clone(), status.lane().shard), status.contacts.steady()))
+            .collect();
+        for (sink, settle) in &self.settle {
+            for (shard, limit) in (0_u16..).zip(limits.iter_mut()) {
+                let key = (sink.clone(), shard);
+                let passed = match (self.settling.get_mut(&key), steady.get(&key)) {
+                    (Some(settling), Some(steady)) => settling.passed(*steady, *settle),
+                    _ => 0,
+                };
+                *limit = (*limit).min(passed);
+            }
+        }
+    }
+
+    fn free(&mut self, passed: &[u64]) {
+        let mut limits: Cursors = passed.to_vec();
+        let lower = |limits: &mut Cursors, other: &[u64]| {
+            for (shard, limit) in limits.iter_mut().enumerate() {
+                *limit = (*limit).min(other.get(shard).copied().unwrap_or(0));
+            }
+        };
+        lower(&mut limits, &self.newer.cursors);
+        lower(&mut limits, &self.older.cursors);
+        self.settled(&mut limits);
+        self.pins.lower(&mut limits);
+        self.keep_ids(&mut limits);
+        for (shard, limit) in self.log.shards().iter().zip(limits) {
+            match shard.segments().free_up_to(limit) {
+                Ok(freed) => {
+                    self.counters.freed_segments.add(freed as u64);
+                    self.stuck.remove(&shard.number());
+                }
+                Err(error) => {
+                    self.counters.failed_frees.add(1);
+                    if self.stuck.insert(shard.number()) {
+                        let number = shard.number();
+                        self.reporter.report(&format!("can't free a segment of shard {number}, and tries on: {error}"));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Behind what both generations have counted, and what no lane can read again.
+    fn free_dead_letters(&mut self) {
+        let oldest = |shard: &Arc<Shard>| shard.segments().oldest().unwrap_or(0);
+        let oldest: Vec<u64> = self.log.shards().iter().map(oldest).collect();
+        for dead in &self.dead {
+            let counted = |reached: &Reached| reached.dead.get(dead.sink()).copied().unwrap_or(0);
+            match dead.free(counted(&self.newer).min(counted(&self.older)), &oldest) {
+                Ok(freed) => {
+                    self.counters.freed_segments.add(freed as u64);
+                    self.stuck_dead.remove(dead.sink());
+                }
+                Err(error) => {
+                    self.counters.failed_frees.add(1);
+                    if self.stuck_dead.insert(dead.sink().clone()) {
+                        let sink = dead.sink();
+                        let message = format!("can't free a segment of the dead letters of sink {sink}, and tries on");
+                        self.reporter.report(&format!("{message}: {error}"));
+                    }
+                }
+            }
+        }
+    }
+}

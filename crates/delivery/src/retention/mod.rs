@@ -1,0 +1,6 @@
+//! Retention: what is saved, what must stay in the journal, and how much of it may wait.
+
+mod backlog_limit;
+mod checkpointer;
+
+pub(crate) use checkpointer::Checkpointer;

@@ -1,0 +1,42 @@
+//! What is to be delivered: routes, sinks and aggregates.
+
+use sink::Sink;
+
+use crate::aggregates::AggregateSetup;
+use crate::routes::{Routes, SinkName};
+
+/// Where the routes to a new sink begin, and new routes to a known one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// With the next event.
+    #[default]
+    End,
+    /// With the oldest event that the journal still has and the sink's lanes haven't passed.
+    Oldest,
+}
+
+/// A sink to deliver to.
+#[derive(Clone, Debug)]
+pub struct SinkSetup {
+    /// Its name in the configuration.
+    pub name: SinkName,
+    /// Its driver.
+    pub sink: Sink,
+    /// Where new routes to it begin.
+    pub begin: Begin,
+    /// Bytes of the journal that may wait for it before events with a route to it are refused; half of the disk without.
+    pub max_backlog: Option<u64>,
+    /// Dead letters of it that are held before its lanes pause; as many as there is memory for without.
+    pub max_dead_letters: Option<u64>,
+}
+
+/// What is to be delivered.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// Which types go to which sinks, results of aggregates too.
+    pub routes: Routes,
+    /// The sinks.
+    pub sinks: Vec<SinkSetup>,
+    /// The aggregates, each with a name of its own.
+    pub aggregates: Vec<AggregateSetup>,
+}

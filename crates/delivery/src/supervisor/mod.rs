@@ -1,0 +1,264 @@
+//! The supervisor: it runs all lanes, the replayers, the aggregates and the checkpointer on one runtime.
+
+mod reconfigure;
+mod start;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::{DeliveryStatusSource, EventLog};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::aggregates::AggregateManager;
+use crate::backoff::Backoff;
+use crate::command::{Change, Command};
+use crate::dead_letters::{DeadLetterService, DeadLetters, Replayer, SinkHandle, SinkQueue, replayer};
+use crate::halt::Halt;
+use crate::home::Home;
+use crate::lane::Lane;
+use crate::lane_tasks::LaneTasks;
+use crate::ledger::Ledger;
+use crate::objects::UploadThread;
+use crate::options::Options;
+use crate::retention::Checkpointer;
+use crate::routes::SinkName;
+use crate::setup::SinkSetup;
+use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
+
+/// How long a sink may take to close.
+const CLOSE_MAX: Duration = Duration::from_secs(2);
+
+pub(crate) struct Supervisor {
+    pub(crate) log: Arc<EventLog>,
+    pub(crate) home: Home,
+    upload_thread: UploadThread,
+    pub(crate) lanes: LaneTasks,
+    pub(crate) aggregates: AggregateManager,
+    replayers: JoinSet<()>,
+    /// Replayers that wait for the runtime.
+    new_replayers: Vec<Replayer>,
+    pub(crate) checkpointer: Checkpointer,
+    stop_replayers: watch::Sender<bool>,
+    pub(crate) sinks: Vec<SinkSetup>,
+    pub(crate) dead: Vec<Arc<DeadLetters>>,
+    pub(crate) dead_letters: DeadLetterService,
+    options: Arc<Options>,
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) board: LaneBoard,
+    backoffs: u64,
+    /// Asked by those who wait for their events to be stored, as long as it is held here.
+    _source: Arc<dyn DeliveryStatusSource>,
+}
+
+impl Supervisor {
+    /// The dead letters of a sink, which a replayer works on from now on.
+    fn find_dead(&mut self, name: &SinkName) -> Arc<DeadLetters> {
+        if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
+            return dead.clone();
+        }
+        let dead = DeadLetters::new(&self.home, name.clone(), self.ledger.clone(), &self.options);
+        #[cfg(test)]
+        dead.forgetful.store(
+            self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
+            std::sync::atomic::Ordering::Relaxed,
+        );
+        let (dead, sink) = (Arc::new(dead), SinkHandle::default());
+        let stop = self.stop_replayers.subscribe();
+        let owner = (self.home.origin, self.options.claim);
+        let (replayer, orders) = replayer(&dead, sink.clone(), owner, self.ledger.clone(), stop);
+        self.new_replayers.push(replayer);
+        self.dead_letters.add(SinkQueue { dead: dead.clone(), orders, sink });
+        self.dead.push(dead.clone());
+        self.checkpointer.keep_dead_letters(self.dead.clone());
+        dead
+    }
+
+    /// Takes over the sinks of a configuration that the book has already.
+    pub(crate) fn adopt(&mut self, sinks: Vec<SinkSetup>) {
+        self.checkpointer.configure(&sinks);
+        let known = self.board.lanes();
+        let mut statuses = Vec::new();
+        for setup in &sinks {
+            self.find_dead(&setup.name).set_limit(setup.max_dead_letters);
+            if let Some(mark) = self.ledger.mark(&setup.name) {
+                setup.sink.bind(Some(mark));
+            }
+            for shard in self.log.shards() {
+                let name = event::Lane { origin: self.home.origin, shard: shard.number(), sink: setup.name.clone() };
+                let cursor = self.ledger.lane(&name).cursor;
+                let same = known.iter().find(|status| *status.lane() == name).cloned();
+                statuses.push(same.unwrap_or_else(|| Arc::new(LaneStatus::new(name, shard.clone(), cursor))));
+            }
+        }
+        self.board.exchange(statuses);
+        for queue in self.dead_letters.queues() {
+            let setup = sinks.iter().find(|setup| setup.name == *queue.dead.sink());
+            queue.sink.set(setup.map(|setup| setup.sink.clone()));
+        }
+        self.sinks = sinks;
+        self.report_left_behind();
+    }
+
+    fn report_left_behind(&self) {
+        for (sink, events) in self.ledger.left_behind() {
+            self.options.reporter.report(&format!(
+                "sink {sink} is no longer configured and holds {events} event(s): no segment behind them is freed until \
+                 it is configured again and has taken them, or they are given up (forebay route drop {sink})"
+            ));
+        }
+    }
+
+    /// Starts all lanes, and replayers and aggregates that don't work yet.
+    pub(crate) fn start_lanes(&mut self) {
+        if let Err(error) = self.aggregates.start() {
+            self.options.reporter.report(&format!("can't start the thread of aggregates, and tries on: {error}"));
+        }
+        for replayer in self.new_replayers.drain(..) {
+            self.replayers.spawn(replayer.run());
+        }
+        for status in self.board.lanes() {
+            let name = status.lane().clone();
+            let setup = self.sinks.iter().find(|setup| setup.name == name.sink);
+            let dead = self.dead.iter().find(|dead| *dead.sink() == name.sink);
+            let shard = self.log.shards().get(usize::from(name.shard));
+            let (Some(setup), Some(dead), Some(shard)) = (setup, dead, shard) else { continue };
+            self.backoffs += 1;
+            let seed = self.options.seed.wrapping_add(self.backoffs);
+            self.lanes.spawn(Lane {
+                name,
+                shard: shard.clone(),
+                sink: setup.sink.clone(),
+                claim: self.options.claim,
+                home: self.home.clone(),
+                upload_thread: self.upload_thread.clone(),
+                ledger: self.ledger.clone(),
+                dead: dead.clone(),
+                options: self.options.clone(),
+                status,
+                halt: self.lanes.halt(),
+                backoff: Backoff::new(seed, self.options.retry_max),
+            });
+        }
+    }
+
+    pub(crate) fn checkpoint_counters(&self) -> Arc<CheckpointCounters> {
+        self.checkpointer.counters().clone()
+    }
+
+    /// Delivers until it is told otherwise.
+    pub(crate) async fn run(mut self, mut orders: watch::Receiver<Command>, mut changes: mpsc::Receiver<Change>) {
+        self.start_lanes();
+        let (mut wishes, mut save_at) = (self.ledger.wishes(), Instant::now() + self.options.save_every);
+        loop {
+            let order = *orders.borrow_and_update();
+            match order {
+                Command::Run => {}
+                Command::Stop(deadline) => return self.stop(deadline).await,
+                Command::Drain => return self.drain(orders).await,
+                Command::Abandon => return,
+            }
+            tokio::select! {
+                biased;
+                () = sleep_until(save_at) => {
+                    save_at = Instant::now() + self.options.save_every;
+                    self.checkpointer.save_as_wished();
+                    self.lanes.report_bugs();
+                    self.aggregates.report_bugs();
+                    self.dead.iter().for_each(|dead| dead.tell());
+                }
+                Ok(()) = wishes.changed() => self.checkpointer.save_as_wished(),
+                Ok(()) = orders.changed() => {}
+                Some(change) = changes.recv() => self.change(change).await,
+            }
+        }
+    }
+
+    async fn stop(&mut self, deadline: Duration) {
+        let until = Instant::now() + deadline;
+        // A stop without a time limit of its own reports only pending events.
+        let in_time = self.end(Halt::WhenDone, sleep(deadline / 2), || sleep_until(until)).await || deadline.is_zero();
+        self.close(in_time).await;
+    }
+
+    async fn drain(&mut self, orders: watch::Receiver<Command>) {
+        let superseded = || {
+            let mut orders = orders.clone();
+            async move { drop(orders.wait_for(|order| *order != Command::Drain).await) }
+        };
+        let in_time = self.end(Halt::WhenDrained, superseded(), superseded).await;
+        self.close(in_time).await;
+    }
+
+    /// Ends aggregates, lanes and replayers when they are done, and the others when their time is over. Returns whether all were done.
+    async fn end<F: Future<Output = ()>>(
+        &mut self,
+        when: Halt,
+        aggregates_over: impl Future<Output = ()>,
+        over: impl Fn() -> F,
+    ) -> bool {
+        self.stop_replayers.send_replace(true);
+        // Before the lanes, which deliver what they make.
+        let ending = async {
+            let in_time = self.aggregates.end_when(when, aggregates_over).await;
+            self.lanes.end_when(when, &self.ledger, over()).await && in_time
+        };
+        let (mut wishes, checkpointer, save_every) =
+            (self.ledger.wishes(), &mut self.checkpointer, self.options.save_every);
+        let saving = async {
+            loop {
+                checkpointer.save_as_wished();
+                tokio::select! {
+                    biased;
+                    () = sleep(save_every) => {}
+                    Ok(()) = wishes.changed() => {}
+                }
+            }
+        };
+        let in_time = tokio::select! {
+            biased;
+            in_time = ending => in_time,
+            never = saving => never,
+        };
+        let replayers = async { while self.replayers.join_next().await.is_some() {} };
+        tokio::select! {
+            biased;
+            () = replayers => in_time,
+            () = over() => false,
+        }
+    }
+
+    /// Closes the sinks and saves the ledger. Reports pending events and unfinished work.
+    async fn close(&mut self, in_time: bool) {
+        let pending: u64 = self.ledger.pending_by_sink().values().sum();
+        if pending > 0 {
+            self.options
+                .reporter
+                .report(&format!("{pending} event(s) are not stored yet: they wait for the next start"));
+        } else if !in_time {
+            self.options.reporter.report("some work did not end in time; the next start resumes it");
+        }
+        self.replayers.shutdown().await;
+        self.close_all_but(&[]).await;
+        self.checkpointer.tick();
+        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
+            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
+        }
+    }
+
+    /// Closes the drivers that `kept` doesn't have.
+    pub(crate) async fn close_all_but(&self, kept: &[SinkSetup]) {
+        for setup in &self.sinks {
+            if kept.iter().any(|kept| kept.sink.is_same(&setup.sink)) {
+                continue;
+            }
+            let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
+            match timeout(CLOSE_MAX, setup.sink.close()).await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => report(error.to_string()),
+                Err(_) => report("it didn't close in time".into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Changes of a delivery that runs: another configuration, and routes that are given up.
+//!
+//! No lane runs while the book is changed; what the gateway takes meanwhile waits in the journal. Either everything is as
+//! it is to be and saved, or everything is as it was before.
+
+use std::sync::Arc;
+
+use event::TypeName;
+
+use crate::command::{Change, ChangeError};
+use crate::dead_letters::set_aside_events;
+use crate::ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, nothing_held};
+use crate::routes::SinkName;
+use crate::setup::Setup;
+use crate::status::{LaneState, LaneStatus};
+use crate::supervisor::Supervisor;
+
+impl Supervisor {
+    pub(crate) async fn change(&mut self, change: Change) {
+        self.lanes.end_now().await;
+        // Whoever asked may have left: it is done all the same.
+        match change {
+            Change::Configuration(setup, reply) => {
+                let changed = self.configure(setup).await;
+                self.start_lanes();
+                let _ = reply.send(changed);
+            }
+            Change::GiveUp(sink, only, reply) => {
+                let given_up = self.give_up(&sink, only.as_ref());
+                self.start_lanes();
+                let _ = reply.send(given_up);
+            }
+            Change::Accept(sink, accept, reply) => {
+                let accepted = self.accept(&sink, accept);
+                self.start_lanes();
+                let _ = reply.send(accepted);
+            }
+        }
+    }
+
+    async fn configure(&mut self, setup: Setup) -> Result<(), ChangeError> {
+        // Before the end of their routes is known: behind it they have no results.
+        self.aggregates.end_others(&setup.aggregates).await;
+        if let Err(error) = self.go_over_to(&setup) {
+            self.aggregates.resume();
+            return Err(error);
+        }
+        self.close_all_but(&setup.sinks).await;
+        self.adopt(setup.sinks);
+        self.aggregates.adopt(setup.aggregates);
+        Ok(())
+    }
+
+    fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
+        let before = self.ledger.copy();
+        let set_aside = |sink: &SinkName| set_aside_events(&self.home.disk, &self.home.data, sink);
+        let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
+        let (book, _) = reconciler.reconcile(setup).map_err(ChangeError::Journal)?;
+        self.aggregates.prepare(&setup.aggregates, Some(&before.routes)).map_err(ChangeError::Aggregates)?;
+        self.save(book, before)
+    }
+
+    /// Where a route begins must be known to the next start, or it would begin later there.
+    fn save(&mut self, book: LedgerState, before: LedgerState) -> Result<(), ChangeError> {
+        self.ledger.replace(book);
+        if self.checkpointer.save_both() {
+            return Ok(());
+        }
+        self.ledger.replace(before);
+        Err(ChangeError::Save)
+    }
+
+    fn give_up(&mut self, name: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, ChangeError> {
+        let before = self.ledger.copy();
+        let mut book = before.clone();
+        let Some(sink) = book.sinks.get_mut(name) else {
+            return Err(ChangeError::NothingHeld(format!("no route to a sink {name} is known")));
+        };
+        let mut given_up = GivenUp { routes: sink.give_up(only), lanes: 0 };
+        for status in self.board.lanes().iter().filter(|status| status.lane().sink == *name) {
+            let lane = sink.lanes.get_mut(usize::from(status.lane().shard));
+            if let Some(lane) = lane.filter(|lane| only.is_none() && lane.dispute == Some(Dispute::Lost))
+                && matches!(status.state(), LaneState::Stopped(_))
+            {
+                lane.start = lane.cursor;
+                given_up.lanes += 1;
+            }
+        }
+        if given_up == GivenUp::default() {
+            return Err(ChangeError::NothingHeld(nothing_held(name, only)));
+        }
+        self.save(book, before)?;
+        for dead in self.dead.iter().filter(|dead| dead.sink() == name) {
+            // If it fails, its lane does it before it sends any of them again.
+            let _ = dead.release_given_up();
+        }
+        Ok(given_up)
+    }
+
+    fn accept(&mut self, name: &SinkName, accept: Accept) -> Result<u64, ChangeError> {
+        let before = self.ledger.copy();
+        let mut book = before.clone();
+        let refused = self.refused_lanes(name);
+        let mut count = 0;
+        if let Some(sink) = book.sinks.get_mut(name) {
+            for (shard, lane) in sink.lanes.iter_mut().enumerate() {
+                if lane.dispute.is_some() || refused.contains(&shard) {
+                    lane.accept = Some(accept);
+                    count += 1;
+                }
+            }
+            if !refused.is_empty() {
+                sink.mark = None;
+            }
+        }
+        if count == 0 {
+            return Err(ChangeError::NothingHeld(format!(
+                "no lane of a sink {name} has stopped because of what its store has: forebay route list shows what lanes do"
+            )));
+        }
+        self.save(book, before)?;
+        if !refused.is_empty() {
+            self.sinks.iter().filter(|setup| setup.name == *name).for_each(|setup| setup.sink.bind(None));
+        }
+        Ok(count)
+    }
+
+    /// The shards of the lanes that wait for the store which their sink is bound to, while writers have another one.
+    fn refused_lanes(&self, name: &SinkName) -> Vec<usize> {
+        let Some(setup) = self.sinks.iter().find(|setup| setup.name == *name) else { return Vec::new() };
+        let waits =
+            |status: &&Arc<LaneStatus>| status.lane().sink == *name && matches!(status.state(), LaneState::Waiting(_));
+        if !setup.sink.has_other_store() {
+            return Vec::new();
+        }
+        self.board.lanes().iter().filter(waits).map(|status| usize::from(status.lane().shard)).collect()
+    }
+}

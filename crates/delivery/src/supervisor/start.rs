@@ -1,0 +1,112 @@
+//! The start: the saved ledger and the configuration are reconciled and saved before anything runs.
+
+use std::sync::Arc;
+
+use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::Supervisor;
+use crate::aggregates::{AggregateManager, Deps};
+use crate::dead_letters::{DeadLetterService, set_aside_events, sinks_with_letters};
+use crate::home::Home;
+use crate::lane_tasks::LaneTasks;
+use crate::ledger::{Ledger, LedgerState, Reconciler, SavedLedger};
+use crate::objects::UploadThread;
+use crate::options::Options;
+use crate::retention::Checkpointer;
+use crate::routes::SinkName;
+use crate::setup::Setup;
+use crate::start_error::StartError;
+use crate::status::LaneBoard;
+use crate::status_source::StatusSource;
+
+impl Supervisor {
+    /// Reconciles the saved ledger with the configuration, and saves the result.
+    pub(crate) fn new(
+        log: &Arc<EventLog>,
+        directory: &DataDirectory,
+        setup: Setup,
+        saved: SavedLedger,
+        options: Options,
+    ) -> Result<Self, StartError> {
+        saved.findings().iter().for_each(|finding| options.reporter.report(finding));
+        let before = saved.document.as_ref().map(|document| document.book.clone());
+        let options = Arc::new(options);
+        let mut aggregates = AggregateManager::new(Deps::new(log, directory, &options));
+        let routes_before = before.as_ref().map(|before| &before.routes);
+        aggregates.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
+        let (book, changed) = reconcile(log, directory, &setup, before)?;
+        let ledger = Arc::new(Ledger::new(log, book));
+        let board = LaneBoard::default();
+        let pins = aggregates.pins().clone();
+        let mut checkpointer =
+            Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins, options.reporter.clone());
+        checkpointer.watch(board.clone());
+        checkpointer.configure(&setup.sinks);
+        // The next start must know where a route begins, or it would begin later there.
+        if changed && !checkpointer.save_both() {
+            return Err(StartError::Save);
+        }
+        checkpointer.tick();
+        let dead_letters = DeadLetterService::default();
+        let source: Arc<dyn DeliveryStatusSource> = Arc::new(StatusSource::new(ledger.clone(), dead_letters.clone()));
+        log.delivery_watch().set_source(&source);
+        let mut supervisor = Self {
+            log: log.clone(),
+            home: Home::of(directory, log.losses()),
+            upload_thread: UploadThread::default(),
+            lanes: LaneTasks::new(options.reporter.clone()),
+            aggregates,
+            replayers: JoinSet::new(),
+            new_replayers: Vec::new(),
+            checkpointer,
+            stop_replayers: watch::Sender::new(false),
+            sinks: Vec::new(),
+            dead: Vec::new(),
+            dead_letters,
+            options,
+            ledger,
+            board,
+            backoffs: 0,
+            _source: source,
+        };
+        supervisor.find_all_dead(directory)?;
+        supervisor.adopt(setup.sinks);
+        supervisor.aggregates.adopt(setup.aggregates);
+        Ok(supervisor)
+    }
+
+    /// Finds the dead letters of all sinks, also of those that aren't configured any more.
+    fn find_all_dead(&mut self, directory: &DataDirectory) -> Result<(), StartError> {
+        let rows = self.ledger.snapshot();
+        let mut with_letters = sinks_with_letters(directory).map_err(StartError::DeadLetters)?;
+        with_letters.extend(self.ledger.sinks_with_letters());
+        for name in with_letters {
+            let dead = self.find_dead(&name);
+            dead.mark_used();
+            let mut rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);
+            if rows.any(|row| row.removed && row.pending > 0) {
+                // No lane does it. If the journal can't be read now, the next request for the letters fails.
+                let _ = dead.look();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The ledger to resume with, and whether routes have begun or ended.
+fn reconcile(
+    log: &EventLog,
+    directory: &DataDirectory,
+    setup: &Setup,
+    before: Option<LedgerState>,
+) -> Result<(LedgerState, bool), StartError> {
+    let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
+    let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
+    let (mut book, changed) = reconciler.reconcile(setup).map_err(StartError::Journal)?;
+    for sink in book.sinks.values_mut() {
+        sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
+    }
+    Ok((book, changed))
+}

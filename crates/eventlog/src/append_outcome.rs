@@ -1,0 +1,86 @@
+//! The outcome of an append, and the wait for its commit.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use event::Position;
+
+use crate::append_error::AppendError;
+use crate::commit_group::{CommitStatus, CommitStatusCell};
+use crate::dedup::{Conflict, Original};
+use crate::shard_head::{Head, poll_status};
+
+/// Waits until what was appended is durable.
+pub struct Append<'a> {
+    pub(crate) head: &'a Mutex<Head>,
+    pub(crate) status: Arc<CommitStatusCell>,
+    pub(crate) first: Position,
+}
+
+impl Append<'_> {
+    /// The position of the request's first event, if it becomes durable.
+    #[must_use]
+    pub const fn position(&self) -> Position {
+        self.first
+    }
+}
+
+impl Future for Append<'_> {
+    type Output = Result<(), AppendError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let status = match self.status.get() {
+            CommitStatus::Pending => poll_status(self.head, &self.status, context),
+            finished => finished,
+        };
+        match status {
+            CommitStatus::Pending => Poll::Pending,
+            CommitStatus::Durable => Poll::Ready(Ok(())),
+            CommitStatus::NoSpace => Poll::Ready(Err(AppendError::NoSpace)),
+            CommitStatus::Failed => Poll::Ready(Err(AppendError::Failed)),
+        }
+    }
+}
+
+/// The outcome of an append of events that may be duplicates.
+pub enum AppendOutcome<'a> {
+    /// They are appended.
+    Appended(Append<'a>),
+    /// They are duplicates, with the same bytes.
+    Duplicate(Original),
+    /// Another event has their id, with other bytes.
+    IdConflict,
+    /// Nothing of a batch with a key is appended, because some of it isn't accepted. Call
+    /// [`AppendBatch::index_individually`](crate::AppendBatch::index_individually), and append it again.
+    Partial,
+    /// Nothing of a batch is appended, because it depends on this original, which isn't durable yet. Wait for that, whatever the
+    /// result, and append the batch again.
+    RetryAfter(Original),
+    /// Nothing of a batch is appended, because all of its events are duplicates, or because it is atomic: see the batch.
+    Empty,
+}
+
+impl From<Conflict> for AppendOutcome<'_> {
+    fn from(conflict: Conflict) -> Self {
+        match conflict {
+            Conflict::Duplicate(original) => Self::Duplicate(original),
+            Conflict::OtherBytes => Self::IdConflict,
+            Conflict::Partial => Self::Partial,
+            Conflict::Undecided(original) => Self::RetryAfter(original),
+            Conflict::Empty => Self::Empty,
+        }
+    }
+}
+
+impl<'a> AppendOutcome<'a> {
+    /// The append, if there was one.
+    #[must_use]
+    pub fn appended(self) -> Option<Append<'a>> {
+        match self {
+            Self::Appended(append) => Some(append),
+            Self::Duplicate(_) | Self::IdConflict | Self::Partial | Self::RetryAfter(_) | Self::Empty => None,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Who waits in a queue is woken by its lane, and by nothing else.
+
+use std::sync::atomic::AtomicBool;
+use std::task::Wake;
+
+use super::*;
+
+/// Lanes at these cursors, each of which every event must pass.
+#[derive(Default)]
+struct Lanes(Mutex<BTreeMap<&'static str, Option<u64>>>);
+
+impl Lanes {
+    fn set(&self, sink: &'static str, cursor: Option<u64>) {
+        self.0.lock().unwrap().insert(sink, cursor);
+    }
+}
+
+impl DeliveryStatusSource for Lanes {
+    fn pending(&self, request: &WatchRequest) -> Vec<PendingLane> {
+        let last = request.spans[0].last;
+        let lanes = self.0.lock().unwrap();
+        let behind = lanes.iter().filter(|(_, cursor)| cursor.is_none_or(|cursor| cursor < last));
+        behind
+            .map(|(sink, cursor)| PendingLane { sink: (*sink).into(), shard: 0, until: cursor.map(|_| last) })
+            .collect()
+    }
+
+    fn may_have_rejected(&self) -> bool {
+        false
+    }
+
+    fn rejected(&self, _: &WatchRequest, _: usize) -> Rejections {
+        Rejections::default()
+    }
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+struct Stand {
+    watch: DeliveryWatch,
+    lanes: Arc<Lanes>,
+    _source: Arc<dyn DeliveryStatusSource>,
+    woken: Arc<Woken>,
+    waker: Waker,
+}
+
+impl Stand {
+    fn new() -> Self {
+        let (watch, lanes, woken) = (DeliveryWatch::default(), Arc::<Lanes>::default(), Arc::<Woken>::default());
+        let source: Arc<dyn DeliveryStatusSource> = lanes.clone();
+        watch.set_source(&source);
+        let waker = Waker::from(woken.clone());
+        Self { watch, lanes, _source: source, woken, waker }
+    }
+
+    fn poll(&self, wait: &mut DeliveryWait<'_>) -> bool {
+        Pin::new(wait).poll(&mut Context::from_waker(&self.waker)).is_ready()
+    }
+
+    /// The lane goes on; whether it has woken somebody.
+    fn passes(&self, sink: &'static str, cursor: u64) -> bool {
+        self.lanes.set(sink, Some(cursor));
+        self.watch.advance(sink, 0, cursor);
+        self.woken.0.swap(false, Ordering::Relaxed)
+    }
+}
+
+fn up_to(last: u64) -> WatchRequest {
+    WatchRequest { spans: vec![SequenceRange { shard: 0, first: 1, last, only: None }], types: Vec::new() }
+}
+
+#[test]
+fn who_waits_is_woken_by_the_lane_that_is_missing_and_not_before() {
+    let stand = Stand::new();
+    stand.lanes.set("a", Some(0));
+    stand.lanes.set("b", Some(0));
+    let request = up_to(5);
+    let mut wait = stand.watch.wait(&request);
+    assert!(!stand.poll(&mut wait));
+    assert_eq!(stand.watch.waiting(), 1);
+    assert!(!stand.passes("a", 4) && !stand.passes("b", 9));
+    assert!(stand.passes("a", 5));
+    assert!(stand.poll(&mut wait));
+    assert_eq!(stand.watch.waiting(), 0);
+}
+
+#[test]
+fn nobody_waits_for_what_wont_come() {
+    let stand = Stand::new();
+    stand.lanes.set("a", Some(0));
+    let request = up_to(5);
+    let mut wait = stand.watch.wait(&request);
+    assert!(!stand.poll(&mut wait));
+    stand.lanes.set("a", None);
+    stand.watch.notify_all();
+    assert!(stand.woken.0.load(Ordering::Relaxed) && stand.poll(&mut wait));
+}
+
+#[test]
+fn who_leaves_is_forgotten() {
+    let stand = Stand::new();
+    stand.lanes.set("a", Some(0));
+    let request = up_to(5);
+    let mut wait = stand.watch.wait(&request);
+    assert!(!stand.poll(&mut wait) && !stand.poll(&mut wait));
+    assert_eq!(stand.watch.waiting(), 1);
+    drop(wait);
+    assert_eq!(stand.watch.waiting(), 0);
+    assert!(!stand.passes("a", 5));
+}
+
+#[test]
+fn without_a_witness_nothing_is_known() {
+    let watch = DeliveryWatch::default();
+    let request = up_to(0);
+    let mut wait = watch.wait(&request);
+    let waker = Waker::from(Arc::<Woken>::default());
+    assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+}

@@ -1,0 +1,293 @@
+//! What recovery finds lost may come again, whichever start found it and wherever that broke off; what is left may not.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use event::{EventId, KeyedIds, TypeName};
+use eventlog::{
+    AppendBatch, AppendOutcome, DataDirectory, DedupKey, Finding, Inspected, LogChunk, Record, ShardOptions,
+    SourceLine, forget_lost_ids, inspect_shard,
+};
+use journal::repair_shard;
+use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
+
+use crate::{INLINE, Outcome, World, record};
+
+thread_local! {
+    static TOLD: RefCell<Vec<(u16, char)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Remembers what a start of this thread has told.
+pub(crate) fn note(shard: u16, finding: &Finding) {
+    TOLD.with_borrow_mut(|told| told.push((shard, finding.letter)));
+}
+
+fn told() -> Vec<(u16, char)> {
+    TOLD.take()
+}
+
+const SEGMENT: &str = "/data/journal/0000/0000000000000001.segment";
+/// The first shard has the events 1, 2 and 3, each in a block of a page.
+const KEYS: std::ops::RangeInclusive<u8> = 1..=3;
+const BLOCKS: [u64; 3] = [4096, 8192, 12288];
+
+/// What is wrong with the first shard's log.
+#[derive(Clone, Copy, Debug)]
+struct Damage {
+    letter: char,
+    /// Bytes of which a bit is inverted.
+    bytes: &'static [u64],
+    lost: &'static [u8],
+}
+
+const HEADER: u64 = 30;
+const RECORD: u64 = 80 + 30;
+const DAMAGES: [Damage; 5] = [
+    Damage { letter: 'B', bytes: &[BLOCKS[1] + RECORD], lost: &[2] },
+    Damage { letter: 'C', bytes: &[BLOCKS[2] + RECORD], lost: &[3] },
+    Damage { letter: 'D', bytes: &[BLOCKS[1] + HEADER, BLOCKS[1] + RECORD], lost: &[2] },
+    Damage { letter: 'E', bytes: &[BLOCKS[2] + HEADER], lost: &[] },
+    Damage { letter: 'E', bytes: &[BLOCKS[2] + HEADER, BLOCKS[2] + RECORD], lost: &[3] },
+];
+
+impl Damage {
+    /// The disk of a process that was killed when all ids were saved.
+    fn disk(self) -> SimulatedDisk {
+        let disk = SimulatedDisk::new(1);
+        let world = World::open(&disk, INLINE);
+        for key in KEYS {
+            assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+        }
+        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
+        drop(world);
+        disk.settle();
+        self.bytes.iter().for_each(|byte| disk.flip_bit(SEGMENT, byte * 8).unwrap());
+        assert_eq!(told(), []);
+        disk
+    }
+
+    /// Events that are lost may come again, once, and no others, after a further start too.
+    fn check(self, mut world: World, what: &str) {
+        for again in [false, true] {
+            for key in KEYS {
+                let outcome = world.run(async |world| world.post(0, key, "1").await);
+                let is_new = matches!(outcome, Outcome::New(_));
+                assert_eq!(is_new, self.lost.contains(&key) && !again, "{self:?}, {what}: {key}: {outcome:?}");
+                assert!(is_new || matches!(outcome, Outcome::Again(_)), "{self:?}, {what}: {key}: {outcome:?}");
+            }
+            world = world.crash(true);
+        }
+        assert!(told().contains(&(0, self.letter)), "{self:?}, {what}: nobody was told");
+    }
+}
+
+#[test]
+fn what_is_lost_may_come_again_and_what_is_left_may_not() {
+    for damage in DAMAGES {
+        damage.check(World::open(&damage.disk(), INLINE), "a start");
+    }
+}
+
+#[test]
+fn a_start_that_loses_its_power_has_told_and_forgotten_what_it_found_or_the_next_one_does() {
+    for damage in DAMAGES {
+        let left = damage.disk();
+        for style in [CutStyle::LoseNothing, CutStyle::LoseAll, CutStyle::InOrder] {
+            let mut operations = 0;
+            loop {
+                operations += 1;
+                let disk = left.fork(operations);
+                disk.fail_power_at(operations);
+                let is_done = World::try_open(&disk, INLINE).is_ok() && !disk.power_is_off();
+                disk.power_cut_in_style(style);
+                damage.check(World::open(&disk, INLINE), &format!("{style:?} at operation {operations}"));
+                if is_done {
+                    break;
+                }
+            }
+            assert!(operations > 50, "{operations}");
+        }
+    }
+}
+
+#[test]
+fn a_start_that_breaks_off_has_told_and_forgotten_what_it_found_or_the_next_one_does() {
+    for damage in DAMAGES {
+        let left = damage.disk();
+        for operation in Operation::ALL {
+            for call in 1.. {
+                let disk = left.fork(call);
+                let before = disk.calls(operation);
+                disk.fail_call(operation, call, Failure::Io);
+                drop(World::try_open(&disk, INLINE));
+                if disk.calls(operation) < before + call {
+                    told();
+                    break;
+                }
+                disk.clear_faults();
+                damage.check(World::open(&disk, INLINE), &format!("{operation:?} {call}"));
+            }
+        }
+    }
+}
+
+/// As when somebody has put a segment of another directory among ours.
+#[test]
+fn a_shard_that_can_t_be_opened_leaves_the_others_as_they_were() {
+    let foreign = SimulatedDisk::new(2);
+    drop(World::open(&foreign, INLINE));
+    let other = "/data/journal/0001/0000000000000001.segment";
+    for damage in DAMAGES {
+        let disk = damage.disk();
+        let own = disk.content(other).unwrap();
+        disk.put(other, &foreign.content(other).unwrap()).unwrap();
+        assert!(World::try_open(&disk, INLINE).is_err());
+        assert_eq!(told(), [(0, damage.letter)], "it was looked at before the other one");
+        disk.put(other, &own).unwrap();
+        damage.check(World::open(&disk, INLINE), "a start after one that broke off");
+    }
+}
+
+fn findings(directory: &DataDirectory) -> Vec<Finding> {
+    let mut found = Vec::new();
+    inspect_shard(directory.disk(), &directory.shard(0), &mut |item| match item {
+        Inspected::Damaged(chunk) | Inspected::Torn(chunk) => found.push(chunk.finding().clone()),
+        Inspected::Finding(finding) => found.push(finding.clone()),
+        Inspected::Segment(_) | Inspected::Block { .. } => {}
+    })
+    .unwrap();
+    found
+}
+
+#[test]
+fn what_a_repair_has_taken_out_may_come_again() {
+    for damage in DAMAGES {
+        let disk = damage.disk();
+        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
+        let found = findings(&directory);
+        found.iter().for_each(|finding| note(0, finding));
+        forget_lost_ids(&directory, &[found, Vec::new()]).unwrap();
+        let options = ShardOptions {
+            segments_ahead: false,
+            ..ShardOptions::new(directory.disk().clone(), directory.shard(0), directory.origin(), 0)
+        };
+        repair_shard(&options).unwrap();
+        drop(directory);
+        damage.check(World::open(&disk, INLINE), "a repair");
+    }
+}
+
+/// A batch as the gateway makes it: one type, a key, and an event that has an id of its own.
+fn keyed(world: &World, key: &[u8], payloads: &[&str]) -> AppendBatch {
+    let name = TypeName::new("event").unwrap();
+    let type_id = world.log.types().intern(&name);
+    let ids = KeyedIds::new("", &name, key);
+    let mut batch = AppendBatch::default();
+    for (number, payload) in (0..).zip(payloads) {
+        let own = (*payload == OWN).then(|| world.log.content_hash().of(payload.as_bytes()));
+        let id = if own.is_some() { EventId([7; 16]) } else { ids.id(number + 1) };
+        let record = Record { id, content: own, request_start: number == 0, request_end: false, ..record(payload) };
+        batch.push(&record, SourceLine { number, type_id });
+    }
+    batch.end_request();
+    batch.set_key(DedupKey { id: KeyedIds::of_batch("", Some(&name), key), content: 99 });
+    batch
+}
+
+const OWN: &str = "\"own\"";
+const BATCH: [&str; 6] = ["\"one\"", "\"two\"", "\"three\"", OWN, "\"four\"", "\"last\""];
+
+/// Sends the batch until it is known what becomes of it: the numbers of records that came before, and whether others were appended.
+fn send(world: &World) -> (Vec<u32>, bool) {
+    let mut batch = keyed(world, b"key", &BATCH);
+    world.run(async |world| {
+        let mut taken = world.shard(0).append(&mut batch).unwrap();
+        if matches!(taken, AppendOutcome::Partial) {
+            batch.index_individually();
+            taken = world.shard(0).append(&mut batch).unwrap();
+        }
+        let appended = match taken {
+            AppendOutcome::Appended(append) => append.await.is_ok(),
+            AppendOutcome::Duplicate(_) => return ((0..6).collect(), false),
+            AppendOutcome::Empty => false,
+            _ => panic!("it is told record by record"),
+        };
+        (batch.result.duplicates.iter().map(|(number, _)| *number).collect(), appended)
+    })
+}
+
+/// All payloads of the first shard, in order.
+fn payloads(world: &World) -> Vec<String> {
+    let mut lane = world.shard(0).reader(0);
+    let mut found = Vec::new();
+    while let Some(chunk) = lane.read().unwrap() {
+        let text = |record: &Record<'_>| String::from_utf8(record.payload.to_vec()).unwrap();
+        match chunk {
+            LogChunk::Block(block) => found.extend(block.records().map(|(_, record)| text(&record))),
+            LogChunk::Damaged(damaged) => found.extend(damaged.survivors().iter().map(|(_, record)| text(record))),
+        }
+    }
+    found.sort();
+    found
+}
+
+fn rot(disk: &SimulatedDisk, payload: &str) {
+    let path = PathBuf::from(SEGMENT);
+    let content = disk.content(&path).unwrap();
+    let at = content.windows(payload.len()).position(|bytes| bytes == payload.as_bytes()).unwrap();
+    disk.flip_bit(path, (at as u64 + 1) * 8).unwrap();
+}
+
+#[test]
+fn of_a_batch_with_a_key_what_is_lost_may_come_again_and_what_is_left_may_not() {
+    let cases: [&[usize]; 6] = [&[1], &[0], &[1, 2], &[0, 1, 2, 3], &[3], &[2, 4]];
+    for lost in cases {
+        let disk = SimulatedDisk::new(1);
+        let world = World::open(&disk, INLINE);
+        let before = world.run(async |world| world.post(0, 1, "0").await);
+        assert!(matches!(before, Outcome::New(_)));
+        assert_eq!(send(&world), (vec![], true));
+        let behind = world.run(async |world| world.post(0, 2, "2").await);
+        assert!(matches!(behind, Outcome::New(_)));
+        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [8, 0]);
+        drop(world);
+        disk.settle();
+        lost.iter().for_each(|number| rot(&disk, BATCH[*number]));
+
+        let mut world = World::open(&disk, INLINE);
+        assert_eq!(told(), [(0, 'B')]);
+        let left: Vec<u32> = (0..6).filter(|number| !lost.contains(&(*number as usize))).collect();
+        assert_eq!(send(&world), (left, true), "{lost:?}");
+        for _ in 0..2 {
+            let mut all: Vec<_> = [&BATCH[..], &["0", "2"]].concat();
+            all.sort_unstable();
+            assert_eq!(payloads(&world), all, "{lost:?}");
+            assert_eq!(send(&world), ((0..6).collect(), false), "{lost:?}");
+            world = world.crash(true);
+        }
+    }
+}
+
+/// Where the end of one batch and the beginning of the next are lost nobody is told that an event of the one came with the other.
+#[test]
+fn what_is_left_of_a_batch_isn_t_known_by_another_one_s_key() {
+    let disk = SimulatedDisk::new(1);
+    let world = World::open(&disk, INLINE);
+    let [one, other] = [(b"one", [r#""1a""#, r#""1b""#]), (b"two", [r#""2a""#, r#""2b""#])].map(|(key, payloads)| {
+        let mut batch = keyed(&world, key, &payloads);
+        let ids: Vec<EventId> = batch.records().ids().collect();
+        drop(world.shard(0).append(&mut batch).unwrap());
+        ids
+    });
+    world.shard(0).commit_pending();
+    let behind = world.run(async |world| world.post(0, 2, "2").await);
+    assert!(matches!(behind, Outcome::New(_)));
+    drop(world);
+    disk.settle();
+    [r#""1b""#, r#""2a""#].into_iter().for_each(|payload| rot(&disk, payload));
+    let world = World::open(&disk, INLINE);
+    assert_eq!(told(), [(0, 'B')]);
+    let known = [one[0], other[1]].map(|id| world.shard(0).position_of(id).map(|position| position.sequence));
+    assert_eq!(known, [None, Some(4)]);
+}

@@ -1,0 +1,466 @@
+//! Events that come again, on a simulated disk: at once, after a failure, after a restart, after their segments are gone.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
+
+mod damage;
+mod power_cuts;
+mod shards;
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use event::{EventId, Position, TypeName};
+use eventlog::{
+    AppendBatch, AppendError, AppendOutcome, DataDirectory, DedupKey, EventLog, LineRejection, LogOptions, Record,
+    Shard, SourceLine,
+};
+use journal::simulated_disk::{CutStyle, SimulatedDisk};
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+
+const INLINE: Duration = Duration::MAX;
+const AWAY: Duration = Duration::ZERO;
+
+struct World {
+    disk: SimulatedDisk,
+    inline_commit_max: Duration,
+    _directory: DataDirectory,
+    log: EventLog,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    New(Position),
+    Again(Position),
+    OtherBytes,
+    Failed(AppendError),
+}
+
+impl World {
+    fn open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Self {
+        Self::try_open(disk, inline_commit_max).unwrap()
+    }
+
+    fn try_open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Result<Self, Box<dyn Error>> {
+        let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data"))?;
+        let options = LogOptions {
+            shards: 2,
+            first_segment_bytes: 64 * 1024,
+            inline_commit_max,
+            // A thread of a process that was ended would go on, and meddle with the files of the next.
+            segments_ahead: false,
+            report: damage::note,
+            ..LogOptions::default()
+        };
+        let log = EventLog::open(&directory, &options)?;
+        Ok(Self { disk: disk.clone(), inline_commit_max, _directory: directory, log })
+    }
+
+    /// Ends the process without a word, and opens what it left.
+    fn crash(self, power: bool) -> Self {
+        let Self { disk, inline_commit_max, _directory, log } = self;
+        drop((_directory, log));
+        if power {
+            disk.power_cut_in_style(CutStyle::LoseAll);
+        }
+        Self::open(&disk, inline_commit_max)
+    }
+
+    fn shard(&self, number: usize) -> &Arc<Shard> {
+        &self.log.shards()[number]
+    }
+
+    /// A runtime whose turn ends commit both shards, as if each had its thread.
+    fn runtime(&self) -> LocalRuntime {
+        let shards = self.log.shards().to_vec();
+        let park = move || shards.iter().for_each(Shard::commit_pending);
+        Builder::new_current_thread().on_thread_park(park).build_local(LocalOptions::default()).unwrap()
+    }
+
+    fn run<T>(&self, work: impl AsyncFnOnce(&Self) -> T) -> T {
+        self.runtime().block_on(work(self))
+    }
+
+    async fn post(&self, shard: usize, key: u8, payload: &str) -> Outcome {
+        self.post_with(shard, key, payload, true).await
+    }
+
+    /// A post whose id is looked for among those that came before, or isn't.
+    async fn post_with(&self, shard: usize, key: u8, payload: &str, checks: bool) -> Outcome {
+        let type_id = self.log.types().intern(&TypeName::new("event").unwrap());
+        let content = checks.then(|| self.log.content_hash().of(payload.as_bytes()));
+        let record = Record { id: EventId([key; 16]), content, ..record(payload) };
+        match self.shard(shard).append_one(&record, type_id) {
+            Ok(AppendOutcome::Appended(append)) => {
+                let position = append.position();
+                append.await.map_or_else(Outcome::Failed, |()| Outcome::New(position))
+            }
+            Ok(AppendOutcome::Duplicate(earlier)) => {
+                earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again)
+            }
+            Ok(AppendOutcome::IdConflict) => Outcome::OtherBytes,
+            Ok(AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty) => {
+                panic!("a single event is something")
+            }
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    fn events(&self) -> usize {
+        self.log.shards().iter().map(|shard| usize::try_from(shard.durable()).unwrap()).sum()
+    }
+}
+
+fn record(payload: &str) -> Record<'_> {
+    Record {
+        id: EventId([0; 16]),
+        received_at: 1,
+        event_time: None,
+        type_name: "event",
+        source: "",
+        client: None,
+        payload: payload.as_bytes(),
+        request_start: true,
+        request_end: true,
+        dead: None,
+        content: None,
+        batch: None,
+        revision: None,
+    }
+}
+
+/// A batch of events, of which some have ids of their own. Each is a line of its own.
+fn batch(world: &World, key: Option<u8>, events: &[(Option<u8>, &str)]) -> AppendBatch {
+    let lines: Vec<u32> = (0..).take(events.len()).collect();
+    batch_of_lines(world, key, &lines, events)
+}
+
+fn batch_of_lines(world: &World, key: Option<u8>, lines: &[u32], events: &[(Option<u8>, &str)]) -> AppendBatch {
+    let type_id = world.log.types().intern(&TypeName::new("event").unwrap());
+    let mut batch = AppendBatch::default();
+    for (line, (own, payload)) in lines.iter().zip(events) {
+        let content = own.map(|_| world.log.content_hash().of(payload.as_bytes()));
+        let number = batch.records().len();
+        let id = EventId(own.map_or([200 + u8::try_from(number).unwrap(); 16], |own| [own; 16]));
+        let record = Record { id, content, request_start: number == 0, request_end: false, ..record(payload) };
+        batch.push(&record, SourceLine { number: *line, type_id });
+    }
+    batch.end_request();
+    if let Some(key) = key {
+        batch.set_key(DedupKey { id: EventId([key; 16]), content: events.len() as u64 });
+    }
+    batch
+}
+
+#[test]
+fn an_id_has_one_effect_however_often_it_comes_at_once() {
+    for inline in [INLINE, AWAY] {
+        let world = World::open(&SimulatedDisk::new(1), inline);
+        let outcomes = world.run(async |world| {
+            let posts = (0..40).map(|number| world.post(number % 2, u8::try_from(number % 4).unwrap(), "{}"));
+            join_all(posts).await
+        });
+        let new: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::New(_))).collect();
+        assert_eq!((new.len(), world.events()), (4, 4), "{outcomes:?}");
+        for (number, outcome) in outcomes.iter().enumerate() {
+            let Outcome::New(first) = outcomes[number % 4] else { panic!("the first of each is new") };
+            assert!(number < 4 || *outcome == Outcome::Again(first), "{number}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn other_bytes_under_an_id_are_refused() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let outcomes = world.run(async |world| [world.post(0, 1, "1").await, world.post(1, 1, "2").await]);
+    assert!(matches!(outcomes, [Outcome::New(_), Outcome::OtherBytes]));
+    assert_eq!(world.events(), 1);
+}
+
+#[test]
+fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
+    for inline in [INLINE, AWAY] {
+        let disk = SimulatedDisk::new(1);
+        let world = World::open(&disk, inline);
+        let large = format!("\"{}\"", "x".repeat(60_000));
+        assert!(matches!(world.run(async |world| world.post(0, 1, &large).await), Outcome::New(_)));
+        disk.set_capacity(Some(disk.bytes_used()));
+        let mut key = 1;
+        let failed = loop {
+            key += 1;
+            let posts = async |world: &World| join_all((0..3).map(|shard| world.post(shard % 2, key, &large))).await;
+            let outcomes = world.run(posts);
+            if !matches!(outcomes[0], Outcome::New(_)) {
+                break outcomes;
+            }
+        };
+        assert_eq!(failed[0], Outcome::Failed(AppendError::NoSpace));
+        assert!(failed[1..].iter().all(|outcome| matches!(outcome, Outcome::Failed(_))), "{failed:?}");
+        disk.set_capacity(None);
+        let again = world.run(async |world| [world.post(0, key + 1, "0").await, world.post(1, key, "other").await]);
+        assert!(again.iter().all(|outcome| matches!(outcome, Outcome::New(_))), "{again:?}");
+    }
+}
+
+#[test]
+fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
+    for power in [false, true] {
+        let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+        let first = world.run(async |world| world.post(0, 1, "1").await);
+        let Outcome::New(position) = first else { panic!("{first:?}") };
+        world = world.crash(power);
+        assert_eq!(world.run(async |world| world.post(1, 1, "1").await), Outcome::Again(position));
+        let filler = "x".repeat(10_000);
+        for key in 2..60 {
+            let outcome = world.run(async |world| world.post(0, key, &filler).await);
+            assert!(matches!(outcome, Outcome::New(_)), "{outcome:?}");
+        }
+        let durable = world.shard(0).durable();
+        let safe = world.log.save_ids(&[durable, 0]).unwrap();
+        assert_eq!(safe[0], durable);
+        assert!(world.shard(0).segments().free_up_to(durable).unwrap() > 1);
+        assert!(world.shard(0).segments().oldest().unwrap() > 30);
+        for _ in 0..2 {
+            world = world.crash(power);
+            for key in 1..60 {
+                let payload = if key == 1 { "1" } else { &filler };
+                let outcome = world.run(async |world| world.post(0, key, payload).await);
+                assert!(matches!(outcome, Outcome::Again(_)), "{key}: {outcome:?}");
+                assert_eq!(world.run(async |world| world.post(0, key, "other").await), Outcome::OtherBytes);
+            }
+            world.log.save_ids(&[0, 0]).unwrap();
+        }
+        assert_eq!(world.log.ids_remembered(), 59);
+    }
+}
+
+/// Most events have no ids of clients. What the files say of them would grow with the time that a server runs, and each
+/// start would read it.
+#[test]
+fn events_without_ids_leave_nothing_in_the_files() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let bytes = |world: &World| -> u64 {
+        let paths = world.disk.paths().into_iter().filter(|path| path.starts_with("/data/duplicates"));
+        paths.map(|path| world.disk.content(path).unwrap().len() as u64).sum()
+    };
+    assert!(matches!(world.run(async |world| world.post(0, 1, "1").await), Outcome::New(_)));
+    let filler = "x".repeat(60_000);
+    let mut freed = 0;
+    for _ in 0..40 {
+        assert!(matches!(world.run(async |world| world.post_with(0, 9, &filler, false).await), Outcome::New(_)));
+        let durable = world.shard(0).durable();
+        let safe = world.log.save_ids(&[durable, 0]).unwrap();
+        freed += world.shard(0).segments().free_up_to(safe[0]).unwrap();
+    }
+    assert!(freed > 3, "{freed}");
+    let of_one = bytes(&world);
+    assert!((1..200).contains(&of_one), "{of_one}");
+    assert!(matches!(world.run(async |world| world.post(0, 2, "2").await), Outcome::New(_)));
+    // What stands between the two is spoken of, so that a start reads the log behind them only.
+    for _ in 0..2 {
+        world = world.crash(true);
+        for (key, payload) in [(1, "1"), (2, "2")] {
+            let outcome = world.run(async |world| world.post(0, key, payload).await);
+            assert!(matches!(outcome, Outcome::Again(_)), "{key}: {outcome:?}");
+        }
+        world.log.save_ids(&[0, 0]).unwrap();
+    }
+}
+
+#[test]
+fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
+    let disk = SimulatedDisk::new(1);
+    let world = World::open(&disk, INLINE);
+    for key in 1..=3 {
+        assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+    }
+    assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
+    drop(world);
+    // An older copy of the journal is put back, but not of the ids.
+    for path in disk.paths().into_iter().filter(|path| path.starts_with("/data/journal")) {
+        disk.put(path, b"").unwrap();
+    }
+    let world = World::open(&disk, INLINE);
+    let outcome = world.run(async |world| world.post(0, 2, "1").await);
+    assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", world.shard(0).durable());
+}
+
+/// What recovery finds it finds once: the start after it must not believe what the files of ids said before.
+#[test]
+fn what_the_log_has_lost_is_not_taken_for_a_duplicate_by_a_later_start() {
+    for power in [false, true] {
+        let disk = SimulatedDisk::new(1);
+        let world = World::open(&disk, INLINE);
+        for key in 1..=3 {
+            assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+        }
+        assert!(matches!(world.run(async |world| world.post(1, 4, "1").await), Outcome::New(_)));
+        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 1]);
+        drop(world);
+        let segment = |path: &&std::path::PathBuf| {
+            path.starts_with("/data/journal/0000") && path.extension().is_some_and(|end| end == "segment")
+        };
+        let paths = disk.paths();
+        let lost = paths.iter().find(segment).unwrap_or_else(|| panic!("{paths:?}"));
+        disk.put(lost.clone(), &[0; 8192]).unwrap();
+
+        let mut world = World::open(&disk, INLINE);
+        assert!(!world.log.findings().is_empty());
+        assert!(matches!(world.run(async |world| world.post(0, 5, "1").await), Outcome::New(_)));
+        for _ in 0..2 {
+            world = world.crash(power);
+            let [kept, new] = world.run(async |world| [world.post(0, 4, "1").await, world.post(1, 5, "1").await]);
+            assert!(matches!([kept, new], [Outcome::Again(_), Outcome::Again(_)]), "{kept:?} {new:?}");
+        }
+        for key in 1..=3 {
+            let outcome = world.run(async |world| world.post(0, key, "1").await);
+            assert!(matches!(outcome, Outcome::New(_)), "{key}: {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_batch_is_known_as_a_whole() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let events = [(None, "1"), (None, "2")];
+    for restart in 0..3 {
+        let mut batch = batch(&world, Some(9), &events);
+        let again = world.run(async |world| match world.shard(0).append(&mut batch).unwrap() {
+            AppendOutcome::Appended(append) => append.await.map(|()| false),
+            AppendOutcome::Duplicate(earlier) => earlier.durable().await.map(|_| true),
+            AppendOutcome::IdConflict
+            | AppendOutcome::Partial
+            | AppendOutcome::RetryAfter(_)
+            | AppendOutcome::Empty => panic!("it is the same"),
+        });
+        assert_eq!((again, world.events()), (Ok(restart > 0), 2));
+        world = world.crash(true);
+    }
+    let mut other = batch(&world, Some(9), &[(None, "3")]);
+    assert!(matches!(world.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
+}
+
+#[test]
+fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
+    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    // The key's bytes are the same each time; at first the third isn't taken.
+    let of = |world: &World, payloads: &[&str]| {
+        let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
+        let mut batch = batch(world, Some(9), &events);
+        batch.set_key(DedupKey { id: EventId([9; 16]), content: 3 });
+        batch.options.is_partial = payloads.len() < 3;
+        batch
+    };
+    for restart in 0..4 {
+        let mut sent = of(&world, if restart < 2 { &["1", "2"] } else { &["1", "2", "3"] });
+        let asks = matches!(world.shard(0).append(&mut sent), Ok(AppendOutcome::Partial));
+        assert!(asks, "somebody must say what each is known by");
+        sent.index_individually();
+        let taken = world.run(async |world| match world.shard(0).append(&mut sent).unwrap() {
+            AppendOutcome::Appended(append) => append.await.map(|()| true),
+            AppendOutcome::Empty => Ok(false),
+            _ => panic!("it is told record by record"),
+        });
+        let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
+        assert_eq!((taken, world.events()), (Ok(appended), stored), "{restart}");
+        let repeated = [0, 2, 2, 3][restart];
+        assert_eq!(sent.result.duplicates.len(), repeated, "{restart}");
+        world = world.crash(restart % 2 == 0);
+    }
+    let mut other = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
+    assert!(matches!(world.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
+}
+
+#[test]
+fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let first = world.run(async |world| world.post(0, 1, "1").await);
+    assert!(matches!(first, Outcome::New(_)));
+    let events = [(Some(2), "2"), (Some(1), "other"), (Some(2), "2"), (Some(3), "3"), (Some(4), "4")];
+    let mut sent = batch_of_lines(&world, None, &[1, 1, 2, 3, 4], &events);
+    sent.add_dependent_line(3);
+    let position = world.run(async |world| {
+        let append = world.shard(0).append(&mut sent).unwrap().appended().expect("two lines are taken");
+        let position = append.position();
+        append.await.map(|()| position)
+    });
+    assert!(position.is_ok());
+    assert_eq!(sent.result.rejected, [(1, LineRejection::IdConflict), (3, LineRejection::DependsOnRejected)].into());
+    assert!(sent.result.duplicates.is_empty(), "the second line isn't known by an id of the first, which isn't there");
+    assert_eq!((world.events(), sent.type_counts()[0].1), (3, 2));
+    let again = world.run(async |world| {
+        let mut outcomes = Vec::new();
+        for (key, payload) in [(2, "2"), (4, "4"), (3, "3")] {
+            outcomes.push(matches!(world.post(0, key, payload).await, Outcome::Again(_)));
+        }
+        outcomes
+    });
+    assert_eq!(again, [true, true, false]);
+
+    let events = [(Some(5), "5"), (Some(1), "other"), (Some(5), "5")];
+    let mut without_dependent = batch_of_lines(&world, None, &[1, 1, 2], &events);
+    let appended = world.run(async |world| {
+        let taken = world.shard(0).append(&mut without_dependent).unwrap();
+        taken.appended().expect("one line is taken").await
+    });
+    assert!(appended.is_ok() && without_dependent.result.duplicates.is_empty(), "the refused line's id isn't known");
+    assert_eq!(without_dependent.result.rejected, [(1, LineRejection::IdConflict)].into());
+}
+
+#[test]
+fn events_of_a_batch_that_came_before_are_dropped_from_it() {
+    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let post = async |world: &World, mut batch: AppendBatch| {
+        let taken = world.shard(0).append(&mut batch).unwrap();
+        let appended = matches!(taken, AppendOutcome::Appended(_));
+        if let Some(append) = taken.appended() {
+            append.await.unwrap();
+        }
+        for (_, earlier) in std::mem::take(&mut batch.result.duplicates) {
+            earlier.durable().await.unwrap();
+        }
+        (appended, batch)
+    };
+    let first = batch(&world, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
+    let (appended, first) = world.run(async |world| post(world, first).await);
+    assert!(appended && first.result.rejected.is_empty());
+    assert_eq!((world.events(), first.type_counts()[0].1), (3, 3));
+    let second = batch(&world, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
+    let (appended, second) = world.run(async |world| post(world, second).await);
+    assert!(appended);
+    assert_eq!((&second.result.rejected, world.events()), (&[(1, LineRejection::IdConflict)].into(), 4));
+    let third = batch(&world, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
+    let (appended, _) = world.run(async |world| post(world, third).await);
+    assert!(!appended);
+    assert_eq!(world.events(), 4);
+
+    let mut lane = world.shard(0).reader(0);
+    let mut requests = Vec::new();
+    while let Some(eventlog::LogChunk::Block(block)) = lane.read().unwrap() {
+        requests.extend(
+            block.records().map(|(_, record)| (record.payload.to_vec(), record.request_start, record.request_end)),
+        );
+    }
+    let expected = [("1", true, false), ("2", false, false), ("3", false, true), ("4", true, true)];
+    assert_eq!(requests, expected.map(|(payload, start, end)| (payload.as_bytes().to_vec(), start, end)));
+}
+
+/// All of them, side by side.
+async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.map(|future| (Box::pin(future), None)).collect();
+    std::future::poll_fn(|context| {
+        let mut all = true;
+        for (future, output) in &mut futures {
+            if output.is_none() {
+                match future.as_mut().poll(context) {
+                    std::task::Poll::Ready(done) => *output = Some(done),
+                    std::task::Poll::Pending => all = false,
+                }
+            }
+        }
+        if all { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+    })
+    .await;
+    futures.into_iter().filter_map(|(_, output)| output).collect()
+}

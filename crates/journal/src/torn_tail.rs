@@ -1,0 +1,141 @@
+//! The end of the log as the last process left it, and what of it is carried over into the new segment.
+//!
+//! Carried over are the last block, unless a seal says that it was whole (its fdatasync may have failed, and
+//! then only the page cache has it), and the whole requests of a torn block behind it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::block::{Block, Kind, OpenBlock};
+use crate::damaged::Damaged;
+use crate::disk::DiskFile;
+use crate::recovery_report::{Finding, LOG_ENDS_EARLY, SEGMENT_TRUNCATED};
+use crate::scan::{KnownExtent, Scan, Step};
+use crate::segment::{self, SegmentHeader};
+use crate::shard_options::ShardOptions;
+use crate::survey::Survey;
+
+/// Sequences left unused where nobody knows how many were given out: more than a segment can hold, since a record
+/// takes up at least 56 bytes of at most 64 MiB. A store's cursor may stand at one of them.
+const UNKNOWN_SPAN: u32 = 1 << 21;
+
+/// What recovery goes on from.
+pub(crate) struct Tail {
+    /// The blocks to be written again, in order.
+    pub(crate) carried: Vec<OpenBlock>,
+    /// The header checksum of the block before the first of these.
+    pub(crate) previous: u64,
+    /// The sequence of the next new event.
+    pub(crate) next: u64,
+}
+
+impl Tail {
+    /// Leaves `count` sequences unused, for good.
+    fn leave_unused(&mut self, count: u32) {
+        self.carry(OpenBlock::carried(self.next, count, std::iter::empty()));
+    }
+
+    fn carry(&mut self, block: OpenBlock) {
+        self.next = block.end();
+        self.carried.push(block);
+    }
+
+    /// Keeps the requests of a torn block of which every record is undamaged.
+    fn carry_requests(&mut self, damaged: &Damaged) {
+        let known = damaged.sequences.end - damaged.sequences.start;
+        let span = if known == 0 { UNKNOWN_SPAN } else { u32::try_from(known).unwrap_or(u32::MAX) };
+        self.carry(OpenBlock::carried(damaged.sequences.start, span, damaged.survivors().into_iter()));
+    }
+}
+
+pub(crate) fn read(options: &ShardOptions, survey: &mut Survey) -> io::Result<Tail> {
+    let (mut tail, truncated) = match survey.headers.back().copied() {
+        Some(newest) => read_newest(options, newest, &mut survey.findings)?,
+        None => (Tail { carried: Vec::new(), previous: 0, next: 1 }, false),
+    };
+    let ends_early = tail.next < options.next_at_least;
+    if ends_early {
+        let generation = survey.headers.back().map_or(0, |newest| newest.generation);
+        let mut finding = Finding::of_segment(LOG_ENDS_EARLY, generation, None);
+        finding.lost.push(tail.next..options.next_at_least);
+        survey.findings.push(finding);
+    }
+    while tail.next < options.next_at_least {
+        let missing = options.next_at_least - tail.next;
+        tail.leave_unused(u32::try_from(missing).unwrap_or(u32::MAX));
+    }
+    // Each of these may have held events that nobody has counted yet: none of their sequences is given out again.
+    for _ in 0..survey.unreadable_newest + usize::from(truncated) + usize::from(ends_early) {
+        tail.leave_unused(UNKNOWN_SPAN);
+    }
+    Ok(tail)
+}
+
+/// The tail of the newest segment, and whether its file is shorter than its header says.
+fn read_newest(options: &ShardOptions, newest: SegmentHeader, findings: &mut Vec<Finding>) -> io::Result<(Tail, bool)> {
+    let file = options.disk.open(&segment::path(&options.directory, newest.generation))?;
+    file.sync()?;
+    let truncated = file.length()? < newest.length;
+    let mut scan = Scan::new(file, newest);
+    let mut last = None;
+    let mut torn = Vec::new();
+    loop {
+        match scan.step(KnownExtent::default())? {
+            Step::Block(block) => last = Some(block),
+            Step::Quarantined(damaged) => findings.push(Finding::of(newest.generation, &damaged, None)),
+            Step::Torn(damaged) => torn.push(damaged),
+            Step::End => break,
+        }
+    }
+    let mut tail = after_last_block(&newest, last.as_ref());
+    for damaged in &torn {
+        let saved = save_aside(options, newest.generation, damaged)?;
+        findings.push(Finding::of(newest.generation, &known(damaged, options.next_at_least), saved));
+        tail.carry_requests(damaged);
+    }
+    if truncated {
+        findings.push(Finding::of_segment(SEGMENT_TRUNCATED, newest.generation, None));
+    }
+    Ok((tail, truncated))
+}
+
+/// A torn block without a sound header holds at least the events that were counted before.
+fn known(damaged: &Damaged, next_at_least: u64) -> Damaged {
+    let mut known = damaged.clone();
+    if known.sequences.is_empty() {
+        known.sequences.end = known.sequences.start.max(next_at_least);
+    }
+    known
+}
+
+fn after_last_block(segment: &SegmentHeader, last: Option<&Block>) -> Tail {
+    let Some(last) = last else {
+        return Tail { carried: Vec::new(), previous: segment.previous, next: segment.first };
+    };
+    let header = last.header();
+    if header.kind == Kind::Seal {
+        return Tail { carried: Vec::new(), previous: header.header_sum, next: header.end() };
+    }
+    let again = OpenBlock::carried(header.first, header.span, last.records());
+    Tail { previous: header.previous, next: header.end(), carried: vec![again] }
+}
+
+/// Keeps the bytes of a torn block in a file of their own, for a person to look at. On a full disk it is left
+/// out: the segment still has them for as long as it is retained.
+fn save_aside(options: &ShardOptions, generation: u64, damaged: &Damaged) -> io::Result<Option<PathBuf>> {
+    let path = options.directory.join(format!("{generation:016x}-{:x}.torn", damaged.offset));
+    match write_aside(options, &path, damaged) {
+        Ok(()) => Ok(Some(path)),
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn write_aside(options: &ShardOptions, path: &Path, damaged: &Damaged) -> io::Result<()> {
+    let file: Box<dyn DiskFile> = match options.disk.create(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => options.disk.open(path)?,
+        created => created?,
+    };
+    file.write_all_at(&damaged.bytes, 0)?;
+    file.sync()
+}
