@@ -19,8 +19,8 @@ use super::room::Room;
 use super::sequence::{Event, Input, Made, Sequence, Stop, Workspace};
 use super::trace::Trace;
 use super::windows::{Epoch, WindowSet};
+use crate::event_types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
 use crate::problem::Refused;
-use crate::types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
 
 /// The request that would post an event, its payload apart.
 #[derive(Clone, Debug, Default)]

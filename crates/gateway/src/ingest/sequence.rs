@@ -33,8 +33,8 @@ use super::room::Room;
 use super::trace::{self, Step, Trace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
+use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache};
 use crate::problem::{Problem, Refused};
-use crate::types::{CostBudget, OverBudget, Slot, TypeCache};
 
 /// A payload as it was sent.
 #[derive(Clone, Copy)]

@@ -10,10 +10,10 @@ use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, 
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;
+use crate::event_types::TypeRegistry;
 use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::TypeRegistry;
 
 const PARAMETERS: [&str; 2] = ["type", "position"];
 

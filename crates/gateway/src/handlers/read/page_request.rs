@@ -11,11 +11,11 @@ use super::parameters::{Parameters, bad};
 use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
+use crate::event_types::TypeRegistry;
 use crate::http1::Response;
 use crate::ingest::{DEFAULT_TYPE, check_key};
 use crate::problem::Refused;
 use crate::shard::ShardContext;
-use crate::types::TypeRegistry;
 
 const PARAMETERS: [&str; 6] = ["key", "type", "since", "until", "limit", "cursor"];
 

@@ -22,8 +22,8 @@ use super::room::Room;
 use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
+use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
 use crate::problem::{Problem, Refused};
-use crate::types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
 use deferred::DeferredRecords;
 use filtered::FilteredEvents;
 
