@@ -197,7 +197,7 @@ impl RecordBuilder {
     }
 
     fn sequence(&mut self, number: Option<u32>) -> Sequence<'_> {
-        let records = &self.batch.records;
+        let room = Room::beside(self.batch.records.len() as usize, self.batch.records.bytes(), self.bytes_max);
         Sequence {
             types: &mut self.types,
             named: self.slot,
@@ -207,7 +207,7 @@ impl RecordBuilder {
             hash: &self.content,
             windows: &mut self.windows,
             epoch: Epoch::Known(self.refused_commits),
-            room: Room::beside(records.len() as usize, records.bytes(), self.bytes_max),
+            room,
             budget: &mut self.budget,
         }
     }
