@@ -7,7 +7,7 @@ use event::TypeName;
 use eventlog::{Accepted, FilterStep};
 use transform::Filtered;
 
-use crate::types::GatewayTypes;
+use crate::event_types::GatewayTypes;
 
 /// The counts of a data directory.
 #[derive(Debug)]

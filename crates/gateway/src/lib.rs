@@ -6,11 +6,11 @@
 //!
 //! | folder | content | may use |
 //! |---|---|---|
-//! | `types` | the registered event types and their rules | – |
+//! | `event_types` | the registered event types and their rules | – |
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
 //! | `http1` | the transport: sockets, heads, bodies, responses; it calls a [`http1::handler::Handler`] | `admission` |
 //! | `auth` | tokens, hosts, CORS, trusted proxies | `http1` |
-//! | `ingest` | the one sequence of steps from a payload to a record of the log | `types`, `http1` (header fields) |
+//! | `ingest` | the one sequence of steps from a payload to a record of the log | `event_types`, `http1` (header fields) |
 //! | `shard` | the state of one core | all above |
 //! | `ack` | **when the 200 is sent**: waits until events are durable, or stored | `shard`, `ingest` |
 //! | `handlers` | one file for each route, and the router | all above |
@@ -23,6 +23,7 @@ mod cached_clock;
 mod coarse_timer;
 mod counters;
 mod error_code;
+mod event_types;
 mod filter_counts;
 mod gateway;
 mod handlers;
@@ -34,11 +35,11 @@ mod readiness;
 mod responses;
 mod route;
 mod shard;
-mod types;
 
 pub use admission::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
+pub use event_types::{GatewayTypes, TextRule, TransformHandle, TypeResolver, TypeRules};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
 pub use ingest::{
@@ -47,4 +48,3 @@ pub use ingest::{
 pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
 pub use route::RouteName;
-pub use types::{GatewayTypes, TextRule, TransformHandle, TypeResolver, TypeRules};

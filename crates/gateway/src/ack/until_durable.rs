@@ -131,7 +131,7 @@ pub(crate) async fn wait_for_filtered(
 /// is enough to wait until all appended events are durable.
 pub(crate) async fn wait_for_others(shard: &ShardContext, refused_commits: u64) -> Result<(), Refused> {
     for log in &*shard.shared.shards {
-        log.settled().await;
+        log.flush().await;
         if log.has_failed() {
             return Err(of_append(shard, AppendError::Failed));
         }

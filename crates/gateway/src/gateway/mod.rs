@@ -28,11 +28,11 @@ use listener::Listener;
 use crate::admission::{Admission, wait_queue};
 use crate::admission::{ConnectionLimiter, ReadBudget};
 use crate::counters::GatewayCounters;
+use crate::event_types::GatewayTypes;
 use crate::http1::Look;
 use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
 use crate::shard::Shared;
-use crate::types::GatewayTypes;
 
 const TICK: Duration = Duration::from_secs(1);
 

@@ -7,12 +7,12 @@ use super::batch_stream;
 use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
 use crate::ack::{batch_summary, response as ack_response, until_delivered};
 use crate::error_code::ErrorCode;
+use crate::event_types::{Slot, TypeCache};
 use crate::http1::{Body, Response};
 use crate::ingest::{AckMode, Envelope, IngestParams, RecordBuilder};
 use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
-use crate::types::{Slot, TypeCache};
 
 /// Accepts a batch. The response is ready when its good records are durable.
 pub(crate) async fn handle(

@@ -8,6 +8,8 @@ use super::batch::new_builder;
 use super::transform_outcome::TransformOutcome;
 use crate::ack::until_durable::{self, of_append};
 use crate::admission::Permit;
+use crate::event_types::cost::{self, CostBudget};
+use crate::event_types::{Slot, TypeCache};
 use crate::http1::{Body, Response};
 use crate::ingest::{
     Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestKey, Room, Sequence, Stop,
@@ -16,8 +18,6 @@ use crate::ingest::{
 use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
-use crate::types::cost::{self, CostBudget};
-use crate::types::{Slot, TypeCache};
 
 /// Accepts an event. The response is ready when the event is durable.
 pub(super) async fn handle(

@@ -7,11 +7,11 @@ use eventlog::{WatchRequest, AppendOutcome};
 use super::event::{self, Appended, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::{until_delivered, until_durable};
+use crate::event_types::Slot;
 use crate::http1::{Body, Response};
 use crate::ingest::{AckMode, Envelope, IngestParams};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::Slot;
 
 /// Accepts an event. The response is ready when the event is acknowledged as asked, or won't be soon.
 pub(crate) async fn handle(

@@ -7,12 +7,12 @@ use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::until_delivered;
 use crate::ack::until_durable::{append_batch, wait_for_filtered, wait_for_others};
 use crate::admission::Permit;
+use crate::event_types::Slot;
 use crate::http1::Response;
 use crate::ingest::{AckMode, IngestParams, RecordBuilder};
 use crate::problem::{Problem, Refused};
 use crate::responses;
 use crate::shard::ShardContext;
-use crate::types::Slot;
 
 /// An event that has become none, or several.
 pub(crate) enum TransformOutcome {

@@ -1,8 +1,8 @@
 //! The acknowledgement that a client asks for.
 
 use crate::error_code::ErrorCode;
+use crate::event_types::{Slot, TypeCache, TypeEntry};
 use crate::problem::{Problem, Refused};
-use crate::types::{Slot, TypeCache, TypeEntry};
 
 /// The values of `Forebay-Ack`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

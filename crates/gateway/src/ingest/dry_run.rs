@@ -3,24 +3,21 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use event::limits::BLOCK_BYTES_MAX;
-use event::{EventId, Origin, TypeName};
+use event::{Origin, TypeName};
 use eventlog::ContentHash;
-use schema::Violation;
-use transform::{Filtered, Traced};
-use serde::{Serialize, Serializer};
 
 use super::ack_mode::AckMode;
+use super::dry_run_report::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunReport};
 use super::envelope::{EventContext, Headers};
 use super::ids::{RequestKey, check_key};
 use super::room::Room;
 use super::sequence::{Event, Input, Made, Sequence, Stop, Workspace};
-use super::trace::Trace;
+
 use super::windows::{Epoch, WindowSet};
+use crate::event_types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
 use crate::problem::Refused;
-use crate::types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
 
 /// The request that would post an event, its payload apart.
 #[derive(Clone, Debug, Default)]
@@ -35,91 +32,6 @@ pub struct RequestContext {
     pub key: String,
     /// The headers of its request. Names are in small letters.
     pub headers: Vec<(String, String)>,
-}
-
-/// What the sequence made of a payload, and how long its steps took.
-#[derive(Debug, Default)]
-pub struct DryRunReport {
-    /// How long the check took whether it is JSON.
-    pub json: Duration,
-    /// How long the check against the schema took, if there is one.
-    pub schema: Option<Duration>,
-    /// What the steps of the transform did: the first [`event::limits::TRACED_STEPS_MAX`].
-    pub steps: Vec<Traced>,
-    /// How many more there were.
-    pub more_steps: usize,
-    /// How long it took to find its ids, if the sequence got so far.
-    pub ids: Option<Duration>,
-    /// The outcome.
-    pub end: DryRunOutcome,
-}
-
-/// The outcome of a payload.
-#[derive(Debug, Default)]
-pub struct DryRunOutcome {
-    /// The events that would be journaled.
-    pub taken: Vec<AcceptedEvent>,
-    /// What steps have dropped.
-    pub filtered: Vec<Filtered>,
-    /// Why it would be rejected.
-    pub refused: Option<DryRunRejection>,
-}
-
-/// An event that would be journaled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AcceptedEvent {
-    /// Its id; none if one is generated at the append.
-    pub id: Option<EventId>,
-    /// Its payload.
-    pub payload: String,
-    /// Why the time in it cannot be read, if so: it counts as happened when it is received.
-    pub time_unread: Option<String>,
-}
-
-/// Why a payload would be rejected: what its client would be answered.
-#[derive(Debug)]
-pub struct DryRunRejection(Refused);
-
-impl DryRunRejection {
-    pub(crate) const fn new(refused: Refused) -> Self {
-        Self(refused)
-    }
-
-    /// The code, such as `schema`.
-    #[must_use]
-    pub fn code(&self) -> &'static str {
-        self.0.code.as_str()
-    }
-
-    /// What is wrong, in words.
-    #[must_use]
-    pub fn detail(&self) -> &str {
-        &self.0.detail
-    }
-
-    /// Where in the payload, as a JSON pointer.
-    #[must_use]
-    pub fn pointer(&self) -> Option<&str> {
-        self.0.pointer.as_deref()
-    }
-
-    /// The step that rejects it, from 1.
-    #[must_use]
-    pub fn step(&self) -> Option<usize> {
-        self.0.step.as_ref().map(|failed| failed.step)
-    }
-
-    /// All that its schema finds wrong.
-    #[must_use]
-    pub fn errors(&self) -> &[Violation] {
-        &self.0.errors
-    }
-}
-
-impl Serialize for DryRunRejection {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.document().serialize(serializer)
-    }
 }
 
 /// Events of a type, one after the other, as if none had been sent before.
@@ -144,20 +56,19 @@ impl DryRun {
 
     /// Runs the sequence on a payload.
     pub fn run(&mut self, bytes: &[u8], request: &RequestContext) -> DryRunReport {
-        let mut trace = Trace::default();
-        let end = self.sequence(bytes, request, &mut trace).unwrap_or_else(|problem| DryRunOutcome {
-            refused: Some(DryRunRejection(problem)),
+        let mut report = DryRunReport::default();
+        report.end = self.sequence(bytes, request, &mut report).unwrap_or_else(|problem| DryRunOutcome {
+            refused: Some(DryRunRejection::new(problem)),
             ..DryRunOutcome::default()
         });
-        let Trace { json, schema, ids, steps, more_steps } = trace;
-        DryRunReport { json, schema, steps, more_steps, ids, end }
+        report
     }
 
     fn sequence(
         &mut self,
         bytes: &[u8],
         request: &RequestContext,
-        trace: &mut Trace,
+        report: &mut DryRunReport,
     ) -> Result<DryRunOutcome, Refused> {
         let key = Some(request.key.as_bytes()).filter(|key| !key.is_empty());
         if let Some(key) = key {
@@ -178,7 +89,7 @@ impl DryRun {
             budget: &mut CostBudget::unlimited(),
         };
         let processed =
-            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(trace)).map_err(Stop::into_problem)?;
+            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(report)).map_err(Stop::into_problem)?;
         let outcome = match processed.made {
             Made::One(event) => DryRunOutcome { taken: vec![event.into()], ..DryRunOutcome::default() },
             Made::Filtered(by) => DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() },

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use event::EventId;
 use eventlog::Record;
 
-use crate::types::TypeEntry;
+use crate::event_types::TypeEntry;
 
 /// What surrounds the payloads of a request.
 #[derive(Clone, Debug)]

@@ -10,8 +10,8 @@ use json::text::scalar_text;
 use transform::{Element, Part};
 
 use crate::error_code::ErrorCode;
+use crate::event_types::{Slot, TypeEntry};
 use crate::problem::Problem;
-use crate::types::{Slot, TypeEntry};
 
 /// An id that a client has chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 
 mod ack_mode;
 mod dry_run;
+mod dry_run_report;
 mod envelope;
 mod ids;
 pub(crate) mod offload;
@@ -12,12 +13,12 @@ mod record_builder;
 mod rejected_record;
 mod room;
 mod sequence;
-mod trace;
 mod type_finder;
 mod windows;
 
 pub(crate) use ack_mode::AckMode;
-pub use dry_run::{AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunReport, RequestContext};
+pub use dry_run::{DryRun, RequestContext};
+pub use dry_run_report::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunReport};
 pub(crate) use envelope::{Envelope, Headers};
 pub(crate) use ids::{RequestKey, check_key};
 pub(crate) use offload::offload;

@@ -13,9 +13,9 @@ use journal::disk::OsDisk;
 
 use super::dry_run::{DryRun, RequestContext};
 use crate::error_code::ErrorCode;
+use crate::event_types::{GatewayTypes, TypeRules};
 use crate::gateway::{Gateway, GatewayOptions};
 use crate::problem::Problem;
-use crate::types::{GatewayTypes, TypeRules};
 
 /// The planted step: it rejects what other tests don't send, and names its thread.
 pub(super) fn planted_step(payload: &str) -> Result<(), Problem> {

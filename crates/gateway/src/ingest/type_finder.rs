@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use event::TypeName;
 
-use super::dry_run::{DryRunRejection, RequestContext};
+use super::dry_run::RequestContext;
+use super::dry_run_report::DryRunRejection;
 use super::params::DEFAULT_TYPE;
 use super::sequence::{self, Input, Stop};
+use crate::event_types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};
 use crate::problem::Refused;
-use crate::types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};
 
 /// The header that names the type of a request's events, in lower case.
 const TYPE_HEADER: &str = "forebay-type";

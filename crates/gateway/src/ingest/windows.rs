@@ -5,7 +5,7 @@ use std::sync::Arc;
 use eventlog::Shard;
 use transform::{WindowMark, Windows};
 
-use crate::types::{Slot, TransformHandle};
+use crate::event_types::{Slot, TransformHandle};
 
 /// How many commits were refused before a request began.
 #[derive(Clone, Copy)]

@@ -21,13 +21,13 @@ use crate::auth::Authenticator;
 use crate::cached_clock::{CachedClock, milliseconds};
 use crate::coarse_timer::CoarseTimer;
 use crate::counters::{GatewayCounters, ShardCells};
+use crate::event_types::TypeCache;
 use crate::filter_counts::FilterCounts;
 use crate::http1::Transport;
 use crate::ingest::{Envelope, Epoch, Workspace};
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
-use crate::types::TypeCache;
 use rules::Rules;
 
 /// Pieces of work in the worker pool of a shard at a time: as large payloads are.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use access::Demand;
 
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
+use crate::event_types::TypeRegistry;
 use crate::object_readers::ObjectReaders;
-use crate::types::TypeRegistry;
 
 /// The part of a configuration that can change while the gateway runs.
 #[derive(Debug)]

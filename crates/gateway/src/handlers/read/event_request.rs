@@ -10,10 +10,10 @@ use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, 
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;
+use crate::event_types::TypeRegistry;
 use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::TypeRegistry;
 
 const PARAMETERS: [&str; 2] = ["type", "position"];
 
@@ -41,7 +41,7 @@ impl EventRequest {
 
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
         let permit = shard.shared.read_budget.take(EVENT_ROOM, client)?;
-        let position = shard.log.remembered(self.id).or(self.position);
+        let position = shard.log.position_of(self.id).or(self.position);
         // Asked before the stores are: what is settled by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
         match (self.find().await, position) {

@@ -11,11 +11,11 @@ use super::parameters::{Parameters, bad};
 use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
+use crate::event_types::TypeRegistry;
 use crate::http1::Response;
 use crate::ingest::{DEFAULT_TYPE, check_key};
 use crate::problem::Refused;
 use crate::shard::ShardContext;
-use crate::types::TypeRegistry;
 
 const PARAMETERS: [&str; 6] = ["key", "type", "since", "until", "limit", "cursor"];
 
@@ -104,7 +104,7 @@ impl PageRequest {
     /// Where the requests with the key stand, as far as that is remembered. Whoever turns pages was told with the first.
     fn positions(&self, shard: &ShardContext) -> Vec<Position> {
         let Some(key) = self.choice.key.filter(|_| self.after.is_none()) else { return Vec::new() };
-        key.into_iter().filter_map(|id| shard.log.remembered(id)).collect()
+        key.into_iter().filter_map(|id| shard.log.position_of(id)).collect()
     }
 
     /// The sink that doesn't have the events of the key yet, if so.

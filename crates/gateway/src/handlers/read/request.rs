@@ -13,10 +13,10 @@ use super::page_request::PageRequest;
 use super::parameters::Parameters;
 use crate::admission::{ClientBucket, ReadPermit};
 use crate::error_code::ErrorCode;
+use crate::event_types::TypeRegistry;
 use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
-use crate::types::TypeRegistry;
 
 /// Bytes that an event of full size may take, with its envelope.
 pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;

@@ -4,8 +4,8 @@ use json::RecordRejection;
 use json::batch::Item;
 
 use super::RecordBuilder;
+use crate::event_types::CostBudget;
 use crate::ingest::sequence::Workspace;
-use crate::types::CostBudget;
 
 /// Records in their order, with their texts in one piece: there may be tens of thousands of a few bytes.
 #[derive(Default)]
@@ -93,12 +93,12 @@ mod tests {
     use transform::{StepSpec, Tables, Transform};
 
     use super::*;
+    use crate::event_types::{GatewayTypes, TransformHandle, TypeCache, TypeRegistry, TypeResolver, TypeRules};
     use crate::http1::Fields;
     use crate::ingest::envelope::{Envelope, Headers};
     use crate::ingest::params::IngestParams;
     use crate::ingest::rejected_record::RejectedRecord;
     use crate::ingest::sequence::{Stop, type_of};
-    use crate::types::{GatewayTypes, TransformHandle, TypeCache, TypeRegistry, TypeResolver, TypeRules};
 
     /// Each element is held against each other one.
     const COSTLY: &str = "l.all(x, l.all(y, x + y < 9))";

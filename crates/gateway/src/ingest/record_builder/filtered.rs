@@ -6,9 +6,9 @@ use event::TypeName;
 use transform::Filtered;
 
 use super::RecordBuilder;
+use crate::event_types::Slot;
 use crate::ingest::sequence::Made;
 use crate::ingest::windows::WindowSet;
-use crate::types::Slot;
 
 /// The dropped events.
 #[derive(Default)]

@@ -22,8 +22,8 @@ use super::room::Room;
 use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
+use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
 use crate::problem::{Problem, Refused};
-use crate::types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
 use deferred::DeferredRecords;
 use filtered::FilteredEvents;
 
@@ -197,7 +197,7 @@ impl RecordBuilder {
     }
 
     fn sequence(&mut self, number: Option<u32>) -> Sequence<'_> {
-        let records = &self.batch.records;
+        let room = Room::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
         Sequence {
             types: &mut self.types,
             named: self.slot,
@@ -207,7 +207,7 @@ impl RecordBuilder {
             hash: &self.content,
             windows: &mut self.windows,
             epoch: Epoch::Known(self.refused_commits),
-            room: Room::beside(records.len() as usize, records.bytes(), self.bytes_max),
+            room,
             budget: &mut self.budget,
         }
     }
@@ -277,18 +277,10 @@ impl RecordBuilder {
         });
         let number = self.batch.records().len();
         let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
-        if let Some(content) = content {
-            self.batch.own.push(Own { number, id, content });
-        }
-        let type_id = entry.id;
-        self.batch.lines.push(SourceLine { number: source.line, type_id });
+        let line = SourceLine { number: source.line, type_id: entry.id };
         let record = self.envelope.record(entry, (id, entry.count_time(time)), &payload);
-        self.batch.records.push(&Record { request_start: number == 0, request_end: false, content, ..record });
+        self.batch.push(&Record { request_start: number == 0, request_end: false, content, ..record }, line);
         self.first_id.get_or_insert(id);
-        match self.batch.types.iter_mut().rfind(|(counted, _)| *counted == type_id) {
-            Some((_, count)) => *count += 1,
-            None => self.batch.types.push((type_id, 1)),
-        }
     }
 
     /// Ends the batch.

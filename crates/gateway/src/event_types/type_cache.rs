@@ -126,7 +126,7 @@ impl TypeCache {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::types::type_rules::{GatewayTypes, TypeRules};
+    use crate::event_types::type_rules::{GatewayTypes, TypeRules};
 
     #[test]
     fn places_stay_and_what_is_gone_is_known_to_be() {

@@ -1,5 +1,7 @@
+//! What a registry accepts, alone and while a configuration is being changed.
+
 use super::*;
-use crate::types::text_rule::TextRule;
+use crate::event_types::text_rule::TextRule;
 
 fn named(names: &[&str]) -> GatewayTypes {
     let named = names.iter().map(|name| (TypeName::new(name).unwrap(), TypeRules::default())).collect();

@@ -1,0 +1,137 @@
+//! What a dry run reports: the outcome of a payload, what its transform did, and how long the steps of the sequence took.
+
+use std::time::{Duration, Instant};
+
+use event::EventId;
+use event::limits::TRACED_STEPS_MAX;
+use schema::Violation;
+use transform::{Context, Filtered, Scratch, StepError, Traced, Transform, TransformOutcome, Windows};
+use serde::{Serialize, Serializer};
+
+use crate::problem::Refused;
+
+/// What the sequence made of a payload, and how long its steps took.
+#[derive(Debug, Default)]
+pub struct DryRunReport {
+    /// How long the check took whether it is JSON.
+    pub json: Duration,
+    /// How long the check against the schema took, if there is one.
+    pub schema: Option<Duration>,
+    /// What the steps of the transform did: the first [`TRACED_STEPS_MAX`].
+    pub steps: Vec<Traced>,
+    /// How many more there were.
+    pub more_steps: usize,
+    /// How long it took to find its ids, if the sequence got so far.
+    pub ids: Option<Duration>,
+    /// The outcome.
+    pub end: DryRunOutcome,
+}
+
+/// The outcome of a payload.
+#[derive(Debug, Default)]
+pub struct DryRunOutcome {
+    /// The events that would be journaled.
+    pub taken: Vec<AcceptedEvent>,
+    /// What steps have dropped.
+    pub filtered: Vec<Filtered>,
+    /// Why it would be rejected.
+    pub refused: Option<DryRunRejection>,
+}
+
+/// An event that would be journaled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcceptedEvent {
+    /// Its id; none if one is generated at the append.
+    pub id: Option<EventId>,
+    /// Its payload.
+    pub payload: String,
+    /// Why the time in it cannot be read, if so: it counts as happened when it is received.
+    pub time_unread: Option<String>,
+}
+
+/// Why a payload would be rejected: what its client would be answered.
+#[derive(Debug)]
+pub struct DryRunRejection(Refused);
+
+impl DryRunRejection {
+    pub(crate) const fn new(refused: Refused) -> Self {
+        Self(refused)
+    }
+
+    /// The code, such as `schema`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.0.code.as_str()
+    }
+
+    /// What is wrong, in words.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
+    /// Where in the payload, as a JSON pointer.
+    #[must_use]
+    pub fn pointer(&self) -> Option<&str> {
+        self.0.pointer.as_deref()
+    }
+
+    /// The step that rejects it, from 1.
+    #[must_use]
+    pub fn step(&self) -> Option<usize> {
+        self.0.step.as_ref().map(|failed| failed.step)
+    }
+
+    /// All that its schema finds wrong.
+    #[must_use]
+    pub fn errors(&self) -> &[Violation] {
+        &self.0.errors
+    }
+}
+
+impl Serialize for DryRunRejection {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.document().serialize(serializer)
+    }
+}
+
+/// A step of the sequence, its transform apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Json,
+    Schema,
+    /// All that follows the transform.
+    Ids,
+}
+
+/// Runs a step. Its time is taken only where it is traced.
+pub(super) fn step<T>(report: &mut Option<&mut DryRunReport>, step: Step, run: impl FnOnce() -> T) -> T {
+    let Some(report) = report else { return run() };
+    let began = Instant::now();
+    let result = run();
+    let took = began.elapsed();
+    match step {
+        Step::Json => report.json = took,
+        Step::Schema => report.schema = Some(took),
+        Step::Ids => report.ids = Some(took),
+    }
+    result
+}
+
+impl DryRunReport {
+    pub(super) fn transform<'s>(
+        &mut self,
+        transform: &Transform,
+        payload: &str,
+        context: &Context<'_>,
+        windows: &mut Windows,
+        scratch: &'s mut Scratch,
+    ) -> Result<TransformOutcome<'s>, StepError> {
+        let began = Instant::now();
+        let each = &mut |step| match self.steps.len() < TRACED_STEPS_MAX {
+            true => self.steps.push(step),
+            false => self.more_steps += 1,
+        };
+        transform.trace(payload, context, windows, scratch, &|| began.elapsed(), each)
+    }
+}
