@@ -6,8 +6,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::kubernetes_schema;
 use crate::workspace::{self, has_program, output, run};
-use crate::{docker, kubernetes_schema};
 
 /// The environment of a configuration: the variables that the container platforms set.
 const ENVIRONMENT: &[(&str, &str)] = &[
@@ -45,7 +45,7 @@ fn configurations(deploy: &Path, scratch: &Path) -> Result<()> {
     for (name, scopes) in [("gateways", "deliver"), ("operator", "admin,read"), ("shop", "ingest")] {
         let mut new = Command::new(&binary);
         new.args(["token", "new", name, "--scope", scopes, "--file"]).arg(&tokens);
-        docker::output(&mut new)?;
+        workspace::captured(&mut new)?;
     }
     let file = |folder: &str, role: &str| deploy.join(folder).join(format!("{role}.toml"));
     // With the sinks of all profiles.

@@ -7,8 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::docker::output;
-use crate::workspace::{copy, empty_directory, has_program, root, target_directory};
+use crate::workspace::{captured, copy, empty_directory, has_program, root, target_directory};
 use crate::{libraries, static_build};
 
 /// The authorities of this machine, as Debian installs them.
@@ -55,7 +54,7 @@ pub(crate) fn build(binary: &Path, tag: &str, docker: &mut Command) -> Result<()
     let folder = target_directory()?.join("image");
     prepare(binary, &folder)?;
     // Every engine has the older builder. BuildKit is a separate program.
-    output(docker.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", tag]).arg(&folder)).map(drop)
+    captured(docker.env("DOCKER_BUILDKIT", "0").args(["build", "--quiet", "--tag", tag]).arg(&folder)).map(drop)
 }
 
 /// Creates the build context of the image.
@@ -89,7 +88,7 @@ fn last_stage(dockerfile: &str) -> Result<String> {
 
 /// The size of an image in bytes.
 pub(crate) fn size(tag: &str, docker: &mut Command) -> Result<u64> {
-    let text = output(docker.args(["image", "inspect", "--format", "{{.Size}}", tag]))?;
+    let text = captured(docker.args(["image", "inspect", "--format", "{{.Size}}", tag]))?;
     text.trim().parse().with_context(|| format!("docker says that {tag} has {text} bytes"))
 }
 

@@ -128,6 +128,16 @@ pub fn output(command: &mut Command) -> Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{shown}` printed something other than UTF-8"))
 }
 
+/// Runs a command whose errors say something only if it fails. Returns its standard output; an error has its standard error.
+pub(crate) fn captured(command: &mut Command) -> Result<String> {
+    let shown = describe(command);
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting `{shown}`"))?;
+    if !output.status.success() {
+        bail!("`{shown}` failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
 fn describe(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::{Docker, output};
+use super::Docker;
 use crate::workspace::create_folder_of;
 use crate::{libraries, workspace};
 
@@ -42,7 +42,7 @@ impl Image {
             return Ok(self);
         }
         let target = self.place(to)?;
-        output(
+        workspace::captured(
             Command::new("cp").args(["--recursive", "--dereference", "--no-target-directory"]).arg(from).arg(target),
         )?;
         let entries = fs::read_dir(from).with_context(|| format!("reading {}", from.display()))?;

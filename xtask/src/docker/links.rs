@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result};
 
-use super::output;
+use crate::workspace::captured;
 
 /// The prefixes of the links that Docker creates.
 const OF_DOCKER: &[&str] = &["br-", "docker", "veth", "vx-", "ov-"];
@@ -28,7 +28,7 @@ impl Links {
         let newer = now.0.difference(&self.0).filter_map(|name| name.to_str());
         for name in newer.filter(|name| is_of_docker(name)) {
             // Deleting one end of a pair deletes the other, too.
-            let _ = output(Command::new("ip").args(["link", "delete", name]));
+            let _ = captured(Command::new("ip").args(["link", "delete", name]));
         }
         Ok(())
     }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::workspace::has_program;
+use crate::workspace::{captured, has_program};
 pub(crate) use image::Image;
 use links::Links;
 
@@ -112,7 +112,7 @@ impl Docker {
 
     /// Runs `docker` with these arguments. Returns its standard output.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Result<String> {
-        output(self.command().args(arguments))
+        captured(self.command().args(arguments))
     }
 
     /// Builds an image of one program with its libraries, and of more files and folders, each with its path in the image. The program is the
@@ -166,7 +166,7 @@ impl Docker {
         let mounts = fs::read_to_string("/proc/self/mounts").context("listing the mounts")?;
         let points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
         for point in points.filter(|point| Path::new(point).starts_with(&self.folder)) {
-            output(Command::new("umount").args(["--lazy", point]))?;
+            captured(Command::new("umount").args(["--lazy", point]))?;
         }
         Ok(())
     }
@@ -182,14 +182,4 @@ impl Drop for Docker {
 
 fn socket(folder: &Path) -> String {
     format!("unix://{}", folder.join("sock").display())
-}
-
-/// Runs a command. Returns its standard output; an error has its standard error.
-pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let shown = format!("{command:?}");
-    let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting {shown}"))?;
-    if !output.status.success() {
-        bail!("{shown} failed: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::benchmarks::bench_binary;
-use crate::docker::{self, Docker};
+use crate::docker::Docker;
 use crate::http::Connection;
 use crate::{image, workspace};
 use testkit::ports::free_address;
@@ -76,7 +76,7 @@ impl Site {
         // `docker run` returns some time after the process has started.
         let ready_at = thread::scope(|scope| -> Result<f64> {
             let waiting = scope.spawn(|| wait_ready(address, path));
-            docker::output(run)?;
+            workspace::captured(run)?;
             waiting.join().map_err(|_| anyhow!("waiting for {name} panicked"))?.with_context(|| self.logs(name))
         })?;
         Ok(Container { name: name.to_owned(), address, ready_at })

@@ -8,10 +8,10 @@ use anyhow::{Context, Result};
 use super::Setup;
 use super::container::Site;
 use super::table::Table;
-use crate::docker;
 use crate::latency::latency_ms;
 use crate::report::{Bar, Row};
 use crate::server::NULL_SINK;
+use crate::workspace;
 
 const PER_SECOND: &str = "1000";
 const DURATION: Duration = Duration::from_secs(10);
@@ -88,6 +88,6 @@ impl Site {
             "reference",
             "burn",
         ]);
-        docker::output(&mut run).map(drop)
+        workspace::captured(&mut run).map(drop)
     }
 }

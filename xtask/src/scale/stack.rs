@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::docker::{self, Docker, Image};
+use crate::docker::{Docker, Image};
 use crate::http::{self, Connection};
 use crate::{image, workspace};
 use testkit::ports::free_port;
@@ -59,7 +59,7 @@ impl Stack {
         let mut deploy = stack.docker.command();
         deploy.env("FOREBAY_VERSION", env!("CARGO_PKG_VERSION"));
         deploy.args(["stack", "deploy", "--compose-file"]).arg(stack.folder.join("swarm").join("stack.yaml")).arg(NAME);
-        docker::output(&mut deploy)?;
+        workspace::captured(&mut deploy)?;
         // No route leads to NATS.
         stack.docker.run(["service", "scale", "--detach", "forebay_nats=0"])?;
         stack.scale(1)?;
@@ -69,7 +69,7 @@ impl Stack {
     /// Copies the project's files without reserved processors, without the fixed port and with shorter pauses between updates, for one small
     /// machine.
     fn write_files(&self) -> Result<()> {
-        docker::output(Command::new("cp").arg("-r").arg(workspace::root()?.join("deploy")).arg(&self.folder))?;
+        workspace::captured(Command::new("cp").arg("-r").arg(workspace::root()?.join("deploy")).arg(&self.folder))?;
         let path = self.folder.join("swarm").join("stack.yaml");
         let text = fs::read_to_string(&path)?;
         let is_kept = |line: &&str| !line.trim_start().starts_with("reservations:");
@@ -110,7 +110,7 @@ impl Stack {
         let format = "{{(index .IPAM.Config 0).Gateway}}";
         let bridge = self.docker.run(["network", "inspect", "--format", format, "docker_gwbridge"])?;
         let bridge: Ipv4Addr = bridge.parse().with_context(|| format!("Docker names the bridge {bridge}"))?;
-        let listed = docker::output(self.inside("haproxy")?.args(["hostname", "--all-ip-addresses"]))?;
+        let listed = workspace::captured(self.inside("haproxy")?.args(["hostname", "--all-ip-addresses"]))?;
         let mut addresses = listed.split_whitespace().filter_map(|text| text.parse::<Ipv4Addr>().ok());
         let is_beside = |address: &Ipv4Addr| address.octets()[..2] == bridge.octets()[..2];
         let address =
@@ -122,7 +122,7 @@ impl Stack {
     pub(super) fn sql(&self, sql: &str) -> Result<String> {
         let mut psql = self.inside("postgres")?;
         psql.args(["psql", "-XAt", "-h", "127.0.0.1", "-U", "forebay", "-c", sql, "forebay"]);
-        docker::output(psql.env("PGPASSWORD", "password"))
+        workspace::captured(psql.env("PGPASSWORD", "password"))
     }
 
     /// A program of this machine in the network of a service.
@@ -200,10 +200,10 @@ fn postgres(docker: &Docker) -> Result<()> {
 fn secrets(docker: &Docker, binary: &Path, folder: &Path) -> Result<()> {
     let mut new = Command::new(binary);
     new.args(["token", "new", "gateways", "--scope", "deliver", "--file"]).arg(folder.join("tokens.json"));
-    docker::output(new.arg("--secret").arg(folder.join("token")))?;
+    workspace::captured(new.arg("--secret").arg(folder.join("token")))?;
     let mut new = Command::new(binary);
     new.args(["token", "new", "operator", "--scope", "admin", "--file"]).arg(folder.join("tokens.json"));
-    docker::output(&mut new)?;
+    workspace::captured(&mut new)?;
     fs::write(folder.join("password"), "password")?;
     for (name, file) in [("tokens", "tokens.json"), ("writers_token", "token"), ("postgres_password", "password")] {
         let path = folder.join(file).display().to_string();

@@ -10,7 +10,7 @@ use super::Setup;
 use super::container::{Container, Site, USER};
 use crate::http::{self, Connection};
 use crate::report::{Bar, Row, median};
-use crate::{docker, image};
+use crate::{image, workspace};
 
 const HEALTH_LIMIT: Duration = Duration::from_secs(30);
 const OPEN: &str = "[gateway]\nopen = true\n";
@@ -54,7 +54,7 @@ fn milliseconds_until_ready(site: &Site, container: &Container) -> Result<f64> {
 
 /// A time as Docker prints it, in seconds since 1970.
 fn seconds(text: &str) -> Result<f64> {
-    let printed = docker::output(Command::new("date").args(["+%s.%N", "--date", text]))?;
+    let printed = workspace::captured(Command::new("date").args(["+%s.%N", "--date", text]))?;
     printed.trim().parse().with_context(|| format!("`date` doesn't know {text}"))
 }
 
@@ -85,7 +85,7 @@ fn fresh_volume(site: &Site) -> Result<()> {
     run.args(["run", "--detach", "--name", "fresh", "--network", "host", "--read-only", "--cap-drop", "ALL"]);
     run.args(["--volume", "fresh:/data", "--env", "FOREBAY_GATEWAY_ADMIN=127.0.0.1:0"]);
     run.args(["--env", &format!("FOREBAY_GATEWAY_LISTEN={address}"), &site.tag]);
-    docker::output(&mut run)?;
+    workspace::captured(&mut run)?;
     let request = http::post("/ingest/event", &["Content-Type: application/json"], b"{\"n\":1}");
     let begun = Instant::now();
     loop {

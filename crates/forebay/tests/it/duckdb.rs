@@ -23,7 +23,6 @@ fn packages() -> PathBuf {
 }
 
 /// Whether it is there; says so where it isn't.
-#[expect(clippy::print_stderr, reason = "who runs tests learns what was left out")]
 pub(crate) fn is_there() -> bool {
     let is_there = packages().is_dir();
     if !is_there {
