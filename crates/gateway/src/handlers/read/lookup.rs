@@ -1,4 +1,4 @@
-//! What a request wants to read, checked: one event, or a page of them; and what both have in common.
+//! What the lookups of events in stores have in common.
 
 use std::sync::Arc;
 
@@ -7,54 +7,15 @@ use event::read::{ReadError, Reader};
 use event::{Position, TypeName};
 
 use super::cursor;
-use super::event_request::EventRequest;
-use super::object_request::ObjectRequest;
-use super::page_request::PageRequest;
 use super::parameters::Parameters;
-use crate::admission::{ClientBucket, ReadPermit};
+use crate::admission::ReadPermit;
 use crate::error_code::ErrorCode;
-use crate::event_types::TypeRegistry;
 use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
 
 /// Bytes that an event of full size may take, with its envelope.
 pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;
-
-/// What is to be read.
-pub(crate) enum ReadRequest {
-    Event(EventRequest),
-    Page(PageRequest),
-    Object(ObjectRequest),
-}
-
-impl ReadRequest {
-    /// # Errors
-    /// It can't be answered, whatever is stored.
-    pub(crate) fn of(
-        types: &TypeRegistry,
-        id: Option<&str>,
-        query: Option<&str>,
-        source: &str,
-    ) -> Result<Self, Refused> {
-        match id {
-            Some(id) => EventRequest::of(types, id, query).map(Self::Event),
-            None => PageRequest::of(types, query, source).map(Self::Page),
-        }
-    }
-
-    /// Reads, for this client.
-    ///
-    /// # Errors
-    /// There is nothing to answer with, or not now.
-    pub(crate) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
-        match self {
-            Self::Event(request) => request.respond(shard, client).await,
-            Self::Page(request) => request.respond(shard, client).await,
-            Self::Object(request) => request.respond(shard, client).await,
-        }
-    }
-}
 
 /// The type that is asked for, if any.
 pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Refused> {
@@ -68,8 +29,8 @@ pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn Reader>], positio
     if !shard.log.has_durable(position) {
         return Vec::new();
     }
-    let has_deferred = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;
-    readers.iter().filter(has_deferred).map(|reader| reader.name().clone()).collect()
+    let is_behind = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;
+    readers.iter().filter(is_behind).map(|reader| reader.name().clone()).collect()
 }
 
 /// The answer keeps the room that it takes, and no more.
