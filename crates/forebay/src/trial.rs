@@ -8,7 +8,7 @@ use std::time::Duration;
 use delivery::LaneBoard;
 use event::TypeName;
 use gateway::{
-    AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunReport, RequestContext, TypeFinder, TypeRules,
+    AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, RequestContext, TypeFinder, TypeRules,
 };
 use pipeline::transform::{Did, Filtered, Traced};
 use serde::Serialize;
@@ -73,7 +73,7 @@ impl<'c> Bench<'c> {
 pub(crate) struct Trial<'c> {
     /// As what it is taken; nothing where it is of no type that is.
     pub(crate) event_type: Option<TypeName>,
-    pub(crate) rehearsed: DryRunReport,
+    pub(crate) rehearsed: DryRunTrace,
     routes: &'c [Route],
 }
 
@@ -81,7 +81,7 @@ impl<'c> Trial<'c> {
     /// One whose type isn't found.
     pub(crate) fn without_type(rejection: DryRunRejection) -> Self {
         let end = DryRunOutcome { refused: Some(rejection), ..DryRunOutcome::default() };
-        Self { event_type: None, rehearsed: DryRunReport { end, ..DryRunReport::default() }, routes: &[] }
+        Self { event_type: None, rehearsed: DryRunTrace { end, ..DryRunTrace::default() }, routes: &[] }
     }
 
     /// Where an event that is left of it would go.
@@ -144,7 +144,7 @@ struct FilteredJson {
 
 impl<'t> TrialJson<'t> {
     pub(crate) fn of(trial: &'t Trial<'_>) -> Self {
-        let DryRunReport { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
+        let DryRunTrace { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
         let stored = |taken: &AcceptedEvent| StoredJson {
             id: taken.id.map(|id| id.to_string()),
             time_unread: taken.time_unread.clone(),

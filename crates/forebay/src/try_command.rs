@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use event::TypeName;
 use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
-use gateway::{AcceptedEvent, DryRunOutcome, DryRunReport, RequestContext};
+use gateway::{AcceptedEvent, DryRunOutcome, DryRunTrace, RequestContext};
 use pipeline::transform::{Did, Filtered, Traced};
 
 use crate::check::{EXIT_CONFIGURATION, show};
@@ -131,7 +131,7 @@ fn around(flags: &TryFlags) -> RequestContext {
 }
 
 fn as_text(received: &[u8], trial: &Trial<'_>) -> String {
-    let DryRunReport { schema, steps, more_steps, end, .. } = &trial.rehearsed;
+    let DryRunTrace { schema, steps, more_steps, end, .. } = &trial.rehearsed;
     let received = String::from_utf8_lossy(received);
     let mut text = format!("received  {}\n", received.trim());
     if let Some(event_type) = &trial.event_type {

@@ -12,7 +12,7 @@
 //! [`Sequence::run`] is called by `POST /ingest/event` on its shard (`handlers::event`), for each record of a batch
 //! ([`super::record_builder`]), for a costly event on a thread of the worker pool (`RecordBuilder::process_event`), and by a dry run
 //! ([`super::dry_run`]), which stops before the append. What differs between them is an argument: the budget, the key, the dedupe
-//! windows, and the report of a dry run.
+//! windows, and the trace of a dry run.
 
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ use pipeline::transform::{Context, Filtered, Mark, Outcome, Part, Scratch, Sever
 use pipeline::{RefusalCode, Values, View};
 
 use super::ack_mode::AckMode;
-use super::dry_run_report::{self, DryRunReport, Step};
+use super::dry_run_trace::{self, DryRunTrace, Step};
 use super::envelope::EventContext;
 use super::ids::{self, ChosenId, RequestKey};
 use super::params::DEFAULT_TYPE;
@@ -149,13 +149,13 @@ impl Sequence<'_> {
         mut self,
         input: Input<'p>,
         workspace: &'p mut Workspace,
-        mut report: Option<&mut DryRunReport>,
+        mut trace: Option<&mut DryRunTrace>,
     ) -> Result<Processed<'p>, Stop> {
         let Workspace { values, scratch, repaired } = workspace;
         self.budget.charge_record()?;
         let may_repair = self.types.table().repairs;
         let (payload, fault) =
-            dry_run_report::step(&mut report, Step::Json, move || check_json(input, may_repair, repaired))?;
+            dry_run_trace::step(&mut trace, Step::Json, move || check_json(input, may_repair, repaired))?;
         let slot = match self.named {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
@@ -170,15 +170,15 @@ impl Sequence<'_> {
         let payload = match &entry.rules.schema {
             Some(schema) => {
                 let budget = &mut *self.budget;
-                dry_run_report::step(&mut report, Step::Schema, move || {
+                dry_run_trace::step(&mut trace, Step::Schema, move || {
                     entry.validate(schema, values.read(payload), budget)
                 })??
             }
             None => View::unread(payload),
         };
-        let (outcome, mark) = self.transform(slot, payload, scratch, report.as_deref_mut())?;
+        let (outcome, mark) = self.transform(slot, payload, scratch, trace.as_deref_mut())?;
         let depends_on_duplicates = mark.is_some_and(|(_, depends)| depends);
-        match dry_run_report::step(&mut report, Step::Ids, || self.events(slot, payload.payload(), outcome)) {
+        match dry_run_trace::step(&mut trace, Step::Ids, || self.events(slot, payload.payload(), outcome)) {
             Ok(made) => Ok(Processed { slot, made, depends_on_duplicates }),
             Err(problem) => {
                 mark.into_iter().for_each(|(mark, _)| self.windows.forget_since(slot, mark));
@@ -194,7 +194,7 @@ impl Sequence<'_> {
         slot: Slot,
         payload: View<'p>,
         scratch: &'p mut Scratch,
-        report: Option<&mut DryRunReport>,
+        trace: Option<&mut DryRunTrace>,
     ) -> Result<(Outcome<'p>, Option<(Mark, bool)>), Stop> {
         let entry = self.types.get(slot);
         let Some(handle) = &entry.rules.steps else { return Ok((Outcome::Unchanged, None)) };
@@ -212,8 +212,8 @@ impl Sequence<'_> {
         let most = self.budget.left().unwrap_or(TRANSFORM_WORK_MAX);
         let mut spent = most;
         let transform = handle.transform();
-        let outcome = match report {
-            Some(report) => report.transform(transform, payload.payload(), &context, windows, scratch),
+        let outcome = match trace {
+            Some(trace) => trace.transform(transform, payload.payload(), &context, windows, scratch),
             None => {
                 let outcome = transform.run_within(&mut spent, payload, &context, windows, scratch);
                 handle.estimator().learn(payload.payload().len(), spent);
