@@ -48,10 +48,10 @@ impl StatusClass {
 }
 
 /// The cells of one shard.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
-    refusals: [Counter; ErrorCode::ALL.len()],
+    refusals: CounterPerCode,
     pub(crate) event_time: Histogram,
     pub(crate) batch_time: Histogram,
     pub(crate) body_bytes: Counter,
@@ -60,19 +60,12 @@ pub(crate) struct ShardCells {
     pub(crate) tls_failures: Counter,
 }
 
-impl Default for ShardCells {
+#[derive(Debug)]
+struct CounterPerCode([Counter; ErrorCode::ALL.len()]);
+
+impl Default for CounterPerCode {
     fn default() -> Self {
-        let [body_bytes, duplicates, tls_handshakes, tls_failures] = Default::default();
-        Self {
-            requests: Default::default(),
-            refusals: std::array::from_fn(|_| Counter::default()),
-            event_time: Histogram::default(),
-            batch_time: Histogram::default(),
-            body_bytes,
-            duplicates,
-            tls_handshakes,
-            tls_failures,
-        }
+        Self(std::array::from_fn(|_| Counter::default()))
     }
 }
 
@@ -82,11 +75,11 @@ impl ShardCells {
     }
 
     pub(crate) fn refused(&self, code: ErrorCode) {
-        self.refusals[code as usize].add(1);
+        self.refusals.0[code as usize].add(1);
     }
 
     pub(crate) fn refused_records(&self, code: ErrorCode, records: u64) {
-        self.refusals[code as usize].add(records);
+        self.refusals.0[code as usize].add(records);
     }
 }
 
@@ -138,7 +131,7 @@ impl GatewayCounters {
     /// Requests and records of batches that were refused, by reason. Those for [`ErrorCode::Overload`] were shed.
     #[must_use]
     pub fn refusals(&self, code: ErrorCode) -> u64 {
-        self.sum(|cells| &cells.refusals[code as usize])
+        self.sum(|cells| &cells.refusals.0[code as usize])
     }
 
     /// Time from a request's head to its answer, for single events.

@@ -9,7 +9,7 @@ use event::{Origin, TypeName};
 use eventlog::ContentHash;
 
 use super::ack_mode::AckMode;
-use super::dry_run_report::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunReport};
+use super::dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
 use super::envelope::{EventContext, Headers};
 use super::ids::{RequestKey, check_key};
 use super::room::Room;
@@ -55,20 +55,20 @@ impl DryRun {
     }
 
     /// Runs the sequence on a payload.
-    pub fn run(&mut self, bytes: &[u8], request: &RequestContext) -> DryRunReport {
-        let mut report = DryRunReport::default();
-        report.end = self.sequence(bytes, request, &mut report).unwrap_or_else(|problem| DryRunOutcome {
+    pub fn run(&mut self, bytes: &[u8], request: &RequestContext) -> DryRunTrace {
+        let mut trace = DryRunTrace::default();
+        trace.end = self.sequence(bytes, request, &mut trace).unwrap_or_else(|problem| DryRunOutcome {
             refused: Some(DryRunRejection::new(problem)),
             ..DryRunOutcome::default()
         });
-        report
+        trace
     }
 
     fn sequence(
         &mut self,
         bytes: &[u8],
         request: &RequestContext,
-        report: &mut DryRunReport,
+        trace: &mut DryRunTrace,
     ) -> Result<DryRunOutcome, Refused> {
         let key = Some(request.key.as_bytes()).filter(|key| !key.is_empty());
         if let Some(key) = key {
@@ -89,7 +89,7 @@ impl DryRun {
             budget: &mut CostBudget::unlimited(),
         };
         let processed =
-            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(report)).map_err(Stop::into_problem)?;
+            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(trace)).map_err(Stop::into_problem)?;
         let outcome = match processed.made {
             Made::One(event) => DryRunOutcome { taken: vec![event.into()], ..DryRunOutcome::default() },
             Made::Filtered(by) => DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() },

@@ -4,7 +4,7 @@
 
 mod ack_mode;
 mod dry_run;
-mod dry_run_report;
+mod dry_run_trace;
 mod envelope;
 mod ids;
 pub(crate) mod offload;
@@ -18,7 +18,7 @@ mod windows;
 
 pub(crate) use ack_mode::AckMode;
 pub use dry_run::{DryRun, RequestContext};
-pub use dry_run_report::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunReport};
+pub use dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
 pub(crate) use envelope::{Envelope, Headers};
 pub(crate) use ids::{RequestKey, check_key};
 pub(crate) use offload::offload;

@@ -12,22 +12,21 @@
 //! [`Sequence::run`] is called by `POST /ingest/event` on its shard (`handlers::event`), for each record of a batch
 //! ([`super::record_builder`]), for a costly event on a thread of the worker pool (`RecordBuilder::process_event`), and by a dry run
 //! ([`super::dry_run`]), which stops before the append. What differs between them is an argument: the budget, the key, the dedupe
-//! windows, and the report of a dry run.
+//! windows, and the trace of a dry run.
 
 use std::borrow::Cow;
 
 use event::limits::TRANSFORM_WORK_MAX;
 use event::{KeyedIds, TypeName};
 use eventlog::ContentHash;
-use json::batch::Item;
-use json::JsonErrorKind;
-use json::JsonPointer;
-use json::text::scalar_text;
-use transform::{Context, Filtered, Part, Scratch, Several, TransformOutcome, WindowMark};
-use json::{RejectionCode, ValueIndex, ValueView};
+use pipeline::batch::Item;
+use pipeline::json::{self, JsonErrorKind};
+use pipeline::pointer::{JsonPointer, scalar_text};
+use pipeline::transform::{Context, Filtered, Mark, Outcome, Part, Scratch, Several};
+use pipeline::{RefusalCode, Values, View};
 
 use super::ack_mode::AckMode;
-use super::dry_run_report::{self, DryRunReport, Step};
+use super::dry_run_trace::{self, DryRunTrace, Step};
 use super::envelope::EventContext;
 use super::ids::{self, ChosenId, RequestKey};
 use super::params::DEFAULT_TYPE;
@@ -49,7 +48,7 @@ pub(crate) enum Input<'p> {
 /// Buffers for one payload after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
-    values: ValueIndex,
+    values: Values,
     scratch: Scratch,
     repaired: String,
 }
@@ -150,13 +149,13 @@ impl Sequence<'_> {
         mut self,
         input: Input<'p>,
         workspace: &'p mut Workspace,
-        mut report: Option<&mut DryRunReport>,
+        mut trace: Option<&mut DryRunTrace>,
     ) -> Result<Processed<'p>, Stop> {
         let Workspace { values, scratch, repaired } = workspace;
         self.budget.charge_record()?;
         let may_repair = self.types.table().repairs;
         let (payload, fault) =
-            dry_run_report::step(&mut report, Step::Json, move || check_json(input, may_repair, repaired))?;
+            dry_run_trace::step(&mut trace, Step::Json, move || check_json(input, may_repair, repaired))?;
         let slot = match self.named {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
@@ -171,15 +170,15 @@ impl Sequence<'_> {
         let payload = match &entry.rules.schema {
             Some(schema) => {
                 let budget = &mut *self.budget;
-                dry_run_report::step(&mut report, Step::Schema, move || {
+                dry_run_trace::step(&mut trace, Step::Schema, move || {
                     entry.validate(schema, values.read(payload), budget)
                 })??
             }
-            None => ValueView::unread(payload),
+            None => View::unread(payload),
         };
-        let (outcome, mark) = self.transform(slot, payload, scratch, report.as_deref_mut())?;
+        let (outcome, mark) = self.transform(slot, payload, scratch, trace.as_deref_mut())?;
         let depends_on_duplicates = mark.is_some_and(|(_, depends)| depends);
-        match dry_run_report::step(&mut report, Step::Ids, || self.events(slot, payload.payload(), outcome)) {
+        match dry_run_trace::step(&mut trace, Step::Ids, || self.events(slot, payload.payload(), outcome)) {
             Ok(made) => Ok(Processed { slot, made, depends_on_duplicates }),
             Err(problem) => {
                 mark.into_iter().for_each(|(mark, _)| self.windows.forget_since(slot, mark));
@@ -193,12 +192,12 @@ impl Sequence<'_> {
     fn transform<'p>(
         &mut self,
         slot: Slot,
-        payload: ValueView<'p>,
+        payload: View<'p>,
         scratch: &'p mut Scratch,
-        report: Option<&mut DryRunReport>,
-    ) -> Result<(TransformOutcome<'p>, Option<(WindowMark, bool)>), Stop> {
+        trace: Option<&mut DryRunTrace>,
+    ) -> Result<(Outcome<'p>, Option<(Mark, bool)>), Stop> {
         let entry = self.types.get(slot);
-        let Some(handle) = &entry.rules.steps else { return Ok((TransformOutcome::Unchanged, None)) };
+        let Some(handle) = &entry.rules.steps else { return Ok((Outcome::Unchanged, None)) };
         let windows = self.windows.open(slot, handle, self.epoch);
         let mark = windows.mark();
         let EventContext { received_at, client, source, headers } = self.context;
@@ -213,8 +212,8 @@ impl Sequence<'_> {
         let most = self.budget.left().unwrap_or(TRANSFORM_WORK_MAX);
         let mut spent = most;
         let transform = handle.transform();
-        let outcome = match report {
-            Some(report) => report.transform(transform, payload.payload(), &context, windows, scratch),
+        let outcome = match trace {
+            Some(trace) => trace.transform(transform, payload.payload(), &context, windows, scratch),
             None => {
                 let outcome = transform.run_within(&mut spent, payload, &context, windows, scratch);
                 handle.estimator().learn(payload.payload().len(), spent);
@@ -233,7 +232,7 @@ impl Sequence<'_> {
     }
 
     /// What the log can append of the transform's outcome.
-    fn events<'p>(&mut self, slot: Slot, payload: &'p str, outcome: TransformOutcome<'p>) -> Result<Made<'p>, Problem> {
+    fn events<'p>(&mut self, slot: Slot, payload: &'p str, outcome: Outcome<'p>) -> Result<Made<'p>, Problem> {
         let Self { types, context, key, hash, room, .. } = self;
         let (entry, source) = (types.get(slot), context.source);
         let has_transform = entry.rules.steps.is_some();
@@ -247,10 +246,10 @@ impl Sequence<'_> {
             Ok(Made::One(Event { payload, id, time }))
         };
         match outcome {
-            TransformOutcome::Unchanged => one(payload),
-            TransformOutcome::Changed(changed) => one(changed),
-            TransformOutcome::Filtered(by) => Ok(Made::Filtered(by)),
-            TransformOutcome::Several(Several { events, filtered }) => {
+            Outcome::Unchanged => one(payload),
+            Outcome::Changed(changed) => one(changed),
+            Outcome::Filtered(by) => Ok(Made::Filtered(by)),
+            Outcome::Several(Several { events, filtered }) => {
                 room.check(events.len(), events.iter().map(|part| part.payload.len()).sum())?;
                 let part = |mut part: Part| {
                     let repaired = match entry.storable(&part.payload)? {
@@ -285,7 +284,7 @@ pub(super) fn check_json<'p>(
         },
         Input::Record(Item { record: Ok(payload), .. }) => return Ok((payload, None)),
         Input::Record(Item { record: Err(refusal), raw, .. }) => {
-            (*raw, refusal.code == RejectionCode::Surrogate, Problem::of_refusal(refusal.clone()))
+            (*raw, refusal.code == RefusalCode::Surrogate, Problem::of_refusal(refusal.clone()))
         }
     };
     if !is_repairable || !may_repair {

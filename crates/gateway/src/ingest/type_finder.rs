@@ -5,7 +5,7 @@ use std::sync::Arc;
 use event::TypeName;
 
 use super::dry_run::RequestContext;
-use super::dry_run_report::DryRunRejection;
+use super::dry_run_trace::DryRunRejection;
 use super::params::DEFAULT_TYPE;
 use super::sequence::{self, Input, Stop};
 use crate::event_types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};

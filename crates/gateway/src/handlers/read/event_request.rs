@@ -5,8 +5,8 @@ use std::sync::Arc;
 use event::read::{Query, StoreReader, Wanted};
 use event::{EventId, Position};
 
+use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::parameters::Parameters;
-use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;

@@ -6,11 +6,52 @@ mod content_type;
 mod cursor;
 mod dead_letter;
 mod event_request;
+mod lookup;
 mod object_request;
 mod page_request;
 mod parameters;
-mod request;
 mod response;
 
+use crate::admission::ClientBucket;
+use crate::event_types::TypeRegistry;
+use crate::http1::Response;
+use crate::problem::Refused;
+use crate::shard::ShardContext;
+use event_request::EventRequest;
 pub(crate) use object_request::ObjectRequest;
-pub(crate) use request::ReadRequest;
+use page_request::PageRequest;
+
+/// What is to be read.
+pub(crate) enum ReadRequest {
+    Event(EventRequest),
+    Page(PageRequest),
+    Object(ObjectRequest),
+}
+
+impl ReadRequest {
+    /// # Errors
+    /// It can't be answered, whatever is stored.
+    pub(crate) fn of(
+        types: &TypeRegistry,
+        id: Option<&str>,
+        query: Option<&str>,
+        source: &str,
+    ) -> Result<Self, Refused> {
+        match id {
+            Some(id) => EventRequest::of(types, id, query).map(Self::Event),
+            None => PageRequest::of(types, query, source).map(Self::Page),
+        }
+    }
+
+    /// Reads, for this client.
+    ///
+    /// # Errors
+    /// There is nothing to answer with, or not now.
+    pub(crate) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
+        match self {
+            Self::Event(request) => request.respond(shard, client).await,
+            Self::Page(request) => request.respond(shard, client).await,
+            Self::Object(request) => request.respond(shard, client).await,
+        }
+    }
+}

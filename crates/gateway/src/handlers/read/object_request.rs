@@ -11,7 +11,7 @@ use http::StatusCode;
 
 use super::conditions::{Conditions, Wanted};
 use super::content_type::shown;
-use super::request::of_store;
+use super::lookup::of_store;
 use super::response;
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;

@@ -7,8 +7,8 @@ use event::read::{Bookmark, Filter, Page, Query, StoreReader, Wanted};
 use event::{EventId, KeyedIds, Position, TypeName, rfc3339};
 
 use super::cursor::Belonging;
+use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::parameters::{Parameters, bad};
-use super::request::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
 use crate::event_types::TypeRegistry;

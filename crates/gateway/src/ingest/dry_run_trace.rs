@@ -1,4 +1,4 @@
-//! What a dry run reports: the outcome of a payload, what its transform did, and how long the steps of the sequence took.
+//! The trace of a dry run: the outcome of a payload, what its transform did, and how long the steps of the sequence took.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use crate::problem::Refused;
 
 /// What the sequence made of a payload, and how long its steps took.
 #[derive(Debug, Default)]
-pub struct DryRunReport {
+pub struct DryRunTrace {
     /// How long the check took whether it is JSON.
     pub json: Duration,
     /// How long the check against the schema took, if there is one.
@@ -105,20 +105,20 @@ pub(super) enum Step {
 }
 
 /// Runs a step. Its time is taken only where it is traced.
-pub(super) fn step<T>(report: &mut Option<&mut DryRunReport>, step: Step, run: impl FnOnce() -> T) -> T {
-    let Some(report) = report else { return run() };
+pub(super) fn step<T>(trace: &mut Option<&mut DryRunTrace>, step: Step, run: impl FnOnce() -> T) -> T {
+    let Some(trace) = trace else { return run() };
     let began = Instant::now();
     let result = run();
     let took = began.elapsed();
     match step {
-        Step::Json => report.json = took,
-        Step::Schema => report.schema = Some(took),
-        Step::Ids => report.ids = Some(took),
+        Step::Json => trace.json = took,
+        Step::Schema => trace.schema = Some(took),
+        Step::Ids => trace.ids = Some(took),
     }
     result
 }
 
-impl DryRunReport {
+impl DryRunTrace {
     pub(super) fn transform<'s>(
         &mut self,
         transform: &Transform,

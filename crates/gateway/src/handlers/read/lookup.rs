@@ -1,0 +1,55 @@
+//! What the lookups of events in stores have in common.
+
+use std::sync::Arc;
+
+use event::limits::EVENT_BYTES_MAX;
+use event::read::{ReadError, Reader};
+use event::{Position, TypeName};
+
+use super::cursor;
+use super::parameters::Parameters;
+use crate::admission::ReadPermit;
+use crate::error_code::ErrorCode;
+use crate::http1::Response;
+use crate::problem::{Problem, Refused};
+use crate::shard::ShardContext;
+
+/// Bytes that an event of full size may take, with its envelope.
+pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;
+
+/// The type that is asked for, if any.
+pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Refused> {
+    let name =
+        |text: &str| TypeName::new(text).map_err(|error| Problem::boxed(ErrorCode::UnknownType, error.to_string()));
+    parameters.text("type").map(name).transpose()
+}
+
+/// The sinks that haven't come to a position yet.
+pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn Reader>], position: Position) -> Vec<Arc<str>> {
+    if !shard.log.has_durable(position) {
+        return Vec::new();
+    }
+    let is_behind = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;
+    readers.iter().filter(is_behind).map(|reader| reader.name().clone()).collect()
+}
+
+/// The answer keeps the room that it takes, and no more.
+pub(super) fn with_room(response: Response, mut permit: ReadPermit) -> Response {
+    permit.shrink(response.body.len());
+    Response { room: Some(permit), ..response }
+}
+
+pub(super) fn nothing_to_read() -> Refused {
+    Problem::boxed(ErrorCode::NotReadable, "no type has a route to a sink that can be read")
+}
+
+/// Why a store gives no answer. Its own words are the operator's.
+pub(super) fn of_store(error: &ReadError) -> Refused {
+    match error {
+        ReadError::Busy => Problem::boxed(ErrorCode::Overload, "too many reads wait for the store; ask again later"),
+        ReadError::Unavailable(_) => {
+            Problem::boxed(ErrorCode::StoreUnavailable, "the store can't be read now; ask again later")
+        }
+        ReadError::Bookmark => cursor::of_another_query(),
+    }
+}
