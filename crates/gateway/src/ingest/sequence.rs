@@ -19,11 +19,12 @@ use std::borrow::Cow;
 use event::limits::TRANSFORM_WORK_MAX;
 use event::{KeyedIds, TypeName};
 use eventlog::ContentHash;
-use pipeline::batch::Item;
-use pipeline::json::{self, JsonErrorKind};
-use pipeline::pointer::{JsonPointer, scalar_text};
-use pipeline::transform::{Context, Filtered, Mark, Outcome, Part, Scratch, Several};
-use pipeline::{RefusalCode, Values, View};
+use json::batch::Item;
+use json::JsonErrorKind;
+use json::JsonPointer;
+use json::text::scalar_text;
+use transform::{Context, Filtered, Part, Scratch, Several, TransformOutcome, WindowMark};
+use json::{RejectionCode, ValueIndex, ValueView};
 
 use super::ack_mode::AckMode;
 use super::dry_run_trace::{self, DryRunTrace, Step};
@@ -48,7 +49,7 @@ pub(crate) enum Input<'p> {
 /// Buffers for one payload after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace {
-    values: Values,
+    values: ValueIndex,
     scratch: Scratch,
     repaired: String,
 }
@@ -174,7 +175,7 @@ impl Sequence<'_> {
                     entry.validate(schema, values.read(payload), budget)
                 })??
             }
-            None => View::unread(payload),
+            None => ValueView::unread(payload),
         };
         let (outcome, mark) = self.transform(slot, payload, scratch, trace.as_deref_mut())?;
         let depends_on_duplicates = mark.is_some_and(|(_, depends)| depends);
@@ -192,12 +193,12 @@ impl Sequence<'_> {
     fn transform<'p>(
         &mut self,
         slot: Slot,
-        payload: View<'p>,
+        payload: ValueView<'p>,
         scratch: &'p mut Scratch,
         trace: Option<&mut DryRunTrace>,
-    ) -> Result<(Outcome<'p>, Option<(Mark, bool)>), Stop> {
+    ) -> Result<(TransformOutcome<'p>, Option<(WindowMark, bool)>), Stop> {
         let entry = self.types.get(slot);
-        let Some(handle) = &entry.rules.steps else { return Ok((Outcome::Unchanged, None)) };
+        let Some(handle) = &entry.rules.steps else { return Ok((TransformOutcome::Unchanged, None)) };
         let windows = self.windows.open(slot, handle, self.epoch);
         let mark = windows.mark();
         let EventContext { received_at, client, source, headers } = self.context;
@@ -232,7 +233,7 @@ impl Sequence<'_> {
     }
 
     /// What the log can append of the transform's outcome.
-    fn events<'p>(&mut self, slot: Slot, payload: &'p str, outcome: Outcome<'p>) -> Result<Made<'p>, Problem> {
+    fn events<'p>(&mut self, slot: Slot, payload: &'p str, outcome: TransformOutcome<'p>) -> Result<Made<'p>, Problem> {
         let Self { types, context, key, hash, room, .. } = self;
         let (entry, source) = (types.get(slot), context.source);
         let has_transform = entry.rules.steps.is_some();
@@ -246,10 +247,10 @@ impl Sequence<'_> {
             Ok(Made::One(Event { payload, id, time }))
         };
         match outcome {
-            Outcome::Unchanged => one(payload),
-            Outcome::Changed(changed) => one(changed),
-            Outcome::Filtered(by) => Ok(Made::Filtered(by)),
-            Outcome::Several(Several { events, filtered }) => {
+            TransformOutcome::Unchanged => one(payload),
+            TransformOutcome::Changed(changed) => one(changed),
+            TransformOutcome::Filtered(by) => Ok(Made::Filtered(by)),
+            TransformOutcome::Several(Several { events, filtered }) => {
                 room.check(events.len(), events.iter().map(|part| part.payload.len()).sum())?;
                 let part = |mut part: Part| {
                     let repaired = match entry.storable(&part.payload)? {
@@ -284,7 +285,7 @@ pub(super) fn check_json<'p>(
         },
         Input::Record(Item { record: Ok(payload), .. }) => return Ok((payload, None)),
         Input::Record(Item { record: Err(refusal), raw, .. }) => {
-            (*raw, refusal.code == RefusalCode::Surrogate, Problem::of_refusal(refusal.clone()))
+            (*raw, refusal.code == RejectionCode::Surrogate, Problem::of_refusal(refusal.clone()))
         }
     };
     if !is_repairable || !may_repair {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{ReadError, Reader};
+use event::read::{ReadError, StoreReader};
 use event::{Position, TypeName};
 
 use super::cursor;
@@ -25,11 +25,11 @@ pub(super) fn type_name(parameters: &Parameters) -> Result<Option<TypeName>, Ref
 }
 
 /// The sinks that haven't come to a position yet.
-pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn Reader>], position: Position) -> Vec<Arc<str>> {
+pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn StoreReader>], position: Position) -> Vec<Arc<str>> {
     if !shard.log.has_durable(position) {
         return Vec::new();
     }
-    let is_behind = |reader: &&Arc<dyn Reader>| reader.settled_up_to(position.shard) < position.sequence;
+    let is_behind = |reader: &&Arc<dyn StoreReader>| reader.settled_up_to(position.shard) < position.sequence;
     readers.iter().filter(is_behind).map(|reader| reader.name().clone()).collect()
 }
 
