@@ -13,7 +13,7 @@ use crate::checksum;
 use crate::disk::{DiskFile, SharedDisk};
 use crate::endian::round_up;
 use crate::segment::{self, FIRST_BLOCK_AT, SegmentHeader};
-use crate::segment_pool::{AllocRequest, SegmentSource, Spare};
+use crate::segment_pool::{AllocRequest, FillMode, SegmentSource, Spare};
 use crate::segments::Segments;
 
 /// Why a block is not durable.
@@ -135,7 +135,7 @@ impl Committer {
         let path = segment::path(&self.place.directory, old.generation);
         let poisoned = |source| CommitError::Poisoned { operation: "rewrite", path: path.clone(), source };
         let want = AllocRequest { at_least: header.length, length: header.length, needed: true };
-        let spare = self.spares.make(want).map_err(poisoned)?;
+        let spare = self.spares.pool().make(want, &mut |_| FillMode::Zeros).map_err(poisoned)?;
         let header = SegmentHeader { length: spare.length, ..header };
         let mut offset = FIRST_BLOCK_AT;
         let mut previous = header.previous;
@@ -190,9 +190,9 @@ impl Committer {
         let directory = self.place.directory.clone();
         let no_space = |source| CommitError::NoSpace { directory: directory.to_path_buf(), source };
         let seed = self.place.seeds.next().map_err(no_space)?;
-        let begun = self.spares.take(want).and_then(|spare| self.spares.begin(spare, needed));
+        let begun = self.spares.take(want).and_then(|spare| self.spares.pool().begin(spare, needed));
         let spare = begun.map_err(|source| {
-            self.spares.refused(want.at_least);
+            self.spares.pool().refused(want.at_least);
             no_space(source)
         })?;
         let (generation, first) = (self.header.generation + 1, block.first());
@@ -250,7 +250,7 @@ fn first_spare(spares: &mut SegmentSource, length: u64, blocks: &[OpenBlock]) ->
         }
         taken => taken?,
     };
-    spares.begin(spare, true)
+    spares.pool().begin(spare, true)
 }
 
 /// The length of a segment that holds its header and `needed` bytes.

@@ -267,24 +267,9 @@ impl SegmentSource {
         }
     }
 
-    /// Begins a segment in a spare; where that isn't allowed, the spare is given back to the disk.
-    pub(crate) fn begin(&self, spare: Spare, needed: bool) -> io::Result<Spare> {
+    pub(crate) const fn pool(&self) -> &SegmentPool {
         match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.begin(spare, needed),
-        }
-    }
-
-    /// No segment for so many bytes can be begun.
-    pub(crate) fn refused(&self, bytes: u64) {
-        match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.refused(bytes),
-        }
-    }
-
-    /// A spare, made now.
-    pub(crate) fn make(&self, want: AllocRequest) -> io::Result<Spare> {
-        match self {
-            Self::Inline(pool) | Self::Ahead { pool, .. } => pool.make(want, &mut |_| FillMode::Zeros),
+            Self::Inline(pool) | Self::Ahead { pool, .. } => pool,
         }
     }
 

@@ -47,10 +47,14 @@ impl DeadLetterService {
         self.queues().into_iter().filter(|queue| filter.names(queue.dead.sink()))
     }
 
+    fn find(&self, sink: &str) -> Option<Arc<SinkQueue>> {
+        self.queues().into_iter().find(|queue| **queue.dead.sink() == *sink)
+    }
+
     /// Whether there is such a sink, or was while this process ran.
     #[must_use]
     pub fn knows(&self, sink: &str) -> bool {
-        self.queues().iter().any(|queue| **queue.dead.sink() == *sink)
+        self.find(sink).is_some()
     }
 
     /// The letters that are held now, at most `limit`. Reads the disk: call it where that may block.
@@ -78,13 +82,8 @@ impl DeadLetterService {
             let sent = orders.send(order).await.is_ok();
             let outcome = if sent { answer.await.ok() } else { None };
             outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
-                sink: dead.sink().clone(),
-                stored: 0,
-                refused: 0,
-                dropped: 0,
-                edited: 0,
-                left: 0,
                 failure: Some("it was broken off, because Forebay is stopping".into()),
+                ..DeadOutcome::none(dead.sink().clone())
             }));
         }
         outcomes
@@ -93,9 +92,7 @@ impl DeadLetterService {
     /// How many letters of a sink and type are held.
     #[must_use]
     pub fn held(&self, sink: &str, type_name: &TypeName) -> u64 {
-        let queues = self.queues();
-        let queue = queues.iter().find(|queue| **queue.dead.sink() == *sink);
-        queue.map_or(0, |queue| queue.dead.held(type_name))
+        self.find(sink).map_or(0, |queue| queue.dead.held(type_name))
     }
 
     /// How many positions of each sink's journal are lost, with the letters on them, and not accepted.
@@ -108,15 +105,13 @@ impl DeadLetterService {
     /// The newest letter of a sink and type since the start of the process.
     #[must_use]
     pub fn last(&self, sink: &str, type_name: &TypeName) -> Option<LastDead> {
-        self.queues().iter().find(|queue| **queue.dead.sink() == *sink)?.dead.last(type_name)
+        self.find(sink)?.dead.last(type_name)
     }
 
     /// How many events of a type a sink has set aside, and why the store refuses the newest.
     #[must_use]
     pub fn set_aside(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
-        let queues = self.queues();
-        let queue = queues.iter().find(|queue| **queue.dead.sink() == *sink);
-        queue.map_or((0, None), |queue| queue.dead.aside_of_type(type_name))
+        self.find(sink).map_or((0, None), |queue| queue.dead.aside_of_type(type_name))
     }
 
     /// What was done with the letters of each sink since the start of the process.

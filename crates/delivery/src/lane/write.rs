@@ -62,11 +62,7 @@ impl Lane {
                     alone.outage();
                     self.dead.outage(self.name.shard);
                     let needs_more = run.fenced && matches!(error, SinkError::Misconfigured(_));
-                    if needs_more && run.way.has_ended() {
-                        self.wait_or(&error.to_string(), run.way.reader.ready()).await;
-                    } else {
-                        self.wait(&error.to_string()).await;
-                    }
+                    self.wait_after(run, &error, needs_more).await;
                     if self.has_stored(run).await? {
                         return Ok(self.delivering());
                     }
@@ -76,6 +72,15 @@ impl Lane {
                     batch = self.grow(run, batch).await?;
                 }
             }
+        }
+    }
+
+    /// Waits for the next attempt, or for a later event if one is needed and there is none yet.
+    async fn wait_after(&mut self, run: &LaneSession, error: &SinkError, needs_more: bool) {
+        if needs_more && run.way.has_ended() {
+            self.wait_or(&error.to_string(), run.way.reader.ready()).await;
+        } else {
+            self.wait(&error.to_string()).await;
         }
     }
 

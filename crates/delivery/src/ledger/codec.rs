@@ -203,42 +203,34 @@ fn encode_sink(sink: &SinkProgress, text: &mut String) -> std::fmt::Result {
 
 fn decode_sink_fact(sink: &mut SinkProgress, fact: &str, words: &mut SplitWhitespace<'_>) -> Option<()> {
     match fact {
-        "dead" => {
-            sink.dead_up_to = number(words)?;
-            Some(())
-        }
+        "dead" => sink.dead_up_to = number(words)?,
         "claims" => {
             let claims = words.next()?.split(',').map(|claim| claim.parse::<Claim>().ok());
             sink.claims = claims.collect::<Option<_>>()?;
-            Some(())
         }
-        "mark" => {
-            sink.mark = Some(word(words)?);
-            Some(())
-        }
+        "mark" => sink.mark = Some(word(words)?),
         "accept" => {
-            let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
+            let lane = lane(sink, words)?;
             lane.accept = Some(Accept { again: words.next()? == "again" });
-            Some(())
         }
         "lane" => {
             let shard: usize = word(words)?;
             let (start, cursor, lost) = (number(words)?, number(words)?, number(words)?);
             let ahead = words.next()? == "ahead";
-            let lane = LaneProgress { start, cursor, lost, ahead, ..LaneProgress::default() };
-            (shard == sink.lanes.len()).then(|| sink.lanes.push(lane))
+            if shard != sink.lanes.len() {
+                return None;
+            }
+            sink.lanes.push(LaneProgress { start, cursor, lost, ahead, ..LaneProgress::default() });
         }
         "unheard" => {
-            let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
+            let lane = lane(sink, words)?;
             lane.unheard_since = Some(number(words)?);
-            Some(())
         }
         "outcome" => {
-            let lane = sink.lanes.get_mut(word::<usize>(words)?)?;
+            let lane = lane(sink, words)?;
             let name = type_name(words)?;
             let outcomes = OutcomeCounts { stored: number(words)?, dead: number(words)?, skipped: number(words)? };
             lane.outcomes.insert(name, outcomes);
-            Some(())
         }
         "pair" => {
             let (name, base, from) = (type_name(words)?, number(words)?, numbers(words.next()?)?);
@@ -254,20 +246,22 @@ fn decode_sink_fact(sink: &mut SinkProgress, fact: &str, words: &mut SplitWhites
             };
             let closed = closed.map(|accepted| Closed { until, accepted, passed });
             sink.pairs.insert(name, RouteState { base, from, closed, ..RouteState::default() });
-            Some(())
         }
         "pair-lost" => {
             let pair = sink.pairs.get_mut(&type_name(words)?)?;
             pair.lost = number(words)?;
-            Some(())
         }
         "gap" => {
             let pair = sink.pairs.get_mut(&type_name(words)?)?;
             pair.gaps.push(Gap { after: numbers(words.next()?)?, until: numbers(words.next()?)? });
-            Some(())
         }
-        _ => None,
+        _ => return None,
     }
+    Some(())
+}
+
+fn lane<'s>(sink: &'s mut SinkProgress, words: &mut SplitWhitespace<'_>) -> Option<&'s mut LaneProgress> {
+    sink.lanes.get_mut(word::<usize>(words)?)
 }
 
 fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {

@@ -107,6 +107,14 @@ fn remembered(bytes: &[u8]) -> Option<StoredId> {
     Some(StoredId { id: EventId(*id), content: u64::from_le_bytes(*content), sequence })
 }
 
+fn read_file(disk: &SharedDisk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path)?;
+    let mut bytes = vec![0; usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
+    let filled = file.read_full_at(&mut bytes, 0)?;
+    bytes.truncate(filled);
+    Ok(bytes)
+}
+
 /// The number of a file of ids. Other names are no such file's.
 fn number_of(name: &str) -> Option<u64> {
     let number = name.strip_prefix(PREFIX)?.parse().ok()?;
@@ -230,10 +238,8 @@ impl IdFiles {
 
     /// Gives the sound frames of a file, and its length.
     fn read(&self, number: u64, mut take: impl FnMut(Frame)) -> io::Result<u64> {
-        let file = self.disk.open(&self.path(number))?;
-        let mut bytes = vec![0; usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
-        let filled = file.read_full_at(&mut bytes, 0)?;
-        let mut rest = &bytes[..filled];
+        let bytes = read_file(&self.disk, &self.path(number))?;
+        let mut rest = &*bytes;
         while let Some((frame, length)) = Frame::decode(rest) {
             take(frame);
             rest = &rest[length..];
@@ -255,10 +261,8 @@ impl IdFiles {
         let mut damaged = Vec::new();
         for name in names {
             let path = directory.join(name);
-            let file = disk.open(&path)?;
-            let mut bytes = vec![0; usize::try_from(file.length()?).map_err(|_| io::ErrorKind::FileTooLarge)?];
-            let filled = file.read_full_at(&mut bytes, 0)?;
-            let mut rest = &bytes[..filled];
+            let bytes = read_file(disk, &path)?;
+            let mut rest = &*bytes;
             while let Some((_, length)) = Frame::decode(rest) {
                 rest = &rest[length..];
             }

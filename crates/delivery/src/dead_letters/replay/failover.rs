@@ -5,9 +5,9 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::dead_letters::Replayer;
 use crate::dead_letters::page::{Numbered, Page};
 use crate::dead_letters::reader::LetterReader;
+use crate::dead_letters::{DeadOutcome, Replayer};
 use crate::failover_window::PROBE_STORE_EVERY;
 
 /// Waits until then, or for ever.
@@ -53,7 +53,7 @@ impl Replayer {
         if lost.is_empty() {
             return;
         }
-        let (count, mut outcome) = (lost.len(), Self::nothing(self.dead.sink().clone()));
+        let (count, mut outcome) = (lost.len(), DeadOutcome::none(self.dead.sink().clone()));
         let failure = self.recall(&mut lost, &mut outcome).await.err();
         self.watch.put_back(lost);
         let why = failure.map_or_else(String::new, |why| format!(": {why}"));

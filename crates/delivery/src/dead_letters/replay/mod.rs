@@ -87,7 +87,13 @@ pub struct DeadOutcome {
     pub failure: Option<String>,
 }
 
-/// What somebody wants of a replayer.
+impl DeadOutcome {
+    pub(super) const fn none(sink: SinkName) -> Self {
+        Self { sink, stored: 0, refused: 0, dropped: 0, edited: 0, left: 0, failure: None }
+    }
+}
+
+/// A command to a replayer.
 pub(crate) struct DeadCommand {
     pub(crate) action: DeadAction,
     pub(crate) filter: DeadFilter,
@@ -173,12 +179,8 @@ impl Replayer {
         }
     }
 
-    const fn nothing(sink: SinkName) -> DeadOutcome {
-        DeadOutcome { sink, stored: 0, refused: 0, dropped: 0, edited: 0, left: 0, failure: None }
-    }
-
     async fn take(&mut self, order: DeadCommand) {
-        let mut outcome = Self::nothing(self.dead.sink().clone());
+        let mut outcome = DeadOutcome::none(self.dead.sink().clone());
         outcome.failure = self.work(&order, &mut outcome).await.err();
         // Whoever asked may have left: the work is done all the same.
         let _ = order.reply.send(outcome);
