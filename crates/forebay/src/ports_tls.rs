@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tls::ServerTls;
+use net::tls::ServerTls;
 
 use crate::config::Configuration;
 use crate::tls_files::TlsFilesError;

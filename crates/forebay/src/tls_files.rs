@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use tls::{Identity, IdentityError};
+use net::tls::{Identity, IdentityError};
 
 use crate::{regular_file, text_file};
 

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tls::{Identity, ServerTls};
+use net::tls::{Identity, ServerTls};
 use tokio::time::MissedTickBehavior;
 
 use crate::file_stamp::Stamp;

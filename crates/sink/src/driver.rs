@@ -8,7 +8,6 @@ use event::read::{Page, Query, ReadError};
 
 use crate::contract::make_visible;
 use crate::object::directory::{Directory, Files, OsFiles};
-#[cfg(feature = "objects-over-http")]
 use crate::object::over_http::OverHttp;
 use crate::{
     Batch, Claim, Cursor, DirectoryConfig, Held, MemoryHandle, ObjectStore, Reason, Report, SinkError, Sqlite,
@@ -27,31 +26,22 @@ pub enum SinkConfig {
     /// Files of a directory.
     Directory(DirectoryConfig),
     /// Documents of an Elasticsearch or OpenSearch store.
-    #[cfg(feature = "elasticsearch")]
     Elasticsearch(crate::elasticsearch::ElasticsearchConfig),
     /// A table of a PostgreSQL server.
-    #[cfg(feature = "postgres")]
     Postgres(crate::postgres::PostgresConfig),
     /// A stream of NATS JetStream.
-    #[cfg(feature = "nats")]
     Nats(crate::nats::NatsConfig),
     /// Keys of a Redis server.
-    #[cfg(feature = "redis")]
     Redis(crate::redis::RedisConfig),
     /// Objects in a container of Swift.
-    #[cfg(feature = "swift")]
     Swift(crate::object::over_http::swift::SwiftConfig),
     /// Objects in a bucket of S3.
-    #[cfg(feature = "s3")]
     S3(crate::object::over_http::s3::S3Config),
     /// Somebody's server.
-    #[cfg(feature = "webhook")]
     Webhook(crate::webhook::WebhookConfig),
     /// A sink of a writer.
-    #[cfg(feature = "remote")]
     Remote(crate::remote::RemoteConfig),
     /// A sink of a writer that stores objects.
-    #[cfg(feature = "remote")]
     RemoteObjects(crate::remote::RemoteObjectsConfig),
 }
 
@@ -71,22 +61,16 @@ pub enum Sink {
     /// Whole objects, such as files of a directory.
     Objects(ObjectStore),
     /// Documents of an Elasticsearch or OpenSearch store. Its lanes share what may be in flight.
-    #[cfg(feature = "elasticsearch")]
     Elasticsearch(crate::elasticsearch::Elasticsearch),
     /// A table of a PostgreSQL server. Its lanes share connections.
-    #[cfg(feature = "postgres")]
     Postgres(crate::postgres::Postgres),
     /// A stream of NATS JetStream. Its lanes share connections.
-    #[cfg(feature = "nats")]
     Nats(crate::nats::Nats),
     /// Keys of a Redis server. Its lanes share connections.
-    #[cfg(feature = "redis")]
     Redis(crate::redis::Redis),
     /// Somebody's server. Its lanes share what may be in flight.
-    #[cfg(feature = "webhook")]
     Webhook(crate::webhook::Webhook),
     /// A sink of a writer. Its lanes use writers of their own choice.
-    #[cfg(feature = "remote")]
     Remote(crate::remote::Remote),
 }
 
@@ -99,23 +83,14 @@ impl Sink {
             SinkConfig::Memory(handle) => Self::Memory(handle),
             SinkConfig::Sqlite(config) => Self::Sqlite(Sqlite::new(config)),
             SinkConfig::Directory(config) => Self::directory(config, Arc::new(OsFiles)),
-            #[cfg(feature = "elasticsearch")]
             SinkConfig::Elasticsearch(config) => Self::Elasticsearch(crate::elasticsearch::Elasticsearch::new(config)),
-            #[cfg(feature = "postgres")]
             SinkConfig::Postgres(config) => Self::Postgres(crate::postgres::Postgres::new(config)),
-            #[cfg(feature = "nats")]
             SinkConfig::Nats(config) => Self::Nats(crate::nats::Nats::new(config)),
-            #[cfg(feature = "redis")]
             SinkConfig::Redis(config) => Self::Redis(crate::redis::Redis::new(config)),
-            #[cfg(feature = "swift")]
             SinkConfig::Swift(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::swift(config))),
-            #[cfg(feature = "s3")]
             SinkConfig::S3(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::s3(config))),
-            #[cfg(feature = "webhook")]
             SinkConfig::Webhook(config) => Self::Webhook(crate::webhook::Webhook::new(config)),
-            #[cfg(feature = "remote")]
             SinkConfig::Remote(config) => Self::Remote(crate::remote::Remote::new(config)),
-            #[cfg(feature = "remote")]
             SinkConfig::RemoteObjects(config) => Self::Objects(ObjectStore::OverHttp(OverHttp::writer(config))),
         }
     }
@@ -146,20 +121,13 @@ impl Sink {
             Self::Memory(memory) => memory.connect(),
             Self::Sqlite(sqlite) => sqlite.connect().await,
             Self::Objects(ObjectStore::Directory(directory)) => directory.connect().await,
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => elasticsearch.connect().await,
-            #[cfg(feature = "objects-over-http")]
             Self::Objects(ObjectStore::OverHttp(store)) => store.connect().await,
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.connect().await,
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.connect().await,
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.connect().await,
             // A receiver can't be asked for anything but to take a message.
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(()),
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.connect().await,
         };
         done.map_err(SinkError::visible)
@@ -183,17 +151,11 @@ impl Sink {
             Self::Null | Self::Objects(_) => Ok(None),
             Self::Memory(memory) => memory.held(lane),
             Self::Sqlite(sqlite) => sqlite.held(lane).await.map(Some),
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(_) => Ok(None),
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.held(lane).await.map(Some),
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.held(lane).await.map(Some),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.held(lane).await.map(Some),
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.held(lane).await,
         };
         done.map_err(SinkError::visible)
@@ -209,17 +171,11 @@ impl Sink {
             Self::Null | Self::Objects(_) => Ok(None),
             Self::Memory(memory) => memory.claim(lane, claim, &takeover),
             Self::Sqlite(sqlite) => sqlite.claim(lane, claim, takeover).await.map(Some),
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(_) => Ok(None),
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.claim(lane, claim, &takeover).await.map(Some),
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.claim(lane, claim, &takeover).await.map(Some),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.claim(lane, claim, &takeover).await.map(Some),
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => Ok(None),
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.claim(lane, claim, &takeover).await,
         };
         done.map_err(SinkError::visible)
@@ -238,17 +194,11 @@ impl Sink {
             Self::Memory(memory) => memory.write(batch).await,
             Self::Sqlite(sqlite) => sqlite.write(batch).await,
             Self::Objects(store) => store.write(batch).await,
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => elasticsearch.write(batch).await,
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.write(batch).await,
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.write(batch).await,
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.write(batch).await,
-            #[cfg(feature = "webhook")]
             Self::Webhook(webhook) => webhook.write(batch).await,
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.write(batch).await,
         };
         done.map(Report::visible).map_err(SinkError::visible)
@@ -264,17 +214,11 @@ impl Sink {
             Self::Objects(_) => Err(ReadError::Unavailable("a store of objects can't be read back".into())),
             Self::Memory(memory) => memory.read(&query),
             Self::Sqlite(sqlite) => sqlite.read(query).await,
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => elasticsearch.read(query).await,
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.read(query).await,
-            #[cfg(feature = "nats")]
             Self::Nats(_) => Err(ReadError::Unavailable("a sink for NATS can't be read back".into())),
-            #[cfg(feature = "redis")]
             Self::Redis(_) => Err(ReadError::Unavailable("a sink for Redis can't be read back".into())),
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => Err(ReadError::Unavailable("a web hook can't be read back".into())),
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.read(query).await,
         };
         done.map_err(|error| match error {
@@ -292,17 +236,11 @@ impl Sink {
         match self {
             Self::Null | Self::Objects(_) => false,
             Self::Memory(_) | Self::Sqlite(_) => true,
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => elasticsearch.can_read(),
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.can_read(),
-            #[cfg(feature = "nats")]
             Self::Nats(_) => false,
-            #[cfg(feature = "redis")]
             Self::Redis(_) => false,
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => false,
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.can_read(),
         }
     }
@@ -315,32 +253,26 @@ impl Sink {
         let done = match self {
             Self::Null | Self::Memory(_) | Self::Objects(_) => Ok(()),
             Self::Sqlite(sqlite) => sqlite.close().await,
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => {
                 elasticsearch.close().await;
                 Ok(())
             }
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => {
                 postgres.close().await;
                 Ok(())
             }
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => {
                 nats.close().await;
                 Ok(())
             }
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => {
                 redis.close().await;
                 Ok(())
             }
-            #[cfg(feature = "webhook")]
             Self::Webhook(webhook) => {
                 webhook.close();
                 Ok(())
             }
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => {
                 remote.close().await;
                 Ok(())
@@ -356,22 +288,15 @@ impl Sink {
             (Self::Null, Self::Null) => true,
             (Self::Memory(one), Self::Memory(other)) => one.is_same(other),
             (Self::Sqlite(one), Self::Sqlite(other)) => one.is_same(other),
-            #[cfg(feature = "elasticsearch")]
             (Self::Elasticsearch(one), Self::Elasticsearch(other)) => one.is_same(other),
-            #[cfg(feature = "postgres")]
             (Self::Postgres(one), Self::Postgres(other)) => one.is_same(other),
-            #[cfg(feature = "nats")]
             (Self::Nats(one), Self::Nats(other)) => one.is_same(other),
-            #[cfg(feature = "redis")]
             (Self::Redis(one), Self::Redis(other)) => one.is_same(other),
-            #[cfg(feature = "webhook")]
             (Self::Webhook(one), Self::Webhook(other)) => one.is_same(other),
-            #[cfg(feature = "remote")]
             (Self::Remote(one), Self::Remote(other)) => one.is_same(other),
             (Self::Objects(ObjectStore::Directory(one)), Self::Objects(ObjectStore::Directory(other))) => {
                 one.is_same(other)
             }
-            #[cfg(feature = "objects-over-http")]
             (Self::Objects(ObjectStore::OverHttp(one)), Self::Objects(ObjectStore::OverHttp(other))) => {
                 one.is_same(other)
             }
@@ -380,7 +305,6 @@ impl Sink {
     }
 
     /// Requests to writers, if the sink is one of a gateway.
-    #[cfg(feature = "remote")]
     pub(crate) fn caller(&self) -> Option<&crate::remote::caller::Caller> {
         match self {
             Self::Remote(remote) => Some(remote.caller()),
@@ -393,14 +317,11 @@ impl Sink {
     /// nothing, or isn't known.
     #[must_use]
     pub fn caution(&self) -> Option<Reason> {
-        #[cfg(feature = "remote")]
         if let Some(caller) = self.caller() {
             return caller.binding().caution();
         }
         match self {
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.caution(),
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.caution(),
             _ => None,
         }
@@ -409,17 +330,13 @@ impl Sink {
     /// The longest pause before the next attempt, if the last failure calls for a shorter one than usual.
     #[must_use]
     pub fn retry_max(&self) -> Option<Duration> {
-        #[cfg(feature = "remote")]
         return self.caller()?.retry_max();
-        #[cfg(not(feature = "remote"))]
-        None
     }
 
     /// Whether a writer stores its batches.
     #[must_use]
     pub fn is_remote(&self) -> bool {
         match self {
-            #[cfg(feature = "remote")]
             Self::Remote(_) => true,
             Self::Memory(memory) => memory.is_remote(),
             _ => false,
@@ -437,18 +354,12 @@ impl Sink {
             Self::Objects(store) => Traits { on_this_disk: store.is_on_this_disk(), ..traits },
             Self::Memory(memory) => Traits { settle: memory.settle(), fenced: memory.is_fenced(), ..traits },
             Self::Sqlite(_) => Traits { fenced: true, on_this_disk: true, ..traits },
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(_) => traits,
             // A server that takes over may be behind the one that failed.
-            #[cfg(feature = "postgres")]
             Self::Postgres(_) => Traits { settle: crate::postgres::SETTLE, fenced: true, ..traits },
-            #[cfg(feature = "nats")]
             Self::Nats(_) => Traits { settle: crate::nats::SETTLE, fenced: true, ..traits },
-            #[cfg(feature = "redis")]
             Self::Redis(_) => Traits { settle: crate::redis::SETTLE, fenced: true, ..traits },
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => traits,
-            #[cfg(feature = "remote")]
             Self::Remote(remote) => remote.store().traits(),
         }
     }

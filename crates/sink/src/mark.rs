@@ -34,7 +34,6 @@ impl Sink {
     /// # Errors
     /// [`SinkError`] if the store doesn't answer, or refuses the mark.
     pub async fn mark(&self) -> Result<Option<Mark>, SinkError> {
-        #[cfg(feature = "remote")]
         if let Some(caller) = self.caller() {
             return Ok(caller.binding().mark());
         }
@@ -42,17 +41,11 @@ impl Sink {
             Self::Null | Self::Memory(_) => return Ok(None),
             Self::Sqlite(sqlite) => sqlite.mark().await,
             Self::Objects(store) => store.mark().await,
-            #[cfg(feature = "elasticsearch")]
             Self::Elasticsearch(elasticsearch) => elasticsearch.mark().await,
-            #[cfg(feature = "postgres")]
             Self::Postgres(postgres) => postgres.mark().await,
-            #[cfg(feature = "nats")]
             Self::Nats(nats) => nats.mark().await,
-            #[cfg(feature = "redis")]
             Self::Redis(redis) => redis.mark().await,
-            #[cfg(feature = "webhook")]
             Self::Webhook(_) => return Ok(None),
-            #[cfg(feature = "remote")]
             Self::Remote(_) => return Ok(None),
         };
         done.map(Some).map_err(SinkError::visible)
@@ -61,32 +54,23 @@ impl Sink {
     /// The mark of the store that a sink of a gateway is bound to; `None` for other sinks, and while the sink isn't bound.
     #[must_use]
     pub fn bound_to(&self) -> Option<Mark> {
-        #[cfg(feature = "remote")]
         return self.caller()?.binding().mark();
-        #[cfg(not(feature = "remote"))]
-        None
     }
 
     /// Whether a sink of a gateway has found a writer with another store than the bound one.
     #[must_use]
     pub fn has_other_store(&self) -> bool {
-        #[cfg(feature = "remote")]
         return self.caller().is_some_and(|caller| caller.binding().has_other_store());
-        #[cfg(not(feature = "remote"))]
-        false
     }
 
     /// Binds a sink of a gateway to the store with this mark, or with `None` to the next store that is found. No effect on other sinks.
     pub fn bind(&self, mark: Option<Mark>) {
-        #[cfg(feature = "remote")]
         if let Some(caller) = self.caller() {
             match mark {
                 Some(mark) => caller.binding().expect(mark),
                 None => caller.binding().unbind(),
             }
         }
-        #[cfg(not(feature = "remote"))]
-        let _ = mark;
     }
 }
 

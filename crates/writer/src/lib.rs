@@ -21,9 +21,9 @@ use std::time::Duration;
 use access::{Demand, Tokens};
 use event::cells::Counter;
 use event::limits::IN_FLIGHT_BYTES_MAX;
+use net::tls::ServerTls;
 use sink::remote::frame::FRAME_BYTES_MAX;
 use sink::{Mark, Sink};
-use tls::ServerTls;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 

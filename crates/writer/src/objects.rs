@@ -12,7 +12,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE};
 use hyper::{HeaderMap, Response, StatusCode};
-use sink::http_client::BodyError;
+use net::http_client::BodyError;
 use sink::object::{ObjectDownload, ObjectQuery, ObjectUpload};
 use sink::remote::objects::{DIGEST, digests_of};
 use sink::remote::protocol::Outcome;

@@ -13,19 +13,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &["event"]),
     ("eventlog", &["clock", "event", "journal"]),
     ("pipeline", &["event"]),
-    ("tls", &["clock"]),
-    ("sink", &["clock", "event", "pipeline", "tls"]),
+    ("net", &["clock"]),
+    ("sink", &["clock", "event", "pipeline", "net"]),
     ("delivery", &["event", "eventlog", "pipeline", "sink"]),
-    ("gateway", &["access", "clock", "event", "pipeline", "eventlog", "tls"]),
+    ("gateway", &["access", "clock", "event", "pipeline", "eventlog", "net"]),
     (
         "forebay",
         &[
             "access", "clock", "event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load",
-            "tls", "writer",
+            "net", "writer",
         ],
     ),
-    ("writer", &["access", "clock", "event", "sink", "tls"]),
-    ("load", &["clock", "event", "pipeline", "tls"]),
+    ("writer", &["access", "clock", "event", "sink", "net"]),
+    ("load", &["clock", "event", "pipeline", "net"]),
     ("xtask", &["event", "load", "sink"]),
 ];
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use ::sink::http_client::Endpoint;
 use ::sink::remote::{EtcdAccount, EtcdConfig};
+use net::http_client::Endpoint;
 
 use super::file;
 use super::reader::{Reader, Wrong};

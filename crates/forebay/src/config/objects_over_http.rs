@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 #[cfg(feature = "objects-over-http")]
-use ::sink::http_client::{Endpoint, InvalidEndpoint};
-#[cfg(feature = "objects-over-http")]
 use ::sink::object::over_http::{Container, InvalidContainer, Secret};
 use ::sink::object::{Apart, InvalidPrefix};
 use ::sink::{Codec, ObjectRules, Prefix};
+#[cfg(feature = "objects-over-http")]
+use net::http_client::{Endpoint, InvalidEndpoint};
 
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;

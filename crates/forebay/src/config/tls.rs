@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tls::IdentityError;
+use net::tls::IdentityError;
 
 use super::file::{self, PEM};
 use super::reader::Reader;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::sink::http_client::{Endpoint, InvalidEndpoint};
 use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
+use net::http_client::{Endpoint, InvalidEndpoint};
 use toml::de::DeValue;
 
 use super::Flags;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sink::http_client::Endpoint;
+use net::http_client::Endpoint;
 use sink::remote::{EtcdAccount, EtcdConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::index::IndexPattern;
-use crate::http_client::{Endpoint, InvalidEndpoint};
+use net::http_client::{Endpoint, InvalidEndpoint};
 
 /// Nodes that one configuration names.
 const NODES_MAX: usize = 32;

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::config::ElasticsearchConfig;
 use super::outcome::StoreError;
-use crate::http_client::{HttpFailure, HttpFailureKind, shortened};
 use crate::{Mark, SinkError};
+use net::http_client::{HttpFailure, HttpFailureKind, shortened};
 
 /// Why a call failed.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::failure::Failure;
 use super::in_doubt::Made;
 use crate::Reason;
-use crate::http_client::shortened;
+use net::http_client::shortened;
 
 /// Errors with status 400 that speak of the store and not of the document: it may take the same document later.
 const OF_THE_STORE: [&str; 4] =

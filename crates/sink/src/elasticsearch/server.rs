@@ -15,7 +15,7 @@ use serde::Deserialize;
 use super::config::{ElasticsearchConfig, Template};
 use super::failure::{Failure, words};
 use super::nodes::Nodes;
-use crate::http_client::{Endpoint, HttpClient, HttpFailure, HttpOptions, empty, full};
+use net::http_client::{Endpoint, HttpClient, HttpFailure, HttpOptions, empty, full};
 
 /// How long a node may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

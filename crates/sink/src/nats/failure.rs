@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::api::ApiError;
 use super::config::NatsConfig;
 use crate::claim::OF_ANOTHER;
-use crate::stream::is_of_trust;
 use crate::{Mark, SinkError};
+use net::stream::is_of_trust;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -74,7 +74,7 @@ impl Failure {
                     .to_owned(),
             ),
             Self::Connection(error) if is_of_trust(&error) => {
-                misconfigured(tls::in_configuration(&error))
+                misconfigured(net::tls::in_configuration(&error))
             }
             Self::Connection(error) => unavailable(error.to_string()),
             Self::Silent(limit) => unavailable(format!(

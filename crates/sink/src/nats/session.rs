@@ -18,7 +18,7 @@ use super::credentials::Credentials;
 use super::failure::Failure;
 use super::server::{Account, Host};
 use super::wire::{self, Frame, Message};
-use crate::stream::{Place, Stream};
+use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ pub(super) struct Answers {
 
 /// An open connection.
 pub(super) struct Session {
-    stream: Stream,
+    stream: MaybeTlsStream,
     received: Vec<u8>,
     greeting: Greeting,
     /// What subjects of answers begin with.
@@ -79,10 +79,10 @@ impl Session {
     }
 
     async fn open_at(config: &NatsConfig, host: &Host) -> Result<Self, Failure> {
-        let place = Place { host: &host.name, port: host.port, is_secure: false, ca: config.ca.as_deref() };
+        let place = ServerAddress { host: &host.name, port: host.port, is_secure: false, ca: config.ca.as_deref() };
         let now = Instant::now();
         let mut session = Self {
-            stream: Stream::open(place).await?,
+            stream: MaybeTlsStream::open(place).await?,
             received: Vec::new(),
             greeting: Greeting::default(),
             inbox: format!("_INBOX.{:032x}", u128::from_ne_bytes(random()?)),

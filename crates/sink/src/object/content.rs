@@ -160,7 +160,6 @@ pub(super) fn write_lines(
 }
 
 /// Writes the object of `manifest` once more: what it comes to is known.
-#[cfg(feature = "objects-over-http")]
 pub(super) fn write_again(
     manifest: &Manifest,
     parts: &mut impl Parts,

@@ -8,7 +8,7 @@ use http::HeaderValue;
 use super::ObjectStore;
 use super::read::ObjectPlace;
 use crate::SinkError;
-use crate::http_client::Body;
+use net::http_client::Body;
 
 /// An object to store, as a stream of bytes.
 #[derive(Debug)]
@@ -64,7 +64,6 @@ impl ObjectStore {
     pub async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError> {
         let accepted = match self {
             Self::Directory(directory) => directory.accept(upload).await,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.accept(upload).await,
         };
         accepted.map_err(SinkError::visible)
@@ -77,7 +76,6 @@ impl ObjectStore {
     pub async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
         let fetched = match self {
             Self::Directory(directory) => directory.fetch(name, query).await,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.fetch(name, query).await,
         };
         fetched.map_err(SinkError::visible)

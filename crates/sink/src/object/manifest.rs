@@ -54,7 +54,6 @@ impl Manifest {
     }
 
     /// Its name without what says how it is coded.
-    #[cfg(feature = "objects-over-http")]
     pub(super) fn stem(&self) -> &str {
         self.name.strip_suffix(self.codec.ending()).unwrap_or(&self.name)
     }

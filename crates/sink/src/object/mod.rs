@@ -11,12 +11,10 @@ mod codec;
 mod content;
 mod description;
 pub mod directory;
-#[cfg(feature = "remote")]
 mod exchange;
 mod line;
 mod lines;
 mod manifest;
-#[cfg(feature = "objects-over-http")]
 pub mod over_http;
 mod parquet;
 mod prefix;
@@ -30,7 +28,6 @@ use std::time::Duration;
 pub use apart::Apart;
 pub use codec::{Codec, UnknownCodec};
 pub use content::{NoParts, Parts};
-#[cfg(feature = "remote")]
 pub use exchange::{ObjectDownload, ObjectQuery, ObjectUpload};
 pub use line::{Line, line_bytes};
 pub use lines::Lines;
@@ -68,7 +65,6 @@ pub enum ObjectStore {
     /// Files of a directory.
     Directory(Directory),
     /// A container of Swift, or a bucket of S3.
-    #[cfg(feature = "objects-over-http")]
     OverHttp(over_http::OverHttp),
 }
 
@@ -78,7 +74,6 @@ impl ObjectStore {
     pub fn rules(&self) -> ObjectRules {
         match self {
             Self::Directory(directory) => directory.rules(),
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.rules(),
         }
     }
@@ -88,7 +83,6 @@ impl ObjectStore {
     pub fn refusal(&self, payload: &[u8]) -> Option<Reason> {
         let mut refusal = match self {
             Self::Directory(directory) => directory.refusal(payload),
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.refusal(payload),
         };
         if let Some(reason) = &mut refusal {
@@ -126,7 +120,6 @@ impl ObjectStore {
     pub(crate) async fn mark(&self) -> Result<Mark, SinkError> {
         match self {
             Self::Directory(directory) => directory.mark().await,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.mark().await,
         }
     }
@@ -134,7 +127,6 @@ impl ObjectStore {
     fn room(&self) -> &Room {
         match self {
             Self::Directory(directory) => directory.room(),
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.room(),
         }
     }
@@ -149,7 +141,6 @@ impl ObjectStore {
     pub async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
         let put = match self {
             Self::Directory(directory) => directory.put(manifest, parts).await,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.put(manifest, parts).await,
         };
         put.map_err(SinkError::visible)
@@ -159,7 +150,6 @@ impl ObjectStore {
     fn to_read(&self) -> read::ReadStore {
         match self {
             Self::Directory(directory) => read::ReadStore::Directory(directory.clone()),
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => read::ReadStore::OverHttp(Box::new(store.to_read())),
         }
     }

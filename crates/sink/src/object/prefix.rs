@@ -58,7 +58,6 @@ impl Prefix {
     }
 
     /// What all names begin with, whatever their types and times are.
-    #[cfg(feature = "objects-over-http")]
     pub(super) fn fixed(&self) -> &str {
         self.text.as_deref().unwrap_or_default().split('{').next().unwrap_or_default()
     }

@@ -45,7 +45,6 @@ impl Room {
 
     /// Room for an object of so many bytes of lines, in the order in which it is asked for. What is larger than an object may keep has as
     /// much as that, since it may come to less when it is coded.
-    #[cfg(feature = "objects-over-http")]
     pub(super) async fn take(&self, line_bytes: u64) -> Result<Held, tokio::sync::AcquireError> {
         let bytes = u32::try_from(line_bytes).unwrap_or(u32::MAX).min(self.object_max());
         Ok(Held { all: self.all.clone().acquire_many_owned(bytes).await?, ahead: None })
@@ -95,7 +94,7 @@ impl Held {
     }
 }
 
-#[cfg(all(test, feature = "objects-over-http"))]
+#[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
 

@@ -266,7 +266,7 @@ fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
     }
     if untrusted {
         return SinkError::Misconfigured(
-            format!("{}, or sslmode=disable in `url`", tls::in_configuration(&told)).into(),
+            format!("{}, or sslmode=disable in `url`", net::tls::in_configuration(&told)).into(),
         );
     }
     unavailable(told)

@@ -8,8 +8,8 @@ use super::address::Address;
 use super::config::RedisConfig;
 use super::deployment::Deployment;
 use crate::claim::OF_ANOTHER;
-use crate::stream::is_of_trust;
 use crate::{Mark, SinkError};
+use net::stream::is_of_trust;
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Failure {
                 Advice::Wait(None) => unavailable(said),
                 Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
             },
-            Self::Connection(error) if is_of_trust(&error) => misconfigured(tls::in_configuration(&error)),
+            Self::Connection(error) if is_of_trust(&error) => misconfigured(net::tls::in_configuration(&error)),
             Self::Connection(error) => unavailable(error.to_string()),
             Self::Silent(limit) => unavailable(format!(
                 "no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::address::Address;
-use crate::escapes::decoded;
+use net::percent_encoding::percent_decode;
 
 const PORT: u16 = 6379;
 
@@ -108,8 +108,8 @@ type Credentials = (Option<String>, Option<String>);
 fn credentials(account: &str) -> Result<Credentials, InvalidServer> {
     let (user, password) = account.split_once(':').ok_or(InvalidServer::NoPassword)?;
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    let password = some(decoded(password).ok_or(InvalidServer::Escape)?).ok_or(InvalidServer::NoPassword)?;
-    Ok((some(decoded(user).ok_or(InvalidServer::Escape)?), Some(password)))
+    let password = some(percent_decode(password).ok_or(InvalidServer::Escape)?).ok_or(InvalidServer::NoPassword)?;
+    Ok((some(percent_decode(user).ok_or(InvalidServer::Escape)?), Some(password)))
 }
 
 /// Host and database, never the password.

@@ -16,7 +16,7 @@ use super::address::Address;
 use super::failure::Failure;
 use super::server::Server;
 use super::wire::{self, Answer, Command};
-use crate::stream::{Place, Stream};
+use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,7 +32,7 @@ const READ_BYTES: usize = 4 * 1024;
 /// An open connection.
 pub(super) struct Session {
     address: Address,
-    stream: Stream,
+    stream: MaybeTlsStream,
     received: Vec<u8>,
     limit: Duration,
     opened: Instant,
@@ -50,9 +50,9 @@ impl Session {
         ca: Option<&Path>,
         limit: Duration,
     ) -> Result<Self, Failure> {
-        let place = Place { host: &address.host, port: address.port, is_secure: server.is_secure, ca };
+        let place = ServerAddress { host: &address.host, port: address.port, is_secure: server.is_secure, ca };
         let within = CONNECT_TIMEOUT.min(limit);
-        let stream = timeout(within, Stream::open(place)).await.map_err(|_| Failure::Silent(within))??;
+        let stream = timeout(within, MaybeTlsStream::open(place)).await.map_err(|_| Failure::Silent(within))??;
         let (now, address) = (Instant::now(), address.clone());
         let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: None };
         if let Some(password) = &server.password {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::http_client::Endpoint;
+use net::http_client::Endpoint;
 
 /// An etcd, and the keys of the writers in it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use event::Lane;
 use serde::{Deserialize, Serialize};
 
 use super::objects::ObjectLimits;
-use crate::http_client::shortened;
 use crate::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
+use net::http_client::shortened;
 
 /// The prefix of every path; the sink's name follows.
 pub const PATH: &str = "/ingest/data";
@@ -36,7 +36,7 @@ pub const DRAINING: &str = "forebay-draining";
 /// The interval of heartbeats while the store works: newlines before the answer.
 pub const HEARTBEAT: Duration = Duration::from_secs(1);
 /// A gateway doesn't use a connection that was idle for so long.
-pub const IDLE_MAX: Duration = crate::http_client::IDLE_MAX;
+pub const IDLE_MAX: Duration = net::http_client::IDLE_MAX;
 /// The largest answer to a batch, in bytes: each record may be refused with a reason.
 pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 

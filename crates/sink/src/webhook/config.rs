@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue, Uri};
 
 use super::message;
 use super::secret::SigningSecret;
-use crate::http_client::host_of;
+use net::http_client::host_of;
 
 /// Where messages go, and what they are.
 #[derive(Clone, Debug, PartialEq, Eq)]

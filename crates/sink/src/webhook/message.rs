@@ -8,8 +8,8 @@ use http::{HeaderName, HeaderValue, Request};
 use super::config::{Shape, WebhookConfig};
 use super::outcome::Failure;
 use crate::envelope::write_text;
-use crate::http_client::{Body, full};
 use crate::{Record, Write};
+use net::http_client::{Body, full};
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

@@ -22,8 +22,8 @@ use tokio::sync::{Semaphore, watch};
 pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
 pub use secret::{InvalidSecret, SigningSecret};
 
-use crate::http_client::{HttpClient, HttpOptions};
 use crate::{Batch, Report, SinkError};
+use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;
 use write::Pause;
 

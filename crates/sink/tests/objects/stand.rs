@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::http_client::Endpoint;
+use net::http_client::Endpoint;
 use sink::object::Line;
 use sink::object::over_http::OverHttp;
 use sink::object::over_http::s3::S3Config;

@@ -18,9 +18,9 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 use super::put::{Comparison, Named};
 use super::{Directory, failure, read};
 use crate::SinkError;
-use crate::http_client::{Body, BodyError};
 use crate::object::read::PIECE_BYTES;
 use crate::object::{ObjectDownload, ObjectQuery, ObjectUpload};
+use net::http_client::{Body, BodyError};
 
 /// Pieces that have come before the disk takes them.
 const PIECES_AHEAD: usize = 4;

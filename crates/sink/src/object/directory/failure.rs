@@ -50,7 +50,6 @@ pub(super) fn taken(object: &Path, manifest: &Manifest) -> SinkError {
 }
 
 /// Something else has the name of an object that a gateway sends.
-#[cfg(feature = "remote")]
 pub(super) fn taken_by_other(object: &Path) -> SinkError {
     misconfigured(format!(
         "{} is there already, and isn't what the gateway sends: it was changed, or the gateway's data directory is an older \
@@ -60,7 +59,6 @@ pub(super) fn taken_by_other(object: &Path) -> SinkError {
 }
 
 /// Fewer bytes came than were announced, or others.
-#[cfg(feature = "remote")]
 pub(super) fn damaged(object: &Path) -> SinkError {
     unavailable(format!(
         "object {} was cut or damaged on its way from the gateway: nothing of it was stored, and the gateway sends it again",

@@ -4,7 +4,6 @@
 //! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
 //! drivers and processes are kept out by a lock.
 
-#[cfg(feature = "remote")]
 mod exchange;
 mod failure;
 mod files;

@@ -27,9 +27,8 @@ pub(super) enum Body {
         left: u64,
     },
     /// Bytes that another process sends, passed on as they come.
-    #[cfg(feature = "remote")]
     Passed {
-        from: crate::http_client::Body,
+        from: net::http_client::Body,
         left: u64,
     },
 }
@@ -40,7 +39,7 @@ impl Body {
     }
 
     /// As the client takes it.
-    pub(super) fn into_client(self) -> crate::http_client::Body {
+    pub(super) fn into_client(self) -> net::http_client::Body {
         self.map_err(Into::into).boxed_unsync()
     }
 }
@@ -60,7 +59,6 @@ impl HttpBody for Body {
                 *left -= piece.len() as u64;
                 Ok(Frame::data(piece))
             })),
-            #[cfg(feature = "remote")]
             Self::Passed { from, left } => poll_passed(from, left, cx),
             Self::Made { pieces, left } => pieces.poll_recv(cx).map(|piece| match piece {
                 Some(Ok(bytes)) if bytes.len() as u64 <= *left => {
@@ -78,7 +76,6 @@ impl HttpBody for Body {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
             Self::Kept { left, .. } | Self::Made { left, .. } => *left == 0,
-            #[cfg(feature = "remote")]
             Self::Passed { left, .. } => *left == 0,
         }
     }
@@ -87,16 +84,14 @@ impl HttpBody for Body {
         SizeHint::with_exact(match self {
             Self::Whole(bytes) => bytes.len() as u64,
             Self::Kept { left, .. } | Self::Made { left, .. } => *left,
-            #[cfg(feature = "remote")]
             Self::Passed { left, .. } => *left,
         })
     }
 }
 
 /// No more and no fewer bytes than were announced.
-#[cfg(feature = "remote")]
 fn poll_passed(
-    from: &mut crate::http_client::Body,
+    from: &mut net::http_client::Body,
     left: &mut u64,
     cx: &mut Context<'_>,
 ) -> Poll<Option<io::Result<Frame<Bytes>>>> {

@@ -12,8 +12,8 @@ use super::body::Body;
 use super::coded::Digests;
 use super::failure::Failure;
 use super::put::{Store, Upload};
-use crate::http_client::{Answer, BodyError, empty};
 use crate::object::ObjectUpload;
+use net::http_client::{Answer, BodyError, empty};
 
 /// Smaller objects are buffered before they are sent: the upload can be repeated, so the store needn't be asked first.
 const WHOLE_BYTES_MAX: u64 = 256 * 1024;
@@ -51,7 +51,7 @@ impl Store {
 }
 
 /// Buffers a body; `None` unless it has exactly this many bytes.
-async fn whole(mut body: crate::http_client::Body, bytes: u64) -> Option<Bytes> {
+async fn whole(mut body: net::http_client::Body, bytes: u64) -> Option<Bytes> {
     let bytes = usize::try_from(bytes).ok()?;
     let mut whole = BytesMut::with_capacity(bytes);
     while let Some(frame) = body.frame().await {
@@ -65,7 +65,7 @@ async fn whole(mut body: crate::http_client::Body, bytes: u64) -> Option<Bytes> 
 }
 
 /// Streams an answer's bytes as the body of another message.
-pub(super) fn passed(answer: Answer) -> crate::http_client::Body {
+pub(super) fn passed(answer: Answer) -> net::http_client::Body {
     let pieces = try_unfold(answer, async |mut answer| {
         let piece = answer.chunk().await.map_err(BodyError::from)?;
         Ok::<_, BodyError>(piece.map(|piece| (Frame::data(piece), answer)))

@@ -3,8 +3,8 @@
 use http::StatusCode;
 
 use super::refusal::{Consequence, Refusal};
-use crate::http_client::HttpFailure;
 use crate::{Reason, SinkError};
+use net::http_client::HttpFailure;
 
 /// Why something wasn't done.
 #[derive(Debug)]
@@ -38,13 +38,10 @@ pub(super) enum Failure {
     /// A thread ended before it answered.
     Unanswered,
     /// What a gateway sends was cut or damaged on its way.
-    #[cfg(feature = "remote")]
     Cut { object: String },
     /// The store wants bytes again that pass through only once.
-    #[cfg(feature = "remote")]
     Once { object: String },
     /// What a writer says.
-    #[cfg(feature = "remote")]
     Writer(SinkError),
 }
 
@@ -79,16 +76,13 @@ impl Failure {
                 "{store} has object {object} and hasn't: it is being written, or its servers don't agree yet. It is tried again"
             )),
             Self::Parts(reason) => SinkError::Unavailable(reason),
-            #[cfg(feature = "remote")]
             Self::Cut { object } => unavailable(format!(
                 "object {object} was cut or damaged on its way from the gateway to {store}: nothing of it was stored, and the \
                  gateway sends it again"
             )),
-            #[cfg(feature = "remote")]
             Self::Once { object } => unavailable(format!(
                 "{store} wants the bytes of object {object} a second time, and a writer doesn't keep them: the gateway sends them again"
             )),
-            #[cfg(feature = "remote")]
             Self::Writer(error) => error,
             Self::Unanswered => unavailable(format!(
                 "writing to {store} ended without an answer: Forebay is stopping, or has a bug, then please report it"

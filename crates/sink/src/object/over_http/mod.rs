@@ -9,7 +9,6 @@ mod coded;
 mod container;
 mod digesting;
 mod escaped;
-#[cfg(feature = "remote")]
 mod exchange;
 mod failure;
 mod making;
@@ -18,19 +17,15 @@ mod md5_pair;
 mod put;
 mod read;
 mod refusal;
-#[cfg(feature = "s3")]
 pub mod s3;
 mod secret;
 mod service;
-#[cfg(feature = "swift")]
 pub mod swift;
-#[cfg(feature = "remote")]
 mod writer;
 
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-#[cfg(feature = "remote")]
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -40,13 +35,12 @@ pub use secret::Secret;
 
 use super::room::Room;
 use super::{Manifest, ObjectRules, Parts};
-use crate::http_client::{HttpClient, HttpOptions};
 use crate::{Mark, Reason, SinkError};
 use failure::Failure;
 use making::Making;
+use net::http_client::{HttpClient, HttpOptions};
 use put::Store;
 use service::Service;
-#[cfg(feature = "remote")]
 use writer::WriterSink;
 
 /// How long a server may take to accept a connection, TLS included.
@@ -74,7 +68,6 @@ struct Shared {
     making: Making,
     target: To,
     /// The same for a writer's gateways, made when the first of them reads.
-    #[cfg(feature = "remote")]
     reads: OnceLock<ReadOverHttp>,
 }
 
@@ -85,7 +78,6 @@ enum To {
         /// Makes the service anew, with connections and a token of its own: these belong to the thread that uses them.
         service: Box<dyn Fn(Use) -> Service + Send + Sync>,
     },
-    #[cfg(feature = "remote")]
     Writer(WriterSink),
 }
 
@@ -96,16 +88,10 @@ impl OverHttp {
     }
 
     fn to(target: To, rules: ObjectRules) -> Self {
-        Self(Arc::new(Shared {
-            making: Making::new(rules),
-            target,
-            #[cfg(feature = "remote")]
-            reads: OnceLock::new(),
-        }))
+        Self(Arc::new(Shared { making: Making::new(rules), target, reads: OnceLock::new() }))
     }
 
     /// A container of Swift. Nothing is asked before the first call.
-    #[cfg(feature = "swift")]
     #[must_use]
     pub fn swift(config: swift::SwiftConfig) -> Self {
         let rules = config.rules.clone();
@@ -113,7 +99,6 @@ impl OverHttp {
     }
 
     /// A bucket of S3. Nothing is asked before the first call.
-    #[cfg(feature = "s3")]
     #[must_use]
     pub fn s3(config: s3::S3Config) -> Self {
         let rules = config.rules.clone();
@@ -121,7 +106,6 @@ impl OverHttp {
     }
 
     /// A sink of writers that has objects. Nothing is asked before the first call.
-    #[cfg(feature = "remote")]
     #[must_use]
     pub fn writer(config: crate::remote::RemoteObjectsConfig) -> Self {
         Self::to(To::Writer(WriterSink::new(config.remote)), config.rules)
@@ -142,7 +126,6 @@ impl OverHttp {
     fn name(&self) -> String {
         match &self.0.target {
             To::Service { store, .. } => store.name(),
-            #[cfg(feature = "remote")]
             To::Writer(writer) => writer.name(),
         }
     }
@@ -155,7 +138,6 @@ impl OverHttp {
     pub(crate) async fn connect(&self) -> Result<(), SinkError> {
         match &self.0.target {
             To::Service { store, .. } => self.named(store.prepare().await),
-            #[cfg(feature = "remote")]
             To::Writer(writer) => writer.connect(&self.0.making.rules).await,
         }
     }
@@ -163,7 +145,6 @@ impl OverHttp {
     pub(super) async fn mark(&self) -> Result<Mark, SinkError> {
         match &self.0.target {
             To::Service { store, .. } => self.named(mark::of(store, &self.0.making.rules.prefix).await),
-            #[cfg(feature = "remote")]
             To::Writer(writer) => writer.mark(),
         }
     }
@@ -172,12 +153,10 @@ impl OverHttp {
         let making = &self.0.making;
         self.named(match &self.0.target {
             To::Service { store, .. } => making.put(&**store, manifest, parts).await,
-            #[cfg(feature = "remote")]
             To::Writer(writer) => making.put(writer, manifest, parts).await,
         })
     }
 
-    #[cfg(feature = "remote")]
     pub(crate) fn caller(&self) -> Option<&crate::remote::caller::Caller> {
         match &self.0.target {
             To::Service { .. } => None,
@@ -193,13 +172,11 @@ impl OverHttp {
     pub(super) fn to_read(&self) -> ReadOverHttp {
         match &self.0.target {
             To::Service { service, .. } => ReadOverHttp(read::Source::Service(Box::new(service(Use::Reading)))),
-            #[cfg(feature = "remote")]
             To::Writer(writer) => ReadOverHttp(read::Source::Writer(writer.to_read())),
         }
     }
 
     /// Stores an object that a gateway sends.
-    #[cfg(feature = "remote")]
     pub(super) async fn accept(&self, upload: super::ObjectUpload) -> Result<(), SinkError> {
         match &self.0.target {
             To::Service { store, .. } => self.named(store.accept(upload).await),
@@ -208,7 +185,6 @@ impl OverHttp {
     }
 
     /// Gives an object to a gateway.
-    #[cfg(feature = "remote")]
     pub(super) async fn fetch(
         &self,
         name: &str,

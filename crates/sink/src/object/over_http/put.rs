@@ -16,8 +16,8 @@ use super::failure::Failure;
 use super::making::Target;
 use super::refusal::{REFUSAL_BYTES_MAX, Refusal};
 use super::service::Service;
-use crate::http_client::Answer;
 use crate::object::description::hexadecimal;
+use net::http_client::Answer;
 
 /// A body of which a server that doesn't want it may not read all.
 const LARGE_BYTES: u64 = 8 * 1024 * 1024;

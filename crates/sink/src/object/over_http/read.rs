@@ -7,18 +7,15 @@ use event::object::FoundObject;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use super::ask::{Ask, words};
-#[cfg(feature = "remote")]
 use super::exchange::passed;
 use super::failure::Failure;
 use super::put::{drain, expect_success, length};
 use super::service::Service;
-#[cfg(feature = "remote")]
 use super::writer::WriterSink;
 use crate::SinkError;
-use crate::http_client::Answer;
 use crate::object::read::{Looked, ObjectCache, Sender};
-#[cfg(feature = "remote")]
 use crate::object::{ObjectDownload, ObjectQuery};
+use net::http_client::Answer;
 
 /// Of bytes that nobody has named.
 const OCTETS: &str = "application/octet-stream";
@@ -31,7 +28,6 @@ pub(super) enum Source {
     /// By a request to the service.
     Service(Box<Service>),
     /// Through a writer.
-    #[cfg(feature = "remote")]
     Writer(WriterSink),
 }
 
@@ -39,7 +35,6 @@ impl ReadOverHttp {
     fn name(&self) -> String {
         match &self.0 {
             Source::Service(service) => service.name(),
-            #[cfg(feature = "remote")]
             Source::Writer(writer) => writer.name(),
         }
     }
@@ -48,7 +43,6 @@ impl ReadOverHttp {
     async fn send<'a>(&self, ask: impl Fn() -> Ask<'a> + Send + Sync) -> Result<Answer, Failure> {
         match &self.0 {
             Source::Service(service) => service.send(ask).await,
-            #[cfg(feature = "remote")]
             Source::Writer(writer) => {
                 let Ask { object, headers, .. } = ask();
                 writer.get(object.unwrap_or_default(), &headers).await
@@ -121,7 +115,6 @@ impl ReadOverHttp {
     }
 
     /// Gives an object to a gateway.
-    #[cfg(feature = "remote")]
     pub(super) async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, Failure> {
         Ok(match query {
             ObjectQuery::Unless(known) => match self.get(name, known.as_deref()).await? {

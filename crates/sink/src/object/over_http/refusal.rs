@@ -3,7 +3,7 @@
 use http::header::DATE;
 use http::{HeaderMap, StatusCode};
 
-use crate::http_client::Answer;
+use net::http_client::Answer;
 
 /// Bytes that are read of a refusal.
 pub(super) const REFUSAL_BYTES_MAX: usize = 16 * 1024;

@@ -2,13 +2,11 @@
 
 use super::ask::Ask;
 use super::failure::Failure;
-use crate::http_client::Answer;
+use net::http_client::Answer;
 
 /// A service.
 pub(super) enum Service {
-    #[cfg(feature = "swift")]
     Swift(super::swift::Swift),
-    #[cfg(feature = "s3")]
     S3(super::s3::S3),
 }
 
@@ -16,9 +14,7 @@ impl Service {
     /// Sends what `ask` gives, which may be asked for twice.
     pub(super) async fn send<'a>(&self, ask: impl Fn() -> Ask<'a> + Send + Sync) -> Result<Answer, Failure> {
         match self {
-            #[cfg(feature = "swift")]
             Self::Swift(swift) => swift.send(ask).await,
-            #[cfg(feature = "s3")]
             Self::S3(s3) => s3.send(ask()).await,
         }
     }
@@ -26,9 +22,7 @@ impl Service {
     /// Whether its list of objects is kept apart from them: a server that is killed between the two has an object that no list names.
     pub(super) const fn lists_apart(&self) -> bool {
         match self {
-            #[cfg(feature = "swift")]
             Self::Swift(_) => true,
-            #[cfg(feature = "s3")]
             Self::S3(_) => false,
         }
     }
@@ -36,9 +30,7 @@ impl Service {
     /// To make what objects are kept in.
     pub(super) fn make_container(&self) -> Ask<'static> {
         match self {
-            #[cfg(feature = "swift")]
             Self::Swift(_) => Ask::of(http::Method::PUT, None),
-            #[cfg(feature = "s3")]
             Self::S3(s3) => s3.make_bucket(),
         }
     }
@@ -46,9 +38,7 @@ impl Service {
     /// The store and what it keeps objects in, for messages.
     pub(super) fn name(&self) -> String {
         match self {
-            #[cfg(feature = "swift")]
             Self::Swift(swift) => swift.name(),
-            #[cfg(feature = "s3")]
             Self::S3(s3) => s3.name(),
         }
     }

@@ -13,13 +13,13 @@ use super::coded::Digests;
 use super::failure::Failure;
 use super::making::Target;
 use super::put::{DESCRIPTION, Upload};
-use crate::http_client::Answer;
 use crate::object::ObjectRules;
 use crate::remote::RemoteConfig;
 use crate::remote::caller::{Call, Caller, Content};
 use crate::remote::objects::{DIGEST, ObjectLimits, PATH, digest_text};
 use crate::remote::protocol::Outcome;
 use crate::{Mark, Reason, SinkError};
+use net::http_client::Answer;
 
 /// A writer may be silent for as long as a reader waits for the store.
 const READ_SILENCE_MAX: Duration = OBJECT_READ_TIMEOUT;

@@ -23,7 +23,6 @@ pub struct ObjectPlace {
 
 impl ObjectPlace {
     /// What an object of this name would hold, if it is the name of an object of any sink.
-    #[cfg(feature = "remote")]
     pub(in crate::object) fn of(name: &str, has_folders: bool) -> Option<Self> {
         // Hidden files are those that a directory writes.
         if name.starts_with('.') && !has_folders {
@@ -218,7 +217,6 @@ mod tests {
         ] {
             assert_eq!(names("archive", "").place(&other), None, "{other}");
             // A sink of a gateway may be called `xarchive`.
-            #[cfg(feature = "remote")]
             assert_eq!(ObjectPlace::of(&other, false).is_some(), other == format!("x{name}"), "{other}");
         }
     }

@@ -7,7 +7,6 @@ use event::object::FoundObject;
 use super::{ObjectCache, Sender};
 use crate::SinkError;
 use crate::object::directory::Directory;
-#[cfg(feature = "objects-over-http")]
 use crate::object::over_http::ReadOverHttp;
 
 /// What a store says when it is asked for an object.
@@ -25,7 +24,6 @@ pub(in crate::object) enum ReadStore {
     /// Files of a directory.
     Directory(Directory),
     /// A container of Swift, or a bucket of S3.
-    #[cfg(feature = "objects-over-http")]
     OverHttp(Box<ReadOverHttp>),
 }
 
@@ -34,7 +32,6 @@ impl ReadStore {
     pub(super) async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Looked, SinkError> {
         match self {
             Self::Directory(directory) => directory.look(name, known, cache).await,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.look(name, known, cache).await,
         }
     }
@@ -48,7 +45,6 @@ impl ReadStore {
     ) -> Result<(), SinkError> {
         match self {
             Self::Directory(directory) => directory.give((name, etag), range, sender).await,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(store) => store.give((name, etag), range, sender).await,
         }
     }
@@ -57,7 +53,6 @@ impl ReadStore {
     pub(super) const fn has_folders(&self) -> bool {
         match self {
             Self::Directory(_) => false,
-            #[cfg(feature = "objects-over-http")]
             Self::OverHttp(_) => true,
         }
     }

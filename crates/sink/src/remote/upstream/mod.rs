@@ -17,7 +17,7 @@ use event::cells::Counter;
 
 use super::config::DeliverToken;
 use super::etcd::EtcdConfig;
-use crate::http_client::Endpoint;
+use net::http_client::Endpoint;
 
 use server::ServerKey;
 pub use server::{RequestOutcome, Server};

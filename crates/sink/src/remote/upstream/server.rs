@@ -9,7 +9,7 @@ use event::cells::{Counter, Histogram};
 use tokio::time::Instant;
 
 use super::health::Ejection;
-use crate::http_client::Endpoint;
+use net::http_client::Endpoint;
 
 /// The weight of the newest batch in the average of a writer's cost.
 const SAMPLE_WEIGHT: f64 = 0.3;

@@ -19,9 +19,9 @@ use super::escaped::escaped;
 use super::failure::Failure;
 use super::put::CHECKSUM;
 use super::{Container, Secret, Use, client};
-use crate::http_client::{Answer, Body, Endpoint, HttpClient, host_of};
 use crate::object::ObjectRules;
 use crate::object::description::hexadecimal;
+use net::http_client::{Answer, Body, Endpoint, HttpClient, host_of};
 use signature::{Signed, Signer};
 
 /// The region whose buckets are made without naming one.

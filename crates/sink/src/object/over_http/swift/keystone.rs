@@ -11,7 +11,7 @@ use super::super::failure::Failure;
 use super::super::put::expect_success;
 use super::Identity;
 use super::session::Session;
-use crate::http_client::{Endpoint, HttpClient, full};
+use net::http_client::{Endpoint, HttpClient, full};
 
 const TOKEN: &str = "x-subject-token";
 const SERVICE: &str = "object-store";

@@ -16,9 +16,9 @@ use super::ask::Ask;
 use super::escaped::escaped;
 use super::failure::Failure;
 use super::{Container, Secret, Use, client};
-use crate::http_client::{Answer, Body, Endpoint, HttpClient};
 use crate::object::ObjectRules;
 use crate::object::description::hexadecimal;
+use net::http_client::{Answer, Body, Endpoint, HttpClient};
 use session::Session;
 
 const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderValue;
 use tokio::time::Instant;
 
-use crate::http_client::Endpoint;
+use net::http_client::Endpoint;
 
 /// A token is exchanged when so small a part of its life is left, so that none ends on the way.
 const LEFT_PART: u32 = 10;

@@ -10,7 +10,7 @@ use super::super::failure::Failure;
 use super::super::put::{drain, expect_success};
 use super::TOKEN;
 use super::session::Session;
-use crate::http_client::{Answer, Endpoint, HttpClient, empty};
+use net::http_client::{Answer, Endpoint, HttpClient, empty};
 
 const USER: HeaderName = HeaderName::from_static("x-auth-user");
 const KEY: HeaderName = HeaderName::from_static("x-auth-key");

@@ -1,7 +1,7 @@
 //! Texts of URLs without their escapes.
 
 /// A text without its escapes (RFC 3986 §2.1); `None` where one of them is none, or it isn't UTF-8 without them.
-pub(crate) fn decoded(text: &str) -> Option<String> {
+pub fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -3,8 +3,8 @@
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 
-use crate::metered::Metered;
-use crate::{SecureStream, ServerTls};
+use super::metered::Metered;
+use super::{SecureStream, ServerTls};
 
 /// What a connection turned out to be.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 
-use crate::Identity;
+use super::Identity;
 
 /// The identity of a port, shared by all who accept there.
 #[derive(Debug)]

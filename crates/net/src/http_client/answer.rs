@@ -9,8 +9,8 @@ use http::{HeaderMap, Response, StatusCode};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::Instant;
 
+use super::connection::PooledConnection;
 use super::failure::{HttpFailure, HttpFailureKind};
-use super::link::Link;
 use super::origin::Origin;
 use super::pace::Pace;
 use super::pool::Pool;
@@ -20,7 +20,7 @@ pub struct Answer {
     head: Parts,
     body: Incoming,
     origin: Origin,
-    link: Option<Link>,
+    connection: Option<PooledConnection>,
     silence_max: Duration,
     pace: Option<Pace>,
     pool: Arc<Pool>,
@@ -29,13 +29,13 @@ pub struct Answer {
 impl Answer {
     pub(super) fn new(
         origin: Origin,
-        link: Link,
+        connection: PooledConnection,
         response: Response<Incoming>,
         silence_max: Duration,
         pool: Arc<Pool>,
     ) -> Self {
         let (head, body) = response.into_parts();
-        Self { head, body, origin, link: Some(link), silence_max, pace: Some(Pace::new(silence_max)), pool }
+        Self { head, body, origin, connection: Some(connection), silence_max, pace: Some(Pace::new(silence_max)), pool }
     }
 
     /// The status.
@@ -62,9 +62,9 @@ impl Answer {
     /// [`HttpFailure`] if the connection breaks, or nothing comes any more, or too slowly.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpFailure> {
         loop {
-            let Some(link) = &mut self.link else { return Ok(None) };
+            let Some(connection) = &mut self.connection else { return Ok(None) };
             let begun = Instant::now();
-            let frame = link.frame(&mut self.body, self.silence_max).await;
+            let frame = connection.frame(&mut self.body, self.silence_max).await;
             match frame.map_err(|kind| self.origin.failure(kind))? {
                 // Trailers say nothing that is asked for.
                 Some(frame) => {
@@ -99,8 +99,8 @@ impl Answer {
     }
 
     async fn give_back(&mut self) {
-        if let Some(link) = self.link.take() {
-            self.pool.keep(&self.origin, link).await;
+        if let Some(connection) = self.connection.take() {
+            self.pool.keep(&self.origin, connection).await;
         }
     }
 }

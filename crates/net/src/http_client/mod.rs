@@ -5,15 +5,14 @@
 //! Whoever calls also drives the connection: there are no tasks, and a call that is dropped takes its connection with it.
 
 mod answer;
+mod connection;
 mod failure;
-mod link;
+mod idle_timeout;
 mod origin;
 mod pace;
 mod pool;
 mod retry_after;
-mod watched;
-#[cfg(any(feature = "elasticsearch", feature = "remote", feature = "webhook"))]
-mod words;
+mod sanitize;
 
 use std::error::Error;
 use std::net::SocketAddr;
@@ -29,16 +28,13 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 
 pub use answer::Answer;
+pub use connection::IDLE_MAX;
 pub use failure::{HttpFailure, HttpFailureKind};
-#[cfg(feature = "remote")]
-pub(crate) use link::IDLE_MAX;
 pub use origin::{Endpoint, InvalidEndpoint, Origin};
-#[cfg(feature = "webhook")]
-pub(crate) use retry_after::retry_after;
-#[cfg(any(feature = "elasticsearch", feature = "remote", feature = "webhook"))]
-pub use words::shortened;
+pub use retry_after::retry_after;
+pub use sanitize::shortened;
 
-use link::Link;
+use connection::PooledConnection;
 use pool::Pool;
 use retry_after::Pauses;
 
@@ -122,16 +118,16 @@ impl HttpClient {
         if self.options.waits_for_retry_after {
             self.pauses.wait(&origin).await;
         }
-        while let Some(mut link) = self.pool.take(&origin).await {
+        while let Some(mut connection) = self.pool.take(&origin).await {
             // The server may have closed it just now: what it hadn't begun to send isn't lost.
-            match link.send(request, &origin, self.options.silence_max).await {
-                Ok(response) => return self.answer(origin, link, response),
+            match connection.send(request, &origin, self.options.silence_max).await {
+                Ok(response) => return self.answer(origin, connection, response),
                 Err(unsent) => request = *unsent?,
             }
         }
-        let mut link = Link::open(&origin, &self.options).await?;
-        match link.send(request, &origin, self.options.silence_max).await {
-            Ok(response) => self.answer(origin, link, response),
+        let mut connection = PooledConnection::open(&origin, &self.options).await?;
+        match connection.send(request, &origin, self.options.silence_max).await {
+            Ok(response) => self.answer(origin, connection, response),
             Err(Ok(_)) => Err(origin.failure(HttpFailureKind::Closed)),
             Err(Err(failure)) => Err(failure),
         }
@@ -142,13 +138,18 @@ impl HttpClient {
         self.pool.clear();
     }
 
-    fn answer(&self, origin: Origin, link: Link, response: Response<Incoming>) -> Result<Answer, HttpFailure> {
+    fn answer(
+        &self,
+        origin: Origin,
+        connection: PooledConnection,
+        response: Response<Incoming>,
+    ) -> Result<Answer, HttpFailure> {
         let status = response.status();
         if status.is_informational() {
             return Err(origin.failure(HttpFailureKind::Interim(status)));
         }
         self.pauses.note(&origin, status, response.headers());
-        Ok(Answer::new(origin, link, response, self.options.silence_max, Arc::clone(&self.pool)))
+        Ok(Answer::new(origin, connection, response, self.options.silence_max, Arc::clone(&self.pool)))
     }
 }
 

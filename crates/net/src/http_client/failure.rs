@@ -26,7 +26,7 @@ pub enum HttpFailureKind {
     #[error("no connection: {0}")]
     Connect(io::Error),
     /// Nobody vouches for the server: nothing was sent.
-    #[error("{}", tls::in_configuration(.0))]
+    #[error("{}", crate::tls::in_configuration(.0))]
     Untrusted(io::Error),
     /// The server took no connection for so long: nothing was sent.
     #[error("no connection within {0:?}")]

@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::ClientTls;
-use crate::explained::explained;
+use super::ClientTls;
+use super::explained::explained;
 
 impl ClientTls {
     /// Shakes hands over a stream that is open, with the server of this name or address.

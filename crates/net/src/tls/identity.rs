@@ -8,8 +8,8 @@ use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{Error, InconsistentKeys, ServerConfig};
 
-use crate::dated::{Tickets, WallClock};
-use crate::{HTTP_11, PROVIDER};
+use super::dated::{Tickets, WallClock};
+use super::{HTTP_11, PROVIDER};
 
 /// Certificates and a key that fit each other.
 #[derive(Clone, Debug)]

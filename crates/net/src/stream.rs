@@ -6,35 +6,46 @@ use std::path::Path;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tls::{ClientTls, OverStream};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
+use crate::tls::{ClientTls, OverStream};
+
 /// A connection with TLS or without.
-pub(crate) enum Stream {
+pub enum MaybeTlsStream {
+    /// Without TLS.
     Plain(TcpStream),
+    /// With TLS.
     Secured(Box<OverStream<TcpStream>>),
 }
 
 /// Where a connection leads.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place<'a> {
-    pub(crate) host: &'a str,
-    pub(crate) port: u16,
+pub struct ServerAddress<'a> {
+    /// The server's name or IP address.
+    pub host: &'a str,
+    /// The server's port.
+    pub port: u16,
     /// Whether TLS is spoken.
-    pub(crate) is_secure: bool,
+    pub is_secure: bool,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
-    pub(crate) ca: Option<&'a Path>,
+    pub ca: Option<&'a Path>,
 }
 
-impl Stream {
-    #[cfg(any(feature = "nats", feature = "redis"))]
-    pub(crate) async fn open(place: Place<'_>) -> io::Result<Self> {
+impl MaybeTlsStream {
+    /// Connects to the server.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub async fn open(place: ServerAddress<'_>) -> io::Result<Self> {
         Self::open_at(None, place).await
     }
 
     /// A connection, to an address of the host if one was looked up before.
-    pub(crate) async fn open_at(address: Option<SocketAddr>, place: Place<'_>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The connection or the TLS handshake fails, or the file of authorities can't be read.
+    pub async fn open_at(address: Option<SocketAddr>, place: ServerAddress<'_>) -> io::Result<Self> {
         let socket = match address {
             Some(address) => TcpStream::connect(address).await?,
             None => TcpStream::connect((place.host, place.port)).await?,
@@ -45,7 +56,10 @@ impl Stream {
     }
 
     /// The same connection, with TLS from now on.
-    pub(crate) async fn secure(self, place: Place<'_>) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// The TLS handshake fails, or the file of authorities can't be read.
+    pub async fn secure(self, place: ServerAddress<'_>) -> io::Result<Self> {
         let Self::Plain(socket) = self else { return Ok(self) };
         let trusted = trusted(place.ca)?;
         Ok(Self::Secured(Box::new(trusted.connect_over(place.host, socket).await?)))
@@ -53,7 +67,7 @@ impl Stream {
 }
 
 /// Whether a connection wasn't made because nobody vouches for the server: a person must act.
-pub(crate) fn is_of_trust(error: &io::Error) -> bool {
+pub fn is_of_trust(error: &io::Error) -> bool {
     error.to_string().contains("isn't trusted")
 }
 
@@ -70,7 +84,7 @@ fn trusted(ca: Option<&Path>) -> io::Result<ClientTls> {
     trusted.map_err(io::Error::other)
 }
 
-impl AsyncRead for Stream {
+impl AsyncRead for MaybeTlsStream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(cx, buf),
@@ -79,7 +93,7 @@ impl AsyncRead for Stream {
     }
 }
 
-impl AsyncWrite for Stream {
+impl AsyncWrite for MaybeTlsStream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),

@@ -17,20 +17,20 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{sleep, timeout};
 
 use super::failure::{HttpFailure, HttpFailureKind};
+use super::idle_timeout::{Activity, IdleTimeoutStream};
 use super::origin::Origin;
-use super::watched::{Activity, Watched};
 use super::{Body, HttpOptions};
-use crate::stream::{Place, Stream, is_of_trust};
+use crate::stream::{MaybeTlsStream, ServerAddress, is_of_trust};
 
 /// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
-pub(crate) const IDLE_MAX: Duration = Duration::from_mins(1);
+pub const IDLE_MAX: Duration = Duration::from_mins(1);
 /// A connection isn't used for longer, so that a name's new address is found, and a cluster's new nodes get their share.
 const LIFE_MAX: Duration = Duration::from_mins(15);
 
 /// A connection.
-pub(super) struct Link {
+pub(super) struct PooledConnection {
     sender: SendRequest<Body>,
-    driver: Pin<Box<Connection<TokioIo<Watched>, Body>>>,
+    driver: Pin<Box<Connection<TokioIo<IdleTimeoutStream>, Body>>>,
     has_ended: bool,
     activity: Arc<Activity>,
     /// Whose runtime says when there is something to read.
@@ -40,12 +40,12 @@ pub(super) struct Link {
 /// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
 type Unanswered = Result<Box<Request<Body>>, HttpFailure>;
 
-impl Link {
+impl PooledConnection {
     pub(super) async fn open(origin: &Origin, options: &HttpOptions) -> Result<Self, HttpFailure> {
         let failure = |kind| origin.failure(kind);
         let Origin { is_secure, host, port, address } = origin;
-        let place = Place { host, port: *port, is_secure: *is_secure, ca: options.ca.as_deref() };
-        let opened = timeout(options.connect_timeout, Stream::open_at(*address, place)).await;
+        let place = ServerAddress { host, port: *port, is_secure: *is_secure, ca: options.ca.as_deref() };
+        let opened = timeout(options.connect_timeout, MaybeTlsStream::open_at(*address, place)).await;
         let stream = opened.map_err(|_| failure(HttpFailureKind::ConnectTimeout(options.connect_timeout)))?;
         let stream = stream.map_err(|error| {
             failure(if is_of_trust(&error) {
@@ -55,7 +55,7 @@ impl Link {
             })
         })?;
         let activity = Activity::new();
-        let watched = TokioIo::new(Watched::new(stream, Arc::clone(&activity), options.silence_max));
+        let watched = TokioIo::new(IdleTimeoutStream::new(stream, Arc::clone(&activity), options.silence_max));
         let (sender, driver) = http1::handshake(watched).await.map_err(|error| failure(error.into()))?;
         Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity, thread: thread::current().id() })
     }

@@ -1,7 +1,7 @@
 //! The client of HTTP/1.1 against servers that answer as a test wants: what is told apart, used again, and bounded.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
-#[path = "free_port/mod.rs"]
+#[path = "../../sink/tests/free_port/mod.rs"]
 mod free_port;
 
 use std::io::{Read, Write};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use free_port::free_address;
 use http_body_util::BodyExt;
-use sink::http_client::{Body, HttpClient, HttpFailureKind, HttpOptions, empty, full};
+use net::http_client::{Body, HttpClient, HttpFailureKind, HttpOptions, empty, full};
 
 /// A server whose connections are each given to `serve`, with their number from 1.
 fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> (SocketAddr, Arc<AtomicUsize>) {

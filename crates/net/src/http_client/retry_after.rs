@@ -14,7 +14,7 @@ use super::origin::Origin;
 const PAUSE_MAX: Duration = Duration::from_secs(300);
 
 /// How long `Retry-After` asks for, as seconds or as a date. A date is compared with the server's own clock if the answer has `Date`.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
     let value = text(RETRY_AFTER)?;
     let pause = match value.parse() {

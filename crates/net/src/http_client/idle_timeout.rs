@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, sleep};
 
 use super::pace::Pace;
-use crate::stream::Stream;
+use crate::stream::MaybeTlsStream;
 
 /// Bytes that a server may send up to the end of an answer's head. Interim answers (1xx) count: their number has no other bound.
 const HEAD_BYTES_MAX: u64 = 64 * 1024;
@@ -81,21 +81,21 @@ impl Activity {
 }
 
 /// The connection.
-pub(super) struct Watched {
-    stream: Stream,
+pub(super) struct IdleTimeoutStream {
+    stream: MaybeTlsStream,
     activity: Arc<Activity>,
     /// Since when the server takes nothing of what is to be sent.
     blocked_since: Option<Instant>,
     pace: Pace,
 }
 
-impl Watched {
-    pub(super) fn new(stream: Stream, activity: Arc<Activity>, silence_max: Duration) -> Self {
+impl IdleTimeoutStream {
+    pub(super) fn new(stream: MaybeTlsStream, activity: Arc<Activity>, silence_max: Duration) -> Self {
         Self { stream, activity, blocked_since: None, pace: Pace::new(silence_max) }
     }
 }
 
-impl AsyncRead for Watched {
+impl AsyncRead for IdleTimeoutStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if !self.activity.has_room() {
             let why = format!("the server sent more than {HEAD_BYTES_MAX} bytes and no final answer");
@@ -108,7 +108,7 @@ impl AsyncRead for Watched {
     }
 }
 
-impl AsyncWrite for Watched {
+impl AsyncWrite for IdleTimeoutStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let done = Pin::new(&mut self.stream).poll_write(cx, bytes);
         match &done {

@@ -9,10 +9,10 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::dated::WallClock;
-use crate::exact::Verifier;
-use crate::explained::explained;
-use crate::{HTTP_11, PROVIDER};
+use super::dated::WallClock;
+use super::exact::Verifier;
+use super::explained::explained;
+use super::{HTTP_11, PROVIDER};
 
 /// Whom a client trusts.
 #[derive(Clone, Debug)]
