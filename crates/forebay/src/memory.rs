@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 
 use event::memory::{Budgets, MEMORY_RESERVE_BYTES, Parts};
-use sink::Codec;
+use objects::Codec;
 
 use crate::config::{AggregateConfig, Configuration, SinkConfig};
 use crate::memory_limit;

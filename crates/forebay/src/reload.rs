@@ -21,7 +21,7 @@ use event::memory::Budgets;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
 use sink::SinkError;
-use sink::remote::Upstream;
+use sink_remote::Upstream;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;

@@ -12,11 +12,15 @@ use std::time::Duration;
 use event::EventId;
 use rusqlite::Connection;
 use serde_json::value::RawValue;
-use sink::conformance::{Subject, check, sequences};
-use sink::object::Line;
-use sink::object::directory::{Files, NewFile, OsFiles};
-use sink::remote::RemoteStore;
-use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Prefix, Sink, SinkConfig, SqliteConfig, TableName};
+use sink_testing::conformance::{Subject, check, sequences};
+use objects::Line;
+use sink_directory::{Files, NewFile, OsFiles};
+use sink_remote::RemoteStore;
+use objects::{Codec, ObjectRules, Prefix};
+use sink::{Sink, SinkConfig, TableName};
+use sink_directory::DirectoryConfig;
+use sink_sqlite::SqliteConfig;
+use sink_testing::MemoryHandle;
 use tempfile::TempDir;
 
 #[path = "through_writer/mod.rs"]

@@ -12,7 +12,7 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 pub(super) use net::http_client::Body;
 use serde::Serialize;
-use sink::remote::protocol::{HEARTBEAT, PROBLEM};
+use sink_remote::protocol::{HEARTBEAT, PROBLEM};
 use tokio::time::timeout;
 
 /// The result of a sink's call, as JSON.

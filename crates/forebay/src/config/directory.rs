@@ -3,7 +3,9 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use ::sink::{Codec, DirectoryConfig, ObjectRules, Prefix};
+use ::objects::{Codec, ObjectRules, Prefix};
+
+use sink_directory::DirectoryConfig;
 
 use super::objects;
 use super::reader::{Reader, Wrong};
@@ -101,7 +103,7 @@ pub(super) fn refuse_own(path: &Path, data: &Path) -> Result<(), Wrong> {
 }
 
 fn codec(text: &str) -> Result<Codec, Wrong> {
-    text.parse().map_err(|error: ::sink::object::UnknownCodec| Wrong::new("is not a coding", error.to_string()))
+    text.parse().map_err(|error: ::objects::UnknownCodec| Wrong::new("is not a coding", error.to_string()))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use ::sink::elasticsearch::{
+use sink_elasticsearch::{
     ApiKey, Conflict, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape, Target, Template,
 };
 use event::limits;

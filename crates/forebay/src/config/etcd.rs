@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::sink::remote::{EtcdAccount, EtcdConfig};
+use sink_remote::{EtcdAccount, EtcdConfig};
 use net::http_client::Endpoint;
 
 use super::file;

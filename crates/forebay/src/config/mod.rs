@@ -150,7 +150,7 @@ pub(crate) struct Configuration {
     /// The stores, those too that no type has a route to.
     pub(crate) sinks: BTreeMap<SinkName, SinkSettings>,
     /// The writers that sinks of kind `writer` use.
-    pub(crate) upstreams: Vec<::sink::remote::Upstream>,
+    pub(crate) upstreams: Vec<sink_remote::Upstream>,
 }
 
 /// Settings from the command line, as they were typed.

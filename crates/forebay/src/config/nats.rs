@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ::sink::nats::{
+use sink_nats::{
     Creation, InvalidServers, InvalidStream, InvalidSubject, NatsConfig, REPLICAS_MAX, Servers, StreamName,
     SubjectPattern,
 };

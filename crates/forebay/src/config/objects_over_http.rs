@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 #[cfg(feature = "objects-over-http")]
-use ::sink::object::over_http::{Container, InvalidContainer, Secret};
-use ::sink::object::{Apart, InvalidPrefix};
-use ::sink::{Codec, ObjectRules, Prefix};
+use ::objects::over_http::{Container, InvalidContainer, Secret};
+use ::objects::{Apart, InvalidPrefix};
+use ::objects::{Codec, ObjectRules, Prefix};
 #[cfg(feature = "objects-over-http")]
 use net::http_client::{Endpoint, InvalidEndpoint};
 

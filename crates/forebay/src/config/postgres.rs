@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::sink::TableName;
-use ::sink::postgres::{
+use sink_postgres::{
     Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, PostgresConfig,
     QualifiedName, Server, UnknownKind,
 };

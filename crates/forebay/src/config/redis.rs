@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::sink::redis::{
+use sink_redis::{
     Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
 };
 use pipeline::pointer::JsonPointer;

@@ -1,7 +1,7 @@
 //! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
 
-use ::sink::ObjectRules;
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
+use ::objects::ObjectRules;
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
 
 use super::reader::{Reader, Wrong};
 use super::remote_parts;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ::sink::remote::RemoteStore;
+use sink_remote::RemoteStore;
 
 use super::reader::Reader;
 use super::report::Mistake;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::sink::object::over_http::s3::S3Config;
+use sink_s3::S3Config;
 
 use super::objects_over_http::{self, container, secret, url, word};
 use super::reader::{Reader, Wrong};

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use ::sink::postgres::PostgresConfig;
-use ::sink::remote::RemoteConfig;
+use sink_postgres::PostgresConfig;
+use sink_remote::RemoteConfig;
 use delivery::Condition;
 use pipeline::pointer::JsonPointer;
 

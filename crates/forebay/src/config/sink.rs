@@ -12,21 +12,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[cfg(feature = "elasticsearch")]
-use ::sink::elasticsearch::ElasticsearchConfig;
+use sink_elasticsearch::ElasticsearchConfig;
 #[cfg(feature = "nats")]
-use ::sink::nats::NatsConfig;
+use sink_nats::NatsConfig;
 #[cfg(feature = "s3")]
-use ::sink::object::over_http::s3::S3Config;
+use sink_s3::S3Config;
 #[cfg(feature = "swift")]
-use ::sink::object::over_http::swift::SwiftConfig;
+use sink_swift::SwiftConfig;
 #[cfg(feature = "postgres")]
-use ::sink::postgres::{Layout, PostgresConfig};
+use sink_postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
-use ::sink::redis::RedisConfig;
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
+use sink_redis::RedisConfig;
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
 #[cfg(feature = "webhook")]
-use ::sink::webhook::WebhookConfig;
-use ::sink::{DirectoryConfig, SqliteConfig, TableName};
+use sink_webhook::WebhookConfig;
+use ::sink::TableName;
+use sink_directory::DirectoryConfig;
+use sink_sqlite::SqliteConfig;
 use delivery::Begin;
 use pipeline::storable::Flaws;
 
@@ -239,28 +241,32 @@ impl SinkConfig {
         }
     }
 
-    /// What the sink is built from.
-    pub(crate) fn to_driver(&self) -> ::sink::SinkConfig {
+    /// The sink, which isn't connected yet.
+    pub(crate) fn build(&self) -> ::sink::Sink {
         match self {
-            Self::Null => ::sink::SinkConfig::Null,
-            Self::Sqlite(config) => ::sink::SinkConfig::Sqlite(config.clone()),
-            Self::Directory(config) => ::sink::SinkConfig::Directory(config.clone()),
+            Self::Null => ::sink::Sink::new(::sink::Null),
+            Self::Sqlite(config) => ::sink::Sink::new(sink_sqlite::Sqlite::new(config.clone())),
+            Self::Directory(config) => sink_directory::sink(config.clone(), Arc::new(sink_directory::OsFiles)),
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(config) => ::sink::SinkConfig::Elasticsearch(config.clone()),
+            Self::Elasticsearch(config) => {
+                ::sink::Sink::new(sink_elasticsearch::Elasticsearch::new(config.clone()))
+            }
             #[cfg(feature = "postgres")]
-            Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
+            Self::Postgres(config) => ::sink::Sink::new(sink_postgres::Postgres::new(config.clone())),
             #[cfg(feature = "nats")]
-            Self::Nats(config) => ::sink::SinkConfig::Nats(config.clone()),
+            Self::Nats(config) => ::sink::Sink::new(sink_nats::Nats::new(config.clone())),
             #[cfg(feature = "redis")]
-            Self::Redis(config) => ::sink::SinkConfig::Redis(config.clone()),
+            Self::Redis(config) => ::sink::Sink::new(sink_redis::Redis::new(config.clone())),
             #[cfg(feature = "swift")]
-            Self::Swift(config) => ::sink::SinkConfig::Swift(config.clone()),
+            Self::Swift(config) => sink_swift::sink(config.clone()),
             #[cfg(feature = "s3")]
-            Self::S3(config) => ::sink::SinkConfig::S3(config.clone()),
+            Self::S3(config) => sink_s3::sink(config.clone()),
             #[cfg(feature = "webhook")]
-            Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
-            Self::Remote(config) => ::sink::SinkConfig::Remote(config.clone()),
-            Self::RemoteObjects(config) => ::sink::SinkConfig::RemoteObjects(config.clone()),
+            Self::Webhook(config) => ::sink::Sink::new(sink_webhook::Webhook::new(config.clone())),
+            Self::Remote(config) => ::sink::Sink::new(sink_remote::Remote::new(config.clone())),
+            Self::RemoteObjects(config) => {
+                ::sink::Sink::new(::objects::ObjectSink::new(sink_remote::RemoteObjects::new(config.clone())))
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ::sink::object::over_http::swift::{Auth, Identity, SwiftConfig};
+use sink_swift::{Auth, Identity, SwiftConfig};
 
 use super::objects_over_http::{self, container, secret, url, word};
 use super::reader::Reader;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
+use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
 use net::http_client::{Endpoint, InvalidEndpoint};
 use toml::de::DeValue;
 
@@ -29,7 +29,7 @@ pub(super) const IMPLIED: &str = "writers";
 /// An upstream, and where its table is.
 #[derive(Clone, Debug)]
 pub(super) struct Upstream {
-    pub(super) upstream: remote::Upstream,
+    pub(super) upstream: sink_remote::Upstream,
     spot: Spot,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn read(reader: &mut Reader<'_>, parent: &Section<'_>, flags: &Flags,
         token,
         ca,
     });
-    let upstream = config.map(|config| Upstream { upstream: remote::Upstream::new(config), spot: named.spot });
+    let upstream = config.map(|config| Upstream { upstream: sink_remote::Upstream::new(config), spot: named.spot });
     upstreams.0.insert(IMPLIED.to_owned(), upstream);
     upstreams
 }
@@ -88,7 +88,7 @@ fn read_one(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Op
     }
     let sends_to_all = sends_to_all(reader, section, &writers);
     let config = UpstreamConfig { name: section.name().to_owned(), writers, sends_to_all, spread, token, ca };
-    Some(Upstream { upstream: remote::Upstream::new(config), spot: section.spot().clone() })
+    Some(Upstream { upstream: sink_remote::Upstream::new(config), spot: section.spot().clone() })
 }
 
 fn writers(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<Writers> {
@@ -257,7 +257,7 @@ impl Upstreams {
     }
 
     /// All upstreams without mistakes.
-    pub(super) fn into_valid(self) -> Vec<remote::Upstream> {
+    pub(super) fn into_valid(self) -> Vec<sink_remote::Upstream> {
         self.0.into_values().flatten().map(|upstream| upstream.upstream).collect()
     }
 

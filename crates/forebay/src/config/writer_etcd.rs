@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use ::sink::remote::EtcdConfig;
+use sink_remote::EtcdConfig;
 use net::http_client::Endpoint;
 
 use super::reader::{Reader, Wrong};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use net::http_client::Endpoint;
 use serde::Deserialize;
-use sink::remote::{EtcdConfig, Upstream};
+use sink_remote::{EtcdConfig, Upstream};
 use tokio::time::sleep;
 
 use super::LOOK_UP_EVERY;

@@ -8,7 +8,7 @@ mod report;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sink::remote::{Upstream, Writers};
+use sink_remote::{Upstream, Writers};
 use tokio::task::JoinHandle;
 
 use crate::config::Configuration;
@@ -76,7 +76,7 @@ fn discover(upstream: &Upstream) -> Option<Discovery> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails loudly")]
 mod tests {
-    use sink::remote::{Spread, UpstreamConfig};
+    use sink_remote::{Spread, UpstreamConfig};
     use tokio::time::timeout;
 
     use super::*;

@@ -9,7 +9,7 @@ use net::http_client::{Answer, Body, Endpoint, HttpClient, HttpOptions, full};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use sink::remote::EtcdConfig;
+use sink_remote::EtcdConfig;
 use tokio::time::timeout;
 
 use super::EtcdError;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use net::http_client::Endpoint;
-use sink::remote::{EtcdAccount, EtcdConfig};
+use sink_remote::{EtcdAccount, EtcdConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use sink::elasticsearch::{ApiKey, ElasticsearchConfig};
+use sink_elasticsearch::{ApiKey, ElasticsearchConfig};
 use sink::{Report, Sink, SinkConfig, SinkError};
 use tokio::sync::Notify;
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use sink::elasticsearch::{Conflict, ElasticsearchConfig, Shape, Target};
+use sink_elasticsearch::{Conflict, ElasticsearchConfig, Shape, Target};
 use sink::{Sink, SinkConfig};
 
 use crate::opensearch_server::OpenSearch;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::nats::{Creation, NatsConfig};
+use sink_nats::{Creation, NatsConfig};
 use sink::{Sink, SinkConfig};
 
 use crate::nats_server::NatsServer;

@@ -1,7 +1,7 @@
 //! What stands in a stream, what a stream may be like, and events that it knows.
 
 use event::EventId;
-use sink::nats::{Creation, NatsConfig};
+use sink_nats::{Creation, NatsConfig};
 use sink::{Cursor, Record, Report, Sink, SinkConfig, Write};
 
 use crate::events::{batch_named, batch_of, deliver, id, lane, plain};

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
-use sink::object::Apart;
-use sink::{Codec, Refusal, Report, SinkError};
+use objects::Apart;
+use objects::Codec;
+use sink::{Refusal, Report, SinkError};
 
 use crate::events::{batch, deliver};
 use crate::lines;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use sink::object::over_http::swift::{Auth, Identity};
+use sink_swift::{Auth, Identity};
 use sink::{Sink, SinkConfig};
 
 use crate::events::{deliver, plain};

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use event::read::{Filter, Query, ReadError, Wanted};
-use sink::postgres::{Connections, PayloadKind};
+use sink_postgres::{Connections, PayloadKind};
 use sink::{Report, SinkError};
 
 use crate::events::{deliver, plain};

@@ -1,6 +1,6 @@
 //! Tables that are divided by day: which partitions there are, who waits for whom, and what once means in them.
 
-use sink::postgres::{Conflict, Partition, PayloadKind};
+use sink_postgres::{Conflict, Partition, PayloadKind};
 use sink::{Batch, Cursor, Record, Report, SinkError, Write};
 
 use crate::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sink::postgres::PayloadKind;
+use sink_postgres::PayloadKind;
 use sink::{Cursor, Report, Sink, SinkError};
 
 use crate::events::{deliver, lane, plain};

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sink::postgres::PayloadKind;
+use sink_postgres::PayloadKind;
 use sink::{Batch, Refusal, Report, Sink, SinkError};
 
 use crate::events::{batch, plain};

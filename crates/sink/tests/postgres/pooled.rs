@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sink::postgres::{PayloadKind, Pooler};
+use sink_postgres::{PayloadKind, Pooler};
 use sink::{Report, SinkError};
 
 use crate::events::plain;

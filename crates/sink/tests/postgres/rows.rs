@@ -1,6 +1,6 @@
 //! What the server refuses, and what it is given: rows that can't be stored, typed columns, tables that don't fit.
 
-use sink::postgres::{Column, Conflict, Kind, Layout, PayloadKind};
+use sink_postgres::{Column, Conflict, Kind, Layout, PayloadKind};
 use sink::{Report, Sink, SinkError, TableName};
 
 use crate::events::{batch, batch_named, id, plain};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::postgres::{Conflict, Connections, Layout, Partition, PayloadKind, PostgresConfig};
+use sink_postgres::{Conflict, Connections, Layout, Partition, PayloadKind, PostgresConfig};
 use sink::{Sink, SinkConfig};
 use tokio_postgres::{Client, NoTls};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sink::redis::Structure;
+use sink_redis::Structure;
 use sink::{Cursor, Report, SinkError};
 
 use crate::events::{batch, deliver, lane, plain};

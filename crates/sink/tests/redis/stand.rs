@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use event::EventId;
-use sink::redis::{Deployment, RedisConfig, Structure};
+use sink_redis::{Deployment, RedisConfig, Structure};
 use sink::{Sink, SinkConfig};
 
 use crate::proxy::Proxy;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use event::EventId;
-use sink::redis::{RedisConfig, Structure};
+use sink_redis::{RedisConfig, Structure};
 use sink::{Batch, Record, Report, Sink, SinkConfig, SinkError, Write};
 
 use crate::events::{id, lane};

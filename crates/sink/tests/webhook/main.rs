@@ -21,7 +21,7 @@ mod stand_in;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use sink::webhook::{Shape, WebhookConfig};
+use sink_webhook::{Shape, WebhookConfig};
 use sink::{Sink, SinkConfig};
 
 /// A sink's configuration for a receiver.

@@ -1,6 +1,6 @@
 //! Sinks of gateways, whose stores writers have, and sinks of writers.
 
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
 
 use super::SinkConfig;
 

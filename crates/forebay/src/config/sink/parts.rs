@@ -4,16 +4,17 @@
 use std::collections::BTreeMap;
 
 #[cfg(feature = "elasticsearch")]
-use ::sink::elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
+use sink_elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
 #[cfg(feature = "nats")]
-use ::sink::nats::NatsConfig;
-use ::sink::object::Line;
+use sink_nats::NatsConfig;
+use ::objects::Line;
 #[cfg(feature = "postgres")]
-use ::sink::postgres::{Conflict, Layout, Partition, PayloadKind, PostgresConfig};
+use sink_postgres::{Conflict, Layout, Partition, PayloadKind, PostgresConfig};
 #[cfg(feature = "redis")]
-use ::sink::redis::RedisConfig;
-use ::sink::remote::RemoteStore;
-use ::sink::{ObjectRules, SqliteConfig};
+use sink_redis::RedisConfig;
+use sink_remote::RemoteStore;
+use ::objects::ObjectRules;
+use sink_sqlite::SqliteConfig;
 
 use super::SinkConfig;
 
@@ -107,7 +108,7 @@ pub(in crate::config) fn layout_parts(layout: &Layout) -> [(&'static str, String
     let (columns, payload) = match layout {
         Layout::Whole { payload } => (NONE.to_owned(), kind(*payload)),
         Layout::Columns { columns, payload } => {
-            let column = |column: &::sink::postgres::Column| {
+            let column = |column: &sink_postgres::Column| {
                 let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
                 format!("{} {}{kind}", column.name, column.pointer)
             };

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::sink::SqliteConfig;
+use sink_sqlite::SqliteConfig;
 #[cfg(feature = "s3")]
-use ::sink::object::over_http::s3::S3Config;
+use sink_s3::S3Config;
 #[cfg(feature = "swift")]
-use ::sink::object::over_http::swift::SwiftConfig;
-use ::sink::remote::RemoteObjectsConfig;
+use sink_swift::SwiftConfig;
+use sink_remote::RemoteObjectsConfig;
 
 use super::super::reader::Reader;
 use super::super::report::Mistake;
