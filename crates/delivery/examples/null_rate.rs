@@ -36,13 +36,8 @@ fn open(path: &Path, sink: Sink) -> Opened {
     let directory = DataDirectory::open(Arc::new(OsDisk), path).unwrap();
     let saved = Saved::load(&directory).unwrap();
     let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
-    let sinks = vec![SinkSetup {
-        name: "sink".into(),
-        sink,
-        begin: Begin::Oldest,
-        max_backlog: None,
-        max_dead_letters: None,
-    }];
+    let sinks =
+        vec![SinkSetup { name: "sink".into(), sink, begin: Begin::Oldest, max_backlog: None, max_dead_letters: None }];
     let routes = Routes::new().with_others(["sink".into()]);
     let delivery = Delivery::start(
         &log,

@@ -143,10 +143,13 @@ mod tests {
 
     use event::{EventId, Lane, Origin};
 
+    use sink::Batch;
+
     use super::*;
-    use sink::Write as Kind;
     use crate::memory_budget::MemoryBudget;
+    use crate::prefetched_lines::Lines;
     use crate::{Codec, Line, ObjectRules, Prefix, line};
+    use sink::Write as Kind;
 
     const COUNT: u64 = 3_000;
 

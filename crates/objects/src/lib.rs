@@ -25,6 +25,7 @@ mod sink;
 mod store;
 mod writer;
 
+pub use self::sink::ObjectSink;
 pub use apart::Apart;
 pub use codec::{Codec, UnknownCodec};
 pub use exchange::{ObjectDownload, ObjectQuery, ObjectUpload};
@@ -36,5 +37,4 @@ pub use prefetched_lines::Lines;
 pub use prefix::{InvalidPrefix, Prefix};
 pub use rules::ObjectRules;
 pub use sealed::Sealed;
-pub use self::sink::ObjectSink;
 pub use store::ObjectStore;

@@ -1,11 +1,11 @@
 //! The lines of an object that are made ahead: while its events are gathered, when nobody knows yet where it ends. Where they are kept
 //! until it is written, its events needn't be read from the journal again.
 
+use super::memory_budget::{MemoryBudget, MemoryPermit};
 use super::sealed::{BUFFER_BYTES, Sealed};
-use super::memory_budget::{MemoryPermit, MemoryBudget};
 use super::{Line, ObjectRules, line, line_bytes};
-use sink::Record;
 use bytes::Bytes;
+use sink::Record;
 
 /// Lines in memory, one behind the other, as long as there is room for them.
 #[derive(Debug)]
@@ -111,8 +111,8 @@ mod tests {
     use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_AHEAD_BYTES_MAX};
 
     use super::*;
-    use sink::Write;
     use crate::{Apart, Codec};
+    use sink::Write;
 
     const OBJECT: u64 = OBJECT_KEPT_BYTES_MAX as u64;
 

@@ -4,11 +4,9 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ::sink::{Batch, Capabilities, Mark, Reason, Refusal, Report, Sink, SinkError, Store, StoreBinding, make_visible};
 use event::memory::Budgets;
 use event::read::{Page, Query, ReadError};
-use ::sink::{
-    Batch, Capabilities, Mark, Reason, Refusal, Report, Sink, SinkError, Store, StoreBinding, make_visible,
-};
 
 use crate::parts::OnePart;
 use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
@@ -190,9 +188,9 @@ mod tests {
     use event::{EventId, Lane, Origin};
 
     use super::*;
-    use std::time::Duration;
-    use ::sink::{Record, Write};
     use crate::{Codec, Line};
+    use ::sink::{Record, Write};
+    use std::time::Duration;
 
     #[test]
     fn a_batch_is_an_object_for_each_type_where_these_are_told_apart() {

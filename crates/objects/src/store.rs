@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use futures_util::future::BoxFuture;
 use ::sink::{Mark, Reason, SinkError, StoreBinding};
+use futures_util::future::BoxFuture;
 
 use crate::memory_budget::MemoryBudget;
 use crate::read::ObjectReader;
@@ -36,8 +36,11 @@ pub trait ObjectStore: fmt::Debug + Send + Sync + 'static {
     fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>>;
 
     /// See [`ObjectSink::put`](crate::ObjectSink::put). Returns the same `parts`.
-    fn put<'a>(&'a self, manifest: &'a Manifest, parts: Box<dyn Parts>)
-    -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>>;
+    fn put<'a>(
+        &'a self,
+        manifest: &'a Manifest,
+        parts: Box<dyn Parts>,
+    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>>;
 
     /// The same store for readers, with connections of its own: no read waits for a write.
     fn reader(&self) -> Box<dyn ObjectReader>;

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use super::codec::{Encoder, LineCodec};
-use super::sealed::BUFFER_BYTES;
 use super::parquet::Table;
+use super::sealed::BUFFER_BYTES;
 use super::{Line, Manifest, line};
 use sink::Record;
 

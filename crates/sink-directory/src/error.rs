@@ -3,8 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use sink::SinkError;
 use objects::Manifest;
+use sink::SinkError;
 
 /// A file of the directory, or the directory itself, can't be made or read.
 pub(super) fn of_io(folder: &Path, error: &io::Error) -> SinkError {

@@ -17,10 +17,10 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::put::{Comparison, Named};
 use super::{Directory, error, read};
-use sink::SinkError;
+use net::http_client::{Body, BodyError};
 use objects::read::PIECE_BYTES;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
-use net::http_client::{Body, BodyError};
+use sink::SinkError;
 
 /// Pieces that have come before the disk takes them.
 const PIECES_AHEAD: usize = 4;

@@ -4,9 +4,9 @@
 //! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
 //! drivers and processes are kept out by a lock.
 
-mod exchange;
 mod config;
 mod error;
+mod exchange;
 mod files;
 mod mark;
 mod put;
@@ -26,8 +26,8 @@ use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender}
 use objects::{
     Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectSink, ObjectStore, ObjectUpload, Parts,
 };
-use sink::{Mark, Sink, SinkError};
 use put::Put;
+use sink::{Mark, Sink, SinkError};
 
 /// A sink of a directory whose files are made through `files`. Nothing is made before the first call.
 #[must_use]

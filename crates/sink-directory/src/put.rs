@@ -10,10 +10,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::error;
 use super::files::{Files, NewFile};
-use sink::SinkError;
 use objects::Sealed;
 use objects::encoder::{self, Unmade};
 use objects::{Manifest, Parts, description};
+use sink::SinkError;
 
 /// What is made to see whether files can be.
 const PROBE: &str = ".forebay-probe";

@@ -9,9 +9,9 @@ use std::path::Path;
 use event::object::FoundObject;
 
 use super::error;
-use sink::SinkError;
 use objects::Codec;
 use objects::read::{Lookup, ObjectCache};
+use sink::SinkError;
 
 /// What stands under a name, unless it has the tag that is known.
 pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {

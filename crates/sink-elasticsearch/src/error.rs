@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::config::ElasticsearchConfig;
 use super::outcome::StoreError;
-use sink::{Mark, SinkError};
 use net::http_client::{HttpFailure, HttpFailureKind, shortened};
+use sink::{Mark, SinkError};
 
 /// Why a call failed.
 #[derive(Debug)]

@@ -3,13 +3,13 @@
 //! Keyed: an event's id is its document's `_id`, which is created and never overwritten; the index follows from the event alone,
 //! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
 
+mod backing_indices;
 mod bulk;
-mod conflict;
 mod config;
+mod conflict;
 mod document;
 mod error;
 mod fields;
-mod backing_indices;
 mod in_doubt;
 mod index;
 mod limiter;
@@ -39,13 +39,13 @@ pub use config::{
 };
 pub use index::{IndexPattern, InvalidIndex};
 
-use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Mark, Report, SinkError, Store};
-use error::Failure;
 use backing_indices::Generations;
+use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
+use sink::read_thread::ReadThread;
+use sink::{Batch, Capabilities, Mark, Report, SinkError, Store};
 use write::Writing;
 
 /// The sink's handle. Cheap to clone.

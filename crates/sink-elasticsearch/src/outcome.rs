@@ -4,8 +4,8 @@ use serde::Deserialize;
 
 use super::error::Failure;
 use super::in_doubt::Made;
-use sink::Reason;
 use net::http_client::shortened;
+use sink::Reason;
 
 /// Errors with status 400 that speak of the store and not of the document: it may take the same document later.
 const OF_THE_STORE: [&str; 4] =

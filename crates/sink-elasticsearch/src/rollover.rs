@@ -3,11 +3,11 @@
 
 use std::collections::HashMap;
 
-use super::bulk;
-use super::conflict::{Taken, Verdict, all_found, compare};
-use super::config::Conflict;
-use super::error::Failure;
 use super::backing_indices::{Generation, looked_at};
+use super::bulk;
+use super::config::Conflict;
+use super::conflict::{Taken, Verdict, all_found, compare};
+use super::error::Failure;
 use super::in_doubt::Made;
 use super::outcome::deletions;
 use super::write::{Outcomes, Writing};

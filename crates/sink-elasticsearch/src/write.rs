@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
-use super::bulk;
-use super::conflict::{Taken, Verdict, compare, occupied};
-use super::config::{Conflict, ElasticsearchConfig, Target};
-use super::error::Failure;
 use super::backing_indices::Generations;
+use super::bulk;
+use super::config::{Conflict, ElasticsearchConfig, Target};
+use super::conflict::{Taken, Verdict, compare, occupied};
+use super::error::Failure;
 use super::in_doubt::{Made, in_doubt};
 use super::limiter::Limiter;
 use super::outcome::{Outcome, outcomes};

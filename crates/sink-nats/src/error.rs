@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::api::ApiError;
 use super::config::NatsConfig;
+use net::stream::is_of_trust;
 use sink::CLAIMED_BY_ANOTHER;
 use sink::{Mark, SinkError};
-use net::stream::is_of_trust;
 
 /// Why a call failed.
 #[derive(Debug)]

@@ -6,18 +6,18 @@
 
 mod api;
 mod config;
+mod connections;
 mod credentials;
 mod cursor;
 mod error;
-mod connections;
-mod mark;
-mod publish;
 mod mapping;
+mod mark;
+mod preflight;
+mod protocol;
+mod publish;
 mod server;
 mod session;
-mod preflight;
 mod subject;
-mod protocol;
 mod write;
 
 use std::fmt;
@@ -31,8 +31,8 @@ pub use config::{Creation, InvalidStream, NatsConfig, REPLICAS_MAX, StreamName};
 pub use server::{InvalidServers, Servers};
 pub use subject::{InvalidSubject, SubjectPattern};
 
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};
 use connections::Lanes;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};
 
 /// How long a server may be behind its answers: it brings what it has stored to its disk every two minutes, unless it is told
 /// otherwise. Segments stay for as long, and a little longer.

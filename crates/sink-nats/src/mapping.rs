@@ -3,8 +3,8 @@
 use event::rfc3339;
 
 use super::preflight::Standing;
-use super::subject::SubjectPattern;
 use super::protocol;
+use super::subject::SubjectPattern;
 use sink::{Record, Write};
 
 /// Where an event stands within its origin.

@@ -13,7 +13,7 @@ use super::cursor::{self, Cursor};
 use super::error::Failure;
 use super::mapping::Row;
 use super::session::{Session, random};
-use super::{subject, protocol};
+use super::{protocol, subject};
 use sink::Claim;
 
 /// Another cursor stands there than was expected.

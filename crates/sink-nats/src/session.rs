@@ -16,8 +16,8 @@ use tokio::time::{Instant, timeout};
 use super::config::NatsConfig;
 use super::credentials::Credentials;
 use super::error::Failure;
-use super::server::{Account, Host};
 use super::protocol::{self, Frame, Message};
+use super::server::{Account, Host};
 use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use event::Lane;
 
 use super::config::NatsConfig;
+use super::connections::LaneState;
 use super::cursor::{self, Cursor};
 use super::error::Failure;
-use super::connections::LaneState;
-use super::publish::{Frame, Outcome, publish};
 use super::mapping::Row;
-use super::session::Session;
 use super::preflight::Standing;
+use super::publish::{Frame, Outcome, publish};
+use super::session::Session;
 use sink::{Batch, Claim, Record, Refusal, Report, Takeover};
 
 /// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.

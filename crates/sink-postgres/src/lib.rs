@@ -6,10 +6,11 @@
 mod bisect;
 mod config;
 mod conflict;
+mod connections;
 mod creation;
 mod error;
 mod kind;
-mod connections;
+mod mapping;
 mod mark;
 mod numeric;
 mod page;
@@ -18,7 +19,6 @@ mod places;
 mod pool;
 mod pooler;
 mod reader;
-mod mapping;
 mod session;
 mod snapshot;
 mod storing;
@@ -39,10 +39,10 @@ pub use kind::{Kind, UnknownKind};
 pub use pool::Connections;
 pub use pooler::Pooler;
 
-use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, Takeover};
 use connections::Lanes;
 use reader::Reader;
+use sink::read_thread::ReadThread;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, Takeover};
 
 /// How long a standby may be behind when it takes over, without an event being lost: segments stay for as long.
 pub(crate) const SETTLE: Duration = Duration::from_mins(1);

@@ -7,8 +7,8 @@ use event::read::{Bookmark, Filter, Gathered, Page, Query, StoredEvent, Wanted};
 use tokio_postgres::Row;
 
 use super::error::Failure;
-use super::places::{At, Mark, among_places};
 use super::mapping::{Array, Id, Time};
+use super::places::{At, Mark, among_places};
 use super::session::Talk;
 use super::storing::{Ordered, Round};
 

@@ -14,8 +14,8 @@ use event::{EventId, TypeName};
 use tokio_postgres::Row;
 
 use super::error::Failure;
-use super::page::{Order, Place, event_in, is_none_of_ours, rows};
 use super::mapping::{Array, Time};
+use super::page::{Order, Place, event_in, is_none_of_ours, rows};
 use super::session::Talk;
 
 /// Blocks of a table that one statement looks at: 2 MiB.

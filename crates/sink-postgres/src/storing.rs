@@ -14,8 +14,8 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 use super::error::Failure;
-use super::page::{Order, Place, event_in, is_none_of_ours, rows};
 use super::mapping::Time;
+use super::page::{Order, Place, event_in, is_none_of_ours, rows};
 use super::session::Talk;
 use super::snapshot::Snapshot;
 

@@ -13,8 +13,8 @@ use tokio_postgres::types::ToSql;
 
 use super::bisect::{self, Findings, Suspect};
 use super::error::Failure;
-use super::pooler;
 use super::mapping::{COPY_HEADER, COPY_TRAILER, put_row};
+use super::pooler;
 use super::session::Talk;
 use super::table::Table;
 use sink::{Batch, Claim, Held, Record, Report, Takeover, Write};

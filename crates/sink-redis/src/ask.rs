@@ -3,8 +3,8 @@
 use std::future::Future;
 
 use super::error::Failure;
-use super::session::Session;
 use super::protocol::{Answer, Command};
+use super::session::Session;
 
 /// A server, or several of which each has some keys.
 pub(super) trait Ask {

@@ -12,9 +12,9 @@ use super::ask::Ask;
 use super::config::RedisConfig;
 use super::connecting;
 use super::error::Failure;
+use super::protocol::{Answer, Command};
 use super::session::Session;
 use super::slots::{Redirect, Slots, slot};
-use super::protocol::{Answer, Command};
 
 /// How long a node may take to say who has which slots: one that is dead shall not keep the others' answer waiting for long.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(3);

@@ -6,9 +6,9 @@ use super::address::Address;
 use super::config::RedisConfig;
 use super::deployment::{Deployment, Sentinel};
 use super::error::Failure;
+use super::preflight::Standing;
 use super::sentinel;
 use super::session::Session;
-use super::preflight::Standing;
 
 /// After so long sentinels are asked again: a master that is cut off from them goes on answering, and what it takes
 /// meanwhile is thrown away. It is less than what the journal keeps for a store that loses a tail.

@@ -7,9 +7,9 @@ use std::time::Duration;
 use super::address::Address;
 use super::config::RedisConfig;
 use super::deployment::Deployment;
+use net::stream::is_of_trust;
 use sink::CLAIMED_BY_ANOTHER;
 use sink::{Mark, SinkError};
-use net::stream::is_of_trust;
 
 /// Why a call failed.
 #[derive(Debug)]

@@ -8,19 +8,19 @@ mod ask;
 mod cluster;
 mod config;
 mod connecting;
+mod connections;
 mod deployment;
 mod error;
-mod connections;
-mod mark;
-mod slot_cursors;
 mod mapping;
+mod mark;
+mod preflight;
+mod protocol;
 mod script;
 mod sentinel;
 mod server;
 mod session;
+mod slot_cursors;
 mod slots;
-mod preflight;
-mod protocol;
 
 use std::fmt;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
 pub use server::{InvalidServer, Server};
 
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};
 use connections::Lanes;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};
 
 /// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
 /// segments stay for as long.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use super::deployment::Deployment;
 use super::error::{Failure, replica};
-use super::session::Session;
 use super::protocol::{Answer, Command};
+use super::session::Session;
 
 /// The oldest version whose scripts refuse the first write or none.
 const VERSION_MIN: u32 = 7;

@@ -13,8 +13,8 @@ use futures_util::stream::FuturesUnordered;
 use super::address::Address;
 use super::deployment::Sentinel;
 use super::error::Failure;
-use super::session::Session;
 use super::protocol::{Answer, Command};
+use super::session::Session;
 
 /// How long a sentinel may take: one that is dead shall not keep the others' answer waiting for long.
 const TIMEOUT: Duration = Duration::from_secs(3);

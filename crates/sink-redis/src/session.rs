@@ -14,8 +14,8 @@ use tokio::time::{Instant, timeout};
 
 use super::address::Address;
 use super::error::Failure;
-use super::server::Server;
 use super::protocol::{self, Answer, Command};
+use super::server::Server;
 use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 use super::ask::Ask;
 use super::config::RedisConfig;
 use super::error::Failure;
-use super::script;
 use super::protocol::{Answer, Command};
+use super::script;
 use sink::{Batch, Claim, Held, Report, Takeover};
 
 /// How often a lane looks at all its places, also at those that it has nothing for: one that has lost a tail must be noticed

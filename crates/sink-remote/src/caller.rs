@@ -16,8 +16,8 @@ use super::binding::Binding;
 use super::protocol::{self, Outcome, SinkInfo};
 use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig, Writers};
 use super::{ANSWER_BYTES_MAX, RemoteConfig};
-use sink::{Batch, Mark, Reason, SinkError, StoreBinding};
 use net::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
+use sink::{Batch, Mark, Reason, SinkError, StoreBinding};
 
 /// The time-out of a connection to a writer, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

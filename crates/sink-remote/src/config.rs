@@ -8,8 +8,8 @@ use std::time::Duration;
 use http::HeaderValue;
 
 use super::upstream::{Upstream, Writers};
-use objects::{ObjectRules};
-use sink::{Capabilities};
+use objects::ObjectRules;
+use sink::Capabilities;
 
 /// The checked configuration of a sink.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -28,11 +28,11 @@ pub use etcd::{EtcdAccount, EtcdConfig};
 pub use remote_objects::RemoteObjects;
 pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
-use sink::read_thread::{PageReader, ReadThread};
-use sink::{Batch, Capabilities, Claim, Held, Reason, Report, SinkError, Store, StoreBinding, Takeover};
 use caller::{Call, Caller, Content, SILENCE_MAX, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome};
 use reading::{PageJson, QueryJson};
+use sink::read_thread::{PageReader, ReadThread};
+use sink::{Batch, Capabilities, Claim, Held, Reason, Report, SinkError, Store, StoreBinding, Takeover};
 
 /// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
@@ -91,12 +91,7 @@ impl Store for Remote {
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
-    async fn claim(
-        &self,
-        lane: &Lane,
-        claim: Claim,
-        takeover: &Takeover,
-    ) -> Result<Option<Held>, SinkError> {
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
         let query = serde_json::to_vec(&ClaimQuery::new(claim, takeover)).unwrap_or_default();
         let content = Content::Whole(query.into());
         let call = Call { lane: Some(lane), content, ..Call::new(Method::POST, "/claim") };

@@ -8,8 +8,8 @@ use event::Lane;
 use serde::{Deserialize, Serialize};
 
 use super::object_protocol::ObjectLimits;
-use sink::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 use net::http_client::shortened;
+use sink::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
 
 /// The prefix of every path; the sink's name follows.
 pub const PATH: &str = "/ingest/data";
@@ -295,8 +295,8 @@ pub fn positions_of(text: &str) -> Option<(u64, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sink::Reason;
     use event::Origin;
+    use sink::Reason;
 
     #[test]
     fn a_lane_is_read_as_it_is_written() {

@@ -126,10 +126,7 @@ impl Source for Writers {
         format!("sink {} of a writer", self.caller.config().sink)
     }
 
-    async fn send<'a>(
-        &self,
-        request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
-    ) -> Result<Answer, Failure> {
+    async fn send<'a>(&self, request: impl Fn() -> ContainerRequest<'a> + Send + Sync) -> Result<Answer, Failure> {
         let ContainerRequest { object, headers, .. } = request();
         let path = format!("/{PATH}{}", object.unwrap_or_default());
         let call = Call { headers, ..Call::new(Method::GET, &path) };

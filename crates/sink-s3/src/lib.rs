@@ -11,14 +11,15 @@ use base64::engine::general_purpose::STANDARD;
 use event::rfc3339;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 
-use objects::over_http::{
-    Body as ContainerBody, CHECKSUM, ContainerRequest, Digests, Failure, OverHttp, Service, Source, Use, client, escaped,
-};
-use objects::ObjectSink;
-use sink::Sink;
-use objects::description::hexadecimal;
-use net::http_client::{Answer, Body, Endpoint, HttpClient, host_of};
 pub use config::S3Config;
+use net::http_client::{Answer, Body, Endpoint, HttpClient, host_of};
+use objects::ObjectSink;
+use objects::description::hexadecimal;
+use objects::over_http::{
+    Body as ContainerBody, CHECKSUM, ContainerRequest, Digests, Failure, OverHttp, Service, Source, Use, client,
+    escaped,
+};
+use sink::Sink;
 
 use signature::{Signed, Signer};
 
@@ -144,10 +145,7 @@ impl Source for S3 {
     }
 
     /// Sends a request. The answer to `HEAD` has no body, which is where S3 names the cause of a refusal: then `GET` asks for it.
-    async fn send<'a>(
-        &self,
-        request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
-    ) -> Result<Answer, Failure> {
+    async fn send<'a>(&self, request: impl Fn() -> ContainerRequest<'a> + Send + Sync) -> Result<Answer, Failure> {
         let ask = request();
         let (is_head, object) = (ask.method == Method::HEAD, ask.object);
         let answer = self.send_once(ask).await?;
@@ -183,8 +181,11 @@ impl fmt::Debug for S3 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use objects::{Codec, Line, ObjectRules, Prefix};
+
     use super::*;
-    use objects::{Codec, Line, Prefix};
 
     #[test]
     fn a_bucket_is_a_part_of_the_path_or_of_the_host() {

@@ -3,8 +3,8 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use objects::over_http::Secret;
 use objects::description::hexadecimal;
+use objects::over_http::Secret;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const SERVICE: &str = "s3";

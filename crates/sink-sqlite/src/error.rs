@@ -6,8 +6,8 @@ use std::path::Path;
 use event::read::ReadError;
 use rusqlite::ErrorCode;
 
-use sink::SinkError;
 use sink::CLAIMED_BY_ANOTHER;
+use sink::SinkError;
 
 /// Sorts an error of SQLite that concerns a whole call.
 pub(super) fn classify(path: &Path, error: &rusqlite::Error) -> SinkError {

@@ -22,8 +22,8 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
-use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, TableName, Takeover};
 use reader::ReadThread;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, TableName, Takeover};
 use writer::{Job, Reply, Writer};
 
 /// Which file, and which table in it.

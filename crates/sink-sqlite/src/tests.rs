@@ -50,7 +50,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 
 /// Up to where a lane is stored.
 fn stored_up_to(sqlite: &Sqlite, lane: &Lane) -> Result<u64, SinkError> {
-    run(sqlite.held(lane)).map(|held| held.position)
+    run(sqlite.held(lane)).map(|held| held.unwrap().position)
 }
 
 #[test]
@@ -61,10 +61,10 @@ fn a_file_without_claims_gets_a_column_for_them() {
         insert into forebay_cursors values (zeroblob(16), 0, 'x', 7)";
     beside(&directory).execute_batch(old).unwrap();
     let lane = Lane { origin: event::Origin([0; 16]), shard: 0, sink: "x".into() };
-    assert_eq!(run(sqlite.held(&lane)), Ok(Held { position: 7, claims: Vec::new() }));
+    assert_eq!(run(sqlite.held(&lane)), Ok(Some(Held { position: 7, claims: Vec::new() })));
     let claim = Claim([5; 16]);
-    let held = Ok(Held { position: 7, claims: vec![claim] });
-    assert_eq!(run(sqlite.claim(&lane, claim, Takeover::Known([].into()))), held);
+    let held = Ok(Some(Held { position: 7, claims: vec![claim] }));
+    assert_eq!(run(sqlite.claim(&lane, claim, &Takeover::Known([].into()))), held);
     assert_eq!(run(sqlite.held(&lane)), held);
 }
 
@@ -223,7 +223,7 @@ fn refused_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(run(sqlite.held(&lane())).map(|held| held.position), Ok(0));
+    assert_eq!(run(sqlite.held(&lane())).map(|held| held.unwrap().position), Ok(0));
     (Vec::new(), 3)
 }
 

@@ -7,10 +7,10 @@ use http::{HeaderValue, Method, Request, header};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use objects::over_http::{Failure, expect_success};
 use super::Identity;
 use super::session::Session;
 use net::http_client::{Endpoint, HttpClient, full};
+use objects::over_http::{Failure, expect_success};
 
 const TOKEN: &str = "x-subject-token";
 const SERVICE: &str = "object-store";

@@ -11,14 +11,12 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use tokio::sync::Mutex;
 
-use objects::over_http::{
-    ContainerRequest, Failure, OverHttp, Service, Source, Use, client, escaped,
-};
-use objects::ObjectSink;
-use sink::Sink;
-use objects::description::hexadecimal;
-use net::http_client::{Answer, Body, HttpClient};
 pub use config::{Auth, Identity, SwiftConfig};
+use net::http_client::{Answer, Body, HttpClient};
+use objects::ObjectSink;
+use objects::description::hexadecimal;
+use objects::over_http::{ContainerRequest, Failure, OverHttp, Service, Source, Use, client, escaped};
+use sink::Sink;
 
 use session::Session;
 

@@ -5,10 +5,10 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use tokio::time::Instant;
 
-use objects::over_http::{Failure, Secret, drain, expect_success};
 use super::TOKEN;
 use super::session::Session;
 use net::http_client::{Answer, Endpoint, HttpClient, empty};
+use objects::over_http::{Failure, Secret, drain, expect_success};
 
 const USER: HeaderName = HeaderName::from_static("x-auth-user");
 const KEY: HeaderName = HeaderName::from_static("x-auth-key");

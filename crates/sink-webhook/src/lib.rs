@@ -16,16 +16,16 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use futures_util::future::{Either, select};
 use event::read::{Page, Query, ReadError};
+use futures_util::future::{Either, select};
 use tokio::sync::{Semaphore, watch};
 
 pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
 pub use secret::{InvalidSecret, SigningSecret};
 
-use sink::{Batch, Capabilities, Report, SinkError, Store};
 use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;
+use sink::{Batch, Capabilities, Report, SinkError, Store};
 use write::Pause;
 
 /// How long a server may take to accept a connection, TLS included.

@@ -7,9 +7,9 @@ use http::{HeaderName, HeaderValue, Request};
 
 use super::config::{Shape, WebhookConfig};
 use super::outcome::Failure;
+use net::http_client::{Body, full};
 use sink::envelope::write_text;
 use sink::{Record, Write};
-use net::http_client::{Body, full};
 
 const ID: HeaderName = HeaderName::from_static("webhook-id");
 const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");

@@ -5,8 +5,8 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 
 use super::config::HookUrl;
-use sink::{Reason, SinkError};
 use net::http_client::{HttpFailure, retry_after};
+use sink::{Reason, SinkError};
 
 /// What became of one message.
 #[derive(Debug)]

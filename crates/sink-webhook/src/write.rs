@@ -11,8 +11,8 @@ use super::Shared;
 use super::config::HookUrl;
 use super::message;
 use super::outcome::{Failure, Outcome};
-use sink::{Batch, Reason, Record, Refusal, Report, Retry, RetryScope, SinkError};
 use net::http_client::shortened;
+use sink::{Batch, Reason, Record, Refusal, Report, Retry, RetryScope, SinkError};
 
 /// Bytes of an answer that are read: of more its connection isn't used again.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;

@@ -3,10 +3,10 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
-use sink_remote::object_protocol::ObjectLimits;
-use sink_remote::protocol::{self, Outcome, SinkInfo};
 use objects::ObjectSink;
 use sink::{Mark, SinkError};
+use sink_remote::object_protocol::ObjectLimits;
+use sink_remote::protocol::{self, Outcome, SinkInfo};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};

@@ -22,8 +22,8 @@ use access::{Demand, Tokens};
 use event::cells::Counter;
 use event::limits::IN_FLIGHT_BYTES_MAX;
 use net::tls::ServerTls;
-use sink_remote::frame::FRAME_BYTES_MAX;
 use sink::{Mark, Sink};
+use sink_remote::frame::FRAME_BYTES_MAX;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 

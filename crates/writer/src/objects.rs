@@ -13,11 +13,11 @@ use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE};
 use hyper::{HeaderMap, Response, StatusCode};
 use net::http_client::BodyError;
+use objects::ObjectSink;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
+use sink::{Report, SinkError};
 use sink_remote::object_protocol::{DIGEST, digests_of};
 use sink_remote::protocol::Outcome;
-use objects::ObjectSink;
-use sink::{Report, SinkError};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep, timeout};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use access::{Demand, Tokens};
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
+use sink::{Batch, Null, Record, Sink, Write};
 use sink_remote::{frame, protocol};
-use sink::{Batch, Record, Null, Sink, Write};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::Instant;
 

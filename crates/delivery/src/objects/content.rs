@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
-use objects::{Lines, NoParts};
 use objects::Parts;
+use objects::{Lines, NoParts};
 use sink::Batch;
 
 use super::commitment::{Commitment, Kept};

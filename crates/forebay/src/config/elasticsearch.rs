@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use event::limits;
 use sink_elasticsearch::{
     ApiKey, Conflict, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape, Target, Template,
 };
-use event::limits;
 
 use super::reader::{self, Reader, Wrong};
 use super::report::Mistake;

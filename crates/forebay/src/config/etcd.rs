@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use sink_remote::{EtcdAccount, EtcdConfig};
 use net::http_client::Endpoint;
+use sink_remote::{EtcdAccount, EtcdConfig};
 
 use super::file;
 use super::reader::{Reader, Wrong};

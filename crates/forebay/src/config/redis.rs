@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use pipeline::pointer::JsonPointer;
 use sink_redis::{
     Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
 };
-use pipeline::pointer::JsonPointer;
 
 use super::pointer;
 use super::reader::{self, Reader, Wrong};

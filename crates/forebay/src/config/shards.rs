@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use sink_postgres::PostgresConfig;
-use sink_remote::RemoteConfig;
 use delivery::Condition;
 use pipeline::pointer::JsonPointer;
+use sink_postgres::PostgresConfig;
+use sink_remote::RemoteConfig;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};

@@ -11,26 +11,26 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::sink::TableName;
+use delivery::Begin;
+use pipeline::storable::Flaws;
+use sink_directory::DirectoryConfig;
 #[cfg(feature = "elasticsearch")]
 use sink_elasticsearch::ElasticsearchConfig;
 #[cfg(feature = "nats")]
 use sink_nats::NatsConfig;
-#[cfg(feature = "s3")]
-use sink_s3::S3Config;
-#[cfg(feature = "swift")]
-use sink_swift::SwiftConfig;
 #[cfg(feature = "postgres")]
 use sink_postgres::{Layout, PostgresConfig};
 #[cfg(feature = "redis")]
 use sink_redis::RedisConfig;
 use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
+#[cfg(feature = "s3")]
+use sink_s3::S3Config;
+use sink_sqlite::SqliteConfig;
+#[cfg(feature = "swift")]
+use sink_swift::SwiftConfig;
 #[cfg(feature = "webhook")]
 use sink_webhook::WebhookConfig;
-use ::sink::TableName;
-use sink_directory::DirectoryConfig;
-use sink_sqlite::SqliteConfig;
-use delivery::Begin;
-use pipeline::storable::Flaws;
 
 use super::reader::{Reader, Wrong};
 use super::report::{Mistake, Spot};
@@ -248,9 +248,7 @@ impl SinkConfig {
             Self::Sqlite(config) => ::sink::Sink::new(sink_sqlite::Sqlite::new(config.clone())),
             Self::Directory(config) => sink_directory::sink(config.clone(), Arc::new(sink_directory::OsFiles)),
             #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(config) => {
-                ::sink::Sink::new(sink_elasticsearch::Elasticsearch::new(config.clone()))
-            }
+            Self::Elasticsearch(config) => ::sink::Sink::new(sink_elasticsearch::Elasticsearch::new(config.clone())),
             #[cfg(feature = "postgres")]
             Self::Postgres(config) => ::sink::Sink::new(sink_postgres::Postgres::new(config.clone())),
             #[cfg(feature = "nats")]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
 use net::http_client::{Endpoint, InvalidEndpoint};
+use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
 use toml::de::DeValue;
 
 use super::Flags;

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use sink_webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
 use event::limits;
+use sink_webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
 
 use super::reader::{Reader, Wrong};
 use super::section::Section;

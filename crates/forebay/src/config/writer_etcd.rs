@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use sink_remote::EtcdConfig;
 use net::http_client::Endpoint;
+use sink_remote::EtcdConfig;
 
 use super::reader::{Reader, Wrong};
 use super::report::Mistake;

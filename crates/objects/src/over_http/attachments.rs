@@ -147,8 +147,8 @@ mod tests {
     use event::{EventId, Lane, Origin};
 
     use super::*;
-    use sink::Write;
     use crate::{Codec, Line, ObjectRules, Prefix};
+    use sink::Write;
 
     fn attachments() -> Attachments {
         Attachments::of(Some(&Apart { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
@@ -224,7 +224,10 @@ mod tests {
         for payload in ["1", "{}", r#"{"a":{"image":null}}"#, r#"{"a":[],"image":"AAH/"}"#] {
             let (record, attachments) = (record(payload), attachments());
             assert_eq!(attachments.refusal(payload.as_bytes()), None);
-            assert!(attachments.part(&manifest(), &record).is_none() && attachments.replaced(&manifest(), &record).is_none());
+            assert!(
+                attachments.part(&manifest(), &record).is_none()
+                    && attachments.replaced(&manifest(), &record).is_none()
+            );
         }
     }
 

@@ -9,13 +9,13 @@ use event::Lane;
 use http::{HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::request::{ContainerRequest, words};
 use super::body::Body;
 use super::digests::Digests;
 use super::error::Failure;
-use super::upload::{DESCRIPTION, Target, Upload};
 use super::refusal::{REFUSAL_BYTES_MAX, Refusal};
+use super::request::{ContainerRequest, words};
 use super::service::Service;
+use super::upload::{DESCRIPTION, Target, Upload};
 use crate::description::hexadecimal;
 use net::http_client::Answer;
 

@@ -3,8 +3,8 @@
 use http::StatusCode;
 
 use super::refusal::{Consequence, Refusal};
-use sink::{Reason, SinkError};
 use net::http_client::HttpFailure;
+use sink::{Reason, SinkError};
 
 /// Why something wasn't done.
 #[derive(Debug)]

@@ -9,11 +9,11 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
 use super::body::Body;
+use super::container_target::ContainerTarget;
 use super::digests::Digests;
 use super::error::Failure;
 use super::service::Service;
 use super::upload::Upload;
-use super::container_target::ContainerTarget;
 use crate::ObjectUpload;
 use net::http_client::{Answer, BodyError, empty};
 

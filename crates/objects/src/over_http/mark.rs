@@ -9,14 +9,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use super::request::{ContainerRequest, words};
 use super::body::Body;
+use super::container_target::{ContainerTarget, drain, expect_success};
 use super::digests::Digests;
 use super::error::Failure;
+use super::request::{ContainerRequest, words};
 use super::service::Service;
-use super::container_target::{ContainerTarget, drain, expect_success};
-use sink::Mark;
 use crate::Prefix;
+use sink::Mark;
 
 const NAME: &str = "forebay-mark";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
@@ -38,11 +38,14 @@ pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -
     let text = Bytes::from(mark.to_string());
     let digests = Digests::of(&text);
     // Of several concurrent writers only one may create the object.
-    let ask = || ContainerRequest::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
+    let ask =
+        || ContainerRequest::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
     let mut answer = store.send_into_container(&ask).await?;
     if answer.status() == StatusCode::NOT_IMPLEMENTED {
         store.keeps_no_names();
-        answer = store.send_into_container(&|| ContainerRequest::put(&name, Body::Whole(text.clone()), digests, TEXT)).await?;
+        answer = store
+            .send_into_container(&|| ContainerRequest::put(&name, Body::Whole(text.clone()), digests, TEXT))
+            .await?;
     }
     if answer.status() != StatusCode::PRECONDITION_FAILED {
         drain(expect_success(answer, || words(&Method::PUT, Some(&name))).await?).await;

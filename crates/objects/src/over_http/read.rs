@@ -7,15 +7,15 @@ use event::object::FoundObject;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
-use super::request::{ContainerRequest, words};
-use super::exchange::passed;
-use super::error::Failure;
 use super::container_target::{drain, expect_success, length};
+use super::error::Failure;
+use super::exchange::passed;
+use super::request::{ContainerRequest, words};
 use super::service::Source;
-use sink::SinkError;
 use crate::read::{Lookup, ObjectCache, ObjectReader, PieceSender};
 use crate::{ObjectDownload, ObjectQuery};
 use net::http_client::Answer;
+use sink::SinkError;
 
 /// Of bytes that nobody has named.
 const OCTETS: &str = "application/octet-stream";
@@ -83,8 +83,13 @@ impl<S: Source> ContainerReader<S> {
     /// A part of the object with this tag.
     async fn get_part(&self, (name, etag): (&str, &str), range: &Range<u64>) -> Result<Answer, Failure> {
         let part = format!("bytes={}-{}", range.start, range.end - 1);
-        let ask =
-            || with(with(ContainerRequest::of(Method::GET, Some(name)), header::IF_MATCH, Some(etag)), header::RANGE, Some(&part));
+        let ask = || {
+            with(
+                with(ContainerRequest::of(Method::GET, Some(name)), header::IF_MATCH, Some(etag)),
+                header::RANGE,
+                Some(&part),
+            )
+        };
         let answer = expect_success(self.0.send(ask).await?, || doing(name)).await?;
         if answer.status() != StatusCode::PARTIAL_CONTENT || length(&answer) != Some(range.end - range.start) {
             return Err(unclear(name, "the part that was asked for"));
@@ -116,7 +121,12 @@ impl<S: Source> ContainerReader<S> {
         })
     }
 
-    async fn pass_on(&self, (name, etag): (&str, &str), range: Range<u64>, sender: &PieceSender) -> Result<(), Failure> {
+    async fn pass_on(
+        &self,
+        (name, etag): (&str, &str),
+        range: Range<u64>,
+        sender: &PieceSender,
+    ) -> Result<(), Failure> {
         let mut answer = self.get_part((name, etag), &range).await?;
         let mut given = sender.begin().await;
         while given.is_ok()

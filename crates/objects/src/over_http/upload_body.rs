@@ -21,14 +21,14 @@ use tokio::sync::mpsc::{self, Sender};
 use super::attachments::Attachments;
 use super::body::Body;
 use super::digest_pool::DigestPool;
-use super::error::Failure;
 use super::digests::Digests;
+use super::error::Failure;
 use super::upload::Upload;
 use crate::codec::LineCodec;
 use crate::encoder::{self, Unmade};
-use crate::sealed::{BUFFER_BYTES, Sealed};
+use crate::memory_budget::{MemoryBudget, MemoryPermit};
 use crate::prefetched_lines::Lines;
-use crate::memory_budget::{MemoryPermit, MemoryBudget};
+use crate::sealed::{BUFFER_BYTES, Sealed};
 use crate::{Manifest, Parts};
 use sink::{Reason, Record};
 
@@ -80,7 +80,12 @@ impl EncodedObject {
     }
 
     /// Plain lines are the bytes themselves, and kept as they are.
-    async fn of_plain(manifest: &Manifest, parts: Box<dyn Parts>, lines: Lines, pool: &DigestPool) -> Result<Self, Failure> {
+    async fn of_plain(
+        manifest: &Manifest,
+        parts: Box<dyn Parts>,
+        lines: Lines,
+        pool: &DigestPool,
+    ) -> Result<Self, Failure> {
         let (pieces, sealed, room) = lines.into_whole();
         let pieces = Arc::new(pieces);
         let digests = pool.of(pieces.clone()).await.ok_or(Failure::Unanswered)?;

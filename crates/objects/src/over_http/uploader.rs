@@ -8,15 +8,15 @@ use http::HeaderValue;
 
 use super::attachments::{self, Attachment, Attachments};
 use super::body::Body;
-use super::digests::Digests;
-use super::upload_body::EncodedObject;
 use super::digest_pool::DigestPool;
+use super::digests::Digests;
 use super::error::Failure;
 use super::upload::{Target, Upload};
-use sink::Reason;
+use super::upload_body::EncodedObject;
 use crate::description;
 use crate::memory_budget::MemoryBudget;
 use crate::{Manifest, ObjectRules, Parts};
+use sink::Reason;
 
 /// Attachments that are sent concurrently.
 const PARTS_IN_FLIGHT: usize = 4;
@@ -59,7 +59,8 @@ impl Uploader {
             Some(attachments) => Some(put_attachments(target, manifest, attachments, parts.again()).await?),
             None => None,
         };
-        let coded = EncodedObject::make(manifest, parts, (&self.memory, &self.digest_pool), self.rules.bytes_max).await?;
+        let coded =
+            EncodedObject::make(manifest, parts, (&self.memory, &self.digest_pool), self.rules.bytes_max).await?;
         let content_type = HeaderValue::from_static(manifest.codec.content_type());
         let put = target.put_object(&manifest.lane, &coded.upload(&manifest.name, content_type)).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;

@@ -12,9 +12,9 @@ mod thrift;
 use std::io::{self, Write};
 
 use super::Line;
-use sink::Record;
 use chunk::{Chunk, Written};
 use columns::Column;
+use sink::Record;
 use thrift::structure;
 
 /// At the beginning and the end.

@@ -21,13 +21,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use crate::Prefix;
-use sink::SinkError;
 pub use cache::ObjectCache;
 use cache::{Entry, SinkNumber};
 use name::Names;
 pub use name::ObjectPlace;
 pub use pieces::{Gone, PIECE_BYTES, PieceSender};
 pub use reader::{Lookup, ObjectReader};
+use sink::SinkError;
 use thread::ReadingThread;
 
 /// How a sink's objects are read back.

@@ -126,8 +126,8 @@ mod tests {
     use event::Lane;
 
     use super::*;
-    use sink::Claim;
     use crate::{Codec, Line, Manifest, ObjectRules};
+    use sink::Claim;
 
     fn name(sink: &str, codec: Codec, prefix: &str) -> String {
         named(sink, codec, prefix, None)

@@ -3,9 +3,9 @@
 use super::events::{Event, batch, lane, numbered};
 use super::stand::{Stand, may_pass};
 use super::suite::Suite;
-use sink::Batch;
 use event::limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use event::{Lane, Origin};
+use sink::Batch;
 
 pub(super) async fn empty_batch(suite: Suite) {
     let stand = Stand::new(suite).await;

@@ -17,8 +17,8 @@ use std::thread;
 
 use event::EventId;
 
-use sink::Sink;
 pub use sequences::sequences;
+use sink::Sink;
 use suite::Suite;
 
 /// A store to test a sink on.

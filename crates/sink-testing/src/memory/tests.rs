@@ -53,7 +53,7 @@ fn a_lost_answer_has_taken_effect() {
 fn failures_are_counted_down_over_all_calls() {
     let memory = MemoryHandle::fenced();
     memory.fail_next(3);
-    assert!(memory.connect().is_err() && memory.held(&lane()).is_err());
+    assert!(run(memory.connect()).is_err() && run(memory.held(&lane())).is_err());
     assert!(run(memory.write(&batch(1, 1))).is_err());
     assert_eq!(memory.count(), 0);
     assert_eq!(run(memory.write(&batch(1, 1))), Ok(Report::Stored));

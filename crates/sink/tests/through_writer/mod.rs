@@ -8,10 +8,12 @@ use std::thread;
 
 use access::{Demand, Tokens};
 use event::EventId;
+use objects::{ObjectRules, ObjectSink};
+use sink::Sink;
+use sink_remote::{
+    Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers,
+};
 use sink_testing::conformance::Subject;
-use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
-use objects::ObjectRules;
-use sink::{Sink, SinkConfig};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use writer::{Offered, Writer};
@@ -69,10 +71,10 @@ pub fn remote(address: SocketAddr, store: RemoteStore, reads: bool, rules: Optio
     let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None };
     let (upstream, sink) = (Upstream::new(config), "store".into());
     let remote = RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads };
-    Sink::new(match rules {
-        Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),
-        None => SinkConfig::Remote(remote),
-    })
+    match rules {
+        Some(rules) => Sink::new(ObjectSink::new(RemoteObjects::new(RemoteObjectsConfig { remote, rules }))),
+        None => Sink::new(Remote::new(remote)),
+    }
 }
 
 /// A subject whose store writers offer.

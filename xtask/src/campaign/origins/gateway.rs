@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
-use sink_remote::{Remote, RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
 use sink::{Batch, Claim, Record, Report, Sink, Takeover, Write};
+use sink_remote::{Remote, RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
 
 use super::SINK;
 use crate::random::Random;

@@ -2,15 +2,15 @@
 
 use std::fmt;
 
+use ::objects::ObjectRules;
+use sink_directory::DirectoryConfig;
 #[cfg(feature = "elasticsearch")]
 use sink_elasticsearch::Target;
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, Writers};
 #[cfg(feature = "s3")]
 use sink_s3::S3Config;
 #[cfg(feature = "swift")]
 use sink_swift::SwiftConfig;
-use sink_remote::{RemoteConfig, RemoteObjectsConfig, Writers};
-use ::objects::ObjectRules;
-use sink_directory::DirectoryConfig;
 
 use super::SinkConfig;
 

@@ -3,17 +3,17 @@
 
 use std::collections::BTreeMap;
 
+use ::objects::Line;
+use ::objects::ObjectRules;
 #[cfg(feature = "elasticsearch")]
 use sink_elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
 #[cfg(feature = "nats")]
 use sink_nats::NatsConfig;
-use ::objects::Line;
 #[cfg(feature = "postgres")]
 use sink_postgres::{Conflict, Layout, Partition, PayloadKind, PostgresConfig};
 #[cfg(feature = "redis")]
 use sink_redis::RedisConfig;
 use sink_remote::RemoteStore;
-use ::objects::ObjectRules;
 use sink_sqlite::SqliteConfig;
 
 use super::SinkConfig;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sink_sqlite::SqliteConfig;
+use sink_remote::RemoteObjectsConfig;
 #[cfg(feature = "s3")]
 use sink_s3::S3Config;
+use sink_sqlite::SqliteConfig;
 #[cfg(feature = "swift")]
 use sink_swift::SwiftConfig;
-use sink_remote::RemoteObjectsConfig;
 
 use super::super::reader::Reader;
 use super::super::report::Mistake;
