@@ -4,6 +4,7 @@
 //! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
 
 mod backing_indices;
+mod batch_outcomes;
 mod bulk;
 mod config;
 mod conflict;
@@ -20,6 +21,7 @@ mod page;
 mod reader;
 mod rollover;
 mod server;
+mod store_error;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -40,13 +42,13 @@ pub use config::{
 pub use index::{IndexPattern, InvalidIndex};
 
 use backing_indices::Generations;
+use batch_outcomes::Writing;
 use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
 use sink::read_thread::ReadThread;
 use sink::{Batch, Capabilities, Mark, Report, SinkError, Store};
-use write::Writing;
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]

@@ -4,13 +4,13 @@
 use std::collections::HashMap;
 
 use super::backing_indices::{Generation, looked_at};
+use super::batch_outcomes::{Outcomes, Writing};
 use super::bulk;
 use super::config::Conflict;
 use super::conflict::{Taken, Verdict, all_found, compare};
 use super::error::Failure;
 use super::in_doubt::Made;
 use super::outcome::deletions;
-use super::write::{Outcomes, Writing};
 use sink::{Reason, Retry, RetryScope};
 
 /// What is known before a batch is sent of those of its records that may have been sent before.

@@ -1,43 +1,16 @@
 //! A batch as `_bulk` requests, several in flight, and what they came to together.
 
-use std::collections::HashSet;
-
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
-use super::backing_indices::Generations;
+use super::batch_outcomes::{Outcomes, Writing};
 use super::bulk;
-use super::config::{Conflict, ElasticsearchConfig, Target};
-use super::conflict::{Taken, Verdict, compare, occupied};
+use super::config::{Conflict, Target};
+use super::conflict::{Taken, compare, occupied};
 use super::error::Failure;
-use super::in_doubt::{Made, in_doubt};
-use super::limiter::Limiter;
+use super::in_doubt::in_doubt;
 use super::outcome::{Outcome, outcomes};
 use super::rollover::Before;
-use super::server::Server;
-use sink::{Batch, Reason, Refusal, Report, Retry, RetryScope};
-
-/// What a part of a batch came to: the records that aren't mentioned are stored.
-#[derive(Default)]
-pub(super) struct Outcomes {
-    refused: Vec<Refusal>,
-    pub(super) retry: Vec<Retry>,
-    taken: Vec<Taken>,
-    /// What was created here and may have been sent before, with where it stands.
-    pub(super) made: Vec<(usize, Made)>,
-    /// How many of those that are to be sent again only wait until the store has less to do.
-    waiting: usize,
-    /// Requests without an outcome: their records are among those to be sent again.
-    pub(super) failures: Vec<Failure>,
-}
-
-/// A batch, and what it is stored with.
-pub(super) struct Writing<'a> {
-    pub(super) config: &'a ElasticsearchConfig,
-    pub(super) server: &'a Server,
-    pub(super) limiter: &'a Limiter,
-    pub(super) generations: &'a Generations,
-    pub(super) batch: &'a Batch,
-}
+use sink::{Reason, Refusal, Report, Retry, RetryScope};
 
 impl Writing<'_> {
     /// Stores the batch.
@@ -144,90 +117,6 @@ impl Writing<'_> {
                 all.failures.push(failure);
             }
         }
-    }
-}
-
-impl Outcomes {
-    fn of(part: Vec<usize>, done: Vec<Outcome>) -> Self {
-        let mut outcomes = Self::default();
-        for (index, outcome) in part.into_iter().zip(done) {
-            match outcome {
-                Outcome::Stored => {}
-                Outcome::Made(made) => outcomes.made.push((index, made)),
-                Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
-                Outcome::Refused(reason) => outcomes.refused.push(Refusal { index, reason }),
-                Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
-                Outcome::Overloaded(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.waiting += 1;
-                }
-                Outcome::Failing(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.waiting += 1;
-                }
-                Outcome::Unknown(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record });
-                }
-            }
-        }
-        outcomes
-    }
-
-    fn failed(part: Vec<usize>, failure: Failure) -> Self {
-        let reason: Reason = failure.what().into();
-        let retry = |index| Retry { index, reason: reason.clone(), scope: RetryScope::Store };
-        let retry = part.into_iter().map(retry).collect();
-        Self { retry, failures: vec![failure], ..Self::default() }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.refused.extend(other.refused);
-        self.retry.extend(other.retry);
-        self.taken.extend(other.taken);
-        self.made.extend(other.made);
-        self.waiting += other.waiting;
-        self.failures.extend(other.failures);
-    }
-
-    pub(super) fn judge(&mut self, taken: &Taken, verdict: Verdict) {
-        let (index, stored_in) = (taken.at, &taken.index);
-        match verdict {
-            Verdict::Same => {}
-            Verdict::Other => {
-                let reason = format!("another document is stored under its id in index {stored_in}").into();
-                self.refused.push(Refusal { index, reason });
-            }
-            Verdict::Gone => {
-                let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
-                self.retry.push(Retry { index, reason, scope: RetryScope::Record });
-            }
-        }
-    }
-
-    /// What delivery is told of a batch of `count` records.
-    fn into_report(mut self, count: usize) -> Result<Report, Failure> {
-        if self.retry.len() == count {
-            // Nothing has passed: what only waits isn't held against these records.
-            let worst = self.failures.iter().position(|failure| !failure.is_overload()).unwrap_or(0);
-            if !self.failures.is_empty() {
-                return Err(self.failures.swap_remove(worst));
-            }
-            if self.waiting == count
-                && let Some(first) = self.retry.first()
-            {
-                return Err(Failure::Overloaded(first.reason.to_string()));
-            }
-        }
-        if self.refused.is_empty() && self.retry.is_empty() {
-            return Ok(Report::Stored);
-        }
-        self.refused.sort_by_key(|refusal| refusal.index);
-        // What is refused isn't sent again, and a record that two looks have failed for is named once.
-        let refused: HashSet<usize> = self.refused.iter().map(|refusal| refusal.index).collect();
-        self.retry.retain(|retry| !refused.contains(&retry.index));
-        self.retry.sort_by_key(|retry| retry.index);
-        self.retry.dedup_by_key(|retry| retry.index);
-        Ok(Report::Except { refused: self.refused, retry: self.retry })
     }
 }
 

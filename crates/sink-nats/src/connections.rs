@@ -9,8 +9,9 @@ use futures_util::future::{Either, select};
 use tokio::sync::watch;
 
 use super::config::NatsConfig;
-use super::cursor::{self, Cursor};
+use super::cursor;
 use super::error::Failure;
+use super::lane_state::LaneState;
 use super::mark;
 use super::preflight::Standing;
 use super::session::{IDLE_MAX, Session};
@@ -55,20 +56,6 @@ impl Link {
         }
         let mark = self.mark(config).await?;
         if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct LaneState {
-    /// The lane's last cursor, which saves a question: the server takes a batch only behind the cursor that it has. Unknown after a failure.
-    pub(super) cursor: Option<Cursor>,
-}
-
-impl LaneState {
-    fn goes_on_from(&mut self, cursor: Cursor) -> Held {
-        let held = Held::new(cursor.position, cursor.claim);
-        self.cursor = Some(cursor);
-        held
     }
 }
 

@@ -5,11 +5,13 @@
 //! batch in flight at most.
 
 mod api;
+mod api_error;
 mod config;
 mod connections;
 mod credentials;
 mod cursor;
 mod error;
+mod lane_state;
 mod mapping;
 mod mark;
 mod preflight;
@@ -17,6 +19,7 @@ mod protocol;
 mod publish;
 mod server;
 mod session;
+mod stream_name;
 mod subject;
 mod write;
 
@@ -27,8 +30,9 @@ use std::time::Duration;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-pub use config::{Creation, InvalidStream, NatsConfig, REPLICAS_MAX, StreamName};
+pub use config::{Creation, NatsConfig, REPLICAS_MAX};
 pub use server::{InvalidServers, Servers};
+pub use stream_name::{InvalidStream, StreamName};
 pub use subject::{InvalidSubject, SubjectPattern};
 
 use connections::Lanes;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use event::Lane;
 
 use super::config::NatsConfig;
-use super::connections::LaneState;
 use super::cursor::{self, Cursor};
 use super::error::Failure;
+use super::lane_state::LaneState;
 use super::mapping::Row;
 use super::preflight::Standing;
 use super::publish::{Frame, Outcome, publish};
@@ -32,14 +32,14 @@ pub(super) async fn write(
     batch: &Batch,
     lane: &mut LaneState,
 ) -> Result<Report, Failure> {
-    let is_as_known = |cursor: &Cursor| cursor.position == batch.floor() && Claim::admits(cursor.claim, batch);
+    let is_as_known = |cursor: &Cursor| cursor.position == batch.floor() && Claim::admits(cursor.claim, batch.claim());
     let cursor = match lane.cursor.take() {
         Some(cursor) if is_as_known(&cursor) => cursor,
         // Another process may have written since.
         _ => cursor::read(session, &config.stream, batch.lane(), (batch.floor(), false)).await?,
     };
     let cursor = checked(cursor, batch.floor())?;
-    if !Claim::admits(cursor.claim, batch) {
+    if !Claim::admits(cursor.claim, batch.claim()) {
         return Err(Failure::Claimed);
     }
     let (rows, refused) = rows(standing, config, batch, &cursor);
@@ -210,7 +210,7 @@ impl Writing<'_> {
         let known = (self.stored, is_new);
         let cursor = cursor::read(self.session, &self.config.stream, self.batch.lane(), known).await?;
         let cursor = checked(cursor, self.stored)?;
-        if Claim::admits(cursor.claim, self.batch) { Ok(cursor) } else { Err(Failure::Claimed) }
+        if Claim::admits(cursor.claim, self.batch.claim()) { Ok(cursor) } else { Err(Failure::Claimed) }
     }
 }
 

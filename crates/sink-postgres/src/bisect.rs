@@ -7,13 +7,14 @@ use std::hash::{BuildHasher, RandomState};
 use event::EventId;
 use tokio_postgres::types::ToSql;
 
+use super::columns::{Content, Field};
 use super::config::Conflict;
 use super::conflict;
 use super::error::{Blame, Failure};
 use super::kind::Kind;
 use super::mapping::{Array, Id, put_value};
 use super::session::Talk;
-use super::table::{Content, Field, Table};
+use super::table::Table;
 use sink::{Batch, Reason, Record, Refusal, Write};
 
 /// A record with its index within the batch.

@@ -4,24 +4,25 @@
 //! reads have one of their own, on a thread of their own. A connection begins with the first call.
 
 mod bisect;
+mod columns;
 mod config;
 mod conflict;
+mod connection_limits;
 mod connections;
 mod creation;
+mod creation_lock;
 mod error;
 mod kind;
 mod mapping;
 mod mark;
 mod numeric;
-mod page;
+mod open_session;
 mod partitions;
-mod places;
 mod pool;
 mod pooler;
+mod read;
 mod reader;
 mod session;
-mod snapshot;
-mod storing;
 mod table;
 mod transaction;
 
@@ -35,9 +36,8 @@ use event::read::{Page, Query, ReadError};
 pub use config::{
     Column, Conflict, InvalidServer, Layout, Partition, PayloadKind, PostgresConfig, QualifiedName, Server,
 };
+pub use connection_limits::{Connections, Pooler};
 pub use kind::{Kind, UnknownKind};
-pub use pool::Connections;
-pub use pooler::Pooler;
 
 use connections::Lanes;
 use reader::Reader;

@@ -152,7 +152,7 @@ enum Way {
 /// One transaction; `None` where nothing was written, and another way must be tried.
 async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<Option<Report>, Failure> {
     let (cursor, held) = begin(talk, table, batch.lane()).await?;
-    if !Claim::admits(held, batch) {
+    if !Claim::admits(held, batch.claim()) {
         talk.order("rollback").await?;
         return Err(Failure::Claimed);
     }

@@ -11,6 +11,7 @@ mod connecting;
 mod connections;
 mod deployment;
 mod error;
+mod invalid_server;
 mod mapping;
 mod mark;
 mod preflight;
@@ -32,7 +33,8 @@ use event::read::{Page, Query, ReadError};
 pub use address::Address;
 pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
-pub use server::{InvalidServer, Server};
+pub use invalid_server::InvalidServer;
+pub use server::Server;
 
 use connections::Lanes;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};

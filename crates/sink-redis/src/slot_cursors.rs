@@ -136,7 +136,7 @@ impl Places {
         // A place that is new holds no claim: that of the lane as a whole is looked at before it is written.
         if parts.keys().any(|place| !self.marks.contains_key(place)) {
             let held = script::read_claim(nodes, &config.key.own(), batch.lane()).await?;
-            if !Claim::admits(held, batch) {
+            if !Claim::admits(held, batch.claim()) {
                 return Err(Failure::Claimed);
             }
         }

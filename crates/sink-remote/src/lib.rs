@@ -13,6 +13,7 @@ pub mod object_protocol;
 pub mod protocol;
 pub mod reading;
 mod remote_objects;
+mod token;
 mod upstream;
 
 use std::fmt;
@@ -23,9 +24,10 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
 use http::Method;
 
-pub use config::{DeliverToken, RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
+pub use config::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
 pub use etcd::{EtcdAccount, EtcdConfig};
 pub use remote_objects::RemoteObjects;
+pub use token::DeliverToken;
 pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
 use caller::{Call, Caller, Content, SILENCE_MAX, odd};

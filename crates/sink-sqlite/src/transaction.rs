@@ -73,7 +73,7 @@ pub(super) fn write(
 ) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let (cursor, held) = read(&transaction, batch.lane())?;
-    if !Claim::admits(held, batch) {
+    if !Claim::admits(held, batch.claim()) {
         return Ok(Written::Unclaimed);
     }
     if cursor < batch.floor() {

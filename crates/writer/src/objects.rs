@@ -23,7 +23,7 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::answer::{self, Body, Refused, Work};
 use crate::expected::{Check, Expected};
-use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
+use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
 
 /// Bytes of an object in memory, at most: the memory reserved for an upload.

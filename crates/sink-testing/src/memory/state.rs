@@ -156,7 +156,7 @@ impl State {
     /// All records beyond the cursor and the cursor itself, or nothing.
     fn write_fenced(&mut self, batch: &Batch) -> Result<Report, SinkError> {
         let cursor = self.position(batch.lane());
-        if !Claim::admits(self.data.claims.get(batch.lane()).copied(), batch) {
+        if !Claim::admits(self.data.claims.get(batch.lane()).copied(), batch.claim()) {
             return Err(unavailable(CLAIMED_BY_ANOTHER));
         }
         if cursor < batch.floor() {

@@ -9,14 +9,15 @@
 
 use std::time::{Duration, Instant};
 
-use event::read::{Filter, Gathered, Page, Query};
+use event::read::{Bookmark, Filter, Gathered, Page, Query};
 use event::{EventId, TypeName};
 use tokio_postgres::Row;
 
-use super::error::Failure;
-use super::mapping::{Array, Time};
-use super::page::{Order, Place, event_in, is_none_of_ours, rows};
-use super::session::Talk;
+use super::super::error::Failure;
+use super::super::mapping::{Array, Time};
+use super::super::session::Talk;
+use super::bookmark::AMONG_PLACES;
+use super::rows::{Order, event_in, is_none_of_ours, rows};
 
 /// Blocks of a table that one statement looks at: 2 MiB.
 const STEP_BLOCKS: u32 = 256;
@@ -57,6 +58,25 @@ pub(super) struct Mark {
     pub(super) id: EventId,
 }
 
+impl Mark {
+    /// A mark without the first byte of its bookmark.
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        let (part, rest) = bytes.split_first_chunk()?;
+        let (file, rest) = rest.split_first_chunk()?;
+        let (block, rest) = rest.split_first_chunk()?;
+        let (number, id) = rest.split_first_chunk()?;
+        let at = At { block: u32::from_be_bytes(*block), number: u16::from_be_bytes(*number) };
+        let (part, file) = (i64::from_be_bytes(*part), u32::from_be_bytes(*file));
+        Some(Self { part, file, at, id: EventId(id.try_into().ok()?) })
+    }
+
+    fn bookmark(&self) -> Bookmark {
+        let Self { part, file, at, id } = self;
+        let (block, number) = (at.block.to_be_bytes(), at.number.to_be_bytes());
+        Bookmark([&[AMONG_PLACES][..], &part.to_be_bytes(), &file.to_be_bytes(), &block, &number, &id.0].concat())
+    }
+}
+
 /// A table that is read in its own order: a partition, or the whole.
 struct Part {
     /// As it stands in SQL.
@@ -95,7 +115,7 @@ pub(super) async fn among_places(
         while mark.at < last {
             // A page that has looked nowhere would be followed by the same one for ever.
             if gathered.is_full() || has_looked && began.elapsed() >= PAGE_TIME_MAX {
-                return Ok(gathered.page(Some(Place::At(mark).write())));
+                return Ok(gathered.page(Some(mark.bookmark())));
             }
             let end = last.min(At { block: mark.at.block.saturating_add(STEP_BLOCKS), number: 0 });
             let found = step(talk, &part.name, query, filter, (mark.at, end)).await?;
@@ -108,7 +128,7 @@ pub(super) async fn among_places(
                 let at = At::parse(place).ok_or(Failure::Odd("a row has no place"))?;
                 let id = event.id;
                 if !is_none_of_ours(&event) && !gathered.take(event) {
-                    return Ok(gathered.page(Some(Place::At(mark).write())));
+                    return Ok(gathered.page(Some(mark.bookmark())));
                 }
                 mark = Mark { at, id, ..mark };
             }

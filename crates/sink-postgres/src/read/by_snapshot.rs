@@ -13,18 +13,13 @@ use event::read::{Bookmark, Filter, Gathered, Page, Query};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use super::error::Failure;
-use super::mapping::Time;
-use super::page::{Order, Place, event_in, is_none_of_ours, rows};
-use super::session::Talk;
+use super::super::columns::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
+use super::super::error::Failure;
+use super::super::mapping::Time;
+use super::super::session::Talk;
+use super::bookmark::STORED;
+use super::rows::{Order, event_in, is_none_of_ours, rows};
 use super::snapshot::Snapshot;
-
-/// The column that holds the number of a row's transaction, by this default: the server's number, which never comes again.
-pub(super) const STORED_IN: &str = "stored_in";
-/// The column that holds a row's own number: they ascend within a transaction.
-pub(super) const STORED_NUMBER: &str = "stored_number";
-/// What fills [`STORED_IN`]. To the server it is no volatile function, so that `COPY` still writes many rows at a time.
-pub(super) const THIS_TRANSACTION: &str = "txid_current()";
 
 /// Rows that one statement looks at.
 const STEP_ROWS: u32 = 4_096;
@@ -174,7 +169,9 @@ impl Ordered {
 }
 
 fn bookmark(round: Round) -> Bookmark {
-    Place::Stored(round).write()
+    let mut bytes = vec![STORED];
+    round.write(&mut bytes);
+    Bookmark(bytes)
 }
 
 /// `(7,9)`, as the server writes a row of two.
