@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use sink::Sink;
 use sink_directory::{DirectoryConfig, Files, NewFile, OsFiles};
 use sink_remote::RemoteStore;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 use tempfile::TempDir;
 
 #[path = "../../sink/tests/through_writer/mod.rs"]
@@ -49,10 +49,10 @@ impl<const CODEC: usize> Directory<CODEC> {
     }
 }
 
-impl<const CODEC: usize> Subject for Directory<CODEC> {
+impl<const CODEC: usize> SinkHarness for Directory<CODEC> {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
-    type Hindrance = Hindered;
+    type Fault = Hindered;
 
     async fn fresh() -> Self {
         Self { directory: tempfile::tempdir().unwrap(), gate: Arc::default() }
@@ -70,7 +70,7 @@ impl<const CODEC: usize> Subject for Directory<CODEC> {
         objects.flat_map(|path| lines(&path)).map(|line| event(&line)).collect()
     }
 
-    async fn spoil(&self, _: EventId) {
+    async fn poison(&self, _: EventId) {
         unreachable!("a directory refuses nothing")
     }
 

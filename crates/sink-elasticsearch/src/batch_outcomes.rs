@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::backing_indices::Generations;
+use super::backing_indices::BackingIndices;
 use super::config::ElasticsearchConfig;
 use super::conflict::{Taken, Verdict};
 use super::error::Failure;
@@ -10,12 +10,12 @@ use super::in_doubt::Made;
 use super::limiter::Limiter;
 use super::outcome::Outcome;
 use super::server::Server;
-use sink::{Batch, Reason, Refusal, Report, Retry, RetryScope};
+use sink::{Batch, Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
 
 /// What a part of a batch came to: the records that aren't mentioned are stored.
 #[derive(Default)]
 pub(super) struct Outcomes {
-    pub(super) refused: Vec<Refusal>,
+    pub(super) refused: Vec<RejectedRecord>,
     pub(super) retry: Vec<Retry>,
     pub(super) taken: Vec<Taken>,
     /// What was created here and may have been sent before, with where it stands.
@@ -31,7 +31,7 @@ pub(super) struct Writing<'a> {
     pub(super) config: &'a ElasticsearchConfig,
     pub(super) server: &'a Server,
     pub(super) limiter: &'a Limiter,
-    pub(super) generations: &'a Generations,
+    pub(super) backing_indices: &'a BackingIndices,
     pub(super) batch: &'a Batch,
 }
 
@@ -43,7 +43,7 @@ impl Outcomes {
                 Outcome::Stored => {}
                 Outcome::Made(made) => outcomes.made.push((index, made)),
                 Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
-                Outcome::Refused(reason) => outcomes.refused.push(Refusal { index, reason }),
+                Outcome::Refused(reason) => outcomes.refused.push(RejectedRecord { index, reason }),
                 Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
                 Outcome::Overloaded(reason) => {
                     outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
@@ -83,7 +83,7 @@ impl Outcomes {
             Verdict::Same => {}
             Verdict::Other => {
                 let reason = format!("another document is stored under its id in index {stored_in}").into();
-                self.refused.push(Refusal { index, reason });
+                self.refused.push(RejectedRecord { index, reason });
             }
             Verdict::Gone => {
                 let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
@@ -93,7 +93,7 @@ impl Outcomes {
     }
 
     /// What delivery is told of a batch of `count` records.
-    pub(super) fn into_report(mut self, count: usize) -> Result<Report, Failure> {
+    pub(super) fn into_write_outcome(mut self, count: usize) -> Result<WriteOutcome, Failure> {
         if self.retry.len() == count {
             // Nothing has passed: what only waits isn't held against these records.
             let worst = self.failures.iter().position(|failure| !failure.is_overload()).unwrap_or(0);
@@ -107,7 +107,7 @@ impl Outcomes {
             }
         }
         if self.refused.is_empty() && self.retry.is_empty() {
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
         self.refused.sort_by_key(|refusal| refusal.index);
         // What is refused isn't sent again, and a record that two looks have failed for is named once.
@@ -115,6 +115,6 @@ impl Outcomes {
         self.retry.retain(|retry| !refused.contains(&retry.index));
         self.retry.sort_by_key(|retry| retry.index);
         self.retry.dedup_by_key(|retry| retry.index);
-        Ok(Report::Except { refused: self.refused, retry: self.retry })
+        Ok(WriteOutcome::Partial { refused: self.refused, retry: self.retry })
     }
 }

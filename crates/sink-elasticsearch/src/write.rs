@@ -10,14 +10,14 @@ use super::error::Failure;
 use super::in_doubt::in_doubt;
 use super::outcome::{Outcome, outcomes};
 use super::rollover::Before;
-use sink::{Reason, Refusal, Report, Retry, RetryScope};
+use sink::{Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
 
 impl Writing<'_> {
     /// Stores the batch.
     ///
     /// # Errors
     /// Nothing of it is known to be stored, and nothing is refused.
-    pub(super) async fn store(&self) -> Result<Report, Failure> {
+    pub(super) async fn store(&self) -> Result<WriteOutcome, Failure> {
         let Self { config, batch, .. } = self;
         let refused = self.refused_results().await?;
         let mut before = self.look_before(in_doubt(config, batch)).await?;
@@ -38,18 +38,21 @@ impl Writing<'_> {
         // First what was there, since one of a batch's two of one id may be compared with the other.
         self.compare_taken(&mut all).await;
         self.look_behind(before, &mut all).await;
-        all.into_report(batch.len())
+        all.into_write_outcome(batch.len())
     }
 
     /// Results that would take the place of events.
-    async fn refused_results(&self) -> Result<Vec<Refusal>, Failure> {
+    async fn refused_results(&self) -> Result<Vec<RejectedRecord>, Failure> {
         let Self { config, server, batch, .. } = self;
         if config.target == Target::DataStream || config.conflict != Conflict::DeadLetter {
             return Ok(Vec::new());
         }
         let occupied = occupied(config, server, batch).await?;
         let reason = |index: String| format!("an event is stored under its id in index {index}").into();
-        Ok(occupied.into_iter().map(|Taken { at, index }| Refusal { index: at, reason: reason(index) }).collect())
+        Ok(occupied
+            .into_iter()
+            .map(|Taken { at, index }| RejectedRecord { index: at, reason: reason(index) })
+            .collect())
     }
 
     /// Sends the records of a part, in two halves where they are too large for one request.
@@ -93,7 +96,7 @@ impl Writing<'_> {
     async fn send_less(&self, mut part: Vec<usize>, before: &Before, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
             let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
-            let refused = part.into_iter().map(|index| Refusal { index, reason: reason.clone() }).collect();
+            let refused = part.into_iter().map(|index| RejectedRecord { index, reason: reason.clone() }).collect();
             return Outcomes { refused, ..Outcomes::default() };
         }
         let rest = part.split_off(part.len() / 2);
@@ -134,10 +137,10 @@ mod tests {
 
     #[test]
     fn a_report_names_what_isn_t_stored() {
-        assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_report(2).unwrap(), Report::Stored);
+        assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_write_outcome(2).unwrap(), WriteOutcome::Committed);
         let mut all = Outcomes::of(vec![2, 3], vec![Outcome::Overloaded(reason()), Outcome::Refused(reason())]);
         all.add(of(&[Outcome::Refused(reason()), Outcome::NotYet(reason())]));
-        let Ok(Report::Except { refused, retry }) = all.into_report(4) else { panic!("two are refused") };
+        let Ok(WriteOutcome::Partial { refused, retry }) = all.into_write_outcome(4) else { panic!("two are refused") };
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [1, 2]);
     }
@@ -145,12 +148,12 @@ mod tests {
     #[test]
     fn a_store_that_takes_nothing_is_unavailable_and_its_records_are_not_to_blame() {
         let overloaded = of(&[Outcome::Overloaded(reason()), Outcome::Overloaded(reason())]);
-        assert!(matches!(overloaded.into_report(2), Err(Failure::Overloaded(_))));
+        assert!(matches!(overloaded.into_write_outcome(2), Err(Failure::Overloaded(_))));
         let mut failed = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
         failed.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
-        assert!(matches!(failed.into_report(2), Err(Failure::Odd(_))), "what a person may act on goes first");
+        assert!(matches!(failed.into_write_outcome(2), Err(Failure::Odd(_))), "what a person may act on goes first");
         // These may be to blame.
-        assert!(of(&[Outcome::NotYet(reason())]).into_report(1).is_ok());
-        assert!(of(&[Outcome::NotYet(reason()), Outcome::Overloaded(reason())]).into_report(2).is_ok());
+        assert!(of(&[Outcome::NotYet(reason())]).into_write_outcome(1).is_ok());
+        assert!(of(&[Outcome::NotYet(reason()), Outcome::Overloaded(reason())]).into_write_outcome(2).is_ok());
     }
 }

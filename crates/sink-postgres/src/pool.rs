@@ -13,7 +13,7 @@ use super::session::Session;
 use super::table::Table;
 use super::transaction::{self, How};
 use sink::connection_pool::{ConnectionPool, Lent};
-use sink::{Batch, Mark, Report};
+use sink::{Batch, Mark, WriteOutcome};
 
 /// A connection to a table that fits.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Open {
     }
 
     /// Stores a batch.
-    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<Report, Failure> {
+    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<WriteOutcome, Failure> {
         if batch.mark().is_some() {
             let mark = self.mark(config).await?;
             if !mark.is_expected(batch.mark()) {
@@ -70,7 +70,7 @@ impl Open {
         config: &PostgresConfig,
         batch: &Batch,
         probes: usize,
-    ) -> Result<Report, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         let written = match self.write(config, batch, probes).await {
             Err(Failure::NoCopy(_)) => {
                 *self = Self { copies: false, ..Self::new(config).await? };

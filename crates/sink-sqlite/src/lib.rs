@@ -23,7 +23,7 @@ use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
 use reader::ReadThread;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, TableName, Takeover};
+use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 
 /// Which file, and which table in it.
@@ -108,7 +108,7 @@ impl Store for Sqlite {
         self.call(|reply| Job::Claim((lane.clone(), claim, takeover.clone()), reply)).await.map(Some)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         self.call(|reply| Job::Write(batch.clone(), reply)).await
     }
 

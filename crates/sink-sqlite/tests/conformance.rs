@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use sink::{Sink, TableName};
 use sink_remote::RemoteStore;
 use sink_sqlite::SqliteConfig;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 use tempfile::TempDir;
 
 #[path = "../../sink/tests/through_writer/mod.rs"]
@@ -37,9 +37,9 @@ impl Sqlite {
     }
 }
 
-impl Subject for Sqlite {
+impl SinkHarness for Sqlite {
     const COMPARES: bool = true;
-    type Hindrance = Connection;
+    type Fault = Connection;
 
     async fn fresh() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
@@ -57,7 +57,7 @@ impl Subject for Sqlite {
         rows.collect::<Result<_, _>>().unwrap()
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         let id = id.to_string().replace('-', "");
         let trigger = format!(
             "create trigger spoil before insert on events when new.id = x'{id}' begin select raise(abort, 'spoilt'); end"

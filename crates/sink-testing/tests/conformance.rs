@@ -5,7 +5,7 @@ use event::EventId;
 use sink::Sink;
 use sink_remote::RemoteStore;
 use sink_testing::MemoryHandle;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
 #[path = "../../sink/tests/through_writer/mod.rs"]
 mod through_writer;
@@ -30,9 +30,9 @@ impl Drop for Healed {
     }
 }
 
-impl<const FENCED: bool> Subject for Memory<FENCED> {
+impl<const FENCED: bool> SinkHarness for Memory<FENCED> {
     const COMPARES: bool = true;
-    type Hindrance = Healed;
+    type Fault = Healed;
 
     async fn fresh() -> Self {
         Self(if FENCED { MemoryHandle::fenced() } else { MemoryHandle::keyed() })
@@ -46,7 +46,7 @@ impl<const FENCED: bool> Subject for Memory<FENCED> {
         self.0.events().into_iter().map(|event| (event.id, event.payload)).collect()
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         self.0.refuse_id(id);
     }
 

@@ -22,7 +22,9 @@ pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
 pub use mark::{InvalidMark, Mark};
 pub use null::Null;
-pub use outcome::{Capabilities, Cursor, Reason, Refusal, Report, Retry, RetryScope, SinkError, make_visible};
+pub use outcome::{
+    Capabilities, Cursor, Reason, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, make_visible,
+};
 pub use sink::Sink;
 pub use store::{Store, StoreBinding};
 pub use table_name::{InvalidTableName, TableName};

@@ -2,7 +2,7 @@
 
 use event::read::{Page, Query, ReadError};
 
-use crate::{Batch, Capabilities, Report, SinkError, Store};
+use crate::{Batch, Capabilities, SinkError, Store, WriteOutcome};
 
 /// Accepts everything and stores nothing.
 #[derive(Clone, Copy, Debug)]
@@ -13,8 +13,8 @@ impl Store for Null {
         Capabilities::default()
     }
 
-    async fn write(&self, _: &Batch) -> Result<Report, SinkError> {
-        Ok(Report::Stored)
+    async fn write(&self, _: &Batch) -> Result<WriteOutcome, SinkError> {
+        Ok(WriteOutcome::Committed)
     }
 
     async fn read(&self, _: Query) -> Result<Page, ReadError> {
@@ -39,7 +39,7 @@ mod tests {
         let batch = Batch::new(lane.clone(), 1);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(runtime.block_on(send(sink.connect())), Ok(()));
-        assert_eq!(runtime.block_on(send(sink.write(&batch))), Ok(Report::Stored));
+        assert_eq!(runtime.block_on(send(sink.write(&batch))), Ok(WriteOutcome::Committed));
         assert_eq!(runtime.block_on(send(sink.cursor(&lane))), Ok(Cursor::Delivery));
         assert_eq!(runtime.block_on(send(sink.close())), Ok(()));
         assert!(!sink.capabilities().fenced);
