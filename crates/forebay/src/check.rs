@@ -10,7 +10,9 @@ use std::thread;
 use journal::disk::ReadOnlyDisk;
 
 use crate::cli::{CheckFlags, Common};
-use crate::config::{self, Configuration, Environment, LoadError, Report};
+use settings::{Diagnostics, Environment};
+
+use crate::config::{self, Configuration, LoadError};
 use crate::log;
 use crate::memory::Plan;
 use crate::output::Output;
@@ -40,13 +42,13 @@ pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environme
 
 /// Shows the configuration, with what there is to add, or what is wrong with it.
 fn conclude<T: Display>(
-    loaded: Result<(T, Report), LoadError>,
+    loaded: Result<(T, Diagnostics), LoadError>,
     add: impl FnOnce(&T) -> io::Result<String>,
 ) -> io::Result<u8> {
     match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings));
+                show(&LoadError::Invalid(warnings));
             }
             let added = add(&configuration)?;
             write!(Output::lock(), "ok\n{configuration}{added}")?;
@@ -79,7 +81,7 @@ fn origin(common: &Common) -> String {
 pub(crate) fn show(error: &LoadError) {
     let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     log::text(match error {
-        LoadError::Wrong(report) => report.render(coloured),
+        LoadError::Invalid(report) => report.render(coloured),
         LoadError::Unreadable { .. } | LoadError::Tokens(_) => format!("error: {error}\n"),
     });
 }

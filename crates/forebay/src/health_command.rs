@@ -12,8 +12,8 @@ use load::{Server, Target};
 use crate::admin::{HEALTH, READY};
 use crate::admin_client::{self, Answer, Call};
 use crate::cli::{CaError, HealthFlags};
-use crate::config::Environment;
 use crate::role::Role;
+use settings::Environment;
 
 /// The limit of the whole exchange, and of each of its steps.
 const LIMIT: Duration = Duration::from_secs(3);

@@ -18,7 +18,6 @@ mod etcd;
 mod exposition;
 mod file_size;
 mod file_stamp;
-mod folder_files;
 mod generated_help;
 mod health_command;
 mod interrupt;
@@ -36,7 +35,6 @@ mod owner_file;
 mod ports_tls;
 mod read_back;
 mod registration;
-mod regular_file;
 mod reload;
 mod role;
 mod route_command;
@@ -47,7 +45,6 @@ mod serve;
 mod serve_error;
 mod service_manager;
 mod test_command;
-mod text_file;
 mod tls_files;
 mod tls_watch;
 mod token_command;
@@ -68,8 +65,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use crate::cli::{Cli, Command};
-use crate::config::Environment;
 use crate::role::{Role, RoleError};
+use settings::Environment;
 
 fn main() -> ExitCode {
     allocator::configure();

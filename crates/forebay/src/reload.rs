@@ -27,13 +27,14 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::cli::Common;
-use crate::config::{self, Configuration, Environment, LoadError, Stopping, needs_restart};
+use crate::config::{self, Configuration, LoadError, Stopping, needs_restart};
 use crate::discovery::UpstreamBoard;
 use crate::object_board::ObjectBoard;
 use crate::ports_tls::PortsTls;
 use crate::service_manager::{ServiceManager, State};
 use crate::type_board::TypeBoard;
 use crate::{log, memory, wiring};
+use settings::Environment;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -110,7 +111,7 @@ impl Inputs {
     ///
     /// # Errors
     /// It is wrong, or can't be read.
-    pub(crate) fn load(&self) -> Result<(Configuration, config::Report), LoadError> {
+    pub(crate) fn load(&self) -> Result<(Configuration, settings::Diagnostics), LoadError> {
         config::load(self.common.config.as_deref(), &self.environment, &self.common.flags(), self.data())
     }
 }

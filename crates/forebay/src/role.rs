@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::ValueEnum;
 
-use crate::config::Environment;
+use settings::Environment;
 
 /// The variable that names a role.
 pub(crate) const VARIABLE: &str = "FOREBAY_ROLE";

@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::cli::{SchemaCommand, SchemaDiff, SchemaInfer};
 use crate::output::Output;
 use crate::schema_files::{SchemaError, SchemaFolder};
-use crate::text_file;
+use settings::files;
 
 /// Bytes of samples that are an array: it is read as a whole.
 const ARRAY_BYTES_MAX: u64 = 256 * 1024 * 1024;
@@ -131,7 +131,7 @@ fn first_byte(input: &mut impl BufRead) -> io::Result<(Option<u8>, u64)> {
         if buffer.is_empty() {
             return Ok((None, blank_lines));
         }
-        let mark = buffer.len() - text_file::content(buffer).len();
+        let mark = buffer.len() - files::content(buffer).len();
         if mark > 0 {
             input.consume(mark);
             continue;

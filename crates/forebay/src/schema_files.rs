@@ -9,7 +9,7 @@ use event::percent;
 use pipeline::schema::{Documents, InvalidSchema, Options, Schema};
 use serde::Deserialize;
 
-use crate::folder_files::Folder;
+use settings::Folder;
 
 /// Where the files stand.
 #[derive(Debug)]

@@ -20,7 +20,9 @@ use tokio::sync::watch;
 use crate::admin::{Admin, Entrance, Payloads, Routes, Trials};
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::Common;
-use crate::config::{Configuration, Environment, LoadError, Report, Stopping};
+use settings::{Diagnostics, Environment};
+
+use crate::config::{Configuration, LoadError, Stopping};
 use crate::discovery::UpstreamBoard;
 use crate::metrics::Metrics;
 use crate::object_board::ObjectBoard;
@@ -69,11 +71,11 @@ pub(crate) fn runtime_with_signals() -> Result<(Runtime, (Signals, Signal)), Ser
 }
 
 /// A configuration, with its warnings shown; none if there are mistakes, which are shown instead.
-pub(crate) fn shown<T>(loaded: Result<(T, Report), LoadError>) -> Option<T> {
+pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), LoadError>) -> Option<T> {
     match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Wrong(warnings));
+                show(&LoadError::Invalid(warnings));
             }
             Some(configuration)
         }

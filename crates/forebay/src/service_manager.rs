@@ -6,8 +6,8 @@ use std::io;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-use crate::config::Environment;
 use crate::log;
+use settings::Environment;
 
 /// The manager's variable: the path of its socket, or the name of an abstract socket behind `@`.
 const VARIABLE: &str = "NOTIFY_SOCKET";

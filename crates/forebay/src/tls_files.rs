@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tls::{Identity, IdentityError};
 
-use crate::{regular_file, text_file};
+use settings::files;
 
 /// A chain of certificates takes a few kilobytes. What is larger is something else, and may have no end.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
@@ -99,9 +99,9 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
     }
     let mut bytes = Vec::new();
-    regular_file::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    files::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::new(io::ErrorKind::InvalidData, "it is too large for certificates or a key"));
     }
-    Ok(text_file::content(&bytes).to_vec())
+    Ok(files::content(&bytes).to_vec())
 }

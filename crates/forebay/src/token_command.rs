@@ -12,7 +12,9 @@ use eventlog::unix_microseconds;
 use crate::cli::{TokenCommand, TokenNew, TokenPlace};
 use crate::output::Output;
 use crate::token_file::{Kept, TokenFileError};
-use crate::{log, owner_file, text_file};
+use settings::files;
+
+use crate::{log, owner_file};
 
 /// Why the command can't do its work.
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +139,7 @@ fn random_secret() -> Result<Secret, TokenCommandError> {
 /// Reads the token in this file, or creates the file with a new token if that is allowed.
 fn secret_of_file(path: &Path, may_create: bool) -> Result<Secret, TokenCommandError> {
     let failed = |what| move |source| TokenCommandError::SecretFile { what, path: path.to_owned(), source };
-    match text_file::read(path) {
+    match files::read_text(path) {
         Ok(text) => {
             let none = |source| TokenCommandError::NoSecret { path: path.to_owned(), source };
             text.trim_end().parse().map_err(none)

@@ -12,7 +12,7 @@ use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::owner_file::{self, OWNER_ONLY};
-use crate::regular_file;
+use settings::files;
 
 const FILE: &str = "tokens.json";
 /// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
@@ -112,7 +112,7 @@ impl TokenFile {
     /// # Errors
     /// [`TokenFileError`] says what is wrong.
     pub(crate) fn read(&self) -> Result<Option<Kept>, TokenFileError> {
-        match regular_file::read(&self.path) {
+        match files::read(&self.path) {
             Ok(bytes) => {
                 let wrong = |reason| TokenFileError::Wrong { path: self.path.clone(), reason };
                 parse(&bytes).map(Some).map_err(wrong)

@@ -12,9 +12,10 @@ use pipeline::transform::{Did, Filtered, Traced};
 
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TryFlags;
-use crate::config::{self, Configuration, Environment, TypeConfig};
+use crate::config::{self, Configuration, TypeConfig};
 use crate::output::Output;
 use crate::trial::{self, Bench, Trial, TrialJson, UnknownType};
+use settings::Environment;
 
 /// What the process exits with where the payload would be refused.
 const EXIT_REFUSED: u8 = 3;

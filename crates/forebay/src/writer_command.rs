@@ -15,7 +15,7 @@ use writer::{Offered, Writer};
 use crate::admin::Entrance;
 use crate::check::EXIT_CONFIGURATION;
 use crate::cli::Common;
-use crate::config::{Environment, WriterConfiguration, load_writer};
+use crate::config::{WriterConfiguration, load_writer};
 use crate::descriptors::connections_within_limit;
 use crate::registration::Registration;
 use crate::serve::{self, Signals, runtime_with_signals, shown};
@@ -25,6 +25,7 @@ use crate::tls_watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::writer_admin::Shown;
 use crate::{allocator, log, writer_admin};
+use settings::Environment;
 
 /// Batches in flight get this long to be answered when a writer stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);

@@ -13,6 +13,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &["event"]),
     ("eventlog", &["clock", "event", "journal"]),
     ("pipeline", &["event"]),
+    ("settings", &["event"]),
     ("tls", &["clock"]),
     ("sink", &["clock", "event", "pipeline", "tls"]),
     ("delivery", &["event", "eventlog", "pipeline", "sink"]),
@@ -20,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "forebay",
         &[
-            "access", "clock", "event", "journal", "eventlog", "pipeline", "sink", "delivery", "gateway", "load",
+            "access", "clock", "event", "journal", "eventlog", "pipeline", "settings", "sink", "delivery", "gateway", "load",
             "tls", "writer",
         ],
     ),

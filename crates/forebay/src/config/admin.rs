@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use super::reader::Reader;
-use super::section::Section;
 use super::tls;
 use crate::tls_files::TlsFiles;
+use settings::{Section, SettingsReader};
 
 /// The tables within `[admin]`; it has no settings of its own.
 const TABLES: &[&str] = &["tls"];
@@ -17,7 +16,7 @@ pub(crate) struct Admin {
     pub(crate) tls: Option<TlsFiles>,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Admin {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Admin {
     reader.check_keys(section, TABLES);
     Admin { tls: tls::read(reader, section, folder) }
 }

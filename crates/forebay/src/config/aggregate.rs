@@ -9,12 +9,9 @@ use pipeline::schema::Reach;
 
 use super::event_type::first_readable;
 use super::reach;
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
 use super::route::{self, Route};
-use super::section::Section;
 use super::sink::{SinkName, Sinks};
-use super::{duration, size};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 
 /// The table with the aggregates of a type.
 pub(super) const TABLE: &str = "aggregate";
@@ -49,11 +46,11 @@ impl Eq for AggregateConfig {}
 
 /// The aggregates of the type in `section`, whose events have their times at `time`, and nothing where `reach` says so.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
     (time, mut reach): (Option<&TimeRule>, Option<&mut Reach<'_>>),
-) -> Vec<(AggregateConfig, Spot)> {
+) -> Vec<(AggregateConfig, SourceSpan)> {
     let tables = reader.table(section, TABLE);
     let tables = reader.tables(&tables);
     let mut found = Vec::new();
@@ -62,23 +59,23 @@ pub(super) fn read(
         if let Some(reach) = &mut reach {
             warn(reader, table, &aggregate.rules, reach);
         }
-        found.push((aggregate, table.spot().clone()));
+        found.push((aggregate, table.span().clone()));
     }
     found
 }
 
 /// Warns of groups and measures of what no event can have.
-fn warn(reader: &mut Reader<'_>, section: &Section<'_>, rules: &Rules, reach: &mut Reach<'_>) {
+fn warn(reader: &mut SettingsReader<'_>, section: &Section<'_>, rules: &Rules, reach: &mut Reach<'_>) {
     for (setting, pointer) in rules.places() {
         let (key, inner) = parts(&setting);
         let name = if key == "measures" { format!(".{}", inner.unwrap_or_default()) } else { String::new() };
         let name = format_args!("{}{name}", section.key_path(key));
-        reach::place(reader, &name, (spot(section, &setting), pointer), reach);
+        reach::place(reader, &name, (span(section, &setting), pointer), reach);
     }
 }
 
 fn read_one(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     of: &Section<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
@@ -86,24 +83,24 @@ fn read_one(
 ) -> Option<AggregateConfig> {
     reader.check_keys(section, KEYS);
     let name = name(reader, of, section);
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     let mut definition = definition(reader, section);
     definition.event_time = time.cloned();
     let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     let routes = route::resolve(reader, section, names, sinks);
-    let mut is_sound = reader.mistakes() == mistakes_before;
+    let mut is_sound = reader.errors() == errors_before;
     if names.is_empty() && is_sound {
         let (at, label) =
-            list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
+            list.as_ref().map_or((section.span(), "has no `routes`"), |list| (&list.span, "names no sink"));
         let title = format!("the results of the aggregate `{}` would be stored nowhere", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]";
-        reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
+        reader.push(Diagnostic::new(title, at.clone(), label).help(help.to_owned()));
     }
     if section.get("window").is_none() && definition.window.is_empty() && is_sound {
         let title = format!("the aggregate `{}` has no window", section.name());
         let help = "for example window = \"1m\", window = \"5m every 1m\" or window = \"session 30m\"";
-        reader.push(Mistake::new(title, section.spot().clone(), "has no `window`").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, section.span().clone(), "has no `window`").help(help.to_owned()));
         is_sound = false;
     }
     let of_results = name.clone().unwrap_or_else(|| TypeName::new("unnamed").expect("it follows the grammar"));
@@ -119,7 +116,7 @@ fn read_one(
                 let (key, inner) = parts(&mistake.setting);
                 let inner = inner.map_or_else(String::new, |inner| format!(".{inner}"));
                 let title = format!("`{}{inner}` can't be used", section.key_path(key));
-                reader.push(Mistake::new(title, spot(section, &mistake.setting), mistake.message));
+                reader.push(Diagnostic::new(title, span(section, &mistake.setting), mistake.message));
             }
             None
         }
@@ -138,7 +135,7 @@ fn was_read(section: &Section<'_>, definition: &Definition, key: &str) -> bool {
 }
 
 /// The type of the results: the type's name, a dot, and the aggregate's own.
-fn name(reader: &mut Reader<'_>, of: &Section<'_>, section: &Section<'_>) -> Option<TypeName> {
+fn name(reader: &mut SettingsReader<'_>, of: &Section<'_>, section: &Section<'_>) -> Option<TypeName> {
     let own = section.name();
     let good = !own.is_empty()
         && own.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
@@ -151,13 +148,13 @@ fn name(reader: &mut Reader<'_>, of: &Section<'_>, section: &Section<'_>) -> Opt
             let why =
                 made.err().map_or_else(|| "letters a-z, digits, `_` and `-`".to_owned(), |error| error.to_string());
             let help = format!("its results are events of the type `{}.{own}`", of.name());
-            reader.push(Mistake::new(title, section.spot().clone(), why).help(help));
+            reader.push(Diagnostic::new(title, section.span().clone(), why).help(help));
             None
         }
     }
 }
 
-fn definition(reader: &mut Reader<'_>, section: &Section<'_>) -> Definition {
+fn definition(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Definition {
     let length = |text: &str| duration::within(text, Duration::ZERO, Duration::MAX);
     Definition {
         window: reader.text(section, "window", |text| Ok(text.to_owned())).map(|found| found.value).unwrap_or_default(),
@@ -176,27 +173,27 @@ fn definition(reader: &mut Reader<'_>, section: &Section<'_>) -> Definition {
     }
 }
 
-fn bytes(text: &str) -> Result<usize, Wrong> {
+fn bytes(text: &str) -> Result<usize, InvalidValue> {
     Ok(usize::try_from(size::parse(text)?).unwrap_or(usize::MAX))
 }
 
-fn texts(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
+fn texts(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
     let found = reader.texts(section, key);
     found.into_iter().flat_map(|found| found.value).map(|text| text.value).collect()
 }
 
 /// One of a few words; the first is the default.
-fn choice<T: Copy>(reader: &mut Reader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
+fn choice<T: Copy>(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
     let wanted = words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
     let parse = |text: &str| {
         let chosen = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-        chosen.ok_or_else(|| Wrong::new("is not one of the words for it", format!("wanted {wanted}")))
+        chosen.ok_or_else(|| InvalidValue::new("is not one of the words for it", format!("wanted {wanted}")))
     };
     reader.text(section, key, parse).map_or(words[0].1, |found| found.value)
 }
 
 /// The measures in the order in which they are written.
-fn measures(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(String, String)> {
+fn measures(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(String, String)> {
     let table = reader.table(section, "measures");
     let mut found = Vec::new();
     for (key, _) in table.entries() {
@@ -214,12 +211,12 @@ fn parts(setting: &str) -> (&str, Option<&str>) {
 }
 
 /// Where a setting such as `group_by`, `group_by.0` or `measures.requests` stands, or the aggregate where it isn't there.
-fn spot(section: &Section<'_>, setting: &str) -> Spot {
+fn span(section: &Section<'_>, setting: &str) -> SourceSpan {
     let (key, inner) = parts(setting);
-    let Some((spot, value)) = section.get(key) else { return section.spot().clone() };
+    let Some((span, value)) = section.get(key) else { return section.span().clone() };
     let within = |inner: &str| match value.as_array() {
         Some(elements) => inner.parse().ok().and_then(|number: usize| elements.get(number)),
         None => value.as_table()?.get(inner),
     };
-    inner.and_then(within).map_or(spot, |value| section.spot_of(value))
+    inner.and_then(within).map_or(span, |value| section.span_of(value))
 }

@@ -6,10 +6,7 @@ use std::str::FromStr;
 use pipeline::expression::InvalidExpression;
 use toml::de::DeTable;
 
-use super::reader::Reader;
-use super::report::{Mistake, Spot};
-use super::section::Found;
-use super::suggest::nearest;
+use settings::{Diagnostic, Located, SettingsReader, SourceSpan, nearest};
 
 const WHEN: &str = "when";
 
@@ -27,21 +24,21 @@ pub(super) struct Form {
 pub(super) struct Worded<T> {
     /// The setting.
     pub(super) path: String,
-    pub(super) text: Found<String>,
+    pub(super) text: Located<String>,
     pub(super) condition: T,
 }
 
-/// The name, and its condition if it has one, in the table that stands as `name` at `spot`.
+/// The name, and its condition if it has one, in the table that stands as `name` at `span`.
 pub(super) fn read<T: FromStr<Err = InvalidExpression>>(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     form: &Form,
-    (name, spot): (&dyn Display, Spot),
+    (name, span): (&dyn Display, SourceSpan),
     entries: &DeTable<'_>,
-) -> Option<(Found<String>, Option<Worded<T>>)> {
+) -> Option<(Located<String>, Option<Worded<T>>)> {
     let (mut named, mut when) = (None, None);
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     for (key, value) in entries {
-        let at = |span| Spot { source: spot.source, span };
+        let at = |range| SourceSpan { source: span.source, range };
         let part: &str = key.get_ref();
         let path = format!("{name}.{part}");
         if part == form.key {
@@ -55,27 +52,27 @@ pub(super) fn read<T: FromStr<Err = InvalidExpression>>(
                 None => form.example.to_owned(),
             };
             let title = format!("`{path}` is not a setting");
-            reader.push(Mistake::new(title, at(key.span()), "unknown").help(help));
+            reader.push(Diagnostic::new(title, at(key.span()), "unknown").help(help));
         }
     }
-    if named.is_none() && reader.mistakes() == mistakes_before {
+    if named.is_none() && reader.errors() == errors_before {
         let title = format!("`{name}` names no {}", form.what);
         let label = format!("has no `{}`", form.key);
-        reader.push(Mistake::new(title, spot, label).help(form.example.to_owned()));
+        reader.push(Diagnostic::new(title, span, label).help(form.example.to_owned()));
     }
     Some((named?, when))
 }
 
 fn condition<T: FromStr<Err = InvalidExpression>>(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     path: String,
-    text: Found<String>,
+    text: Located<String>,
 ) -> Option<Worded<T>> {
     match text.value.parse() {
         Ok(condition) => Some(Worded { path, text, condition }),
         Err(invalid) => {
-            let at = reader.within(&text.spot, &text.value, invalid.place());
-            reader.push(Mistake::new(format!("`{path}` is no condition"), at, invalid.message()));
+            let at = reader.within(&text.span, &text.value, invalid.place());
+            reader.push(Diagnostic::new(format!("`{path}` is no condition"), at, invalid.message()));
             None
         }
     }

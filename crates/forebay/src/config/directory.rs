@@ -6,8 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use ::sink::{Codec, DirectoryConfig, ObjectRules, Prefix};
 
 use super::objects;
-use super::reader::{Reader, Wrong};
-use super::section::Section;
+use settings::{InvalidValue, Section, SettingsReader};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -57,7 +56,7 @@ pub(crate) fn is_own(name: &OsStr) -> bool {
 }
 
 /// Reads them; a relative path leads from `data`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
     let help = "add the directory that files are made in, as in path = \"archive\"";
     let path = reader.required(section, "path", help, |text| path(text, data));
     let rules = rules(reader, section);
@@ -65,13 +64,13 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) 
 }
 
 /// Reads how files are coded, and how large they get.
-pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRules {
+pub(super) fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
     let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
     objects::rules(reader, section, codec, Prefix::NONE)
 }
 
-fn path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
-    let wrong = |label: &str| Wrong::new("is not the path of a directory", label);
+fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
+    let wrong = |label: &str| InvalidValue::new("is not the path of a directory", label);
     if text.is_empty() {
         return Err(wrong("wanted the name of a directory"));
     }
@@ -90,18 +89,18 @@ pub(super) fn plain(path: &Path) -> PathBuf {
 }
 
 /// Refuses a path that is the data directory, or one of those within it that Forebay keeps its own files in.
-pub(super) fn refuse_own(path: &Path, data: &Path) -> Result<(), Wrong> {
+pub(super) fn refuse_own(path: &Path, data: &Path) -> Result<(), InvalidValue> {
     let (path, data) = (plain(path), plain(data));
     let within = path.strip_prefix(data).ok().map(|rest| rest.components().next());
     let is_own = within.is_some_and(|first| first.is_none_or(|first| is_own(first.as_os_str())));
     if is_own {
-        return Err(Wrong::new("is where Forebay keeps its own files", "not for a sink"));
+        return Err(InvalidValue::new("is where Forebay keeps its own files", "not for a sink"));
     }
     Ok(())
 }
 
-fn codec(text: &str) -> Result<Codec, Wrong> {
-    text.parse().map_err(|error: ::sink::object::UnknownCodec| Wrong::new("is not a coding", error.to_string()))
+fn codec(text: &str) -> Result<Codec, InvalidValue> {
+    text.parse().map_err(|error: ::sink::object::UnknownCodec| InvalidValue::new("is not a coding", error.to_string()))
 }
 
 #[cfg(test)]

@@ -8,13 +8,10 @@ use ::sink::elasticsearch::{
 };
 use event::limits;
 
-use super::reader::{self, Reader, Wrong};
-use super::report::Mistake;
-use super::section::{Found, Section};
 use super::sink::parts;
-use super::store::{ca, requests, timeout};
-use super::{file, size};
-use crate::text_file;
+use settings::client::{ca, requests, timeout};
+use settings::files;
+use settings::{self, Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -45,7 +42,11 @@ const CONFLICTS: [(&str, Conflict); 4] = [
 ];
 
 /// Reads them; relative paths lead from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<ElasticsearchConfig> {
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    folder: &Path,
+) -> Option<ElasticsearchConfig> {
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
     let ca = ca(reader, section, folder);
@@ -75,7 +76,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 }
 
 /// Reads what of them says what stands in which indices, as a gateway has it for a writer's sink.
-pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let index = reader.text_or(section, "index", INDEX, index);
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
@@ -89,52 +90,52 @@ pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'st
     parts
 }
 
-fn nodes(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<NodeList> {
+fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeList> {
     let url = |text: &str| {
-        text.parse().map_err(|error: InvalidNodes| Wrong::new("is not the URL of a server", error.to_string()))
+        text.parse().map_err(|error: InvalidNodes| InvalidValue::new("is not the URL of a server", error.to_string()))
     };
     reader.required(section, "url", "add the server, as in url = \"http://127.0.0.1:9200\"", url)
 }
 
-fn api_key(text: &str) -> Result<ApiKey, Wrong> {
+fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
     let wanted = "wanted what the store gave out as `encoded`: letters, digits and signs without a space";
-    ApiKey::new(text).ok_or_else(|| Wrong::new("can't be a key of the store's API", wanted))
+    ApiKey::new(text).ok_or_else(|| InvalidValue::new("can't be a key of the store's API", wanted))
 }
 
-fn index(text: &str) -> Result<IndexPattern, Wrong> {
-    text.parse().map_err(|error: InvalidIndex| Wrong::new("can't be the name of an index", error.to_string()))
+fn index(text: &str) -> Result<IndexPattern, InvalidValue> {
+    text.parse().map_err(|error: InvalidIndex| InvalidValue::new("can't be the name of an index", error.to_string()))
 }
 
 /// The file is read now, so that what is wrong with it is told with all other mistakes.
-fn template(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
-    let Found { value: path, spot } = file::read(reader, section, "template", folder, "wanted the path of a file")?;
+fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
+    let Located { value: path, span } = path::read(reader, section, "template", folder, "wanted the path of a file")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
-    let body = text_file::read(&path).map_err(|error| error.to_string());
+    let body = files::read_text(&path).map_err(|error| error.to_string());
     match body.and_then(|body| Template::new(&name, body).map_err(|error| error.to_string())) {
         Ok(template) => Some(template),
         Err(why) => {
             let title = format!("`{}` can't be used: {why}", section.key_path("template"));
-            reader.push(Mistake::new(title, spot, format!("this is {}", path.display())));
+            reader.push(Diagnostic::new(title, span, format!("this is {}", path.display())));
             None
         }
     }
 }
 
-fn conflict(reader: &mut Reader<'_>, section: &Section<'_>, is_stream: bool) -> Conflict {
+fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> Conflict {
     let Some(found) = reader.text(section, "conflict", conflict_rule) else { return Conflict::default() };
     if is_stream && matches!(found.value, Conflict::Overwrite | Conflict::Merge) {
         let title = format!("`{}` has no meaning for data streams", section.key_path("conflict"));
-        reader.push(Mistake::new(title, found.spot, "nothing in a data stream is ever overwritten"));
+        reader.push(Diagnostic::new(title, found.span, "nothing in a data stream is ever overwritten"));
     }
     found.value
 }
 
-fn conflict_rule(text: &str) -> Result<Conflict, Wrong> {
-    reader::one_of(&CONFLICTS, text, "is no rule for ids that are taken")
+fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
+    settings::one_of(&CONFLICTS, text, "is no rule for ids that are taken")
 }
 
-fn request_bytes(text: &str) -> Result<usize, Wrong> {
+fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
     let (min, max) = (limits::STORE_REQUEST_BYTES_MIN, limits::STORE_REQUEST_BYTES_MAX);
     let bytes = usize::try_from(size::parse(text)?).ok().filter(|bytes| (min..=max).contains(bytes));
-    bytes.ok_or_else(|| Wrong::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
+    bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
 }

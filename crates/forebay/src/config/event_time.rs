@@ -3,41 +3,43 @@
 use pipeline::TimeRule;
 use pipeline::pointer::JsonPointer;
 
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 
 /// The settings that say how the time is read.
 const OPTIONS: [&str; 3] = ["time_format", "time_zone", "time_unreadable"];
 
 /// The rule for the time at this pointer.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, at: Option<JsonPointer>) -> Option<TimeRule> {
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    at: Option<JsonPointer>,
+) -> Option<TimeRule> {
     let has_time = section.get("time").is_some() || at.is_some();
     let rule = TimeRule::from(at.unwrap_or(JsonPointer::WHOLE));
     let format = reader.text(section, OPTIONS[0], |text| {
         let with_format = rule.clone().with_format(text);
-        with_format.map(|_| text.to_owned()).map_err(|why| Wrong::new("is no format of a time", why))
+        with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is no format of a time", why))
     });
     let zone = reader.text(section, OPTIONS[1], |text| {
         let wanted = "wanted \"UTC\" or how far it is ahead of UTC, such as \"+01:00\"";
         let with_zone = rule.clone().with_zone(text);
-        with_zone.map(|_| text.to_owned()).ok_or_else(|| Wrong::new("is no zone", wanted))
+        with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is no zone", wanted))
     });
     let refuses = reader.text(section, OPTIONS[2], |text| match text {
         "received" => Ok(false),
         "refuse" => Ok(true),
-        _ => Err(Wrong::new("is not what can be done", "wanted \"received\" or \"refuse\"")),
+        _ => Err(InvalidValue::new("is not what can be done", "wanted \"received\" or \"refuse\"")),
     });
     if !has_time {
-        let spots = [
-            format.as_ref().map(|found| &found.spot),
-            zone.as_ref().map(|found| &found.spot),
-            refuses.as_ref().map(|found| &found.spot),
+        let spans = [
+            format.as_ref().map(|found| &found.span),
+            zone.as_ref().map(|found| &found.span),
+            refuses.as_ref().map(|found| &found.span),
         ];
-        for (option, spot) in OPTIONS.into_iter().zip(spots) {
-            if let Some(spot) = spot {
+        for (option, span) in OPTIONS.into_iter().zip(spans) {
+            if let Some(span) = span {
                 let title = format!("`{}` is of no use without `time`", section.key_path(option));
-                reader.push(Mistake::new(title, spot.clone(), "the type has no `time`"));
+                reader.push(Diagnostic::new(title, span.clone(), "the type has no `time`"));
             }
         }
         return None;

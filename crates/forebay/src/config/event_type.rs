@@ -12,16 +12,13 @@ use pipeline::storable::Flaws;
 
 use super::aggregate::{self, AggregateConfig};
 use super::event_time;
-use super::pointer;
 use super::reach;
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
 use super::route::{self, Route, Written};
 use super::schema::{self, Schemas, TypeSchema};
-use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
 use super::table::LookupTables;
 use super::transform::{self, TypeTransform};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, pointer};
 
 /// The settings of `[types.X]`.
 pub(super) const KEYS: &[&str] = &[
@@ -88,7 +85,7 @@ impl Types {
 }
 
 pub(super) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     tables: &[Section<'_>],
     sinks: &Sinks,
     lookup: &LookupTables,
@@ -98,9 +95,9 @@ pub(super) fn read(
     let mut schemas = Schemas::new(folder);
     let mut results = Vec::new();
     for section in tables {
-        let (config, spots) = read_one(reader, section, sinks, lookup, &mut schemas);
+        let (config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
         let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
-        results.extend(names.zip(spots));
+        results.extend(names.zip(spans));
         if section.name() == OTHERS {
             types.others = Some(config);
             continue;
@@ -111,28 +108,28 @@ pub(super) fn read(
             }
             Err(error) => {
                 let title = format!("`{}` can't be the name of a type", section.name());
-                reader.push(Mistake::new(title, section.spot().clone(), error.to_string()));
+                reader.push(Diagnostic::new(title, section.span().clone(), error.to_string()));
             }
         }
     }
-    for (name, spot) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
+    for (name, span) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
         let title = format!("`{name}` is the type of an aggregate's results, and has a table of its own");
         let help = format!(
             "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
         );
-        reader.push(Mistake::new(title, spot, "this aggregate").help(help));
+        reader.push(Diagnostic::new(title, span, "this aggregate").help(help));
     }
     types
 }
 
 /// The rules of a type, and where each of its aggregates stands.
 fn read_one(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
     lookup: &LookupTables,
     schemas: &mut Schemas<'_>,
-) -> (TypeConfig, Vec<Spot>) {
+) -> (TypeConfig, Vec<SourceSpan>) {
     reader.check_keys(section, KEYS);
     let id = reader.text(section, "id", pointer::parse);
     let time = reader.text(section, "time", pointer::parse);
@@ -152,61 +149,66 @@ fn read_one(
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
     let ack = reader.text(section, "ack", ack);
 
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     let list = route::written(reader, section);
     let names = list.as_ref().map_or(&[][..], |list| &list.value);
     if let Some(reach) = &mut reach {
         route::warn(reader, names, reach);
     }
     let routes = route::resolve(reader, section, names, sinks);
-    if names.is_empty() && reader.mistakes() == mistakes_before {
+    if names.is_empty() && reader.errors() == errors_before {
         let (at, label) =
-            list.as_ref().map_or((section.spot(), "has no `routes`"), |list| (&list.spot, "names no sink"));
+            list.as_ref().map_or((section.span(), "has no `routes`"), |list| (&list.span, "names no sink"));
         let title = format!("the events of type `{}` would be stored nowhere", section.name());
         let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
-        reader.push(Mistake::new(title, at.clone(), label).help(help.to_owned()));
+        reader.push(Diagnostic::new(title, at.clone(), label).help(help.to_owned()));
     }
     let ack_stored = ack.as_ref().is_some_and(|found| found.value);
-    if let Some(Found { spot, .. }) = ack.filter(|_| ack_stored) {
-        warn_of_objects(reader, section, (&routes, sinks), spot);
+    if let Some(Located { span, .. }) = ack.filter(|_| ack_stored) {
+        warn_of_objects(reader, section, (&routes, sinks), span);
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
-    let (aggregates, spots) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
+    let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
     let texts = reader.text(section, "text", text).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
-    (TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read }, spots)
+    (TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read }, spans)
 }
 
 /// Whether events are stored before they are answered.
-fn ack(text: &str) -> Result<bool, Wrong> {
+fn ack(text: &str) -> Result<bool, InvalidValue> {
     match text {
         "disk" => Ok(false),
         "stored" => Ok(true),
         "memory" => {
-            let wrong = Wrong::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
+            let wrong = InvalidValue::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
             Err(wrong.help("set ack_memory = true, and let clients that want it ask for it: Forebay-Ack: memory"))
         }
-        _ => Err(Wrong::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
+        _ => Err(InvalidValue::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
     }
 }
 
 /// A store of objects has an event when the object is whole: long after the clients have stopped waiting.
-fn warn_of_objects(reader: &mut Reader<'_>, section: &Section<'_>, (routes, sinks): (&[Route], &Sinks), spot: Spot) {
+fn warn_of_objects(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    (routes, sinks): (&[Route], &Sinks),
+    span: SourceSpan,
+) {
     let of_objects = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.has_objects());
     let Some(Route { to, .. }) = routes.iter().find(of_objects) else { return };
     let title = format!("`{}` makes clients wait for whole objects", section.key_path("ack"));
     let label = format!("the sink `{to}` stores an event with its object, up to `max_age` later");
     let help = "most answers will be 202 after `ack_timeout`: leave `ack` out, or route the type to other stores";
-    reader.push(Mistake::warning(title, spot, label).help(help.to_owned()));
+    reader.push(Diagnostic::warning(title, span, label).help(help.to_owned()));
 }
 
 /// What is done about texts that not every store can take.
-fn text(text: &str) -> Result<TextRule, Wrong> {
+fn text(text: &str) -> Result<TextRule, InvalidValue> {
     match text {
         "any" => Ok(TextRule { flaws: Flaws::NONE, repair: false }),
         "refuse" => Ok(TextRule { flaws: Flaws::ALL, repair: false }),
         "repair" => Ok(TextRule { flaws: Flaws::ALL, repair: true }),
-        _ => Err(Wrong::new("is not what can be done", "wanted \"any\", \"refuse\" or \"repair\"")),
+        _ => Err(InvalidValue::new("is not what can be done", "wanted \"any\", \"refuse\" or \"repair\"")),
     }
 }
 
@@ -218,34 +220,34 @@ fn flaws(routes: &[Route], aggregates: &[AggregateConfig], sinks: &Sinks) -> Fla
 }
 
 fn read_aggregates(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     sinks: &Sinks,
     events: (Option<&TimeRule>, Option<&mut Reach<'_>>),
-) -> (Vec<AggregateConfig>, Vec<Spot>) {
+) -> (Vec<AggregateConfig>, Vec<SourceSpan>) {
     if section.name() != OTHERS {
         return aggregate::read(reader, section, sinks, events).into_iter().unzip();
     }
     if let Some((key, _)) = section.entry(aggregate::TABLE) {
         let title = "events of any type can't be aggregated together".to_owned();
         let help = "give the type a table of its own, as in [types.access.aggregate.hits]";
-        reader.push(Mistake::new(title, section.spot_of(key), "of `*`").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, section.span_of(key), "of `*`").help(help.to_owned()));
     }
     (Vec::new(), Vec::new())
 }
 
 /// The sink that `read` names: it must get the events, and keep them so that they can be read.
 fn read_sink(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    routes: &[Found<Written>],
+    routes: &[Located<Written>],
     sinks: &Sinks,
 ) -> Option<SinkName> {
     let named = reader.text(section, "read", |text| Ok(text.to_owned()))?;
     if !routes.iter().any(|route| route.value.to == named.value) {
         let title = format!("`{}` names a sink that the type has no route to", section.key_path("read"));
         let help = format!("add \"{}\" to its routes, or name one of these", named.value);
-        reader.push(Mistake::new(title, named.spot, "not in `routes`").help(help));
+        reader.push(Diagnostic::new(title, named.span, "not in `routes`").help(help));
         return None;
     }
     // A sink with mistakes of its own, or none at all, was reported as such.
@@ -254,7 +256,7 @@ fn read_sink(
         return Some(name.clone());
     }
     let title = format!("`{}` names a sink that can't be read", section.key_path("read"));
-    let mistake = Mistake::new(title, named.spot, "keeps nothing that could be read back");
+    let mistake = Diagnostic::new(title, named.span, "keeps nothing that could be read back");
     reader.push(mistake.help("name one of kind \"sqlite\", or leave it out".to_owned()));
     None
 }

@@ -12,14 +12,12 @@ use pipeline::pointer::JsonPointer;
 
 use super::Inputs;
 use super::naming::{self, Naming};
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::{Found, Section};
 use super::stopping::{self, Stopping};
-use super::{duration, host, origin, pointer, proxies, serving, size, tls, tokens};
+use super::{host, origin, proxies, serving, tls, tokens};
 use crate::descriptors::Connections;
 use crate::tls_files::TlsFiles;
 use crate::token_file::TokenFile;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, duration, pointer, size};
 
 /// The settings of `[gateway]`.
 pub(super) const KEYS: &[&str] = &[
@@ -130,7 +128,7 @@ impl Gateway {
     }
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> Gateway {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> Gateway {
     reader.check_keys(section, &[KEYS, TABLES].concat());
     let flags = inputs.flags;
     let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
@@ -175,43 +173,47 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     }
 }
 
-fn connections(number: i64) -> Result<NonZeroUsize, Wrong> {
+fn connections(number: i64) -> Result<NonZeroUsize, InvalidValue> {
     let connections = usize::try_from(number).ok().filter(|number| *number <= CONNECTIONS_MAX);
     connections
         .and_then(NonZeroUsize::new)
-        .ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
+        .ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
 }
 
 /// The least of it is a matter of the sinks: see [`crate::memory`].
-fn memory(text: &str) -> Result<u64, Wrong> {
+fn memory(text: &str) -> Result<u64, InvalidValue> {
     let bytes = size::parse(text)?;
     let (least, most) = (limits::MEMORY_SET_MIN, limits::MEMORY_SET_MAX);
     let (min, max) = (least >> 20, most >> 40);
     let is_in_range = (least..=most).contains(&bytes);
-    if is_in_range { Ok(bytes) } else { Err(Wrong::new("is out of range", format!("wanted {min}MiB to {max}TiB"))) }
+    if is_in_range {
+        Ok(bytes)
+    } else {
+        Err(InvalidValue::new("is out of range", format!("wanted {min}MiB to {max}TiB")))
+    }
 }
 
-fn ack_timeout(text: &str) -> Result<Duration, Wrong> {
+fn ack_timeout(text: &str) -> Result<Duration, InvalidValue> {
     duration::within(text, limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX)
 }
 
-pub(super) fn address(text: &str) -> Result<SocketAddr, Wrong> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, InvalidValue> {
     text.parse().map_err(|_| {
-        Wrong::new("is not an address", "wanted an IP address and a port")
+        InvalidValue::new("is not an address", "wanted an IP address and a port")
             .help("for example 127.0.0.1:8080, or [::1]:8080; names like localhost are not looked up")
     })
 }
 
-fn shards(number: i64) -> Result<NonZeroU16, Wrong> {
+fn shards(number: i64) -> Result<NonZeroU16, InvalidValue> {
     let shards = u16::try_from(number).ok().filter(|number| *number <= SHARDS_MAX).and_then(NonZeroU16::new);
-    shards.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
+    shards.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
 }
 
 /// Neither port may be reached from elsewhere unless tokens say who may use it, or somebody has said that everybody may.
 fn check_reach(
-    reader: &mut Reader<'_>,
-    listen: Option<&Found<SocketAddr>>,
-    admin: Option<&Found<SocketAddr>>,
+    reader: &mut SettingsReader<'_>,
+    listen: Option<&Located<SocketAddr>>,
+    admin: Option<&Located<SocketAddr>>,
     open: bool,
     scopes: Scopes,
 ) {
@@ -219,12 +221,12 @@ fn check_reach(
         let title = "`gateway.listen` would let everybody post who reaches this machine";
         let help = "make a token (forebay token new NAME --scope ingest), or set `open = true` in [gateway] if that is \
                     meant, or listen on 127.0.0.1 or [::1]";
-        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
     }
     if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
         let title = "`gateway.admin` would let everybody look in who reaches this machine";
         let help = "make a token (forebay token new NAME --scope admin), or listen on 127.0.0.1 or [::1]";
-        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
     }
 }
 
@@ -241,18 +243,22 @@ pub(super) fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-fn check_distinct(reader: &mut Reader<'_>, listen: Option<&Found<SocketAddr>>, admin: Option<&Found<SocketAddr>>) {
-    let at = |found: Option<&Found<SocketAddr>>, default| found.map_or(default, |found| found.value);
+fn check_distinct(
+    reader: &mut SettingsReader<'_>,
+    listen: Option<&Located<SocketAddr>>,
+    admin: Option<&Located<SocketAddr>>,
+) {
+    let at = |found: Option<&Located<SocketAddr>>, default| found.map_or(default, |found| found.value);
     if !collide(at(listen, LISTEN), at(admin, ADMIN)) {
         return;
     }
     let title = "the intake port and the admin port are the same";
     let mistake = match (listen, admin) {
         (Some(listen), Some(admin)) => {
-            Mistake::new(title, admin.spot.clone(), "the admin port").also(listen.spot.clone(), "the intake port")
+            Diagnostic::new(title, admin.span.clone(), "the admin port").also(listen.span.clone(), "the intake port")
         }
-        (Some(found), None) => Mistake::new(title, found.spot.clone(), format!("the admin port is {ADMIN}")),
-        (None, Some(found)) => Mistake::new(title, found.spot.clone(), format!("the intake port is {LISTEN}")),
+        (Some(found), None) => Diagnostic::new(title, found.span.clone(), format!("the admin port is {ADMIN}")),
+        (None, Some(found)) => Diagnostic::new(title, found.span.clone(), format!("the intake port is {LISTEN}")),
         (None, None) => return,
     };
     reader.push(mistake);

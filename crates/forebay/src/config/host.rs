@@ -1,8 +1,6 @@
 //! `allowed_hosts`: names of this server, as clients write them in `Host`.
 
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::Section;
+use settings::{Diagnostic, Section, SettingsReader};
 
 /// Every name.
 const ANY: &str = "*";
@@ -10,7 +8,7 @@ const ANY: &str = "*";
 const BYTES_MAX: usize = 253;
 
 /// The names of a list.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
     let listed = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
     let mut names = Vec::with_capacity(listed.len());
     for (index, found) in listed.into_iter().enumerate() {
@@ -21,7 +19,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) ->
         let title = format!("`{}[{index}]` is not the name of a host", section.key_path(key));
         let help = "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" \
                     allows every name";
-        reader.push(Mistake::new(title, found.spot, "wanted the name of a host").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, found.span, "wanted the name of a host").help(help.to_owned()));
     }
     names
 }

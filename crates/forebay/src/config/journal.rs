@@ -1,8 +1,6 @@
 //! `[journal]`: what the journal may use of its disk.
 
-use super::reader::Reader;
-use super::section::Section;
-use super::size;
+use settings::{Section, SettingsReader, size};
 
 /// The settings of `[journal]`.
 pub(super) const KEYS: &[&str] = &["keep_free"];
@@ -14,7 +12,7 @@ pub(crate) struct Journal {
     pub(crate) keep_free: Option<u64>,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>) -> Journal {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Journal {
     reader.check_keys(section, KEYS);
     Journal { keep_free: reader.text(section, "keep_free", size::parse).map(|found| found.value) }
 }

@@ -1,9 +1,8 @@
 //! `[log]`: what is said on stderr, and how.
 
 use super::Flags;
-use super::reader::{Reader, Wrong};
-use super::section::Section;
 use crate::log::{Format, Level};
+use settings::{InvalidValue, Section, SettingsReader};
 
 /// The settings of `[log]`.
 pub(super) const KEYS: &[&str] = &["format", "level"];
@@ -17,7 +16,7 @@ pub(crate) struct Log {
     pub(crate) level: Level,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
     reader.check_keys(section, KEYS);
     let format = reader.text(section, "format", format).map(|found| found.value);
     // The flag is not called --level: a reader of the command line wouldn't know whose.
@@ -25,19 +24,19 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, flags: &Flags
     Log { format: format.unwrap_or_default(), level: level.map(|found| found.value).unwrap_or_default() }
 }
 
-fn format(text: &str) -> Result<Format, Wrong> {
+fn format(text: &str) -> Result<Format, InvalidValue> {
     match text {
         "text" => Ok(Format::Text),
         "json" => Ok(Format::Json),
-        _ => Err(Wrong::new("is no format of the log", "wanted \"text\" or \"json\"")),
+        _ => Err(InvalidValue::new("is no format of the log", "wanted \"text\" or \"json\"")),
     }
 }
 
-fn level(text: &str) -> Result<Level, Wrong> {
+fn level(text: &str) -> Result<Level, InvalidValue> {
     match text {
         "info" => Ok(Level::Info),
         "warning" => Ok(Level::Warning),
         "error" => Ok(Level::Error),
-        _ => Err(Wrong::new("is no level of messages", "wanted \"info\", \"warning\" or \"error\"")),
+        _ => Err(InvalidValue::new("is no level of messages", "wanted \"info\", \"warning\" or \"error\"")),
     }
 }

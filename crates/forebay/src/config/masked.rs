@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use pipeline::transform::knows_key;
 
-use super::environment::{FILE, PREFIX};
 use super::{sink, tables};
+use settings::{FILE, PREFIX};
 
 /// Settings of sinks whose values are secrets. `key` is one but for sinks of kind `redis`.
 const SECRETS: &[&str] = &["api_key", "application_credential", "headers", "key", "secret_key", "secrets"];

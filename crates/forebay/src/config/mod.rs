@@ -1,5 +1,5 @@
 //! Configuration: one TOML file, the environment and flags become one typed, checked [`Configuration`], or a
-//! [`Report`] of all that is wrong with them.
+//! [`Diagnostics`] of all that is wrong with them.
 //!
 //! It is read in two steps. First every setting is looked up and made a value of its own kind; then the values
 //! are held against each other. Mistakes are gathered through both, so that one run shows them all.
@@ -8,14 +8,11 @@ mod admin;
 mod aggregate;
 mod conditional;
 mod directory;
-mod duration;
 #[cfg(feature = "elasticsearch")]
 mod elasticsearch;
-mod environment;
 mod etcd;
 mod event_time;
 mod event_type;
-mod file;
 mod gateway;
 mod host;
 mod journal;
@@ -28,39 +25,24 @@ mod needs_restart;
 mod objects;
 mod objects_over_http;
 mod origin;
-mod pointer;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod proxies;
 mod reach;
-mod reader;
 #[cfg(feature = "redis")]
 mod redis;
 mod remote;
 mod remote_parts;
-mod report;
 mod route;
 #[cfg(feature = "s3")]
 mod s3;
 mod schema;
 mod secrets;
-mod section;
 mod serving;
 #[cfg(feature = "postgres")]
 mod shards;
 mod sink;
-mod size;
 mod stopping;
-#[cfg(any(
-    feature = "elasticsearch",
-    feature = "nats",
-    feature = "objects-over-http",
-    feature = "postgres",
-    feature = "redis",
-    feature = "webhook"
-))]
-mod store;
-mod suggest;
 #[cfg(feature = "swift")]
 mod swift;
 mod table;
@@ -85,32 +67,29 @@ use access::Scopes;
 use event::TypeName;
 use toml::de::DeTable;
 
+use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, SourceId, SourceSpan, files};
+
 use crate::role::Role;
-use crate::text_file;
 use crate::tls_files::TlsFiles;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
 pub(crate) use admin::Admin;
 pub(crate) use aggregate::AggregateConfig;
 pub(crate) use directory::is_own;
-#[cfg(test)]
-pub(crate) use environment::OF_FLAGS;
-pub(crate) use environment::{Environment, expand};
 pub(crate) use event_type::TypeConfig;
 pub(crate) use gateway::{ADMIN, Gateway};
 pub(crate) use journal::Journal;
 pub(crate) use log::Log;
 pub(crate) use needs_restart::needs_restart;
-use reader::Reader;
-pub(crate) use report::Report;
-use report::{Mistake, SourceId, Spot};
 pub(crate) use route::Route;
 pub(crate) use schema::TypeSchema;
-use section::Section;
 pub(crate) use sink::{SinkConfig, SinkName, SinkSettings};
 pub(crate) use stopping::Stopping;
 use tables::IsOfRole;
 pub(crate) use writer::{ADMIN as WRITER_ADMIN, WriterConfiguration, load as load_writer};
 pub(crate) use writer_etcd::WriterEtcd;
+
+/// Variables of flags that are no settings.
+pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_ROLE", "FOREBAY_TOKEN"];
 
 /// What stands for the types and sinks of a file that has neither.
 const BUILT_IN: &str = r#"[types."*"]
@@ -199,9 +178,9 @@ pub(crate) enum LoadError {
     /// The tokens can't be read.
     #[error(transparent)]
     Tokens(#[from] TokenFileError),
-    /// The configuration is wrong.
+    /// The configuration has errors.
     #[error("{0}")]
-    Wrong(Report),
+    Invalid(Diagnostics),
 }
 
 /// Reads the file at `path`, if there is one to read, looks which tokens there are, and goes on as [`read`] does.
@@ -213,25 +192,25 @@ pub(crate) fn load(
     environment: &Environment,
     flags: &Flags,
     data: &Path,
-) -> Result<(Configuration, Report), LoadError> {
+) -> Result<(Configuration, Diagnostics), LoadError> {
     load_by(read, path, environment, flags, data)
 }
 
 /// The same for the configuration that `read` makes.
 fn load_by<T>(
-    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Report), Report>,
+    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Diagnostics), Diagnostics>,
     path: Option<&Path>,
     environment: &Environment,
     flags: &Flags,
     data: &Path,
-) -> Result<(T, Report), LoadError> {
+) -> Result<(T, Diagnostics), LoadError> {
     let unreadable = |path: &Path, source| LoadError::Unreadable { path: path.to_owned(), source };
     let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
     let name = path.map(|path| path.display().to_string());
     let file = name.as_deref().zip(bytes.as_deref());
     let scopes = TokenFile::within(data).read()?.map(Kept::into_set).unwrap_or_default().scopes();
     let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
-    read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(LoadError::Wrong)
+    read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(LoadError::Invalid)
 }
 
 /// Makes a configuration of all that is given. A flag wins over the environment, that over the file, and that
@@ -240,7 +219,7 @@ fn load_by<T>(
 /// # Errors
 /// The report of all mistakes and warnings, where there is a mistake; else the configuration comes with a
 /// report that has warnings only, or nothing.
-pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Report> {
+pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Diagnostics), Diagnostics> {
     let names_writers = !inputs.flags.writers.is_empty() || inputs.environment.get(upstream::VARIABLE).is_some();
     let is_of_gateway = names_writers && inputs.flags.role != Some(Role::Serve);
     read_by(inputs, if is_of_gateway { BUILT_IN_OF_GATEWAY } else { BUILT_IN }, tables::check_of_gateway, read_tables)
@@ -250,9 +229,9 @@ pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(Configuration, Report), Repor
 fn read_by<T>(
     inputs: &Inputs<'_>,
     built_in_text: &'static str,
-    check: impl FnOnce(&mut Reader<'_>, &Section<'_>) -> IsOfRole,
-    read_tables: impl FnOnce(&mut Reader<'_>, &Inputs<'_>, &Section<'_>, &Section<'_>) -> T,
-) -> Result<(T, Report), Report> {
+    check: impl FnOnce(&mut SettingsReader<'_>, &Section<'_>) -> IsOfRole,
+    read_tables: impl FnOnce(&mut SettingsReader<'_>, &Inputs<'_>, &Section<'_>, &Section<'_>) -> T,
+) -> Result<(T, Diagnostics), Diagnostics> {
     let (mut report, text, source) = open(inputs)?;
     let (document, errors) = DeTable::parse_recoverable(&text);
     report_syntax(&mut report, source, &errors);
@@ -263,7 +242,7 @@ fn read_by<T>(
     let built_in_source = report.source("built in", built_in_text);
     let (built_in, _) = DeTable::parse_recoverable(built_in_text);
 
-    let mut reader = Reader::new(inputs.environment, report);
+    let mut reader = SettingsReader::new(inputs.environment, report).with_dotted_names("types");
     let file = Section::root(source, document.get_ref());
     let built_in = Section::root(built_in_source, built_in.get_ref());
     if check(&mut reader, &file) == IsOfRole::No {
@@ -272,34 +251,34 @@ fn read_by<T>(
     }
     let configuration = read_tables(&mut reader, inputs, &file, &built_in);
     let report = reader.finish();
-    if report.mistakes() == 0 { Ok((configuration, report)) } else { Err(report) }
+    if report.errors() == 0 { Ok((configuration, report)) } else { Err(report) }
 }
 
 /// The file's text, with the report to which its mistakes go.
-fn open<'i>(inputs: &Inputs<'i>) -> Result<(Report, Cow<'i, str>, SourceId), Report> {
-    let mut report = Report::default();
+fn open<'i>(inputs: &Inputs<'i>) -> Result<(Diagnostics, Cow<'i, str>, SourceId), Diagnostics> {
+    let mut report = Diagnostics::new(secrets::hidden);
     let (name, bytes) = inputs.file.unwrap_or(("no file", b""));
-    let bytes = text_file::content(bytes);
+    let bytes = files::content(bytes);
     let text = String::from_utf8_lossy(bytes);
     let source = report.source(name, &*text);
     if let Err(error) = std::str::from_utf8(bytes) {
         // The valid part is the same in both; the first bad byte has become a replacement character.
-        let span = error.valid_up_to()..error.valid_up_to() + char::REPLACEMENT_CHARACTER.len_utf8();
-        report.push(Mistake::new("the file is not UTF-8", Spot { source, span }, "the first bad byte"));
+        let range = error.valid_up_to()..error.valid_up_to() + char::REPLACEMENT_CHARACTER.len_utf8();
+        report.push(Diagnostic::new("the file is not UTF-8", SourceSpan { source, range }, "the first bad byte"));
         return Err(report);
     }
     Ok((report, text, source))
 }
 
-fn report_syntax(report: &mut Report, source: SourceId, errors: &[toml::de::Error]) {
+fn report_syntax(report: &mut Diagnostics, source: SourceId, errors: &[toml::de::Error]) {
     for error in errors {
-        let at = Spot { source, span: error.span().unwrap_or(0..0) };
-        report.push(Mistake::new("this is not TOML", at, error.message()));
+        let at = SourceSpan { source, range: error.span().unwrap_or(0..0) };
+        report.push(Diagnostic::new("this is not TOML", at, error.message()));
     }
 }
 
 fn read_tables(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     inputs: &Inputs<'_>,
     file: &Section<'_>,
     built_in: &Section<'_>,
@@ -324,13 +303,13 @@ fn read_tables(
         let title = "a gateway has no writer";
         let help =
             "name one with --writer http://127.0.0.1:8081 or FOREBAY_WRITERS, or in the file as [upstreams.NAME]";
-        reader.push(Mistake::new(title, file.spot().clone(), "no [upstreams.…]").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, file.span().clone(), "no [upstreams.…]").help(help.to_owned()));
     }
     let sinks = sink::read(reader, &tables, inputs.folder, inputs.data, &upstreams);
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     let tables = reader.table(document, "types");
     let tables = reader.tables(&tables);
-    if tables.is_empty() && reader.mistakes() == mistakes_before {
+    if tables.is_empty() && reader.errors() == errors_before {
         no_types(reader, document);
     }
     let lookup = reader.table(file, "tables");
@@ -338,10 +317,10 @@ fn read_tables(
     let lookup = table::read(reader, &lookup, inputs.folder);
     let types = event_type::read(reader, &tables, &sinks, &lookup, inputs.folder);
     gateway.naming = naming::read(reader, &gateway_section, &types);
-    if reader.mistakes() == 0 {
+    if reader.errors() == 0 {
         warn_of_unused(reader, &types, &sinks);
     }
-    reader.check_variables();
+    reader.check_variables(OF_FLAGS);
     Configuration {
         gateway,
         admin,
@@ -354,20 +333,20 @@ fn read_tables(
     }
 }
 
-fn no_types(reader: &mut Reader<'_>, document: &Section<'_>) {
+fn no_types(reader: &mut SettingsReader<'_>, document: &Section<'_>) {
     if let Some((key, _)) = document.entry("types").or(document.entry("sinks")) {
         let help = "add a table [types.NAME] with routes, or [types.\"*\"] for events of any type";
         let title = "no event would be taken: there is no type";
-        reader.push(Mistake::new(title, document.spot_of(key), "no [types.…] beside it").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, document.span_of(key), "no [types.…] beside it").help(help.to_owned()));
     }
 }
 
-fn warn_of_unused(reader: &mut Reader<'_>, types: &event_type::Types, sinks: &sink::Sinks) {
+fn warn_of_unused(reader: &mut SettingsReader<'_>, types: &event_type::Types, sinks: &sink::Sinks) {
     for name in sinks.valid.keys().filter(|name| !types.have_route_to(name)) {
-        if let Some(at) = sinks.spot(name) {
+        if let Some(at) = sinks.span(name) {
             let title = format!("nothing goes to the sink `{name}`");
             let help = format!("add \"{name}\" to the routes of a type, or remove the sink");
-            reader.push(Mistake::warning(title, at.clone(), "in no type's routes").help(help));
+            reader.push(Diagnostic::warning(title, at.clone(), "in no type's routes").help(help));
         }
     }
 }

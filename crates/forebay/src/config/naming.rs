@@ -10,10 +10,7 @@ use toml::de::DeValue;
 use super::conditional::{self, Form, Worded};
 use super::event_type::Types;
 use super::reach;
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
-use super::section::{Found, Section};
-use super::suggest::nearest;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, nearest};
 
 /// The setting that is a list of tables.
 pub(super) const RULES: &str = "type_rules";
@@ -46,17 +43,17 @@ impl PartialEq for TypeRule {
 
 impl Eq for TypeRule {}
 
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Naming {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Naming {
     Naming { rules: rules(reader, section, types), unknown: unknown(reader, section, types) }
 }
 
-fn rules(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Vec<TypeRule> {
-    let Some((spot, value)) = section.get(RULES) else { return Vec::new() };
+fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Vec<TypeRule> {
+    let Some((span, value)) = section.get(RULES) else { return Vec::new() };
     let path = section.key_path(RULES);
     let Some(list) = value.as_array() else {
         reader.wrong_kind::<()>(
             &path,
-            spot,
+            span,
             value,
             "a list of rules, such as [{ type = \"access\", when = \"has(method)\" }]",
         );
@@ -64,29 +61,29 @@ fn rules(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Vec<T
     };
     if list.len() > RULES_MAX {
         let title = format!("`{path}` has {} rules", list.len());
-        reader.push(Mistake::new(title, spot, format!("at most {RULES_MAX} are asked")));
+        reader.push(Diagnostic::new(title, span, format!("at most {RULES_MAX} are asked")));
     }
     let rules = list.iter().enumerate().filter_map(|(index, element)| {
         let name = format_args!("{path}[{index}]");
-        rule(reader, (&name, section.spot_of(element)), element.get_ref(), types)
+        rule(reader, (&name, section.span_of(element)), element.get_ref(), types)
     });
     rules.collect()
 }
 
 fn rule(
-    reader: &mut Reader<'_>,
-    (path, spot): (&dyn Display, Spot),
+    reader: &mut SettingsReader<'_>,
+    (path, span): (&dyn Display, SourceSpan),
     value: &DeValue<'_>,
     types: &Types,
 ) -> Option<TypeRule> {
     let Some(entries) = value.as_table() else {
-        return reader.wrong_kind(path, spot, value, "a rule, such as { type = \"access\", when = \"has(method)\" }");
+        return reader.wrong_kind(path, span, value, "a rule, such as { type = \"access\", when = \"has(method)\" }");
     };
-    let mistakes_before = reader.mistakes();
-    let (of, when) = conditional::read(reader, &FORM, (path, spot.clone()), entries)?;
-    if when.is_none() && reader.mistakes() == mistakes_before {
+    let errors_before = reader.errors();
+    let (of, when) = conditional::read(reader, &FORM, (path, span.clone()), entries)?;
+    if when.is_none() && reader.errors() == errors_before {
         let title = format!("`{path}` has no condition");
-        reader.push(Mistake::new(title, spot, "has no `when`").help(FORM.example.to_owned()));
+        reader.push(Diagnostic::new(title, span, "has no `when`").help(FORM.example.to_owned()));
     }
     let of = known(reader, &format_args!("{path}.type"), of, types)?;
     let when = when?;
@@ -96,33 +93,38 @@ fn rule(
 
 /// Warns of what must be there for a rule to be true, and which the schema of its type refuses: no event is taken by it. To ask
 /// whether something isn't there is another thing: the event may be of any type yet.
-fn warn(reader: &mut Reader<'_>, of: &TypeName, when: &Worded<Expression>, types: &Types) {
+fn warn(reader: &mut SettingsReader<'_>, of: &TypeName, when: &Worded<Expression>, types: &Types) {
     let config = types.named.get(of).or(types.others.as_ref());
     if let Some(schema) = config.and_then(|config| config.schema.as_ref()) {
         reach::condition(reader, when, when.condition.needed(), &mut Reach::new(&schema.compiled));
     }
 }
 
-fn unknown(reader: &mut Reader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {
-    let found = reader.text(section, "unknown_type", |text| Ok::<_, Wrong>(text.to_owned()))?;
+fn unknown(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {
+    let found = reader.text(section, "unknown_type", |text| Ok::<_, InvalidValue>(text.to_owned()))?;
     let path = section.key_path("unknown_type");
     if types.others.is_some() {
         let title = format!("`{path}` is never used");
         let help = "[types.\"*\"] takes events of every type: remove the one or the other".to_owned();
-        reader.push(Mistake::new(title, found.spot, "no type is unknown").help(help));
+        reader.push(Diagnostic::new(title, found.span, "no type is unknown").help(help));
         return None;
     }
     known(reader, &path, found, types)
 }
 
 /// A type that events are taken as.
-fn known(reader: &mut Reader<'_>, path: &dyn Display, found: Found<String>, types: &Types) -> Option<TypeName> {
+fn known(
+    reader: &mut SettingsReader<'_>,
+    path: &dyn Display,
+    found: Located<String>,
+    types: &Types,
+) -> Option<TypeName> {
     let name = match TypeName::new(&found.value) {
         Ok(name) if types.named.contains_key(&name) || types.others.is_some() => return Some(name),
         Ok(name) => name,
         Err(error) => {
             let title = format!("`{path}` can't be the name of a type");
-            reader.push(Mistake::new(title, found.spot, error.to_string()));
+            reader.push(Diagnostic::new(title, found.span, error.to_string()));
             return None;
         }
     };
@@ -131,6 +133,6 @@ fn known(reader: &mut Reader<'_>, path: &dyn Display, found: Found<String>, type
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("add [types.{name}]"),
     };
-    reader.push(Mistake::new(title, found.spot, "no such type").help(help));
+    reader.push(Diagnostic::new(title, found.span, "no such type").help(help));
     None
 }

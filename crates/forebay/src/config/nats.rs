@@ -8,11 +8,8 @@ use ::sink::nats::{
     SubjectPattern,
 };
 
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
-use super::store::{ca, connections_max, timeout};
-use super::{duration, file};
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -39,11 +36,11 @@ const AGE_MIN: Duration = Duration::from_mins(1);
 const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// Reads them; relative paths lead from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
     let servers = reader.required(section, "url", help, servers);
     let wanted = "wanted the path of a file with a user's key";
-    let credentials = file::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
+    let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
     let ca = ca(reader, section, folder);
     let stream = reader.required(section, "stream", "add its name, as in stream = \"EVENTS\"", stream);
     let subject = reader.text_or(section, "subject", SUBJECT, subject);
@@ -55,14 +52,14 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 }
 
 /// Reads which stream and subjects it is, as a gateway has it for a writer's sink.
-pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
     let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
     stream.into_iter().chain(subject).collect()
 }
 
 /// How a missing stream is made, unless it shall be there.
-fn creation(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Creation> {
+fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Creation> {
     let replicas = reader.integer(section, "replicas", replicas);
     let within = |text: &str| duration::within(text, AGE_MIN, AGE_MAX);
     let age_max = reader.text(section, "max_age", within);
@@ -72,28 +69,28 @@ fn creation(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Creation> 
             age_max: age_max.map(|found| found.value),
         });
     }
-    let spots = [replicas.map(|found| found.spot), age_max.map(|found| found.spot)];
-    for (setting, spot) in OF_CREATION.into_iter().zip(spots) {
-        let Some(spot) = spot else { continue };
+    let spans = [replicas.map(|found| found.span), age_max.map(|found| found.span)];
+    for (setting, span) in OF_CREATION.into_iter().zip(spans) {
+        let Some(span) = span else { continue };
         let title = format!("`{}` has no meaning with create = false", section.key_path(setting));
-        reader.push(Mistake::new(title, spot, "says how the stream is made"));
+        reader.push(Diagnostic::new(title, span, "says how the stream is made"));
     }
     None
 }
 
-fn servers(text: &str) -> Result<Servers, Wrong> {
-    text.parse().map_err(|error: InvalidServers| Wrong::new("is not the URL of NATS servers", error.to_string()))
+fn servers(text: &str) -> Result<Servers, InvalidValue> {
+    text.parse().map_err(|error: InvalidServers| InvalidValue::new("is not the URL of NATS servers", error.to_string()))
 }
 
-fn stream(text: &str) -> Result<StreamName, Wrong> {
-    text.parse().map_err(|error: InvalidStream| Wrong::new("can't be the name of a stream", error.to_string()))
+fn stream(text: &str) -> Result<StreamName, InvalidValue> {
+    text.parse().map_err(|error: InvalidStream| InvalidValue::new("can't be the name of a stream", error.to_string()))
 }
 
-fn subject(text: &str) -> Result<SubjectPattern, Wrong> {
-    text.parse().map_err(|error: InvalidSubject| Wrong::new("can't be a subject", error.to_string()))
+fn subject(text: &str) -> Result<SubjectPattern, InvalidValue> {
+    text.parse().map_err(|error: InvalidSubject| InvalidValue::new("can't be a subject", error.to_string()))
 }
 
-fn replicas(number: i64) -> Result<u8, Wrong> {
+fn replicas(number: i64) -> Result<u8, InvalidValue> {
     let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
-    number.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
+    number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
 }

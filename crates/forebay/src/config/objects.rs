@@ -6,12 +6,15 @@ use ::sink::object::Line;
 use ::sink::{Codec, ObjectRules, Prefix};
 use event::limits;
 
-use super::reader::{Reader, Wrong};
-use super::section::Section;
-use super::{duration, size};
+use settings::{InvalidValue, Section, SettingsReader, duration, size};
 
 /// Reads them.
-pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>, codec: Codec, prefix: Prefix) -> ObjectRules {
+pub(super) fn rules(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    codec: Codec,
+    prefix: Prefix,
+) -> ObjectRules {
     let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
     let records = reader.integer(section, "max_records", records).map(|found| found.value);
     let age = reader.text(section, "max_age", age).map(|found| found.value);
@@ -27,21 +30,21 @@ pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>, codec: Codec
     }
 }
 
-fn bytes(text: &str) -> Result<u64, Wrong> {
+fn bytes(text: &str) -> Result<u64, InvalidValue> {
     let bytes = size::parse(text)?;
     if (limits::OBJECT_BYTES_MIN..=limits::OBJECT_BYTES_MAX).contains(&bytes) {
         return Ok(bytes);
     }
     let (min, max) = (limits::OBJECT_BYTES_MIN >> 10, limits::OBJECT_BYTES_MAX >> 30);
-    Err(Wrong::new("is out of range", format!("wanted {min}KiB to {max}GiB")))
+    Err(InvalidValue::new("is out of range", format!("wanted {min}KiB to {max}GiB")))
 }
 
-fn records(number: i64) -> Result<u64, Wrong> {
+fn records(number: i64) -> Result<u64, InvalidValue> {
     let max = limits::OBJECT_RECORDS_MAX;
     let records = u64::try_from(number).ok().filter(|number| (1..=max).contains(number));
-    records.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {max}")))
+    records.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {max}")))
 }
 
-fn age(text: &str) -> Result<Duration, Wrong> {
+fn age(text: &str) -> Result<Duration, InvalidValue> {
     duration::within(text, limits::OBJECT_AGE_MIN, limits::OBJECT_AGE_MAX)
 }

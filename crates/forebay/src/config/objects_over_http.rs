@@ -10,17 +10,15 @@ use ::sink::object::over_http::{Container, InvalidContainer, Secret};
 use ::sink::object::{Apart, InvalidPrefix};
 use ::sink::{Codec, ObjectRules, Prefix};
 
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
-use super::{objects, pointer};
+use super::objects;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
 /// What `format` may say.
 const FORMATS: [(&str, Codec); 4] =
     [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
 
 /// Reads how objects are coded and named, and how large they get.
-pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRules {
+pub(super) fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
     let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
     let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
     let apart = apart(reader, section);
@@ -28,43 +26,44 @@ pub(super) fn rules(reader: &mut Reader<'_>, section: &Section<'_>) -> ObjectRul
 }
 
 /// Which part of payloads is an object of its own.
-fn apart(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Apart> {
+fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Apart> {
     let data = reader.text(section, "object_from", part);
     let content_type = reader.text(section, "object_type_from", part);
     if let (None, Some(found)) = (&data, &content_type) {
         let title = format!("`{}` has no meaning here", section.key_path("object_type_from"));
         let label = "only beside `object_from`, which says what it is the type of".to_owned();
-        reader.push(Mistake::new(title, found.spot.clone(), label));
+        reader.push(Diagnostic::new(title, found.span.clone(), label));
     }
     Some(Apart { data: data?.value, content_type: content_type.map(|found| found.value) })
 }
 
 /// A pointer to a part of a payload, which stands in a line of what is saved.
-fn part(text: &str) -> Result<Arc<str>, Wrong> {
-    let pointer = pointer::parse(text)?;
+fn part(text: &str) -> Result<Arc<str>, InvalidValue> {
+    let pointer: pipeline::pointer::JsonPointer = pointer::parse(text)?;
     if pointer.as_str().is_empty() || text.contains(char::is_control) {
         let label = "wanted a pointer to a part of the payload, without control characters";
-        return Err(Wrong::new("can't be an object of its own", label).help("for example \"/image\""));
+        return Err(InvalidValue::new("can't be an object of its own", label).help("for example \"/image\""));
     }
     Ok(text.into())
 }
 
-fn format(text: &str) -> Result<Codec, Wrong> {
+fn format(text: &str) -> Result<Codec, InvalidValue> {
     let known = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, codec)| *codec);
-    known
-        .ok_or_else(|| Wrong::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\""))
+    known.ok_or_else(|| {
+        InvalidValue::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\"")
+    })
 }
 
-fn prefix(text: &str) -> Result<Prefix, Wrong> {
+fn prefix(text: &str) -> Result<Prefix, InvalidValue> {
     text.parse().map_err(|error: InvalidPrefix| {
-        Wrong::new("can't be what names begin with", error.to_string()).help("for example \"access/{day}/\"")
+        InvalidValue::new("can't be what names begin with", error.to_string()).help("for example \"access/{day}/\"")
     })
 }
 
 /// Who asks has settings of its own.
 #[cfg(feature = "objects-over-http")]
-pub(super) fn url(text: &str) -> Result<Endpoint, Wrong> {
-    let wrong = |label: String| Wrong::new("is not the URL of a store", label);
+pub(super) fn url(text: &str) -> Result<Endpoint, InvalidValue> {
+    let wrong = |label: String| InvalidValue::new("is not the URL of a store", label);
     let url: Endpoint = text.parse().map_err(|error: InvalidEndpoint| wrong(error.to_string()))?;
     if url.user.is_some() {
         return Err(wrong("who asks has settings of its own".to_owned()));
@@ -73,16 +72,17 @@ pub(super) fn url(text: &str) -> Result<Endpoint, Wrong> {
 }
 
 #[cfg(feature = "objects-over-http")]
-pub(super) fn container(text: &str) -> Result<Container, Wrong> {
-    text.parse().map_err(|error: InvalidContainer| Wrong::new("can't be the name of a container", error.to_string()))
+pub(super) fn container(text: &str) -> Result<Container, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidContainer| InvalidValue::new("can't be the name of a container", error.to_string()))
 }
 
 #[cfg(feature = "objects-over-http")]
-pub(super) fn secret(text: &str) -> Result<Secret, Wrong> {
+pub(super) fn secret(text: &str) -> Result<Secret, InvalidValue> {
     word(text).map(|text| Secret::from(text.as_str()))
 }
 
 #[cfg(feature = "objects-over-http")]
-pub(super) fn word(text: &str) -> Result<String, Wrong> {
-    if text.is_empty() { Err(Wrong::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
+pub(super) fn word(text: &str) -> Result<String, InvalidValue> {
+    if text.is_empty() { Err(InvalidValue::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
 }

@@ -1,37 +1,35 @@
 //! `cors_origins`: origins of web pages, written as browsers write them, since they are compared byte by byte.
 
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::{Found, Section};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader};
 
 /// Every origin.
 const ANY: &str = "*";
 
 /// The origins of a list: each once, and `*` alone.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
     let origins = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
     for (index, origin) in origins.iter().enumerate() {
         if let Err(wrong) = check(&origin.value) {
             let title = format!("`{}[{index}]` {}", section.key_path(key), wrong.what);
-            reader.push(Mistake::new(title, origin.spot.clone(), wrong.label).help(wrong.help));
+            reader.push(Diagnostic::new(title, origin.span.clone(), wrong.label).help(wrong.help));
         } else if let Some(first) = origins[..index].iter().find(|first| first.value == origin.value) {
             let title = format!("`{}` names an origin twice", section.key_path(key));
-            let mistake = Mistake::new(title, origin.spot.clone(), "here again");
-            reader.push(mistake.also(first.spot.clone(), "named here"));
+            let mistake = Diagnostic::new(title, origin.span.clone(), "here again");
+            reader.push(mistake.also(first.span.clone(), "named here"));
         } else if origin.value == ANY && origins.len() > 1 {
             let title = format!("`{}` allows all origins and names some", section.key_path(key));
             let help = "write [\"*\"], or leave out \"*\"";
-            reader.push(Mistake::new(title, origin.spot.clone(), "all of them").help(help.to_owned()));
+            reader.push(Diagnostic::new(title, origin.span.clone(), "all of them").help(help.to_owned()));
         }
     }
-    origins.into_iter().map(|Found { value, .. }| value).collect()
+    origins.into_iter().map(|Located { value, .. }| value).collect()
 }
 
-fn check(text: &str) -> Result<(), Wrong> {
+fn check(text: &str) -> Result<(), InvalidValue> {
     let wrong = |label: &str| {
         let help =
             "an origin is a scheme, a host and perhaps a port, as in https://app.example or http://localhost:3000";
-        Err(Wrong::new("is no origin of web pages", label).help(help))
+        Err(InvalidValue::new("is no origin of web pages", label).help(help))
     };
     if text == ANY {
         return Ok(());

@@ -10,12 +10,10 @@ use ::sink::postgres::{
 
 use event::limits;
 
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
-use super::section::Section;
+use super::shards;
 use super::sink::parts;
-use super::store::{ca, connections_max, timeout};
-use super::{duration, pointer, shards};
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -50,7 +48,7 @@ const EVENT_TIME: &str = "event_time";
 const OWN: &[&str] = &["id", "received_at", "payload"];
 
 /// Reads them but for the shards; a relative `ca` leads from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
     let server = server(reader, section);
     let ca = ca(reader, section, folder);
     let table = reader.text_or(section, "table", TABLE, table);
@@ -60,14 +58,14 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     let layout = layout(reader, section);
     let conflict = conflict(reader, section, &layout);
     if let Some(partition) = &partition {
-        check_divided(reader, section, &partition.spot, (table.as_ref(), &layout, &conflict));
+        check_divided(reader, section, &partition.span, (table.as_ref(), &layout, &conflict));
     }
     let partition = partition.map(|found| found.value).unwrap_or_default();
     Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections })
 }
 
 /// Reads what of them says how rows are stored, as a gateway has it for a writer's sink.
-pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let table = reader.text_or(section, "table", TABLE, table);
     let partition = reader.text(section, "partition", partition).map(|found| found.value).unwrap_or_default();
     let layout = layout(reader, section);
@@ -79,22 +77,22 @@ pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'st
     parts
 }
 
-fn partition(text: &str) -> Result<Partition, Wrong> {
+fn partition(text: &str) -> Result<Partition, InvalidValue> {
     match text {
         "day" => Ok(Partition::Day),
-        _ => Err(Wrong::new("is no way to divide a table", "wanted \"day\"")),
+        _ => Err(InvalidValue::new("is no way to divide a table", "wanted \"day\"")),
     }
 }
 
 /// What a table that is divided can't be.
 fn check_divided(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    spot: &Spot,
+    span: &SourceSpan,
     (table, layout, conflict): (Option<&QualifiedName>, &Layout, &Conflict),
 ) {
     let mut push = |title: String, why: &str, help: &str| {
-        reader.push(Mistake::new(title, spot.clone(), why.to_owned()).help(help.to_owned()));
+        reader.push(Diagnostic::new(title, span.clone(), why.to_owned()).help(help.to_owned()));
     };
     if table.is_some_and(|table| !table.leaves_room_for_days()) {
         let title = format!("`{}` has a name that is too long to be divided", section.key_path("table"));
@@ -117,13 +115,17 @@ fn check_divided(
 }
 
 /// The server, which must be there.
-pub(super) fn server(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Server> {
+pub(super) fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
     let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
     reader.required(section, "url", help, url)
 }
 
 /// How many connections there are, and for how long: what isn't said is as in `otherwise`.
-pub(super) fn connections(reader: &mut Reader<'_>, section: &Section<'_>, otherwise: Connections) -> Connections {
+pub(super) fn connections(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    otherwise: Connections,
+) -> Connections {
     let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
     Connections {
         max: connections_max(reader, section).or(otherwise.max),
@@ -133,37 +135,38 @@ pub(super) fn connections(reader: &mut Reader<'_>, section: &Section<'_>, otherw
     }
 }
 
-fn pooler(text: &str) -> Result<Pooler, Wrong> {
+fn pooler(text: &str) -> Result<Pooler, InvalidValue> {
     match text {
         "session" => Ok(Pooler::Session),
-        _ => Err(Wrong::new(
+        _ => Err(InvalidValue::new(
             "is no kind of pooler that can be used",
             "wanted \"session\", for a pooler that keeps a session's server",
         )),
     }
 }
 
-fn url(text: &str) -> Result<Server, Wrong> {
-    text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a PostgreSQL server", error.to_string()))
+fn url(text: &str) -> Result<Server, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a PostgreSQL server", error.to_string()))
 }
 
-fn table(text: &str) -> Result<QualifiedName, Wrong> {
+fn table(text: &str) -> Result<QualifiedName, InvalidValue> {
     text.parse().map_err(|error: ::sink::InvalidTableName| {
-        Wrong::new("can't be the name of a table", error.to_string())
+        InvalidValue::new("can't be the name of a table", error.to_string())
             .help("a table, or a schema and a table: logs.access")
     })
 }
 
-fn payload_kind(text: &str) -> Result<PayloadKind, Wrong> {
+fn payload_kind(text: &str) -> Result<PayloadKind, InvalidValue> {
     match text {
         "jsonb" => Ok(PayloadKind::Jsonb),
         "text" => Ok(PayloadKind::Text),
-        _ => Err(Wrong::new("is no type for payloads", "wanted \"jsonb\" or \"text\"")),
+        _ => Err(InvalidValue::new("is no type for payloads", "wanted \"jsonb\" or \"text\"")),
     }
 }
 
 /// What becomes of an event whose id is taken.
-fn conflict(reader: &mut Reader<'_>, section: &Section<'_>, layout: &Layout) -> Conflict {
+fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, layout: &Layout) -> Conflict {
     let entry = section.entry("conflict").and_then(|(key, value)| Some((key, value.get_ref().as_table()?)));
     let Some((key, entries)) = entry else {
         return reader.text(section, "conflict", conflict_rule).map(|found| found.value).unwrap_or_default();
@@ -175,24 +178,24 @@ fn conflict(reader: &mut Reader<'_>, section: &Section<'_>, layout: &Layout) -> 
         && columns.iter().all(|column| column.pointer != newest)
     {
         let title = format!("`{}` isn't in the table", rule.key_path("newest"));
-        let mistake = Mistake::new(title, rule.spot().clone(), "no column holds it, and there is no payload");
+        let mistake = Diagnostic::new(title, rule.span().clone(), "no column holds it, and there is no payload");
         reader.push(mistake.help("add a column with this pointer, or payload = true".to_owned()));
     }
     Conflict::Newest(newest)
 }
 
-fn conflict_rule(text: &str) -> Result<Conflict, Wrong> {
+fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
     match text {
         "ignore" => Ok(Conflict::Ignore),
         "overwrite" => Ok(Conflict::Overwrite),
-        _ => Err(Wrong::new(
+        _ => Err(InvalidValue::new(
             "is no rule for ids that are taken",
             "wanted \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
         )),
     }
 }
 
-fn layout(reader: &mut Reader<'_>, section: &Section<'_>) -> Layout {
+fn layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
     let kind = reader.text(section, "payload_type", payload_kind).map(|found| found.value).unwrap_or_default();
     let payload = reader.boolean(section, "payload");
     let columns = columns(reader, section);
@@ -202,13 +205,13 @@ fn layout(reader: &mut Reader<'_>, section: &Section<'_>) -> Layout {
     }
     if let Some(payload) = payload.filter(|payload| !payload.value) {
         let title = format!("`{}` leaves nothing to store", section.key_path("payload"));
-        let mistake = Mistake::new(title, payload.spot, "without `columns` the payload is what is stored");
+        let mistake = Diagnostic::new(title, payload.span, "without `columns` the payload is what is stored");
         reader.push(mistake.help("name columns, as in columns = { status = \"/status\" }".to_owned()));
     }
     Layout::Whole { payload: kind }
 }
 
-fn columns(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<Column> {
+fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column> {
     let table = reader.table(section, "columns");
     let mut columns = Vec::new();
     for (key, value) in table.entries() {
@@ -219,7 +222,7 @@ fn columns(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<Column> {
         };
         if let Err(why) = &checked {
             let title = format!("`{}` can't be the name of a column", table.key_path(name));
-            reader.push(Mistake::new(title, table.spot_of(key), why.clone()));
+            reader.push(Diagnostic::new(title, table.span_of(key), why.clone()));
         }
         let (pointer, kind) = match value.get_ref().as_table() {
             Some(entries) => {
@@ -238,7 +241,7 @@ fn columns(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<Column> {
 }
 
 fn required_pointer(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     key: &str,
 ) -> Option<pipeline::pointer::JsonPointer> {
@@ -246,6 +249,6 @@ fn required_pointer(
     reader.required(section, key, &help, pointer::parse)
 }
 
-fn column_kind(text: &str) -> Result<Kind, Wrong> {
-    text.parse().map_err(|error: UnknownKind| Wrong::new("is not a type of column", error.to_string()))
+fn column_kind(text: &str) -> Result<Kind, InvalidValue> {
+    text.parse().map_err(|error: UnknownKind| InvalidValue::new("is not a type of column", error.to_string()))
 }

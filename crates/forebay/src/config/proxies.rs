@@ -4,12 +4,10 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::Section;
+use settings::{Diagnostic, Section, SettingsReader};
 
 /// The networks of a list.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) -> Vec<IpNet> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<IpNet> {
     let listed = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
     let mut networks = Vec::with_capacity(listed.len());
     for (index, found) in listed.into_iter().enumerate() {
@@ -19,7 +17,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, key: &str) ->
                 let title = format!("`{}[{index}]` is no address and no network", section.key_path(key));
                 let help = "for example 10.0.0.7, 10.0.0.0/8 or fd00::/8; names are not looked up";
                 let mistake =
-                    Mistake::new(title, found.spot, "wanted an IP address, with the bits of its network or without");
+                    Diagnostic::new(title, found.span, "wanted an IP address, with the bits of its network or without");
                 reader.push(mistake.help(help.to_owned()));
             }
         }

@@ -8,25 +8,23 @@ use pipeline::pointer::JsonPointer;
 use pipeline::schema::{Reach, Unreachable};
 
 use super::conditional::Worded;
-use super::reader::Reader;
-use super::report::{Mistake, Spot};
-use super::section::{Found, Section};
+use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 
 /// Warns of a setting that is a pointer.
 pub(super) fn pointer(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    (key, found): (&str, Option<&Found<JsonPointer>>),
+    (key, found): (&str, Option<&Located<JsonPointer>>),
     reach: &mut Reach<'_>,
 ) {
     if let Some(found) = found {
-        place(reader, &section.key_path(key), (found.spot.clone(), &found.value), reach);
+        place(reader, &section.key_path(key), (found.span.clone(), &found.value), reach);
     }
 }
 
 /// Warns of places that a condition names, of those that are meant.
 pub(super) fn condition<T>(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     condition: &Worded<T>,
     places: Vec<(Range<usize>, JsonPointer)>,
     reach: &mut Reach<'_>,
@@ -34,7 +32,7 @@ pub(super) fn condition<T>(
     let Worded { path, text, .. } = condition;
     for (place, pointer) in places {
         if let Err(unreachable) = reach.find(&pointer) {
-            let at = reader.within(&text.spot, &text.value, place);
+            let at = reader.within(&text.span, &text.value, place);
             let help = unreachable.nearest_in_expression().map(|nearest| format!("did you mean `{nearest}`?"));
             warn(reader, format!("`{path}` names what no event can have"), (at, unreachable.why), help);
         }
@@ -43,18 +41,23 @@ pub(super) fn condition<T>(
 
 /// Warns of a place that a setting names.
 pub(super) fn place(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     setting: &dyn Display,
-    (spot, pointer): (Spot, &JsonPointer),
+    (span, pointer): (SourceSpan, &JsonPointer),
     reach: &mut Reach<'_>,
 ) {
     if let Err(Unreachable { why, nearest }) = reach.find(pointer) {
         let help = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
-        warn(reader, format!("`{setting}` names what no event can have"), (spot, why), help);
+        warn(reader, format!("`{setting}` names what no event can have"), (span, why), help);
     }
 }
 
 /// Warns with these words.
-pub(super) fn warn(reader: &mut Reader<'_>, title: String, (spot, why): (Spot, String), help: Option<String>) {
-    reader.push(Mistake::warning(title, spot, why).help(help));
+pub(super) fn warn(
+    reader: &mut SettingsReader<'_>,
+    title: String,
+    (span, why): (SourceSpan, String),
+    help: Option<String>,
+) {
+    reader.push(Diagnostic::warning(title, span, why).help(help));
 }

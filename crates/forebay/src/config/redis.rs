@@ -7,11 +7,8 @@ use ::sink::redis::{
 };
 use pipeline::pointer::JsonPointer;
 
-use super::pointer;
-use super::reader::{self, Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
-use super::store::{ca, connections_max, each, timeout};
+use settings::client::{ca, connections_max, each, timeout};
+use settings::{self, Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -68,7 +65,7 @@ impl Mode {
 }
 
 /// Reads them; a relative `ca` leads from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
     let (server, deployment) = place(reader, section);
     let ca = ca(reader, section, folder);
     let timeout = timeout(reader, section);
@@ -80,7 +77,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 }
 
 /// Reads what of them says what stands under which keys, as a gateway has it for a writer's sink.
-pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+pub(super) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let structure = structure(reader, section);
     let key = key(reader, section, structure.as_ref());
     let structure = structure.map(|structure| ("mode", structure.to_string()));
@@ -88,14 +85,18 @@ pub(super) fn parts(reader: &mut Reader<'_>, section: &Section<'_>) -> Vec<(&'st
 }
 
 /// Where the server is, and how it is found.
-fn place(reader: &mut Reader<'_>, section: &Section<'_>) -> (Option<Server>, Option<Deployment>) {
-    let mistakes = reader.mistakes();
+fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<Server>, Option<Deployment>) {
+    let mistakes = reader.errors();
     let is_watched = section.get(SENTINELS).is_some() || reader.texts(section, SENTINELS).is_some();
     let sentinels = each(reader, section, SENTINELS, sentinel);
     if let Some(is_cluster) = reader.boolean(section, CLUSTER).filter(|found| found.value) {
         if is_watched {
             let title = format!("`{}` and `{SENTINELS}` don't go together", section.key_path(CLUSTER));
-            reader.push(Mistake::new(title, is_cluster.spot, "a cluster's nodes know by themselves who is the master"));
+            reader.push(Diagnostic::new(
+                title,
+                is_cluster.span,
+                "a cluster's nodes know by themselves who is the master",
+            ));
         }
         let help = "add some of its nodes, as in url = \"redis://USER:PASSWORD@one:6379,two:6379\"";
         let (server, more) = reader.required(section, "url", help, nodes).unzip();
@@ -105,33 +106,33 @@ fn place(reader: &mut Reader<'_>, section: &Section<'_>) -> (Option<Server>, Opt
         let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
         return (reader.required(section, "url", help, server), Some(Deployment::Alone));
     }
-    if sentinels.is_empty() && reader.mistakes() == mistakes {
+    if sentinels.is_empty() && reader.errors() == mistakes {
         let help = "name them, as in sentinels = [\"one:26379\", \"two:26379\", \"three:26379\"]";
         reader.missing(section, SENTINELS, help);
     }
     let help = "add what the sentinels call the master, as in url = \"redis://USER:PASSWORD@mymaster\"";
     let master = reader.required(section, "url", help, master);
-    (master, (reader.mistakes() == mistakes).then_some(Deployment::Watched(sentinels)))
+    (master, (reader.errors() == mistakes).then_some(Deployment::Watched(sentinels)))
 }
 
-fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure> {
+fn structure(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Structure> {
     let mode = reader.text_or(section, "mode", MODES[0].0, mode)?;
     let field = reader.text(section, "field", pointer::parse);
     let by = reader.text(section, "by", pointer::parse);
     let entries_max = reader.integer(section, "max_entries", entries);
     let given = [
-        ("field", field.as_ref().map(|found| &found.spot)),
-        ("by", by.as_ref().map(|found| &found.spot)),
-        ("max_entries", entries_max.as_ref().map(|found| &found.spot)),
+        ("field", field.as_ref().map(|found| &found.span)),
+        ("by", by.as_ref().map(|found| &found.span)),
+        ("max_entries", entries_max.as_ref().map(|found| &found.span)),
     ];
     let mut is_wrong = false;
-    for (setting, spot) in given {
-        if let Some(spot) = spot.filter(|_| !mode.takes(setting)) {
+    for (setting, span) in given {
+        if let Some(span) = span.filter(|_| !mode.takes(setting)) {
             let title = format!("`{}` has no meaning in this mode", section.key_path(setting));
             let modes: Vec<&str> =
                 MODES.iter().filter(|(_, mode)| mode.takes(setting)).map(|(name, _)| *name).collect();
             let label = format!("only for mode {}", modes.join(" and "));
-            reader.push(Mistake::new(title, spot.clone(), label));
+            reader.push(Diagnostic::new(title, span.clone(), label));
             is_wrong = true;
         }
     }
@@ -152,7 +153,7 @@ fn structure(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Structure
     })
 }
 
-fn counted(reader: &mut Reader<'_>, section: &Section<'_>, field: Option<JsonPointer>) -> Option<JsonPointer> {
+fn counted(reader: &mut SettingsReader<'_>, section: &Section<'_>, field: Option<JsonPointer>) -> Option<JsonPointer> {
     if field.is_none() {
         reader.missing(section, "field", "say what is counted apart, as in field = \"/status\"");
     }
@@ -160,48 +161,53 @@ fn counted(reader: &mut Reader<'_>, section: &Section<'_>, field: Option<JsonPoi
 }
 
 /// The keys. Where each event has one of its own, its id must be in it, and nowhere else.
-fn key(reader: &mut Reader<'_>, section: &Section<'_>, structure: Option<&Structure>) -> Option<KeyPattern> {
+fn key(reader: &mut SettingsReader<'_>, section: &Section<'_>, structure: Option<&Structure>) -> Option<KeyPattern> {
     let needs_id = structure.map(Structure::needs_id);
     let checked = |text: &str| {
         let pattern: KeyPattern =
-            text.parse().map_err(|error: InvalidKey| Wrong::new("can't be a key", error.to_string()))?;
+            text.parse().map_err(|error: InvalidKey| InvalidValue::new("can't be a key", error.to_string()))?;
         match (pattern.has_id(), needs_id) {
-            (true, Some(false)) => Err(Wrong::new("would be another key for each event", "only mode json takes {id}")),
-            (false, Some(true)) => Err(Wrong::new("would be one key for all events", "mode json needs {id} in it")),
+            (true, Some(false)) => {
+                Err(InvalidValue::new("would be another key for each event", "only mode json takes {id}"))
+            }
+            (false, Some(true)) => {
+                Err(InvalidValue::new("would be one key for all events", "mode json needs {id} in it"))
+            }
             _ => Ok(pattern),
         }
     };
     reader.text_or(section, "key", if needs_id == Some(true) { "{type}:{id}" } else { KEY }, checked)
 }
 
-fn mode(text: &str) -> Result<Mode, Wrong> {
-    reader::one_of(&MODES, text, "is not a mode")
+fn mode(text: &str) -> Result<Mode, InvalidValue> {
+    settings::one_of(&MODES, text, "is not a mode")
 }
 
-fn server(text: &str) -> Result<Server, Wrong> {
-    text.parse().map_err(|error: InvalidServer| Wrong::new("is not the URL of a Redis server", error.to_string()))
+fn server(text: &str) -> Result<Server, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a Redis server", error.to_string()))
 }
 
-fn nodes(text: &str) -> Result<(Server, Vec<Address>), Wrong> {
-    Server::nodes(text).map_err(|error| Wrong::new("is not the URL of a cluster", error.to_string()))
+fn nodes(text: &str) -> Result<(Server, Vec<Address>), InvalidValue> {
+    Server::nodes(text).map_err(|error| InvalidValue::new("is not the URL of a cluster", error.to_string()))
 }
 
-fn master(text: &str) -> Result<Server, Wrong> {
+fn master(text: &str) -> Result<Server, InvalidValue> {
     let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with what the sentinels call the master, and no port";
     match Server::master(text) {
-        Err(InvalidServer::Port) => Err(Wrong::new("names no master", wanted)),
-        other => other.map_err(|error| Wrong::new("is not the URL of a Redis server", error.to_string())),
+        Err(InvalidServer::Port) => Err(InvalidValue::new("names no master", wanted)),
+        other => other.map_err(|error| InvalidValue::new("is not the URL of a Redis server", error.to_string())),
     }
 }
 
-fn sentinel(text: &str) -> Result<Sentinel, Wrong> {
+fn sentinel(text: &str) -> Result<Sentinel, InvalidValue> {
     let wanted = "wanted HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
-    text.parse().map_err(|_: InvalidServer| Wrong::new("has what is no place of a sentinel", wanted))
+    text.parse().map_err(|_: InvalidServer| InvalidValue::new("has what is no place of a sentinel", wanted))
 }
 
-fn entries(number: i64) -> Result<u64, Wrong> {
+fn entries(number: i64) -> Result<u64, InvalidValue> {
     u64::try_from(number)
         .ok()
         .filter(|number| *number > 0)
-        .ok_or_else(|| Wrong::new("is out of range", "wanted at least 1"))
+        .ok_or_else(|| InvalidValue::new("is out of range", "wanted at least 1"))
 }

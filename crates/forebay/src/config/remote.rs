@@ -3,13 +3,11 @@
 use ::sink::ObjectRules;
 use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
 
-use super::reader::{Reader, Wrong};
 use super::remote_parts;
-use super::report::Mistake;
-use super::section::Section;
 use super::sink::{SinkConfig, SinkName, parts};
 use super::upstream::Upstreams;
 use super::{directory, objects_over_http};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -55,7 +53,11 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Reads them.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &Upstreams) -> Option<SinkConfig> {
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    upstreams: &Upstreams,
+) -> Option<SinkConfig> {
     let help = "name a table [upstreams.NAME], as in upstream = \"back\"";
     let upstream = reader.required(section, "upstream", help, |name| upstreams.find(name).map(|found| found.cloned()));
     let sink = reader.text_or(section, "sink", section.name(), sink);
@@ -76,13 +78,13 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, upstreams: &U
 }
 
 /// The rules of objects, if the store keeps objects: the gateway makes them.
-fn rules(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Option<ObjectRules> {
+fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: RemoteStore) -> Option<ObjectRules> {
     if !store.has_objects() {
         return None;
     }
-    if let Some((spot, _)) = section.get("read") {
+    if let Some((span, _)) = section.get("read") {
         let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.as_str());
-        reader.push(Mistake::new(title, spot, "set serve = true to give its objects to readers"));
+        reader.push(Diagnostic::new(title, span, "set serve = true to give its objects to readers"));
     }
     Some(match store {
         RemoteStore::Directory => directory::rules(reader, section),
@@ -92,7 +94,7 @@ fn rules(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> 
 
 /// With `mode = "all"`: one sink for each server of the upstream. `None` in mode `one`.
 pub(super) fn copies(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     config: &RemoteConfig,
 ) -> Option<Vec<(SinkName, RemoteConfig)>> {
@@ -110,7 +112,7 @@ pub(super) fn copies(
             None => {
                 let title = format!("`{server}` can't be the name of a server in mode = \"all\"");
                 let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
-                reader.push(Mistake::new(title, section.spot().clone(), label));
+                reader.push(Diagnostic::new(title, section.span().clone(), label));
             }
         }
     }
@@ -118,7 +120,7 @@ pub(super) fn copies(
 }
 
 /// Reports an embedded store with several writers: each writer's store would get a part of the events.
-fn check_embedded(reader: &mut Reader<'_>, section: &Section<'_>, config: &RemoteConfig, writers: &Writers) {
+fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config: &RemoteConfig, writers: &Writers) {
     let label = match writers {
         Writers::Listed(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
         Writers::Named(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
@@ -130,15 +132,17 @@ fn check_embedded(reader: &mut Reader<'_>, section: &Section<'_>, config: &Remot
         let title = format!("`{}` has one store for each writer", section.key_path("store"));
         let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
                     with mode = \"all\"";
-        reader.push(Mistake::new(title, section.spot().clone(), label).help(help.to_owned()));
+        reader.push(Diagnostic::new(title, section.span().clone(), label).help(help.to_owned()));
     }
 }
 
-fn sink(text: &str) -> Result<String, Wrong> {
-    let wrong = || Wrong::new("can't be the name of a sink", "wanted the sink's name in the writer's configuration");
+fn sink(text: &str) -> Result<String, InvalidValue> {
+    let wrong =
+        || InvalidValue::new("can't be the name of a sink", "wanted the sink's name in the writer's configuration");
     SinkName::new(text).map(|name| name.to_string()).ok_or_else(wrong)
 }
 
-fn store(text: &str) -> Result<RemoteStore, Wrong> {
-    text.parse().map_err(|error: UnknownStore| Wrong::new("is no kind of store that a writer has", error.to_string()))
+fn store(text: &str) -> Result<RemoteStore, InvalidValue> {
+    text.parse()
+        .map_err(|error: UnknownStore| InvalidValue::new("is no kind of store that a writer has", error.to_string()))
 }

@@ -5,11 +5,9 @@ use std::collections::BTreeSet;
 
 use ::sink::remote::RemoteStore;
 
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::Section;
 use super::sink;
 use super::sink::parts::{self, Parts};
+use settings::{Diagnostic, Section, SettingsReader};
 
 /// A part of a store's layout, and the settings that define it.
 type Part = (&'static str, &'static [&'static str]);
@@ -50,14 +48,14 @@ const OF_OBJECTS: &[&str] =
 const OVER_HTTP: &[&str] = &["format", "object", "object_from", "object_type_from"];
 
 /// Reads the settings that the table has. A setting of another kind of store is a mistake.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Parts {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: RemoteStore) -> Parts {
     let settings = SETTINGS.iter().find(|(kind, _)| *kind == store).map_or(&[][..], |(_, settings)| *settings);
     let known = |key: &str| settings.iter().any(|(_, keys)| keys.contains(&key));
     let of_any = SETTINGS.iter().flat_map(|(_, settings)| settings.iter()).flat_map(|(_, keys)| keys.iter());
     for key in of_any.filter(|key| !known(key)).collect::<BTreeSet<_>>() {
-        let Some((spot, _)) = section.get(key) else { continue };
+        let Some((span, _)) = section.get(key) else { continue };
         let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.as_str());
-        reader.push(Mistake::new(title, spot, "the store has no such setting"));
+        reader.push(Diagnostic::new(title, span, "the store has no such setting"));
     }
     let mut all = parts::named(read_all(reader, section, store));
     // A setting that the table lacks is unknown: the writer's defaults may differ.
@@ -66,7 +64,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, store: Remote
     all
 }
 
-fn read_all(reader: &mut Reader<'_>, section: &Section<'_>, store: RemoteStore) -> Vec<(&'static str, String)> {
+fn read_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: RemoteStore) -> Vec<(&'static str, String)> {
     match store {
         RemoteStore::Sqlite => {
             sink::sqlite_table(reader, section).map(|table| ("table", table.to_string())).into_iter().collect()

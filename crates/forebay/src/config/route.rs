@@ -8,10 +8,8 @@ use toml::de::DeValue;
 
 use super::conditional::{self, Form, Worded};
 use super::reach;
-use super::reader::Reader;
-use super::report::{Mistake, Spot};
-use super::section::{Found, Section};
 use super::sink::{SinkName, Sinks};
+use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 
 const KEY: &str = "routes";
 const FORM: Form = Form {
@@ -47,22 +45,29 @@ pub(super) struct Written {
     when: Option<Worded<Condition>>,
 }
 
-/// All routes of a table as they are written. The spot of each is its sink's name.
-pub(super) fn written(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Found<Vec<Found<Written>>>> {
+/// All routes of a table as they are written. The span of each is its sink's name.
+pub(super) fn written(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+) -> Option<Located<Vec<Located<Written>>>> {
     let plain = |to: String| Written { to, when: None };
-    let element = |reader: &mut Reader<'_>, name: &dyn Display, spot: Spot, value: &DeValue<'_>| match value.as_table()
-    {
-        Some(entries) => {
-            let (Found { value: to, spot }, when) = conditional::read(reader, &FORM, (name, spot), entries)?;
-            Some(Found { value: Written { to, when }, spot })
-        }
-        None => reader.string(name, spot, value).map(|found| Found { value: plain(found.value), spot: found.spot }),
-    };
+    let element =
+        |reader: &mut SettingsReader<'_>, name: &dyn Display, span: SourceSpan, value: &DeValue<'_>| match value
+            .as_table()
+        {
+            Some(entries) => {
+                let (Located { value: to, span }, when) = conditional::read(reader, &FORM, (name, span), entries)?;
+                Some(Located { value: Written { to, when }, span })
+            }
+            None => {
+                reader.string(name, span, value).map(|found| Located { value: plain(found.value), span: found.span })
+            }
+        };
     reader.list(section, KEY, "a list of names of sinks", element, plain)
 }
 
 /// Warns of conditions that look at what no event can have.
-pub(super) fn warn(reader: &mut Reader<'_>, routes: &[Found<Written>], reach: &mut Reach<'_>) {
+pub(super) fn warn(reader: &mut SettingsReader<'_>, routes: &[Located<Written>], reach: &mut Reach<'_>) {
     for when in routes.iter().filter_map(|route| route.value.when.as_ref()) {
         reach::condition(reader, when, when.condition.expression().places(), reach);
     }
@@ -70,25 +75,25 @@ pub(super) fn warn(reader: &mut Reader<'_>, routes: &[Found<Written>], reach: &m
 
 /// The routes to sinks that there are, each sink once.
 pub(super) fn resolve(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    routes: &[Found<Written>],
+    routes: &[Located<Written>],
     sinks: &Sinks,
 ) -> Vec<Route> {
     let mut found = Vec::new();
-    for (index, Found { value, spot }) in routes.iter().enumerate() {
+    for (index, Located { value, span }) in routes.iter().enumerate() {
         if let Some(first) = routes[..index].iter().find(|first| first.value.to == value.to) {
             let title = format!("`{}` names a sink twice", section.key_path(KEY));
-            let mistake = Mistake::new(title, spot.clone(), "here again");
-            reader.push(mistake.also(first.spot.clone(), "named here"));
-        } else if let Some(to) = sinks.resolve(reader, section, &value.to, spot) {
+            let mistake = Diagnostic::new(title, span.clone(), "here again");
+            reader.push(mistake.also(first.span.clone(), "named here"));
+        } else if let Some(to) = sinks.resolve(reader, section, &value.to, span) {
             let route = Route { to, when: value.when.as_ref().map(|when| when.condition.clone()) };
             match sinks.spread(route) {
                 Ok(routes) => found.extend(routes),
                 Err(why) => {
                     let title =
                         format!("`{}` can't be spread over the shards of `{}`", section.key_path(KEY), value.to);
-                    reader.push(Mistake::new(title, spot.clone(), why));
+                    reader.push(Diagnostic::new(title, span.clone(), why));
                 }
             }
         }

@@ -5,10 +5,8 @@ use std::path::Path;
 use ::sink::object::over_http::s3::S3Config;
 
 use super::objects_over_http::{self, container, secret, url, word};
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
-use super::store::{ca, timeout};
+use settings::client::{ca, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -40,7 +38,7 @@ pub(super) const KEYS: &[&str] = &[
 const REGION: &str = "us-east-1";
 
 /// Reads them; a relative `ca` leads from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
     let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
     let url = reader.required(section, "url", help, url);
     let region = reader.text_or(section, "region", REGION, region);
@@ -59,7 +57,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     if let Some(found) = path_style.filter(|_| is_in_host && has_dots && is_secure && ca.is_none()) {
         let title = format!("`{}` can't be false for a bucket with dots", section.key_path("path_style"));
         let label = "a certificate for *.HOST doesn't cover a name with more dots: take it out, or name another bucket";
-        reader.push(Mistake::new(title, found.spot, label.to_owned()));
+        reader.push(Diagnostic::new(title, found.span, label.to_owned()));
     }
     Some(S3Config {
         url: url?,
@@ -75,7 +73,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
 }
 
 /// It stands in every signature, between slashes.
-fn region(text: &str) -> Result<String, Wrong> {
+fn region(text: &str) -> Result<String, InvalidValue> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    if good { Ok(text.to_owned()) } else { Err(Wrong::new("is no region", "wanted letters, digits and -")) }
+    if good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is no region", "wanted letters, digits and -")) }
 }

@@ -8,11 +8,8 @@ use std::sync::Arc;
 
 use pipeline::schema::{Documents, InvalidSchema, Schema};
 
-use super::file;
-use super::reader::Reader;
-use super::report::{Mistake, Spot};
-use super::section::{Found, Section};
 use crate::schema_files::{Compiled, SchemaError, SchemaFolder};
+use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan, path};
 
 const WANTED: &str = "wanted the path of a file with a JSON Schema";
 
@@ -56,13 +53,17 @@ impl<'f> Schemas<'f> {
 }
 
 /// The schema of a type, if it has one.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut Schemas<'_>) -> Option<TypeSchema> {
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    schemas: &mut Schemas<'_>,
+) -> Option<TypeSchema> {
     let formats = reader.boolean(section, "schema_formats");
-    let mistakes_before = reader.mistakes();
-    let Some(found) = reader.text(section, "schema", |text| file::parse(text, WANTED)) else {
-        if let Some(formats) = formats.filter(|_| reader.mistakes() == mistakes_before) {
+    let errors_before = reader.errors();
+    let Some(found) = reader.text(section, "schema", |text| path::parse(text, WANTED)) else {
+        if let Some(formats) = formats.filter(|_| reader.errors() == errors_before) {
             let title = format!("`{}` is of no use without `schema`", section.key_path("schema_formats"));
-            reader.push(Mistake::new(title, formats.spot, "the type has no schema"));
+            reader.push(Diagnostic::new(title, formats.span, "the type has no schema"));
         }
         return None;
     };
@@ -88,24 +89,30 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, schemas: &mut
 }
 
 /// Warns of names that are nearly keywords: the standard allows them.
-fn warn_of_slips(reader: &mut Reader<'_>, found: &Found<PathBuf>, schema: &Schema, documents: &Documents, path: &Path) {
+fn warn_of_slips(
+    reader: &mut SettingsReader<'_>,
+    found: &Located<PathBuf>,
+    schema: &Schema,
+    documents: &Documents,
+    path: &Path,
+) {
     for InvalidSchema { document, span, message, .. } in schema.slips() {
         let (name, text) = match documents.get(document) {
             Some(text) => (document.clone(), text.as_str()),
             None => (path.display().to_string(), schema.text()),
         };
-        let at = Spot { source: reader.source(name, text), span: span.clone() };
-        let slip = Mistake::warning(message, at, "here").also(found.spot.clone(), "the schema is named here");
+        let at = SourceSpan { source: reader.source(name, text), range: span.clone() };
+        let slip = Diagnostic::warning(message, at, "here").also(found.span.clone(), "the schema is named here");
         reader.push(slip);
     }
 }
 
-fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>, error: SchemaError) {
+fn report(reader: &mut SettingsReader<'_>, section: &Section<'_>, found: &Located<PathBuf>, error: SchemaError) {
     let key = section.key_path("schema");
     match error {
         SchemaError::Unreadable { path, why } => {
             let title = format!("`{key}` can't be used: {why}");
-            reader.push(Mistake::new(title, found.spot.clone(), format!("this is {}", path.display())));
+            reader.push(Diagnostic::new(title, found.span.clone(), format!("this is {}", path.display())));
         }
         SchemaError::Wrong { mistakes, texts } => {
             let sources: BTreeMap<&String, _> = texts
@@ -115,9 +122,9 @@ fn report(reader: &mut Reader<'_>, section: &Section<'_>, found: &Found<PathBuf>
             for InvalidSchema { document, span, message, .. } in mistakes {
                 let title = format!("`{key}` can't be used: {message}");
                 let mistake = match sources.get(&document) {
-                    Some(source) => Mistake::new(title, Spot { source: *source, span }, "here")
-                        .also(found.spot.clone(), "the schema is named here"),
-                    None => Mistake::new(title, found.spot.clone(), "in this schema"),
+                    Some(source) => Diagnostic::new(title, SourceSpan { source: *source, range: span }, "here")
+                        .also(found.span.clone(), "the schema is named here"),
+                    None => Diagnostic::new(title, found.span.clone(), "in this schema"),
                 };
                 reader.push(mistake);
             }

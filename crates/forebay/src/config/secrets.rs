@@ -7,7 +7,7 @@ use super::masked;
 
 /// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`masked::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
 /// in one of NATS or behind `password=`, each secret of a web hook, and what stands behind the host in each `url` of HTTP is as many
-/// stars as it has bytes, so that every spot stays where it is.
+/// stars as it has bytes, so that every span stays where it is.
 pub(super) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     let secrets = if is_configuration { masked::secrets(text) } else { Vec::new() };

@@ -6,10 +6,7 @@ use std::time::Duration;
 use ::sink::object::read::ReadRules;
 use event::limits::{OBJECT_AGE_READ_MAX, OBJECT_CACHE_BYTES_MAX, OBJECT_REVALIDATE};
 
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
-use super::section::Section;
-use super::{duration, size};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 
 /// Who may keep an answer has shown a token, or asks from this machine.
 const CACHE_CONTROL: &str = "private, no-cache";
@@ -24,17 +21,17 @@ pub(crate) struct Serving {
 }
 
 /// Reads the settings; `None` where objects aren't given back.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Serving> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Serving> {
     let is_served = reader.boolean(section, "serve").is_some_and(|found| found.value);
     let cache_control = reader.text(section, "cache_control", cache_control);
     let [revalidate, stale] = ["revalidate", "stale"].map(|key| reader.text(section, key, age));
     if !is_served {
-        let spots = [
-            ("cache_control", cache_control.map(|found| found.spot)),
-            ("revalidate", revalidate.map(|found| found.spot)),
-            ("stale", stale.map(|found| found.spot)),
+        let spans = [
+            ("cache_control", cache_control.map(|found| found.span)),
+            ("revalidate", revalidate.map(|found| found.span)),
+            ("stale", stale.map(|found| found.span)),
         ];
-        spots.into_iter().for_each(|(key, spot)| refuse(reader, section, key, spot));
+        spans.into_iter().for_each(|(key, span)| refuse(reader, section, key, span));
         return None;
     }
     let rules = ReadRules {
@@ -44,32 +41,32 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Ser
     Some(Serving { rules, cache_control: cache_control.map_or_else(|| CACHE_CONTROL.into(), |found| found.value) })
 }
 
-fn refuse(reader: &mut Reader<'_>, section: &Section<'_>, key: &str, spot: Option<Spot>) {
-    let Some(spot) = spot else { return };
+fn refuse(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, span: Option<SourceSpan>) {
+    let Some(span) = span else { return };
     let title = format!("`{}` has no meaning here", section.key_path(key));
-    reader.push(Mistake::new(title, spot, "only beside `serve = true`".to_owned()));
+    reader.push(Diagnostic::new(title, span, "only beside `serve = true`".to_owned()));
 }
 
 /// How many bytes of objects are in memory, those of all sinks together.
-pub(super) fn cache_bytes(text: &str) -> Result<u64, Wrong> {
+pub(super) fn cache_bytes(text: &str) -> Result<u64, InvalidValue> {
     // Nothing is kept.
     let bytes = if text == "0" { 0 } else { size::parse(text)? };
     if bytes <= OBJECT_CACHE_BYTES_MAX {
         return Ok(bytes);
     }
-    Err(Wrong::new("is out of range", format!("wanted at most {}GiB", OBJECT_CACHE_BYTES_MAX >> 30)))
+    Err(InvalidValue::new("is out of range", format!("wanted at most {}GiB", OBJECT_CACHE_BYTES_MAX >> 30)))
 }
 
-fn age(text: &str) -> Result<Duration, Wrong> {
+fn age(text: &str) -> Result<Duration, InvalidValue> {
     let age = duration::within(text, Duration::ZERO, Duration::MAX)?;
     let days = OBJECT_AGE_READ_MAX.as_secs() / 86_400;
-    let too_long = || Wrong::new("is out of range", format!("wanted 0s to {days}d"));
+    let too_long = || InvalidValue::new("is out of range", format!("wanted 0s to {days}d"));
     if age <= OBJECT_AGE_READ_MAX { Ok(age) } else { Err(too_long()) }
 }
 
 /// It stands in the head of every answer.
-fn cache_control(text: &str) -> Result<Arc<str>, Wrong> {
+fn cache_control(text: &str) -> Result<Arc<str>, InvalidValue> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
-    let wrong = || Wrong::new("can't be a Cache-Control", "wanted a text such as \"private, max-age=3600\"");
+    let wrong = || InvalidValue::new("can't be a Cache-Control", "wanted a text such as \"private, max-age=3600\"");
     if is_plain && text.trim() == text { Ok(text.into()) } else { Err(wrong()) }
 }

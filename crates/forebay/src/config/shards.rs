@@ -12,13 +12,11 @@ use ::sink::remote::RemoteConfig;
 use delivery::Condition;
 use pipeline::pointer::JsonPointer;
 
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
+use super::postgres;
 use super::route::Route;
-use super::section::Section;
 use super::sink::{SinkConfig, SinkName};
-use super::store::ca;
-use super::{pointer, postgres};
+use settings::client::ca;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, pointer};
 
 /// The setting that says by what.
 pub(super) const BY: &str = "shard_by";
@@ -41,54 +39,54 @@ pub(super) struct Shards {
 #[derive(Debug)]
 pub(super) struct Shard {
     pub(super) sink: SinkName,
-    pub(super) spot: Spot,
+    pub(super) span: SourceSpan,
     pub(super) store: SinkConfig,
     values: Vec<String>,
 }
 
 /// Reads them. None where the sink has none, or where something is wrong with them, which was told.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     folder: &Path,
     common: &SinkConfig,
 ) -> Option<Shards> {
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     let by = reader.text(section, BY, member);
     let table = reader.table(section, TABLE);
     let tables = reader.tables(&table);
     let Some(by) = by else {
-        if let Some(first) = tables.first().filter(|_| reader.mistakes() == mistakes_before) {
+        if let Some(first) = tables.first().filter(|_| reader.errors() == errors_before) {
             let title = format!("`{}` is missing", section.key_path(BY));
-            let mistake = Mistake::new(title, first.spot().clone(), "nothing says which events go there");
+            let mistake = Diagnostic::new(title, first.span().clone(), "nothing says which events go there");
             reader.push(mistake.help("name the value that decides, as in shard_by = \"/tenant\"".to_owned()));
         }
         return None;
     };
-    if tables.is_empty() && reader.mistakes() == mistakes_before {
+    if tables.is_empty() && reader.errors() == errors_before {
         let title = format!("`{}` has no shards to choose from", section.key_path(BY));
         let help = format!("add one, as in [{}.acme] with a `url`", section.key_path(TABLE));
-        reader.push(Mistake::new(title, by.spot, "every event would go to the common database").help(help));
+        reader.push(Diagnostic::new(title, by.span, "every event would go to the common database").help(help));
     }
     let all: Vec<Shard> = tables.iter().filter_map(|table| shard(reader, section, table, folder, common)).collect();
     check_values(reader, &section.key_path(TABLE).to_string(), &all);
-    (reader.mistakes() == mistakes_before).then_some(Shards { member: by.value, all })
+    (reader.errors() == errors_before).then_some(Shards { member: by.value, all })
 }
 
 /// The member of a payload that a pointer names, as it stands in a condition.
-fn member(text: &str) -> Result<String, Wrong> {
+fn member(text: &str) -> Result<String, InvalidValue> {
     let pointer: JsonPointer = pointer::parse(text)?;
     let mut member = "payload".to_owned();
     for step in pointer.as_str().split('/').skip(1) {
         if step.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Wrong::new("names no member", "elements of lists don't decide where an event goes"));
+            return Err(InvalidValue::new("names no member", "elements of lists don't decide where an event goes"));
         }
         let name = step.replace("~1", "/").replace("~0", "~");
         // A text never fails to be written into a text.
         let _ = write!(member, "[{}]", quoted(&name));
     }
     if pointer.as_str().is_empty() {
-        return Err(Wrong::new("names no member", "wanted the pointer of a member, as /tenant"));
+        return Err(InvalidValue::new("names no member", "wanted the pointer of a member, as /tenant"));
     }
     Ok(member)
 }
@@ -99,7 +97,7 @@ fn quoted(text: &str) -> String {
 }
 
 fn shard(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     sink: &Section<'_>,
     section: &Section<'_>,
     folder: &Path,
@@ -109,7 +107,7 @@ fn shard(
     if name.is_none() {
         let title = format!("`{}` can't be the name of a shard", section.name());
         let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
-        reader.push(Mistake::new(title, section.spot().clone(), label));
+        reader.push(Diagnostic::new(title, section.span().clone(), label));
     }
     let store = match common {
         SinkConfig::Postgres(common) => database(reader, section, folder, common).map(SinkConfig::Postgres),
@@ -127,13 +125,13 @@ fn shard(
     };
     if values.is_empty() {
         let title = format!("`{}` has no values", section.key_path("values"));
-        reader.push(Mistake::new(title, section.spot().clone(), "no event would go there"));
+        reader.push(Diagnostic::new(title, section.span().clone(), "no event would go there"));
     }
-    Some(Shard { sink: name?, spot: section.spot().clone(), store: store?, values })
+    Some(Shard { sink: name?, span: section.span().clone(), store: store?, values })
 }
 
 fn database(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     folder: &Path,
     common: &PostgresConfig,
@@ -146,14 +144,14 @@ fn database(
 }
 
 /// Each value belongs to one shard.
-fn check_values(reader: &mut Reader<'_>, table: &str, shards: &[Shard]) {
+fn check_values(reader: &mut SettingsReader<'_>, table: &str, shards: &[Shard]) {
     let mut first: BTreeMap<&str, &Shard> = BTreeMap::new();
     for shard in shards {
         for value in &shard.values {
             if let Some(other) = first.insert(value, shard) {
                 let title = format!("`{table}` has {} twice", quoted(value));
-                let mistake = Mistake::new(title, shard.spot.clone(), "here again");
-                reader.push(mistake.also(other.spot.clone(), "belongs to this one"));
+                let mistake = Diagnostic::new(title, shard.span.clone(), "here again");
+                reader.push(mistake.also(other.span.clone(), "belongs to this one"));
             }
         }
     }

@@ -30,16 +30,13 @@ use ::sink::{DirectoryConfig, SqliteConfig, TableName};
 use delivery::Begin;
 use pipeline::storable::Flaws;
 
-use super::reader::{Reader, Wrong};
-use super::report::{Mistake, Spot};
+use super::directory;
 use super::route::Route;
-use super::section::Section;
 use super::serving::{self, Serving};
 #[cfg(feature = "postgres")]
 use super::shards::Shards;
-use super::suggest::nearest;
 use super::upstream::Upstreams;
-use super::{directory, size};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, nearest, size};
 
 /// The settings that a sink of each kind has.
 pub(super) const KINDS: &[(&str, &[&str])] = &[
@@ -270,7 +267,7 @@ impl SinkConfig {
 pub(super) struct Sinks {
     pub(super) valid: BTreeMap<SinkName, SinkSettings>,
     /// Every name that the document has, also of sinks with mistakes: routes may point to them.
-    declared: BTreeMap<String, Spot>,
+    declared: BTreeMap<String, SourceSpan>,
     /// Sinks of several databases. The databases beside the common one are sinks that no route names.
     #[cfg(feature = "postgres")]
     sharded: BTreeMap<SinkName, Shards>,
@@ -282,10 +279,10 @@ impl Sinks {
     /// The sink that a route names, if there is one.
     pub(super) fn resolve(
         &self,
-        reader: &mut Reader<'_>,
+        reader: &mut SettingsReader<'_>,
         section: &Section<'_>,
         name: &str,
-        spot: &Spot,
+        span: &SourceSpan,
     ) -> Option<SinkName> {
         if self.declared.contains_key(name) {
             return SinkName::new(name);
@@ -295,15 +292,15 @@ impl Sinks {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add the sink as a table of its own: [sinks.NAME]".to_owned(),
         };
-        reader.push(Mistake::new(title, spot.clone(), "no such sink").help(help));
+        reader.push(Diagnostic::new(title, span.clone(), "no such sink").help(help));
         None
     }
 
     /// Where a sink's name stands.
-    pub(super) fn spot(&self, name: &SinkName) -> Option<&Spot> {
+    pub(super) fn span(&self, name: &SinkName) -> Option<&SourceSpan> {
         #[cfg(feature = "postgres")]
         if let Some(shard) = self.sharded.values().flat_map(|shards| &shards.all).find(|shard| shard.sink == *name) {
-            return Some(&shard.spot);
+            return Some(&shard.span);
         }
         let is_copied = |(_, copies): &(&SinkName, &Vec<SinkName>)| copies.contains(name);
         let original = self.copies.iter().find(is_copied).map_or(name, |(original, _)| original);
@@ -328,11 +325,17 @@ impl Sinks {
 
     /// Adds the databases beside the common one of a sink.
     #[cfg(feature = "postgres")]
-    fn add_shards(&mut self, reader: &mut Reader<'_>, name: &SinkName, settings: &SinkSettings, shards: Shards) {
+    fn add_shards(
+        &mut self,
+        reader: &mut SettingsReader<'_>,
+        name: &SinkName,
+        settings: &SinkSettings,
+        shards: Shards,
+    ) {
         for shard in &shards.all {
             if let Some(other) = self.declared.get(&*shard.sink.0) {
                 let title = format!("the shard is the sink `{}`, and there is one of this name", shard.sink);
-                let mistake = Mistake::new(title, shard.spot.clone(), "give it another name");
+                let mistake = Diagnostic::new(title, shard.span.clone(), "give it another name");
                 reader.push(mistake.also(other.clone(), "this one"));
             }
             self.valid.insert(shard.sink.clone(), SinkSettings { store: shard.store.clone(), ..settings.clone() });
@@ -343,7 +346,7 @@ impl Sinks {
 
 /// Reads all sinks; relative paths of stores lead from `data`, those of other files from `folder`.
 pub(super) fn read(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     tables: &[Section<'_>],
     folder: &Path,
     data: &Path,
@@ -351,12 +354,12 @@ pub(super) fn read(
 ) -> Sinks {
     let mut sinks = Sinks::default();
     for section in tables {
-        sinks.declared.insert(section.name().to_owned(), section.spot().clone());
+        sinks.declared.insert(section.name().to_owned(), section.span().clone());
         let name = SinkName::new(section.name());
         if name.is_none() {
             let title = format!("`{}` can't be the name of a sink", section.name());
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
-            reader.push(Mistake::new(title, section.spot().clone(), label));
+            reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
         if let (Some(config), Some(name)) = (read_one(reader, section, folder, data, upstreams), name) {
             sinks.valid.insert(name, config);
@@ -371,7 +374,7 @@ pub(super) fn read(
 
 /// Behind all sinks, so that their names are known.
 #[cfg(feature = "postgres")]
-fn read_shards(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, sinks: &mut Sinks) {
+fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folder: &Path, sinks: &mut Sinks) {
     for section in tables {
         let Some(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
@@ -389,13 +392,13 @@ fn read_shards(reader: &mut Reader<'_>, tables: &[Section<'_>], folder: &Path, s
 }
 
 fn read_one(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     folder: &Path,
     data: &Path,
     upstreams: &Upstreams,
 ) -> Option<SinkSettings> {
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     let help = format!("add kind = \"sqlite\"; known kinds: {}", kind_names());
     let (kind, keys) = reader.required(section, "kind", &help, kind).unwrap_or(KINDS[0]);
     reader.check_keys(section, keys);
@@ -424,30 +427,30 @@ fn read_one(
     };
     let serving = if keys.contains(&"serve") { serving::read(reader, section) } else { None };
     // Without this, defaults in the place of wrong values would be held against other sinks.
-    let is_right = reader.mistakes() == mistakes_before || kind == "null";
+    let is_right = reader.errors() == errors_before || kind == "null";
     store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, max_dead_letters, from, serving })
 }
 
-fn dead_letters(number: i64) -> Result<u64, Wrong> {
+fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
     let most = event::limits::DEAD_LETTERS_SET_MAX as u64;
     let letters = u64::try_from(number).ok().filter(|letters| (1..=most).contains(letters));
-    letters.ok_or_else(|| Wrong::new("is out of range", format!("wanted 1 to {most}")))
+    letters.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {most}")))
 }
 
-fn read_sqlite(reader: &mut Reader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
+fn read_sqlite(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
     Some(SqliteConfig { path: path?, table: sqlite_table(reader, section)? })
 }
 
-pub(super) fn sqlite_table(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<TableName> {
+pub(super) fn sqlite_table(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<TableName> {
     reader.text_or(section, "table", TABLE, table)
 }
 
-fn begin(text: &str) -> Result<Begin, Wrong> {
+fn begin(text: &str) -> Result<Begin, InvalidValue> {
     match text {
         "end" => Ok(Begin::End),
         "oldest" => Ok(Begin::Oldest),
-        _ => Err(Wrong::new("is no place in the journal", "wanted \"end\" or \"oldest\"")),
+        _ => Err(InvalidValue::new("is no place in the journal", "wanted \"end\" or \"oldest\"")),
     }
 }
 
@@ -455,9 +458,9 @@ fn kind_names() -> String {
     KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ")
 }
 
-fn kind(text: &str) -> Result<(&'static str, &'static [&'static str]), Wrong> {
+fn kind(text: &str) -> Result<(&'static str, &'static [&'static str]), InvalidValue> {
     let unknown = || {
-        let wrong = Wrong::new("is not a kind of sink", "unknown");
+        let wrong = InvalidValue::new("is not a kind of sink", "unknown");
         match nearest(text, KINDS.iter().map(|(kind, _)| *kind)) {
             Some(near) => wrong.help(format!("did you mean `{near}`?")),
             None => wrong.help(format!("known kinds: {}", kind_names())),
@@ -466,20 +469,20 @@ fn kind(text: &str) -> Result<(&'static str, &'static [&'static str]), Wrong> {
     KINDS.iter().find(|(kind, _)| *kind == text).copied().ok_or_else(unknown)
 }
 
-fn file_path(text: &str, data: &Path) -> Result<PathBuf, Wrong> {
+fn file_path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
     if text.ends_with('/') || Path::new(text).file_name().is_none() {
-        return Err(Wrong::new("is not the path of a file", "wanted the name of a database file"));
+        return Err(InvalidValue::new("is not the path of a file", "wanted the name of a database file"));
     }
     if text.contains('\0') {
-        return Err(Wrong::new("is not the path of a file", "holds a NUL character"));
+        return Err(InvalidValue::new("is not the path of a file", "holds a NUL character"));
     }
     let path = directory::plain(&data.join(text));
     directory::refuse_own(&path, data)?;
     Ok(path)
 }
 
-fn table(text: &str) -> Result<TableName, Wrong> {
-    TableName::new(text).map_err(|error| Wrong::new("can't be the name of a table", error.to_string()))
+fn table(text: &str) -> Result<TableName, InvalidValue> {
+    TableName::new(text).map_err(|error| InvalidValue::new("can't be the name of a table", error.to_string()))
 }
 
 #[cfg(test)]

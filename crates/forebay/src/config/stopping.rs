@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::duration;
-use super::reader::Reader;
-use super::section::Section;
+use settings::{Section, SettingsReader, duration};
 
 /// The setting of a gateway and of a writer.
 pub(super) const DELAY: &str = "stop_delay";
@@ -31,14 +29,14 @@ impl Default for Stopping {
 }
 
 /// Reads both settings.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>) -> Stopping {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Stopping {
     let Stopping { deliver, .. } = Stopping::default();
     let found = reader.text(section, DELIVER, |text| duration::within(text, Duration::ZERO, DELIVER_MAX));
     Stopping { delay: read_delay(reader, section), deliver: found.map_or(deliver, |found| found.value) }
 }
 
 /// Reads `stop_delay`.
-pub(super) fn read_delay(reader: &mut Reader<'_>, section: &Section<'_>) -> Duration {
+pub(super) fn read_delay(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Duration {
     let found = reader.text(section, DELAY, |text| duration::within(text, Duration::ZERO, DELAY_MAX));
     found.map_or(Stopping::default().delay, |found| found.value)
 }

@@ -5,10 +5,8 @@ use std::path::Path;
 use ::sink::object::over_http::swift::{Auth, Identity, SwiftConfig};
 
 use super::objects_over_http::{self, container, secret, url, word};
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::Section;
-use super::store::{ca, timeout};
+use settings::client::{ca, timeout};
+use settings::{Diagnostic, Section, SettingsReader};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -62,7 +60,7 @@ impl By {
 }
 
 /// Reads them; a relative `ca` leads from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
     let auth = auth(reader, section);
     let help = "add where objects are kept, as in container = \"events\"";
     let container = reader.required(section, "container", help, container);
@@ -71,7 +69,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
 }
 
-fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
+fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> {
     let help =
         "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
     let url = reader.required(section, "auth", help, url);
@@ -104,7 +102,7 @@ fn auth(reader: &mut Reader<'_>, section: &Section<'_>) -> Option<Auth> {
 }
 
 /// Refuses settings that would be passed over.
-fn refuse_others(reader: &mut Reader<'_>, section: &Section<'_>, by: By) {
+fn refuse_others(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By) {
     let others = ["user", "application_credential", "project", "domain", "region"].into_iter();
     for setting in others.filter(|setting| !by.takes(setting)) {
         let Some(found) = reader.text(section, setting, |_| Ok(())) else { continue };
@@ -113,6 +111,6 @@ fn refuse_others(reader: &mut Reader<'_>, section: &Section<'_>, by: By) {
             By::TempAuth => "only for Keystone, whose URL ends with /v3",
             By::Password | By::Application => "an application credential knows its user and its project",
         };
-        reader.push(Mistake::new(title, found.spot, label.to_owned()));
+        reader.push(Diagnostic::new(title, found.span, label.to_owned()));
     }
 }

@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use event::limits::TABLE_BYTES_MAX;
 use pipeline::transform::{InvalidTable, Tables};
 
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
-use crate::folder_files::Folder;
+use settings::Folder;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 
 /// The settings of `[tables.X]`.
 pub(super) const KEYS: &[&str] = &["path", "key", "value"];
@@ -31,7 +29,7 @@ pub(super) struct LookupTables {
     pub(super) seed: u64,
 }
 
-pub(super) fn read(reader: &mut Reader<'_>, sections: &[Section<'_>], folder: &Path) -> LookupTables {
+pub(super) fn read(reader: &mut SettingsReader<'_>, sections: &[Section<'_>], folder: &Path) -> LookupTables {
     let (mut tables, mut hasher) = (Tables::default(), DefaultHasher::new());
     let folder = Folder::new(folder);
     for section in sections {
@@ -46,28 +44,28 @@ pub(super) fn read(reader: &mut Reader<'_>, sections: &[Section<'_>], folder: &P
 
 /// Adds a table; none where that went wrong, which was told.
 fn read_one(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     folder: &Folder<'_>,
     tables: &mut Tables,
     hasher: &mut DefaultHasher,
 ) -> Option<()> {
     reader.check_keys(section, KEYS);
-    let mistakes_before = reader.mistakes();
+    let errors_before = reader.errors();
     let path = reader.text(section, "path", path);
     let [key, value] = ["key", "value"].map(|key| reader.text(section, key, |text| Ok(text.to_owned())));
     let Some(path) = path else {
-        if reader.mistakes() == mistakes_before {
+        if reader.errors() == errors_before {
             let title = format!("`{}` is missing", section.key_path("path"));
-            let mistake = Mistake::new(title, section.spot().clone(), "has no `path`");
+            let mistake = Diagnostic::new(title, section.span().clone(), "has no `path`");
             reader.push(mistake.help("name its file, as in path = \"countries.csv\"".to_owned()));
         }
         return None;
     };
-    let (path, form, spot) = (path.value.0, path.value.1, path.spot);
+    let (path, form, span) = (path.value.0, path.value.1, path.span);
     if let (Form::Json, Some(column)) = (form, key.as_ref().or(value.as_ref())) {
         let title = format!("`{}` has columns, and its file is JSON", section.key_path("path"));
-        reader.push(Mistake::new(title, column.spot.clone(), "only tables in CSV have columns"));
+        reader.push(Diagnostic::new(title, column.span.clone(), "only tables in CSV have columns"));
         return None;
     }
     let [key, value] = [key, value].map(|found| found.map(|found| found.value));
@@ -81,16 +79,16 @@ fn read_one(
     });
     if let Err(why) = &added {
         let title = format!("`{}` can't be used: {why}", section.key_path("path"));
-        reader.push(Mistake::new(title, spot, format!("this is {}", folder.path().join(path).display())));
+        reader.push(Diagnostic::new(title, span, format!("this is {}", folder.path().join(path).display())));
     }
     added.ok()
 }
 
-fn path(text: &str) -> Result<(PathBuf, Form), Wrong> {
+fn path(text: &str) -> Result<(PathBuf, Form), InvalidValue> {
     let path = PathBuf::from(text);
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("csv") => Ok((path, Form::Csv)),
         Some("json") => Ok((path, Form::Json)),
-        _ => Err(Wrong::new("is no table", "wanted the path of a file whose name ends in .csv or .json")),
+        _ => Err(InvalidValue::new("is no table", "wanted the path of a file whose name ends in .csv or .json")),
     }
 }

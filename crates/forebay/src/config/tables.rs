@@ -1,8 +1,6 @@
 //! The tables of a file, of which each role reads its own.
 
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::Section;
+use settings::{Diagnostic, Section, SettingsReader};
 
 /// Those of a gateway, and of `serve`, which is a gateway and its delivery in one.
 const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
@@ -24,19 +22,19 @@ pub(super) enum IsOfRole {
 }
 
 /// Reports the tables that a gateway doesn't read.
-pub(super) fn check_of_gateway(reader: &mut Reader<'_>, file: &Section<'_>) -> IsOfRole {
+pub(super) fn check_of_gateway(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
     let help = "run `forebay writer` with it, or give each role a file of its own";
     check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", help))
 }
 
 /// Reports the tables that a writer doesn't read.
-pub(super) fn check_of_writer(reader: &mut Reader<'_>, file: &Section<'_>) -> IsOfRole {
+pub(super) fn check_of_writer(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
     let help = "run `forebay gateway` or `forebay serve` with it, or give each role a file of its own";
     check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", help))
 }
 
 fn check(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     file: &Section<'_>,
     own: &[&str],
     others: &[&str],
@@ -51,7 +49,7 @@ fn check(
             is_of_role = IsOfRole::No;
         }
         let title = format!("`{name}` is {whose}");
-        reader.push(Mistake::new(title, file.spot_of(key), "not read here").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
     }
     reader.check_keys(file, &[own, others].concat());
     is_of_role

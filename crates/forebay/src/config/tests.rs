@@ -28,7 +28,7 @@ fn shown(file: Option<&[u8]>, folder: &Path, environment: &Environment, flags: &
 
 fn shown_as<T: fmt::Display>(
     inputs: &Inputs<'_>,
-    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Report), Report>,
+    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Diagnostics), Diagnostics>,
 ) -> String {
     match read(inputs) {
         Ok((configuration, warnings)) if warnings.is_empty() => format!("ok\n{configuration}"),
@@ -148,12 +148,12 @@ fn every_setting_is_documented() {
     let gateway = gateway.chain(upstreams).chain(of_gateway).chain(of_writer);
     for (table, name, key) in gateway.chain(writer).chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());
-        let variable = environment::variable_name(parts);
+        let variable = settings::variable_name(parts);
         let row = page.lines().find(|line| line.contains(&format!("| `{variable}` |")));
         assert!(row.is_some_and(|row| row.starts_with(&format!("| `{key}` |"))), "no row for {key} with {variable}");
     }
     for key in aggregate::KEYS.iter().filter(|key| **key != "measures") {
-        let row = format!("| `{key}` | `{}` |", environment::variable_name(["types", "X", "aggregate", "NAME", key]));
+        let row = format!("| `{key}` | `{}` |", settings::variable_name(["types", "X", "aggregate", "NAME", key]));
         assert!(page.contains(&row), "no row {row}");
     }
     for (kind, _) in sink::KINDS {

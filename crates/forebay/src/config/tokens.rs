@@ -3,18 +3,15 @@
 use access::{Scope, Scopes};
 
 use super::Inputs;
-use super::file;
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::Section;
 use crate::token_file::{Kept, TokenFile};
+use settings::{Diagnostic, Section, SettingsReader, path};
 
 /// The setting.
 pub(super) const KEY: &str = "token_file";
 
 /// Reads the setting, and from the file the scopes of its tokens.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {
-    let Some(found) = file::read(reader, section, KEY, inputs.folder, "wanted the path of a file of tokens") else {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {
+    let Some(found) = path::read(reader, section, KEY, inputs.folder, "wanted the path of a file of tokens") else {
         return (TokenFile::within(inputs.data), inputs.scopes);
     };
     let tokens = TokenFile::at(&found.value);
@@ -27,7 +24,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, inputs: &Inpu
     let title = format!("`{}` {what}", section.key_path(KEY));
     let help =
         format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
-    reader.push(Mistake::new(title, found.spot, label).help(help));
+    reader.push(Diagnostic::new(title, found.span, label).help(help));
     // The file's scopes are unknown: assume all, so that no second mistake is reported.
     (tokens, Scope::ALL.into_iter().collect())
 }

@@ -10,10 +10,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::reach;
-use super::reader::Reader;
-use super::report::{Mistake, Spot};
-use super::section::Section;
 use super::table::LookupTables;
+use settings::{Diagnostic, Section, SettingsReader, SourceSpan};
 
 /// The key in a step of `hash` that is a secret: it may come from the environment. In other texts of steps `${…}` means
 /// something else.
@@ -69,11 +67,15 @@ impl TypeTransform {
 }
 
 /// The transform of a type, if it has one.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &LookupTables) -> Option<TypeTransform> {
-    let (spot, value) = section.get("transform")?;
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    tables: &LookupTables,
+) -> Option<TypeTransform> {
+    let (span, value) = section.get("transform")?;
     let name = section.key_path("transform");
     let Some(elements) = value.as_array() else {
-        return reader.wrong_kind(&name, spot, value, "a list of steps, such as [{ drop = \"/referrer\" }]");
+        return reader.wrong_kind(&name, span, value, "a list of steps, such as [{ drop = \"/referrer\" }]");
     };
     let mut is_readable = true;
     let mut specs = Vec::new();
@@ -81,7 +83,7 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
     let mut written = Vec::new();
     for (element, number) in elements.iter().zip(1..) {
         let Some(entries) = element.get_ref().as_table() else {
-            let at = section.spot_of(element);
+            let at = section.span_of(element);
             reader.wrong_kind::<()>(
                 &format_args!("{name}[{number}]"),
                 at,
@@ -113,9 +115,9 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
                 let place = written.get(mistake.step - 1).copied();
                 let number = place.map_or(mistake.step, |(_, _, number)| number);
                 let place = place.map(|(element, entries, _)| (element, entries));
-                let at = place.map_or_else(|| spot.clone(), |place| place_of(reader, section, place, &mistake.at));
+                let at = place.map_or_else(|| span.clone(), |place| place_of(reader, section, place, &mistake.at));
                 let title = format!("step {number} of `{name}` can't be used");
-                reader.push(Mistake::new(title, at, mistake.message).help(mistake.help));
+                reader.push(Diagnostic::new(title, at, mistake.message).help(mistake.help));
             }
             None
         }
@@ -123,47 +125,57 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, tables: &Look
 }
 
 /// Warns of steps that look at what no event can have, and follows what they do.
-pub(super) fn warn(reader: &mut Reader<'_>, section: &Section<'_>, transform: &TypeTransform, reach: &mut Reach<'_>) {
+pub(super) fn warn(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    transform: &TypeTransform,
+    reach: &mut Reach<'_>,
+) {
     let name = section.key_path("transform");
     for steps::Mistake { step, at, message, help } in transform.steps.transform().unreachable(reach) {
-        let Some((spot, value)) = section.get("transform") else { return };
+        let Some((span, value)) = section.get("transform") else { return };
         let element = value.as_array().and_then(|elements| elements.get(step - 1));
         let place = element.and_then(|element| Some((element, element.get_ref().as_table()?)));
-        let at = place.map_or(spot, |place| place_of(reader, section, place, &at));
+        let at = place.map_or(span, |place| place_of(reader, section, place, &at));
         reach::warn(reader, format!("step {step} of `{name}` names what no event can have"), (at, message), help);
     }
 }
 
-fn spec(reader: &mut Reader<'_>, section: &Section<'_>, step: &dyn Display, entries: &DeTable<'_>) -> StepSpec {
+fn spec(reader: &mut SettingsReader<'_>, section: &Section<'_>, step: &dyn Display, entries: &DeTable<'_>) -> StepSpec {
     let is_secret = |key: &str| key == SECRET.1 && entries.contains_key(SECRET.0);
     let read = entries.iter().filter_map(|(key, value)| {
         let name: &str = key.get_ref();
-        let spot = section.spot_of(value);
+        let span = section.span_of(value);
         let setting = if is_secret(name) && value.get_ref().is_str() {
             // What is wrong with other steps is told too where it can't be filled in.
-            let secret = reader.string(&format_args!("{step}.{name}"), spot, value.get_ref());
+            let secret = reader.string(&format_args!("{step}.{name}"), span, value.get_ref());
             Some(Setting::Text(secret.map_or_else(|| name.to_owned(), |found| found.value)))
         } else {
-            setting(reader, &format_args!("{step}.{name}"), spot, value.get_ref())
+            setting(reader, &format_args!("{step}.{name}"), span, value.get_ref())
         };
         Some((name.to_owned(), setting?))
     });
     StepSpec(read.collect())
 }
 
-fn setting(reader: &mut Reader<'_>, path: &dyn Display, spot: Spot, value: &DeValue<'_>) -> Option<Setting> {
-    let within = |part: &Spanned<DeValue<'_>>| Spot { source: spot.source, span: part.span() };
+fn setting(
+    reader: &mut SettingsReader<'_>,
+    path: &dyn Display,
+    span: SourceSpan,
+    value: &DeValue<'_>,
+) -> Option<Setting> {
+    let within = |part: &Spanned<DeValue<'_>>| SourceSpan { source: span.source, range: part.span() };
     Some(match value {
         DeValue::String(text) => Setting::Text(text.clone().into_owned()),
         DeValue::Boolean(value) => Setting::Bool(*value),
         DeValue::Datetime(time) => Setting::Text(time.to_string()),
         DeValue::Integer(number) => match i64::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Setting::Integer(number),
-            Err(_) => return reader.wrong_kind(path, spot, value, "an integer of at most 64 bits"),
+            Err(_) => return reader.wrong_kind(path, span, value, "an integer of at most 64 bits"),
         },
         DeValue::Float(number) => match number.as_str().parse() {
             Ok(number) => Setting::Float(number),
-            Err(_) => return reader.wrong_kind(path, spot, value, "a number"),
+            Err(_) => return reader.wrong_kind(path, span, value, "a number"),
         },
         DeValue::Array(elements) => {
             let elements: Vec<_> = elements
@@ -189,21 +201,21 @@ fn setting(reader: &mut Reader<'_>, path: &dyn Display, spot: Spot, value: &DeVa
 
 /// Where in the file a part of a step stands.
 fn place_of(
-    reader: &Reader<'_>,
+    reader: &SettingsReader<'_>,
     section: &Section<'_>,
     (element, entries): (&Spanned<DeValue<'_>>, &DeTable<'_>),
     part: &steps::Spot,
-) -> Spot {
+) -> SourceSpan {
     let entry = part.key().and_then(|key| entries.get_key_value(key));
-    let Some((key, value)) = entry else { return section.spot_of(element) };
-    let whole = section.spot_of(value);
+    let Some((key, value)) = entry else { return section.span_of(element) };
+    let whole = section.span_of(value);
     match part {
-        steps::Spot::Step => section.spot_of(element),
-        steps::Spot::Key(_) => section.spot_of(key),
+        steps::Spot::Step => section.span_of(element),
+        steps::Spot::Key(_) => section.span_of(key),
         steps::Spot::Value(_) => whole,
         steps::Spot::Element(_, number) => {
             let element = value.get_ref().as_array().and_then(|elements| elements.get(*number));
-            element.map_or(whole, |element| section.spot_of(element))
+            element.map_or(whole, |element| section.span_of(element))
         }
         steps::Spot::Within(_, range) => match value.get_ref().as_str() {
             Some(text) => reader.within(&whole, text, range.clone()),

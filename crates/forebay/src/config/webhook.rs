@@ -6,9 +6,8 @@ use std::path::Path;
 use ::sink::webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
 use event::limits;
 
-use super::reader::{Reader, Wrong};
-use super::section::Section;
-use super::store::{ca, each, requests, timeout};
+use settings::client::{ca, each, requests, timeout};
+use settings::{InvalidValue, Section, SettingsReader};
 
 /// The settings.
 pub(super) const KEYS: &[&str] = &[
@@ -26,7 +25,7 @@ pub(super) const KEYS: &[&str] = &[
 ];
 
 /// Reads them; relative paths lead from `folder`.
-pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
+pub(super) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
     let url =
         reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);
     let secrets = each(reader, section, "secrets", secret);
@@ -45,16 +44,17 @@ pub(super) fn read(reader: &mut Reader<'_>, section: &Section<'_>, folder: &Path
     })
 }
 
-fn url(text: &str) -> Result<HookUrl, Wrong> {
-    text.parse().map_err(|error: InvalidHook| Wrong::new("is not the URL of a web hook", error.to_string()))
+fn url(text: &str) -> Result<HookUrl, InvalidValue> {
+    text.parse().map_err(|error: InvalidHook| InvalidValue::new("is not the URL of a web hook", error.to_string()))
 }
 
-fn secret(text: &str) -> Result<SigningSecret, Wrong> {
-    text.parse().map_err(|error: InvalidSecret| Wrong::new("has what is no secret of a web hook", error.to_string()))
+fn secret(text: &str) -> Result<SigningSecret, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidSecret| InvalidValue::new("has what is no secret of a web hook", error.to_string()))
 }
 
-fn header(text: &str) -> Result<HookHeader, Wrong> {
-    let wrong = |error: InvalidHook| Wrong::new("has what can't be a header", error.to_string());
+fn header(text: &str) -> Result<HookHeader, InvalidValue> {
+    let wrong = |error: InvalidHook| InvalidValue::new("has what can't be a header", error.to_string());
     let (name, value) = text.split_once(':').ok_or_else(|| wrong(InvalidHook::Header))?;
     HookHeader::new(name.trim(), value.trim()).map_err(wrong)
 }

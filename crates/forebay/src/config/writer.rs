@@ -8,18 +8,15 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use super::gateway::{address, demand, is_loopback};
-use super::reader::Reader;
-use super::report::Mistake;
-use super::section::{Found, Section};
 use super::sink::{self, SinkConfig, SinkName, SinkSettings};
 use super::upstream::Upstreams;
 use super::writer_etcd::{self, WriterEtcd};
-use super::{Flags, Inputs, LoadError, Log, Report, etcd, log, stopping, tables, tls, tokens};
+use super::{Flags, Inputs, LoadError, Log, etcd, log, stopping, tables, tls, tokens};
 use crate::cli::Common;
-use crate::config::Environment;
 use crate::tls_files::TlsFiles;
 use crate::token_file::TokenFile;
 use access::{Demand, Scope, Scopes};
+use settings::{Diagnostic, Diagnostics, Environment, Located, Section, SettingsReader};
 
 /// The settings of `[writer]`.
 pub(super) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY, writer_etcd::ADVERTISE];
@@ -99,16 +96,19 @@ impl fmt::Display for WriterConfiguration {
 ///
 /// # Errors
 /// The file or the tokens can't be read, or something in the configuration is wrong.
-pub(crate) fn load(common: &Common, environment: &Environment) -> Result<(WriterConfiguration, Report), LoadError> {
+pub(crate) fn load(
+    common: &Common,
+    environment: &Environment,
+) -> Result<(WriterConfiguration, Diagnostics), LoadError> {
     super::load_by(read, common.config.as_deref(), environment, &common.flags(), &common.data.directory)
 }
 
-pub(super) fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Report), Report> {
+pub(super) fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Diagnostics), Diagnostics> {
     super::read_by(inputs, BUILT_IN, tables::check_of_writer, read_tables)
 }
 
 fn read_tables(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     inputs: &Inputs<'_>,
     file: &Section<'_>,
     built_in: &Section<'_>,
@@ -134,7 +134,7 @@ fn read_tables(
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     #[cfg(feature = "postgres")]
     bound_connections(&mut sinks.valid);
-    reader.check_variables();
+    reader.check_variables(super::OF_FLAGS);
     WriterConfiguration {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
@@ -149,9 +149,9 @@ fn read_tables(
 }
 
 fn check_reach(
-    reader: &mut Reader<'_>,
-    listen: Option<&Found<SocketAddr>>,
-    admin: Option<&Found<SocketAddr>>,
+    reader: &mut SettingsReader<'_>,
+    listen: Option<&Located<SocketAddr>>,
+    admin: Option<&Located<SocketAddr>>,
     open: bool,
     scopes: Scopes,
 ) {
@@ -159,12 +159,12 @@ fn check_reach(
         let title = "`writer.listen` would let everybody store events who reaches this machine";
         let help = "make a token (forebay token new NAME --scope deliver --data DIR), or set `open = true` in [writer] if \
                     that is meant, or listen on 127.0.0.1 or [::1]";
-        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
     }
     if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
         let title = "`writer.admin` would let everybody look in who reaches this machine";
         let help = "make a token (forebay token new NAME --scope admin --data DIR), or listen on 127.0.0.1 or [::1]";
-        reader.push(Mistake::new(title, found.spot.clone(), "not a loopback address").help(help.to_owned()));
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
     }
 }
 
@@ -180,7 +180,7 @@ fn bound_connections(sinks: &mut BTreeMap<SinkName, SinkSettings>) {
 
 /// Reports sinks of kind `writer`: a writer doesn't forward to other writers.
 fn refuse_what_cant_be_offered(
-    reader: &mut Reader<'_>,
+    reader: &mut SettingsReader<'_>,
     sections: &[Section<'_>],
     sinks: &BTreeMap<SinkName, SinkSettings>,
 ) {
@@ -189,7 +189,7 @@ fn refuse_what_cant_be_offered(
         if settings.store.writer_kind().is_none() {
             let title = format!("a writer can't offer the sink `{}`", section.name());
             let label = "other writers are used by gateways themselves";
-            reader.push(Mistake::new(title, section.spot().clone(), label));
+            reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
     }
 }

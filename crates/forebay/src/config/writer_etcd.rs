@@ -7,11 +7,9 @@ use std::time::Duration;
 use ::sink::http_client::Endpoint;
 use ::sink::remote::EtcdConfig;
 
-use super::reader::{Reader, Wrong};
-use super::report::Mistake;
-use super::section::Section;
+use super::etcd;
 use super::upstream::{address, wrong_address};
-use super::{duration, etcd};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration};
 
 /// The setting of `[writer]`.
 pub(super) const ADVERTISE: &str = "advertise";
@@ -34,14 +32,19 @@ pub(crate) struct WriterEtcd {
 }
 
 /// Reads both; relative paths start at `folder`. With `has_tls` the writer's port speaks TLS.
-pub(super) fn read(reader: &mut Reader<'_>, writer: &Section<'_>, folder: &Path, has_tls: bool) -> Option<WriterEtcd> {
-    let mistakes_before = reader.mistakes();
+pub(super) fn read(
+    reader: &mut SettingsReader<'_>,
+    writer: &Section<'_>,
+    folder: &Path,
+    has_tls: bool,
+) -> Option<WriterEtcd> {
+    let errors_before = reader.errors();
     let advertise = reader.text(writer, ADVERTISE, |text| advertised(text, has_tls));
-    let is_missing = advertise.is_none() && reader.mistakes() == mistakes_before;
+    let is_missing = advertise.is_none() && reader.errors() == errors_before;
     let Some(section) = etcd::section(reader, writer) else {
         if let Some(found) = advertise.filter(|_| writer.get(etcd::TABLE).is_none()) {
             let title = format!("`{}` has no meaning without [writer.etcd]", writer.key_path(ADVERTISE));
-            reader.push(Mistake::new(title, found.spot, "only the registration in etcd uses it"));
+            reader.push(Diagnostic::new(title, found.span, "only the registration in etcd uses it"));
         }
         return None;
     };
@@ -56,14 +59,14 @@ pub(super) fn read(reader: &mut Reader<'_>, writer: &Section<'_>, folder: &Path,
     Some(WriterEtcd { etcd: etcd?, advertise: advertise?.value, lease })
 }
 
-fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, Wrong> {
+fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, InvalidValue> {
     let url = address(text).map_err(|error| wrong_address(&error))?;
     let host = url.host_and_port().map(|(host, _)| host).unwrap_or_default();
     if host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_unspecified()) {
-        return Err(Wrong::new("can't be used by gateways", "wanted an address or a name of this machine"));
+        return Err(InvalidValue::new("can't be used by gateways", "wanted an address or a name of this machine"));
     }
     if has_tls && url.to_string().starts_with("http://") {
-        return Err(Wrong::new(
+        return Err(InvalidValue::new(
             "is not https://, but the writer uses TLS",
             "wanted https://, because [writer.tls] is set",
         ));
@@ -72,7 +75,7 @@ fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, Wrong> {
 }
 
 /// etcd counts in seconds.
-fn lease(text: &str) -> Result<Duration, Wrong> {
+fn lease(text: &str) -> Result<Duration, InvalidValue> {
     let lease = duration::within(text, LEASE_MIN, LEASE_MAX)?;
     Ok(Duration::from_secs(lease.as_secs() + u64::from(lease.subsec_nanos() > 0)))
 }

@@ -19,11 +19,12 @@ use serde::de::DeserializeOwned;
 use crate::admin::DeadQuery;
 use crate::admin_client::{self, Call};
 use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
-use crate::config::{self, Environment, Flags, LoadError};
+use crate::config::{self, Flags, LoadError};
 use crate::dead_json::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::log;
 use crate::output::Output;
 pub(crate) use print::{json as letter_as_json, on_one_line};
+use settings::Environment;
 
 /// Letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;

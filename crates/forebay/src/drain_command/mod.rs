@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::check::EXIT_CONFIGURATION;
 use crate::cli::DrainFlags;
-use crate::config::{self, Configuration, Environment};
+use crate::config::{self, Configuration};
 use crate::discovery::UpstreamBoard;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::role::Role;
@@ -25,6 +25,7 @@ use crate::serve_error::ServeError;
 use crate::{log, wiring};
 use letters::Letters;
 use progress::Progress;
+use settings::Environment;
 use stays::Stays;
 
 /// The exit code if something remains in the directory.

@@ -7,9 +7,13 @@ use std::path::Path;
 use load::Target;
 use toml::Table;
 
-use crate::config::{ADMIN, Environment, WRITER_ADMIN, expand};
+use settings::{Environment, expand};
+
+use crate::config::{ADMIN, WRITER_ADMIN};
 use crate::role::Role;
-use crate::{admin_client, regular_file, text_file};
+use settings::files;
+
+use crate::admin_client;
 
 const KEY: &str = "admin";
 /// The table, and the start of the variables, of the admin port's TLS. A writer's admin port has none.
@@ -43,8 +47,8 @@ pub(super) fn find(role: Role, file: Option<&Path>, environment: &Environment) -
 
 fn read(path: &Path) -> Result<Table, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
-    let bytes = regular_file::read(path).map_err(|error| failed(&error))?;
-    let text = std::str::from_utf8(text_file::content(&bytes)).map_err(|error| failed(&error))?;
+    let bytes = files::read(path).map_err(|error| failed(&error))?;
+    let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
     text.parse().map_err(|error: toml::de::Error| failed(&error.message()))
 }
 

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use super::folding::Folding;
 use crate::config::{Configuration, TypeConfig};
-use crate::text_file;
 use crate::trial::Bench;
 use crate::try_command::{at, type_of};
+use settings::files;
 
 /// What says that a folder is a case.
 pub(super) const CASE_FILE: &str = "case.toml";
@@ -331,5 +331,5 @@ fn optional(folder: &Path, name: &str) -> Result<Option<String>, CaseError> {
 }
 
 fn read(path: &Path) -> Result<String, CaseError> {
-    text_file::read(path).map_err(|source| CaseError::File { path: path.to_owned(), source })
+    files::read_text(path).map_err(|source| CaseError::File { path: path.to_owned(), source })
 }

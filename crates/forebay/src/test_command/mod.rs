@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 
 use crate::check::{EXIT_CONFIGURATION, show};
 use crate::cli::TestFlags;
-use crate::config::{self, Configuration, Environment};
+use crate::config::{self, Configuration};
 use crate::output::Output;
 use case::{CASE_FILE, Case, CaseError, Output as CaseOutput};
+use settings::Environment;
 
 /// What the process exits with where a case fails.
 const EXIT_FAILED: u8 = 1;

@@ -1,13 +1,11 @@
 //! Sinks of an upstream with `mode = "all"`: one for each server of the upstream, with lanes and cursors of its own.
 
-use super::super::reader::Reader;
 use super::super::remote;
-use super::super::report::Mistake;
-use super::super::section::Section;
 use super::{SinkName, Sinks};
+use settings::{Diagnostic, Section, SettingsReader};
 
 /// Behind all sinks, so that their names are known.
-pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &mut Sinks) {
+pub(super) fn read(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], sinks: &mut Sinks) {
     for section in tables {
         let Some(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
@@ -18,7 +16,7 @@ pub(super) fn read(reader: &mut Reader<'_>, tables: &[Section<'_>], sinks: &mut 
         for (copy, config) in copies {
             if let Some(other) = sinks.declared.get(&*copy.0) {
                 let title = format!("mode = \"all\" makes the sink `{copy}`, and there is one of this name");
-                let mistake = Mistake::new(title, section.spot().clone(), "give it another name");
+                let mistake = Diagnostic::new(title, section.span().clone(), "give it another name");
                 reader.push(mistake.also(other.clone(), "this one"));
                 continue;
             }

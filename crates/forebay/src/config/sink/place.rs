@@ -10,9 +10,8 @@ use ::sink::object::over_http::s3::S3Config;
 use ::sink::object::over_http::swift::SwiftConfig;
 use ::sink::remote::RemoteObjectsConfig;
 
-use super::super::reader::Reader;
-use super::super::report::Mistake;
 use super::{SinkConfig, SinkName, Sinks};
+use settings::{Diagnostic, SettingsReader};
 
 /// Where a sink writes.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -105,18 +104,18 @@ impl<'a> Place<'a> {
 }
 
 /// Sees to it that no two sinks write to one place.
-pub(super) fn check(reader: &mut Reader<'_>, sinks: &Sinks) {
+pub(super) fn check(reader: &mut SettingsReader<'_>, sinks: &Sinks) {
     let mut first: BTreeMap<Place<'_>, &SinkName> = BTreeMap::new();
-    let start = |name: &SinkName| sinks.spot(name).map_or(0, |spot| spot.span.start);
+    let start = |name: &SinkName| sinks.span(name).map_or(0, |span| span.range.start);
     let mut in_order: Vec<_> = sinks.valid.iter().collect();
     in_order.sort_by_key(|(name, _)| start(name));
     for (name, settings) in in_order {
         let Some(place) = Place::of(&settings.store) else { continue };
         let (what, another) = place.words();
         let Some(other) = first.insert(place, name) else { continue };
-        if let (Some(at), Some(also)) = (sinks.spot(name), sinks.spot(other)) {
+        if let (Some(at), Some(also)) = (sinks.span(name), sinks.span(other)) {
             let title = format!("the sinks `{other}` and `{name}` write to the same {what}");
-            let mistake = Mistake::new(title, at.clone(), format!("writes to the {what}"));
+            let mistake = Diagnostic::new(title, at.clone(), format!("writes to the {what}"));
             let mistake = mistake.also(also.clone(), "of this one");
             reader.push(mistake.help(format!("give one of them {another}")));
         }

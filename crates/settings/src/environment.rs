@@ -1,5 +1,4 @@
-//! The environment as a value, so that whatever reads it can be tested: which variable stands for a setting,
-//! and `${NAME}` in the strings of a file.
+//! The environment as a value, for tests: the variable of a setting, and `${NAME}` in strings.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -7,34 +6,32 @@ use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::ops::Range;
 
-use crate::regular_file;
+use crate::files;
 
-/// What the names of Forebay's own variables begin with.
-pub(crate) const PREFIX: &str = "FOREBAY_";
-
-/// Variables of flags that are no settings.
-pub(crate) const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_ROLE", "FOREBAY_TOKEN"];
+/// The prefix of Forebay's variables.
+pub const PREFIX: &str = "FOREBAY_";
 
 /// The variables of a process. Those whose names are not UTF-8 are left out: no setting has such a name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Environment(BTreeMap<String, OsString>);
+pub struct Environment(BTreeMap<String, OsString>);
 
 /// The suffix of a variable that names the file with another variable's value, such as a secret of Docker or Kubernetes.
-pub(crate) const FILE: &str = "_FILE";
+pub const FILE: &str = "_FILE";
 /// The largest file. Secrets are short, so a larger one is the wrong file.
 const FILE_BYTES_MAX: u64 = 64 * 1024;
 
 /// The value of a variable, and its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Value<'e> {
-    pub(crate) text: Cow<'e, str>,
+pub struct VariableValue<'e> {
+    /// The text.
+    pub text: Cow<'e, str>,
     /// The path of its file, if the value was read from one.
-    pub(crate) file: Option<&'e str>,
+    pub file: Option<&'e str>,
 }
 
 /// Why a variable has no usable value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unusable {
+pub enum Unusable {
     /// The variable or its file is not UTF-8.
     NotText,
     /// The variable is set, and the one that names its file is set too.
@@ -45,21 +42,22 @@ pub(crate) enum Unusable {
 
 impl Environment {
     /// The variables of this process.
-    pub(crate) fn of_process() -> Self {
+    #[must_use]
+    pub fn of_process() -> Self {
         let text_names = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
         Self(text_names.collect())
     }
 
     /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`]. An empty variable counts as not set,
     /// because scripts often can't omit one.
-    pub(crate) fn get(&self, name: &str) -> Option<Result<Value<'_>, Unusable>> {
+    pub fn get(&self, name: &str) -> Option<Result<VariableValue<'_>, Unusable>> {
         match (self.set(name), self.set(&format!("{name}{FILE}"))) {
             (None, None) => None,
             (Some(_), Some(_)) => Some(Err(Unusable::SetTwice)),
-            (Some(value), None) => Some(value.map(|text| Value { text: text.into(), file: None })),
+            (Some(value), None) => Some(value.map(|text| VariableValue { text: text.into(), file: None })),
             (None, Some(path)) => Some(path.and_then(|path| {
                 let text = content(path)?.into();
-                Ok(Value { text, file: Some(path) })
+                Ok(VariableValue { text, file: Some(path) })
             })),
         }
     }
@@ -69,13 +67,14 @@ impl Environment {
         Some(value.to_str().ok_or(Unusable::NotText))
     }
 
-    /// Whether there is any variable that could stand for a setting.
-    pub(crate) fn has_own(&self) -> bool {
+    /// Whether there is any variable that could be a setting's.
+    #[must_use]
+    pub fn has_own(&self) -> bool {
         self.0.keys().any(|name| name.starts_with(PREFIX))
     }
 
     /// The names that begin with [`PREFIX`], in order, without those that Kubernetes makes for a service of this name.
-    pub(crate) fn own_names(&self) -> impl Iterator<Item = &str> {
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
         let own = self.0.iter().filter(|(name, value)| name.starts_with(PREFIX) && !is_of_service(name, value));
         own.map(|(name, _)| name.as_str())
     }
@@ -100,7 +99,7 @@ fn is_of_service(name: &str, value: &OsStr) -> bool {
 fn content(path: &str) -> Result<String, Unusable> {
     let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
     let mut bytes = Vec::new();
-    regular_file::open(path.as_ref())
+    files::open(path.as_ref())
         .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
@@ -112,9 +111,8 @@ fn content(path: &str) -> Result<String, Unusable> {
     if text.is_empty() { Err(Unusable::Unreadable("it is empty".to_owned())) } else { Ok(text) }
 }
 
-/// The variable that stands for a setting: `FOREBAY_` and its path in upper case, joined by `_`; what isn't a
-/// letter or a digit becomes `_` too.
-pub(crate) fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
+/// The variable of a setting: `FOREBAY_` and its path in upper case, joined by `_`. All but letters and digits becomes `_` too.
+pub fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
     let parts: Vec<&str> = path.into_iter().collect();
     let upper = |byte: char| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { '_' };
     PREFIX.chars().chain(parts.join("_").chars().map(upper)).collect()
@@ -122,10 +120,10 @@ pub(crate) fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> Stri
 
 /// Why a `${…}` can't be replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unreplaced {
+pub enum Unreplaced {
     /// There is no `}`.
     Open,
-    /// What stands between the braces is no variable's name.
+    /// The text between the braces is no variable's name.
     Name,
     /// The variable isn't set, or is empty.
     Unset,
@@ -133,11 +131,11 @@ pub(crate) enum Unreplaced {
     Unusable(Unusable),
 }
 
-/// Replaces each `${NAME}` in `text`; `$${` stands for a plain `${`, and any other `$` for itself.
+/// Replaces each `${NAME}` in `text`. `$${` becomes a plain `${`; any other `$` stays.
 ///
 /// # Errors
 /// Every reference that can't be replaced, with its bytes in `text`.
-pub(crate) fn expand(text: &str, environment: &Environment) -> Result<String, Vec<(Range<usize>, Unreplaced)>> {
+pub fn expand(text: &str, environment: &Environment) -> Result<String, Vec<(Range<usize>, Unreplaced)>> {
     let mut expanded = String::with_capacity(text.len());
     let mut wrong = Vec::new();
     let mut at = 0;

@@ -1,17 +1,21 @@
-//! What is wrong with a configuration: every mistake with the spot where it stands, shown together.
+//! Errors and warnings of one reading, each with the span of text that causes it, rendered together.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::secrets;
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// Mistakes that are shown one by one; the others are only counted. Nobody reads more at a time.
+/// Diagnostics that are shown one by one. Further ones are only counted.
 const SHOWN_MAX: usize = 100;
 
-/// One of the texts that a configuration is read from.
+/// Masks the secrets of a text before it is shown. `is_configuration` is false for a file that the configuration names. Every byte
+/// keeps its place.
+pub type Mask = fn(text: &str, is_configuration: bool) -> Cow<'_, str>;
+
+/// One of the texts that settings are read from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct SourceId(usize);
+pub struct SourceId(usize);
 
 #[derive(Clone, Debug)]
 struct Source {
@@ -19,134 +23,150 @@ struct Source {
     text: String,
 }
 
-/// Where a piece of configuration stands: bytes of one source.
+/// Bytes of one source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Spot {
-    pub(crate) source: SourceId,
-    pub(crate) span: Range<usize>,
+pub struct SourceSpan {
+    /// The text.
+    pub source: SourceId,
+    /// The bytes within it.
+    pub range: Range<usize>,
 }
 
-impl Spot {
-    /// The part of this spot that begins `offset` bytes into it.
-    pub(crate) fn part(&self, offset: usize, length: usize) -> Self {
-        let start = (self.span.start + offset).min(self.span.end);
-        Self { source: self.source, span: start..(start + length).min(self.span.end) }
+impl SourceSpan {
+    /// The part of this span that begins `offset` bytes into it.
+    #[must_use]
+    pub fn part(&self, offset: usize, length: usize) -> Self {
+        let start = (self.range.start + offset).min(self.range.end);
+        Self { source: self.source, range: start..(start + length).min(self.range.end) }
     }
 }
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Severity {
-    Mistake,
+    Error,
     Warning,
 }
 
-/// One thing that is wrong: what, where, and what to do.
+/// An error or a warning: what is wrong, where, and what to do.
 #[derive(Clone, Debug)]
-pub(crate) struct Mistake {
+pub struct Diagnostic {
     severity: Severity,
     title: String,
-    at: Spot,
+    at: SourceSpan,
     label: String,
-    also: Option<(Spot, String)>,
+    also: Option<(SourceSpan, String)>,
     help: Option<String>,
 }
 
-impl Mistake {
-    /// Something that Forebay can't start with. `label` is written under the spot.
-    pub(crate) fn new(title: impl Into<String>, at: Spot, label: impl Into<String>) -> Self {
-        Self { severity: Severity::Mistake, title: title.into(), at, label: label.into(), also: None, help: None }
+impl Diagnostic {
+    /// An error: the settings can't be used. `label` is written under the span.
+    pub fn new(title: impl Into<String>, at: SourceSpan, label: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, title: title.into(), at, label: label.into(), also: None, help: None }
     }
 
-    /// Something that is probably not meant, but harms nothing.
-    pub(crate) fn warning(title: impl Into<String>, at: Spot, label: impl Into<String>) -> Self {
+    /// A warning: the settings can be used.
+    pub fn warning(title: impl Into<String>, at: SourceSpan, label: impl Into<String>) -> Self {
         Self { severity: Severity::Warning, ..Self::new(title, at, label) }
     }
 
-    /// Points at a second spot, where the reason stands.
-    pub(crate) fn also(self, at: Spot, label: impl Into<String>) -> Self {
+    /// Points at a second span, the reason.
+    #[must_use]
+    pub fn also(self, at: SourceSpan, label: impl Into<String>) -> Self {
         Self { also: Some((at, label.into())), ..self }
     }
 
-    /// Says what to do.
-    pub(crate) fn help(self, help: impl Into<Option<String>>) -> Self {
+    /// Adds what to do.
+    #[must_use]
+    pub fn help(self, help: impl Into<Option<String>>) -> Self {
         Self { help: help.into(), ..self }
     }
 }
 
-/// All mistakes and warnings of one reading.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+/// All errors and warnings of one reading.
+#[derive(Clone, Debug)]
+pub struct Diagnostics {
     sources: Vec<Source>,
-    mistakes: Vec<Mistake>,
+    all: Vec<Diagnostic>,
+    mask: Mask,
 }
 
-impl Report {
-    /// Makes a text known, so that spots can lie in it. `name` is what a person knows it by: a file's path,
-    /// "environment", "command line".
-    pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+impl Diagnostics {
+    /// None so far. `mask` hides the secrets of the texts that are shown. The first source is the configuration's file.
+    #[must_use]
+    pub const fn new(mask: Mask) -> Self {
+        Self { sources: Vec::new(), all: Vec::new(), mask }
+    }
+
+    /// Adds a text that spans refer to. `name` is shown: a file's path, "environment", "command line".
+    pub fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
         self.sources.push(Source { name: name.into(), text: text.into() });
         SourceId(self.sources.len() - 1)
     }
 
-    /// The text at `spot`, as it was written.
-    pub(crate) fn text(&self, spot: &Spot) -> &str {
-        self.sources[spot.source.0].text.get(spot.span.clone()).unwrap_or_default()
+    /// The text at `span`.
+    #[must_use]
+    pub fn text(&self, span: &SourceSpan) -> &str {
+        self.sources[span.source.0].text.get(span.range.clone()).unwrap_or_default()
     }
 
-    /// Adds one finding.
-    pub(crate) fn push(&mut self, mistake: Mistake) {
-        self.mistakes.push(mistake);
+    /// Adds one.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.all.push(diagnostic);
     }
 
-    /// How many findings stand against starting. Warnings don't.
-    pub(crate) fn mistakes(&self) -> usize {
-        self.count(Severity::Mistake)
+    /// How many errors there are; warnings don't count.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.count(Severity::Error)
     }
 
     /// Whether there is nothing to show.
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.mistakes.is_empty()
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
 
     fn count(&self, severity: Severity) -> usize {
-        self.mistakes.iter().filter(|mistake| mistake.severity == severity).count()
+        self.all.iter().filter(|diagnostic| diagnostic.severity == severity).count()
     }
 
-    /// Every finding in the order of its place, and the count at the end; with colours for a terminal.
-    pub(crate) fn render(&self, coloured: bool) -> String {
+    /// All of them in the order of their spans, and the count at the end; with colours for a terminal.
+    #[must_use]
+    pub fn render(&self, coloured: bool) -> String {
         let renderer = if coloured { Renderer::styled() } else { Renderer::plain() };
-        let mut order: Vec<&Mistake> = self.mistakes.iter().collect();
-        order.sort_by_key(|mistake| (mistake.at.source, mistake.at.span.start));
+        let mut order: Vec<&Diagnostic> = self.all.iter().collect();
+        order.sort_by_key(|diagnostic| (diagnostic.at.source, diagnostic.at.range.start));
         let mut text = String::new();
-        for mistake in order.iter().take(SHOWN_MAX) {
-            text.push_str(&renderer.render(&[self.group(mistake)]));
+        for diagnostic in order.iter().take(SHOWN_MAX) {
+            text.push_str(&renderer.render(&[self.group(diagnostic)]));
             text.push_str("\n\n");
         }
         text.push_str(&self.summary());
         text
     }
 
-    fn group<'a>(&'a self, mistake: &'a Mistake) -> Group<'a> {
-        let level = match mistake.severity {
-            Severity::Mistake => Level::ERROR,
+    fn group<'a>(&'a self, diagnostic: &'a Diagnostic) -> Group<'a> {
+        let level = match diagnostic.severity {
+            Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
         };
-        let mut here = vec![Mark { kind: AnnotationKind::Primary, at: &mistake.at.span, label: &mistake.label }];
+        let mut here = vec![Mark { kind: AnnotationKind::Primary, at: &diagnostic.at.range, label: &diagnostic.label }];
         let mut elsewhere = None;
-        if let Some((at, label)) = &mistake.also {
-            let mark = Mark { kind: AnnotationKind::Context, at: &at.span, label };
-            if at.source == mistake.at.source {
+        if let Some((at, label)) = &diagnostic.also {
+            let mark = Mark { kind: AnnotationKind::Context, at: &at.range, label };
+            if at.source == diagnostic.at.source {
                 here.push(mark);
             } else {
                 elsewhere = Some(self.snippet(at.source, &[mark]));
             }
         }
-        let mut group = level.primary_title(mistake.title.as_str()).element(self.snippet(mistake.at.source, &here));
+        let mut group =
+            level.primary_title(diagnostic.title.as_str()).element(self.snippet(diagnostic.at.source, &here));
         if let Some(snippet) = elsewhere {
             group = group.element(snippet);
         }
-        match &mistake.help {
+        match &diagnostic.help {
             Some(help) => group.element(Level::HELP.message(help.as_str())),
             None => group,
         }
@@ -155,9 +175,8 @@ impl Report {
     /// A part of a source with marks. Every mark is moved to whole characters of the text, because the renderer panics on others.
     fn snippet<'a>(&'a self, source_id: SourceId, marks: &[Mark<'a>]) -> Snippet<'a, Annotation<'a>> {
         let source = &self.sources[source_id.0];
-        // The configuration comes first, then the files that it names and the variables.
         let is_configuration = source_id == SourceId(0) || source.name == "environment";
-        let shown = secrets::hidden(&source.text, is_configuration);
+        let shown = (self.mask)(&source.text, is_configuration);
         let annotations: Vec<_> =
             marks.iter().map(|mark| mark.kind.span(whole_characters(&shown, mark.at)).label(mark.label)).collect();
         Snippet::source(shown).path(source.name.as_str()).annotations(annotations)
@@ -170,11 +189,11 @@ impl Report {
             _ => Some(format!("{count} {what}s")),
         };
         let counts: Vec<String> =
-            [counted(self.count(Severity::Mistake), "mistake"), counted(self.count(Severity::Warning), "warning")]
+            [counted(self.count(Severity::Error), "mistake"), counted(self.count(Severity::Warning), "warning")]
                 .into_iter()
                 .flatten()
                 .collect();
-        let hidden = self.mistakes.len().saturating_sub(SHOWN_MAX);
+        let hidden = self.all.len().saturating_sub(SHOWN_MAX);
         let hidden = if hidden > 0 { format!(", {hidden} of them not shown") } else { String::new() };
         format!("{}{hidden}\n", counts.join(" and "))
     }
@@ -193,13 +212,13 @@ fn whole_characters(text: &str, span: &Range<usize>) -> Range<usize> {
     start..text.ceil_char_boundary(span.end.clamp(start, text.len()))
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
 }
 
-impl std::error::Error for Report {}
+impl std::error::Error for Diagnostics {}
 
 #[cfg(test)]
 mod tests {
@@ -208,14 +227,14 @@ mod tests {
     use super::*;
 
     fn rendered(text: &str, span: Range<usize>, also: Range<usize>) -> String {
-        let mut report = Report::default();
+        let mut report = Diagnostics::new(|text, _| text.into());
         report.source("forebay.toml", "");
         let source = report.source("a.json", text);
         let other = report.source("b.json", text);
         for coloured in [false, true] {
             for also_in in [source, other] {
-                let mistake = Mistake::new("wrong", Spot { source, span: span.clone() }, "here");
-                report.push(mistake.also(Spot { source: also_in, span: also.clone() }, "there"));
+                let mistake = Diagnostic::new("wrong", SourceSpan { source, range: span.clone() }, "here");
+                report.push(mistake.also(SourceSpan { source: also_in, range: also.clone() }, "there"));
             }
             let _ = report.render(coloured);
         }

@@ -1,5 +1,4 @@
-//! Files of settings, secrets and certificates. A pipe in such a place would keep a start or a reload waiting for its other end, and with it
-//! the signals that stop the process.
+//! Files of settings, secrets and certificates. Only regular files are opened: a pipe would block the start or a reload.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -10,7 +9,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// The operating system's, and `InvalidInput` if the path leads to a directory, a pipe, a socket or a device.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.is_file() {
         Ok(file)
@@ -23,10 +22,27 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// As [`open`], and what reading says.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Reads a text file that a person writes.
+///
+/// # Errors
+/// Those of [`read`], and `InvalidData` if the file is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let text = std::str::from_utf8(content(&read(path)?)).map(str::to_owned);
+    text.map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// The bytes of a text file without the byte order mark that some editors put at its front.
+#[must_use]
+pub fn content(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
 }
 
 #[cfg(test)]

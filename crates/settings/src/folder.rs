@@ -1,4 +1,4 @@
-//! Files that a configuration names: those of its folder, and no others.
+//! Files within the configuration's folder, and no others.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -7,22 +7,26 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::text_file;
+use crate::files;
 
 /// A folder that files are read from.
 #[derive(Debug)]
-pub(crate) struct Folder<'f> {
+pub struct Folder<'f> {
     path: &'f Path,
     /// Where it is, and where those within it are that files were read from. Thousands of files mostly stand in a few.
     real: RefCell<HashMap<PathBuf, PathBuf>>,
 }
 
 impl<'f> Folder<'f> {
-    pub(crate) fn new(path: &'f Path) -> Self {
+    /// The folder at `path`.
+    #[must_use]
+    pub fn new(path: &'f Path) -> Self {
         Self { path, real: RefCell::default() }
     }
 
-    pub(crate) const fn path(&self) -> &'f Path {
+    /// Its path.
+    #[must_use]
+    pub const fn path(&self) -> &'f Path {
         self.path
     }
 
@@ -30,7 +34,7 @@ impl<'f> Folder<'f> {
     ///
     /// # Errors
     /// Why that can't be, in words.
-    pub(crate) fn read_text(&self, path: &Path, bytes_max: usize) -> Result<String, String> {
+    pub fn read_text(&self, path: &Path, bytes_max: usize) -> Result<String, String> {
         let is_within = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !is_within {
             return Err("it leads out of the configuration's folder".to_owned());
@@ -47,7 +51,7 @@ impl<'f> Folder<'f> {
         if metadata.len() > bytes_max as u64 {
             return Err(format!("it has more than {bytes_max} bytes"));
         }
-        text_file::read(&file).map_err(|error| said(&error))
+        files::read_text(&file).map_err(|error| said(&error))
     }
 
     /// The file itself, where links lead to it.

@@ -1,8 +1,9 @@
-//! What somebody probably meant.
+//! Suggestions for misspelt words.
 
-/// The one of `known` that a slip of the fingers turns into `word`, if any is near enough.
-pub(super) fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    // A third of the letters wrong is a slip, more is another word.
+/// The known word nearest to `word`, if it is near enough for a typo.
+#[must_use]
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    // A typo changes at most a third of the letters.
     let farthest = (word.chars().count() / 3).max(1);
     known
         .map(|candidate| (strsim::osa_distance(word, candidate), candidate))

@@ -1,6 +1,6 @@
-//! Sizes in bytes as people write them: `512MiB`, `1.5 GB`, `4096`.
+//! Sizes in bytes with units: `512MiB`, `1.5 GB`, `4096`.
 
-use super::reader::Wrong;
+use crate::invalid_value::InvalidValue;
 
 const UNITS: &[(&str, u64)] = &[
     ("", 1),
@@ -15,10 +15,13 @@ const UNITS: &[(&str, u64)] = &[
     ("tib", 1 << 40),
 ];
 
-/// Reads a number with a unit; without one it is bytes. Whether letters are capital doesn't matter.
-pub(super) fn parse(text: &str) -> Result<u64, Wrong> {
+/// Reads a number with a unit, in any case; without one it is bytes.
+///
+/// # Errors
+/// It is none, or has more than 64 bits.
+pub fn parse(text: &str) -> Result<u64, InvalidValue> {
     let wrong = || {
-        Wrong::new("is not a size", "wanted a number of bytes with a unit")
+        InvalidValue::new("is not a size", "wanted a number of bytes with a unit")
             .help("for example 512MiB or 1.5GB; units are KB, MB, GB, TB (thousands) and KiB, MiB, GiB, TiB (1024s)")
     };
     let text = text.trim();
