@@ -18,11 +18,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sink", &["clock", "event", "pipeline", "tls"]),
     ("delivery", &["event", "eventlog", "pipeline", "sink"]),
     ("gateway", &["access", "clock", "event", "pipeline", "eventlog", "tls"]),
+    ("config", &["access", "delivery", "event", "gateway", "pipeline", "settings", "sink", "tls"]),
     (
         "forebay",
         &[
-            "access", "clock", "event", "journal", "eventlog", "pipeline", "settings", "sink", "delivery", "gateway", "load",
-            "tls", "writer",
+            "access", "clock", "config", "event", "journal", "eventlog", "pipeline", "settings", "sink", "delivery", "gateway",
+            "load", "tls", "writer",
         ],
     ),
     ("writer", &["access", "clock", "event", "sink", "tls"]),

@@ -1,0 +1,95 @@
+//! What sinks of kind `nats` have: where the servers are and who asks, which stream, and under which subjects.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ::sink::nats::{
+    Creation, InvalidServers, InvalidStream, InvalidSubject, NatsConfig, REPLICAS_MAX, Servers, StreamName,
+    SubjectPattern,
+};
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
+
+/// The settings.
+pub(crate) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "credentials",
+    "ca",
+    "stream",
+    "subject",
+    "create",
+    "replicas",
+    "max_age",
+    "timeout",
+    "max_connections",
+];
+/// The settings that are about making the stream.
+const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
+const SUBJECT: &str = "events.{type}";
+/// A stream that keeps messages for less would lose them before anybody is there to read them.
+const AGE_MIN: Duration = Duration::from_mins(1);
+const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
+
+/// Reads them; relative paths lead from `folder`.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
+    let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
+    let servers = reader.required(section, "url", help, servers);
+    let wanted = "wanted the path of a file with a user's key";
+    let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
+    let ca = ca(reader, section, folder);
+    let stream = reader.required(section, "stream", "add its name, as in stream = \"EVENTS\"", stream);
+    let subject = reader.text_or(section, "subject", SUBJECT, subject);
+    let creation = creation(reader, section);
+    let timeout = timeout(reader, section);
+    let connections_max = connections_max(reader, section).unwrap_or(NatsConfig::CONNECTIONS_MAX);
+    let (servers, stream, subject) = (servers?, stream?, subject?);
+    Some(NatsConfig { servers, credentials, ca, stream, subject, creation, timeout, connections_max })
+}
+
+/// Reads which stream and subjects it is, as a gateway has it for a writer's sink.
+pub(crate) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
+    let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
+    stream.into_iter().chain(subject).collect()
+}
+
+/// How a missing stream is made, unless it shall be there.
+fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Creation> {
+    let replicas = reader.integer(section, "replicas", replicas);
+    let within = |text: &str| duration::within(text, AGE_MIN, AGE_MAX);
+    let age_max = reader.text(section, "max_age", within);
+    if reader.boolean(section, "create").is_none_or(|found| found.value) {
+        return Some(Creation {
+            replicas: replicas.map_or(1, |found| found.value),
+            age_max: age_max.map(|found| found.value),
+        });
+    }
+    let spans = [replicas.map(|found| found.span), age_max.map(|found| found.span)];
+    for (setting, span) in OF_CREATION.into_iter().zip(spans) {
+        let Some(span) = span else { continue };
+        let title = format!("`{}` has no meaning with create = false", section.key_path(setting));
+        reader.push(Diagnostic::new(title, span, "says how the stream is made"));
+    }
+    None
+}
+
+fn servers(text: &str) -> Result<Servers, InvalidValue> {
+    text.parse().map_err(|error: InvalidServers| InvalidValue::new("is not the URL of NATS servers", error.to_string()))
+}
+
+fn stream(text: &str) -> Result<StreamName, InvalidValue> {
+    text.parse().map_err(|error: InvalidStream| InvalidValue::new("can't be the name of a stream", error.to_string()))
+}
+
+fn subject(text: &str) -> Result<SubjectPattern, InvalidValue> {
+    text.parse().map_err(|error: InvalidSubject| InvalidValue::new("can't be a subject", error.to_string()))
+}
+
+fn replicas(number: i64) -> Result<u8, InvalidValue> {
+    let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
+    number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
+}

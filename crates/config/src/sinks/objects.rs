@@ -1,0 +1,49 @@
+//! What sinks have that store whole objects: how large they get, and what stands in a line.
+
+use std::time::Duration;
+
+use ::sink::object::Line;
+use ::sink::{Codec, ObjectRules, Prefix};
+use event::limits;
+use settings::{InvalidValue, Section, SettingsReader, duration, size};
+
+/// Reads them.
+pub(crate) fn rules(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    codec: Codec,
+    prefix: Prefix,
+) -> ObjectRules {
+    let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
+    let records = reader.integer(section, "max_records", records).map(|found| found.value);
+    let age = reader.text(section, "max_age", age).map(|found| found.value);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    ObjectRules {
+        line: if has_envelope { Line::Envelope } else { Line::Payload },
+        codec,
+        bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
+        records_max: records.unwrap_or(limits::OBJECT_RECORDS),
+        age_max: age.unwrap_or(limits::OBJECT_AGE),
+        prefix,
+        apart: None,
+    }
+}
+
+fn bytes(text: &str) -> Result<u64, InvalidValue> {
+    let bytes = size::parse(text)?;
+    if (limits::OBJECT_BYTES_MIN..=limits::OBJECT_BYTES_MAX).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let (min, max) = (limits::OBJECT_BYTES_MIN >> 10, limits::OBJECT_BYTES_MAX >> 30);
+    Err(InvalidValue::new("is out of range", format!("wanted {min}KiB to {max}GiB")))
+}
+
+fn records(number: i64) -> Result<u64, InvalidValue> {
+    let max = limits::OBJECT_RECORDS_MAX;
+    let records = u64::try_from(number).ok().filter(|number| (1..=max).contains(number));
+    records.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {max}")))
+}
+
+fn age(text: &str) -> Result<Duration, InvalidValue> {
+    duration::within(text, limits::OBJECT_AGE_MIN, limits::OBJECT_AGE_MAX)
+}

@@ -1,0 +1,116 @@
+//! What sinks of kind `swift` have: who says who asks, which container, and what its objects are like.
+
+use std::path::Path;
+
+use ::sink::object::over_http::swift::{Auth, Identity, SwiftConfig};
+use settings::client::{ca, timeout};
+use settings::{Diagnostic, Section, SettingsReader};
+
+use crate::sinks::objects_over_http::{self, container, secret, url, word};
+
+/// The settings.
+pub(crate) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "auth",
+    "user",
+    "key",
+    "application_credential",
+    "project",
+    "domain",
+    "region",
+    "container",
+    "object",
+    "envelope",
+    "object_from",
+    "object_type_from",
+    "format",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
+    "ca",
+    "timeout",
+];
+/// What the URL of Keystone's third version ends with.
+const KEYSTONE: &str = "/v3";
+const DOMAIN: &str = "Default";
+
+/// Who asks, by which settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    TempAuth,
+    Password,
+    Application,
+}
+
+impl By {
+    const fn takes(self, setting: &str) -> bool {
+        match setting.as_bytes() {
+            b"user" => !matches!(self, Self::Application),
+            b"project" | b"domain" => matches!(self, Self::Password),
+            _ => !matches!(self, Self::TempAuth),
+        }
+    }
+}
+
+/// Reads them; a relative `ca` leads from `folder`.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
+    let auth = auth(reader, section);
+    let help = "add where objects are kept, as in container = \"events\"";
+    let container = reader.required(section, "container", help, container);
+    let rules = objects_over_http::rules(reader, section);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
+}
+
+fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> {
+    let help =
+        "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
+    let url = reader.required(section, "auth", help, url);
+    let credential = reader.text(section, "application_credential", word);
+    let is_keystone = url.as_ref().is_some_and(|url| url.to_string().ends_with(KEYSTONE));
+    let by = match (is_keystone, &credential) {
+        (false, _) => By::TempAuth,
+        (true, None) => By::Password,
+        (true, Some(_)) => By::Application,
+    };
+    if url.is_some() {
+        refuse_others(reader, section, by);
+    }
+    let key = reader.required(section, "key", "add the key, best as key = \"${SWIFT_KEY}\"", secret);
+    let user = by.takes("user").then(|| reader.required(section, "user", "add who asks", word));
+    let region = reader.text(section, "region", word).map(|found| found.value);
+    Some(match by {
+        By::TempAuth => Auth::TempAuth { url: url?, user: user??, key: key? },
+        By::Application => {
+            let identity = Identity::Application { id: credential?.value, secret: key? };
+            Auth::Keystone { url: url?, identity, region }
+        }
+        By::Password => {
+            let project = reader.required(section, "project", "add whose containers these are", word);
+            let domain = reader.text_or(section, "domain", DOMAIN, word);
+            let identity = Identity::Password { user: user??, key: key?, project: project?, domain: domain? };
+            Auth::Keystone { url: url?, identity, region }
+        }
+    })
+}
+
+/// Refuses settings that would be passed over.
+fn refuse_others(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By) {
+    let others = ["user", "application_credential", "project", "domain", "region"].into_iter();
+    for setting in others.filter(|setting| !by.takes(setting)) {
+        let Some(found) = reader.text(section, setting, |_| Ok(())) else { continue };
+        let title = format!("`{}` has no meaning here", section.key_path(setting));
+        let label = match by {
+            By::TempAuth => "only for Keystone, whose URL ends with /v3",
+            By::Password | By::Application => "an application credential knows its user and its project",
+        };
+        reader.push(Diagnostic::new(title, found.span, label.to_owned()));
+    }
+}

@@ -1,0 +1,59 @@
+//! What sinks of kind `webhook` have: where messages go, what they are signed with, and what stands in them.
+
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use ::sink::webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
+use event::limits;
+use settings::client::{ca, each, requests, timeout};
+use settings::{InvalidValue, Section, SettingsReader};
+
+/// The settings.
+pub(crate) const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "secrets",
+    "headers",
+    "envelope",
+    "max_requests",
+    "ca",
+    "timeout",
+];
+
+/// Reads them; relative paths lead from `folder`.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
+    let url =
+        reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);
+    let secrets = each(reader, section, "secrets", secret);
+    let headers = each(reader, section, "headers", header);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(WebhookConfig {
+        url: url?,
+        secrets,
+        headers,
+        shape: if has_envelope { Shape::Envelope } else { Shape::Payload },
+        requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
+        ca,
+        timeout,
+    })
+}
+
+fn url(text: &str) -> Result<HookUrl, InvalidValue> {
+    text.parse().map_err(|error: InvalidHook| InvalidValue::new("is not the URL of a web hook", error.to_string()))
+}
+
+fn secret(text: &str) -> Result<SigningSecret, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidSecret| InvalidValue::new("has what is no secret of a web hook", error.to_string()))
+}
+
+fn header(text: &str) -> Result<HookHeader, InvalidValue> {
+    let wrong = |error: InvalidHook| InvalidValue::new("has what can't be a header", error.to_string());
+    let (name, value) = text.split_once(':').ok_or_else(|| wrong(InvalidHook::Header))?;
+    HookHeader::new(name.trim(), value.trim()).map_err(wrong)
+}
