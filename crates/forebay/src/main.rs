@@ -21,6 +21,7 @@ mod read_back;
 mod reload;
 mod roles;
 mod serve_error;
+mod signals;
 mod tls;
 mod token_watch;
 mod type_info;

@@ -22,8 +22,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "forebay",
         &[
-            "access", "clock", "config", "event", "journal", "eventlog", "pipeline", "settings", "sink", "delivery", "gateway",
-            "load", "tls", "writer",
+            "access", "clock", "config", "event", "journal", "eventlog", "pipeline", "settings", "sink", "delivery",
+            "gateway", "load", "tls", "writer",
         ],
     ),
     ("writer", &["access", "clock", "event", "sink", "tls"]),

@@ -74,7 +74,7 @@ impl WriterConfiguration {
     }
 
     /// Whether the port can only be reached from this machine.
-    pub fn is_loopback(&self) -> bool {
+    pub fn listens_on_loopback(&self) -> bool {
         is_loopback(self.listen)
     }
 

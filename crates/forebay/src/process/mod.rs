@@ -1,8 +1,7 @@
-//! The process: its limits, its signals and its service manager.
+//! The process: its limits, and its service manager.
 
 pub(crate) mod descriptors;
 pub(crate) mod disk_size;
 pub(crate) mod file_size;
 pub(crate) mod memory_limit;
 pub(crate) mod service_manager;
-pub(crate) mod signals;

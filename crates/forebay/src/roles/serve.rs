@@ -25,10 +25,10 @@ use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::process::service_manager::{ServiceManager, State};
-use crate::process::signals::{Signals, delayed, end_at_once, runtime_with_signals};
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::roles::startup_message;
 use crate::serve_error::ServeError;
+use crate::signals::{Signals, delayed, end_at_once, runtime_with_signals};
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
 use crate::type_info::TypeInfo;
@@ -80,8 +80,13 @@ async fn serve(
     startup_message::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);
-    let reloader =
-        Reloader { inputs, components: running.components(tls, stopping), current: configuration, sinks, counters };
+    let reloader = Reloader {
+        inputs,
+        components: running.reload_components(tls, stopping),
+        current: configuration,
+        sinks,
+        counters,
+    };
     let reloads = tokio::spawn(reloader.follow(hangup, asked));
     manager.notify(State::Ready);
 
@@ -184,7 +189,7 @@ impl Running {
         Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })
     }
 
-    fn components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {
+    fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {
         Components {
             tls,
             log: self.log.clone(),
