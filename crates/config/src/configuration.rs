@@ -61,7 +61,7 @@ pub struct Configuration {
     /// The stores, those too that no type has a route to.
     pub sinks: BTreeMap<SinkName, SinkSettings>,
     /// The writers that sinks of kind `writer` use.
-    pub upstreams: Vec<::sink::remote::Upstream>,
+    pub upstreams: Vec<sink_remote::Upstream>,
 }
 
 /// Reads the file at `path`, if there is one to read, looks which tokens there are, and goes on as [`read`] does.

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ::sink::http_client::Endpoint;
-use ::sink::remote::{EtcdAccount, EtcdConfig};
+use net::http_client::Endpoint;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path};
+use sink_remote::{EtcdAccount, EtcdConfig};
 
 use crate::server_address;
 

@@ -1,6 +1,6 @@
 //! Addresses of servers as settings.
 
-use ::sink::http_client::{Endpoint, InvalidEndpoint};
+use net::http_client::{Endpoint, InvalidEndpoint};
 use settings::InvalidValue;
 
 /// Parses the address of a server, which has no user.

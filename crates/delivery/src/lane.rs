@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::Shard;
+use objects::ObjectSink;
 use sink::{Batch, Claim, Cursor, Held, Report, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -120,7 +121,7 @@ impl Lane {
     }
 
     async fn deliver(&mut self) -> Result<(), Turn> {
-        if let Some(store) = self.sink.objects().cloned() {
+        if let Some(store) = ObjectSink::of(&self.sink).cloned() {
             return self.deliver_objects(store).await;
         }
         let mut run = self.begin().await?;
@@ -268,8 +269,8 @@ impl Lane {
 
     /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
     fn warn(&self) {
-        if let Some(caution) = self.sink.caution() {
-            self.options.reporter.report(&format!("lane {}: {caution}", self.name));
+        if let Some(warning) = self.sink.warning() {
+            self.options.reporter.report(&format!("lane {}: {warning}", self.name));
         }
     }
 
@@ -374,7 +375,7 @@ impl Lane {
     /// The store stands where this lane has brought it; what it has settles from now on.
     fn has_touched(&self) {
         self.status.contacts.touched();
-        let settle = self.sink.traits().settle;
+        let settle = self.sink.capabilities().settle;
         if settle > Duration::ZERO {
             self.status.contacts.wait_for(settle);
         }
@@ -436,7 +437,7 @@ impl Lane {
 /// processes a request.
 async fn gather(options: &Options, sink: &Sink, ledger: &Ledger) {
     sleep(options.linger).await;
-    if sink.is_remote() && !ledger.is_asked() {
+    if sink.capabilities().remote && !ledger.is_asked() {
         sleep(options.linger_remote).await;
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use eventlog::Settled;
+use objects::ObjectSink;
 use sink::{Batch, Record, Refusal, Report, Retry, RetryScope, SinkError};
 use tokio::time::{Instant, sleep};
 
@@ -70,7 +71,7 @@ pub(crate) fn rest(batch: &Batch, part: &Batch, left: &[Retry]) -> Batch {
 impl Lane {
     /// Whether its store takes an event out of order, and knows it by its id.
     fn sets_aside(&self) -> bool {
-        !self.sink.traits().fenced && self.sink.objects().is_none()
+        !self.sink.capabilities().fenced && ObjectSink::of(&self.sink).is_none()
     }
 
     /// What is set aside when the lane takes its place, of which `beyond` lies behind its cursor. A store that can't take it out of order

@@ -9,6 +9,7 @@ use event::TypeName;
 use event::memory::Budgets;
 use event::read::Reader;
 use gateway::{GatewayOptions, GatewayTypes, TypeChoice, TypeRules};
+use objects::ObjectSink;
 use sink::Sink;
 
 use crate::log;
@@ -104,8 +105,8 @@ pub(crate) fn sinks(
 
 /// A driver that isn't connected yet.
 pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
-    let sink = Sink::new(store.to_driver());
-    if let Some(objects) = sink.objects() {
+    let sink = store.build();
+    if let Some(objects) = ObjectSink::of(&sink) {
         objects.shrink_to(memory);
     }
     sink

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 
 use config::{AggregateConfig, Configuration, SinkConfig};
 use event::memory::{Budgets, MEMORY_RESERVE_BYTES, Parts};
-use sink::Codec;
+use objects::Codec;
 
 use crate::process::memory_limit;
 

@@ -11,7 +11,8 @@ use event::memory::Budgets;
 use event::object::{FoundObject, Looking, ObjectReader, Opening, Pieces};
 use event::read::ReadError;
 use gateway::ObjectReaders;
-use sink::object::read::{ObjectCache, ObjectReads};
+use objects::ObjectSink;
+use objects::read::{ObjectCache, ObjectReads};
 
 use crate::log;
 
@@ -58,10 +59,10 @@ impl ObjectRegistry {
 
     fn serve(&self, name: &Arc<str>, settings: &SinkSettings, sinks: &[SinkSetup]) -> Option<Served> {
         let serving = settings.serving.as_ref()?;
-        let store = sinks.iter().find(|setup| setup.name == *name)?.sink.objects()?;
+        let store = ObjectSink::of(&sinks.iter().find(|setup| setup.name == *name)?.sink)?;
         Some(Served {
             name: name.clone(),
-            reads: ObjectReads::new(name.clone(), store, serving.rules.clone(), self.cache.clone()),
+            reads: store.reads(name.clone(), serving.rules.clone(), self.cache.clone()),
             lanes: self.lanes.clone(),
             settings: settings.clone(),
             cache_control: serving.cache_control.clone(),

@@ -118,7 +118,7 @@ fn check_disk(
     sinks: &[SinkSetup],
 ) -> Result<(), SmallDisk> {
     let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
-    let stores = sinks.iter().filter(|setup| setup.sink.traits().on_this_disk).count() as u64;
+    let stores = sinks.iter().filter(|setup| setup.sink.capabilities().on_this_disk).count() as u64;
     disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
 }
 

@@ -22,7 +22,7 @@ use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
 use settings::Environment;
 use sink::SinkError;
-use sink::remote::Upstream;
+use sink_remote::Upstream;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;

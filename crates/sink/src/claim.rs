@@ -98,5 +98,5 @@ impl Takeover {
 }
 
 /// Why a write is refused, in words for a person. The lane finds out which claim the store holds, and stops if that is not one of its own.
-pub(crate) const OF_ANOTHER: &str =
+pub const CLAIMED_BY_ANOTHER: &str =
     "another server has claimed this lane, so nothing was written: a copy of this data directory is in use";

@@ -10,13 +10,17 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use event::EventId;
+use objects::Line;
+use objects::{Codec, ObjectRules, Prefix};
 use rusqlite::Connection;
 use serde_json::value::RawValue;
-use sink::conformance::{Subject, check, sequences};
-use sink::object::Line;
-use sink::object::directory::{Files, NewFile, OsFiles};
-use sink::remote::RemoteStore;
-use sink::{Codec, DirectoryConfig, MemoryHandle, ObjectRules, Prefix, Sink, SinkConfig, SqliteConfig, TableName};
+use sink::{Sink, SinkConfig, TableName};
+use sink_directory::DirectoryConfig;
+use sink_directory::{Files, NewFile, OsFiles};
+use sink_remote::RemoteStore;
+use sink_sqlite::SqliteConfig;
+use sink_testing::MemoryHandle;
+use sink_testing::conformance::{Subject, check, sequences};
 use tempfile::TempDir;
 
 #[path = "through_writer/mod.rs"]

@@ -12,11 +12,11 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
-use sink::remote::frame::{self, FRAME_BYTES_MAX};
-use sink::remote::objects::PATH;
-use sink::remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
-use sink::remote::reading::{PageJson, QueryJson};
 use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
+use sink_remote::frame::{self, FRAME_BYTES_MAX};
+use sink_remote::object_protocol::PATH;
+use sink_remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
+use sink_remote::reading::{PageJson, QueryJson};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 

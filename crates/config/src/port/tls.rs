@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
+use net::tls::IdentityError;
 use settings::{Diagnostic, Located, Section, SettingsReader, path, path::PEM};
-use tls::IdentityError;
 
 use crate::port::tls_files::{TlsFile, TlsFiles, TlsFilesError};
 

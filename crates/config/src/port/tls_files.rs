@@ -3,8 +3,8 @@
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use net::tls::{Identity, IdentityError};
 use settings::files;
-use tls::{Identity, IdentityError};
 
 /// A chain of certificates takes a few kilobytes. What is larger is something else, and may have no end.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::sink::SqliteConfig;
-use ::sink::object::over_http::s3::S3Config;
-use ::sink::object::over_http::swift::SwiftConfig;
-use ::sink::remote::RemoteObjectsConfig;
 use settings::{Diagnostic, SettingsReader};
+use sink_remote::RemoteObjectsConfig;
+use sink_s3::S3Config;
+use sink_sqlite::SqliteConfig;
+use sink_swift::SwiftConfig;
 
 use crate::sinks::declared::Sinks;
 use crate::sinks::name::SinkName;

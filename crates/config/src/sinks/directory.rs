@@ -3,8 +3,10 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use ::sink::{Codec, DirectoryConfig, ObjectRules, Prefix};
+use ::objects::{Codec, ObjectRules, Prefix};
+
 use settings::{InvalidValue, Section, SettingsReader};
+use sink_directory::DirectoryConfig;
 
 use crate::sinks::objects;
 
@@ -100,7 +102,7 @@ pub(crate) fn refuse_own(path: &Path, data: &Path) -> Result<(), InvalidValue> {
 }
 
 fn codec(text: &str) -> Result<Codec, InvalidValue> {
-    text.parse().map_err(|error: ::sink::object::UnknownCodec| InvalidValue::new("is not a coding", error.to_string()))
+    text.parse().map_err(|error: ::objects::UnknownCodec| InvalidValue::new("is not a coding", error.to_string()))
 }
 
 #[cfg(test)]

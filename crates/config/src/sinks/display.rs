@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use ::sink::elasticsearch::Target;
-use ::sink::object::over_http::s3::S3Config;
-use ::sink::object::over_http::swift::SwiftConfig;
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, Writers};
-use ::sink::{DirectoryConfig, ObjectRules};
+use ::objects::ObjectRules;
+use sink_directory::DirectoryConfig;
+use sink_elasticsearch::Target;
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, Writers};
+use sink_s3::S3Config;
+use sink_swift::SwiftConfig;
 
 use crate::sinks::sink_config::SinkConfig;
 
@@ -61,12 +62,12 @@ impl fmt::Display for Size<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ObjectRules { line, bytes_max, records_max, age_max, apart, .. } = self.0;
         write!(f, "{bytes_max} bytes, {records_max} events, {}", humantime::format_duration(*age_max))?;
-        f.write_str(if *line == ::sink::object::Line::Envelope { ", in envelopes" } else { "" })?;
+        f.write_str(if *line == ::objects::Line::Envelope { ", in envelopes" } else { "" })?;
         apart.as_ref().map_or(Ok(()), |apart| write!(f, ", {} apart", apart.data))
     }
 }
 
 /// What names begin with, if with anything.
-fn named(prefix: &::sink::Prefix) -> String {
-    if *prefix == ::sink::Prefix::NONE { String::new() } else { format!(" {prefix}") }
+fn named(prefix: &::objects::Prefix) -> String {
+    if *prefix == ::objects::Prefix::NONE { String::new() } else { format!(" {prefix}") }
 }

@@ -3,13 +3,13 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use ::sink::elasticsearch::{
-    ApiKey, Conflict, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape, Target, Template,
-};
 use event::limits;
 use settings::client::{ca, requests, timeout};
 use settings::files;
 use settings::{self, Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
+use sink_elasticsearch::{
+    ApiKey, Conflict, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape, Target, Template,
+};
 
 use crate::sinks::parts;
 

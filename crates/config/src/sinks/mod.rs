@@ -28,9 +28,9 @@ mod webhook;
 
 use std::path::Path;
 
-use ::sink::remote::RemoteStore;
 use delivery::Begin;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, size};
+use sink_remote::RemoteStore;
 
 pub(crate) use crate::sinks::declared::Sinks;
 use crate::sinks::name::NAME_BYTES_MAX;

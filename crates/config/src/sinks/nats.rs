@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ::sink::nats::{
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
+use sink_nats::{
     Creation, InvalidServers, InvalidStream, InvalidSubject, NatsConfig, REPLICAS_MAX, Servers, StreamName,
     SubjectPattern,
 };
-use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
 
 /// The settings.
 pub(crate) const KEYS: &[&str] = &[

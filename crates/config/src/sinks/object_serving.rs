@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::sink::object::read::ReadRules;
+use ::objects::read::ReadRules;
 use event::limits::{OBJECT_AGE_READ_MAX, OBJECT_CACHE_BYTES_MAX, OBJECT_REVALIDATE};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 

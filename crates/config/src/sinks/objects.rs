@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ::sink::object::Line;
-use ::sink::{Codec, ObjectRules, Prefix};
+use ::objects::Line;
+use ::objects::{Codec, ObjectRules, Prefix};
 use event::limits;
 use settings::{InvalidValue, Section, SettingsReader, duration, size};
 

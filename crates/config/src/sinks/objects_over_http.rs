@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use ::sink::http_client::{Endpoint, InvalidEndpoint};
-use ::sink::object::over_http::{Container, InvalidContainer, Secret};
-use ::sink::object::{Apart, InvalidPrefix};
-use ::sink::{Codec, ObjectRules, Prefix};
+use ::objects::over_http::{Container, InvalidContainer, Secret};
+use ::objects::{Apart, InvalidPrefix};
+use ::objects::{Codec, ObjectRules, Prefix};
+use net::http_client::{Endpoint, InvalidEndpoint};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
 use crate::sinks::objects;

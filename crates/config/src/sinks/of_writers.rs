@@ -1,9 +1,9 @@
 //! Sinks of gateways, whose stores writers have, and sinks of writers.
 
-use ::sink::SqliteConfig;
-use ::sink::nats::NatsConfig;
-use ::sink::redis::RedisConfig;
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
+use sink_nats::NatsConfig;
+use sink_redis::RedisConfig;
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
+use sink_sqlite::SqliteConfig;
 
 use crate::sinks::parts::{self, Parts};
 use crate::sinks::sink_config::SinkConfig;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use ::sink::ObjectRules;
-use ::sink::elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
-use ::sink::object::Line;
-use ::sink::postgres::{Conflict, Layout, Partition, PayloadKind, PostgresConfig};
-use ::sink::remote::RemoteStore;
+use ::objects::Line;
+use ::objects::ObjectRules;
+use sink_elasticsearch::{Conflict as DocumentConflict, ElasticsearchConfig, Shape, Target};
+use sink_postgres::{Conflict, Layout, Partition, PayloadKind, PostgresConfig};
+use sink_remote::RemoteStore;
 
 /// Each by its name.
 pub(crate) type Parts = BTreeMap<String, String>;
@@ -64,7 +64,7 @@ pub(crate) fn layout_parts(layout: &Layout) -> [(&'static str, String); 2] {
     let (columns, payload) = match layout {
         Layout::Whole { payload } => (NONE.to_owned(), kind(*payload)),
         Layout::Columns { columns, payload } => {
-            let column = |column: &::sink::postgres::Column| {
+            let column = |column: &sink_postgres::Column| {
                 let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
                 format!("{} {}{kind}", column.name, column.pointer)
             };

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use ::sink::TableName;
-use ::sink::postgres::{
-    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, PostgresConfig,
-    QualifiedName, Server, UnknownKind,
-};
 use event::limits;
 use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
+use sink_postgres::{
+    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, PostgresConfig,
+    QualifiedName, Server, UnknownKind,
+};
 
 use crate::sinks::parts;
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use ::sink::redis::{
-    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
-};
 use pipeline::pointer::JsonPointer;
 use settings::client::{ca, connections_max, each, timeout};
 use settings::{self, Diagnostic, InvalidValue, Section, SettingsReader, pointer};
+use sink_redis::{
+    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
+};
 
 /// The settings.
 pub(crate) const KEYS: &[&str] = &[

@@ -1,8 +1,8 @@
 //! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
 
-use ::sink::ObjectRules;
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
+use ::objects::ObjectRules;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
 
 use crate::sinks::directory;
 use crate::sinks::name::SinkName;

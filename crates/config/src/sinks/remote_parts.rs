@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use ::sink::remote::RemoteStore;
 use settings::{Diagnostic, Section, SettingsReader};
+use sink_remote::RemoteStore;
 
 use crate::sinks::parts::{self, Parts};
 use crate::sinks::{elasticsearch, nats, postgres, redis, sqlite};

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ::sink::object::over_http::s3::S3Config;
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use sink_s3::S3Config;
 
 use crate::sinks::objects_over_http::{self, container, secret, url, word};
 

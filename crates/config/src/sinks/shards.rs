@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use ::sink::postgres::PostgresConfig;
-use ::sink::remote::RemoteConfig;
 use delivery::Condition;
 use pipeline::pointer::JsonPointer;
 use settings::client::ca;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, pointer};
+use sink_postgres::PostgresConfig;
+use sink_remote::RemoteConfig;
 
 use crate::sinks::name::SinkName;
 use crate::sinks::postgres::{self, SHARD_BY, SHARDS};

@@ -2,18 +2,22 @@
 
 use std::fmt;
 use std::path::Path;
+use std::sync::Arc;
 
-use ::sink::elasticsearch::ElasticsearchConfig;
-use ::sink::nats::NatsConfig;
-use ::sink::object::over_http::s3::S3Config;
-use ::sink::object::over_http::swift::SwiftConfig;
-use ::sink::postgres::{Layout, PostgresConfig};
-use ::sink::redis::RedisConfig;
-use ::sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
-use ::sink::webhook::WebhookConfig;
-use ::sink::{DirectoryConfig, SqliteConfig};
+use ::sink::Sink;
+
 use delivery::Begin;
 use pipeline::storable::Flaws;
+use sink_directory::DirectoryConfig;
+use sink_elasticsearch::ElasticsearchConfig;
+use sink_nats::NatsConfig;
+use sink_postgres::{Layout, PostgresConfig};
+use sink_redis::RedisConfig;
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
+use sink_s3::S3Config;
+use sink_sqlite::SqliteConfig;
+use sink_swift::SwiftConfig;
+use sink_webhook::WebhookConfig;
 
 use crate::sinks::object_serving::Serving;
 use crate::sinks::parts;
@@ -136,21 +140,24 @@ impl SinkConfig {
         }
     }
 
-    /// What the sink is built from.
-    pub fn to_driver(&self) -> ::sink::SinkConfig {
+    /// The sink, which isn't connected yet.
+    #[must_use]
+    pub fn build(&self) -> Sink {
         match self {
-            Self::Null => ::sink::SinkConfig::Null,
-            Self::Sqlite(config) => ::sink::SinkConfig::Sqlite(config.clone()),
-            Self::Directory(config) => ::sink::SinkConfig::Directory(config.clone()),
-            Self::Elasticsearch(config) => ::sink::SinkConfig::Elasticsearch(config.clone()),
-            Self::Postgres(config) => ::sink::SinkConfig::Postgres(config.clone()),
-            Self::Nats(config) => ::sink::SinkConfig::Nats(config.clone()),
-            Self::Redis(config) => ::sink::SinkConfig::Redis(config.clone()),
-            Self::Swift(config) => ::sink::SinkConfig::Swift(config.clone()),
-            Self::S3(config) => ::sink::SinkConfig::S3(config.clone()),
-            Self::Webhook(config) => ::sink::SinkConfig::Webhook(config.clone()),
-            Self::Remote(config) => ::sink::SinkConfig::Remote(config.clone()),
-            Self::RemoteObjects(config) => ::sink::SinkConfig::RemoteObjects(config.clone()),
+            Self::Null => Sink::new(::sink::Null),
+            Self::Sqlite(config) => Sink::new(sink_sqlite::Sqlite::new(config.clone())),
+            Self::Directory(config) => sink_directory::sink(config.clone(), Arc::new(sink_directory::OsFiles)),
+            Self::Elasticsearch(config) => Sink::new(sink_elasticsearch::Elasticsearch::new(config.clone())),
+            Self::Postgres(config) => Sink::new(sink_postgres::Postgres::new(config.clone())),
+            Self::Nats(config) => Sink::new(sink_nats::Nats::new(config.clone())),
+            Self::Redis(config) => Sink::new(sink_redis::Redis::new(config.clone())),
+            Self::Swift(config) => sink_swift::sink(config.clone()),
+            Self::S3(config) => sink_s3::sink(config.clone()),
+            Self::Webhook(config) => Sink::new(sink_webhook::Webhook::new(config.clone())),
+            Self::Remote(config) => Sink::new(sink_remote::Remote::new(config.clone())),
+            Self::RemoteObjects(config) => {
+                Sink::new(::objects::ObjectSink::new(sink_remote::RemoteObjects::new(config.clone())))
+            }
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use ::sink::{SqliteConfig, TableName};
+use ::sink::TableName;
+
 use settings::{InvalidValue, Section, SettingsReader};
+use sink_sqlite::SqliteConfig;
 
 use crate::sinks::directory;
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use ::sink::object::over_http::swift::{Auth, Identity, SwiftConfig};
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, Section, SettingsReader};
+use sink_swift::{Auth, Identity, SwiftConfig};
 
 use crate::sinks::objects_over_http::{self, container, secret, url, word};
 

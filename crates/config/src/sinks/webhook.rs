@@ -3,10 +3,10 @@
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use ::sink::webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
 use event::limits;
 use settings::client::{ca, each, requests, timeout};
 use settings::{InvalidValue, Section, SettingsReader};
+use sink_webhook::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, WebhookConfig};
 
 /// The settings.
 pub(crate) const KEYS: &[&str] = &[

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use ::sink::http_client::Endpoint;
-use ::sink::remote::{self, DeliverToken, Spread, UpstreamConfig, Writers};
+use net::http_client::Endpoint;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, path};
+use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
 use toml::de::DeValue;
 
 use crate::etcd;
@@ -28,7 +28,7 @@ pub(crate) const IMPLIED: &str = "writers";
 /// An upstream, and where its table is.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
-    pub(crate) upstream: remote::Upstream,
+    pub(crate) upstream: sink_remote::Upstream,
     span: SourceSpan,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
         token,
         ca,
     });
-    let upstream = config.map(|config| Upstream { upstream: remote::Upstream::new(config), span: named.span });
+    let upstream = config.map(|config| Upstream { upstream: sink_remote::Upstream::new(config), span: named.span });
     upstreams.0.insert(IMPLIED.to_owned(), upstream);
     upstreams
 }
@@ -87,7 +87,7 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
     }
     let sends_to_all = sends_to_all(reader, section, &writers);
     let config = UpstreamConfig { name: section.name().to_owned(), writers, sends_to_all, spread, token, ca };
-    Some(Upstream { upstream: remote::Upstream::new(config), span: section.span().clone() })
+    Some(Upstream { upstream: sink_remote::Upstream::new(config), span: section.span().clone() })
 }
 
 fn writers(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Writers> {
@@ -252,7 +252,7 @@ impl Upstreams {
     }
 
     /// All upstreams without mistakes.
-    pub(crate) fn into_valid(self) -> Vec<remote::Upstream> {
+    pub(crate) fn into_valid(self) -> Vec<sink_remote::Upstream> {
         self.0.into_values().flatten().map(|upstream| upstream.upstream).collect()
     }
 

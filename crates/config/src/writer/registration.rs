@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use ::sink::http_client::Endpoint;
-use ::sink::remote::EtcdConfig;
+use net::http_client::Endpoint;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration};
+use sink_remote::EtcdConfig;
 
 use crate::etcd;
 use crate::server_address;

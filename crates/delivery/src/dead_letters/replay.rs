@@ -41,6 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::memory::Budgets;
 use event::{Lane, Origin};
 use eventlog::{Record, Settled, Stretch};
+use objects::ObjectSink;
 use sink::{Batch, Claim, Refusal, Report, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -351,7 +352,7 @@ impl Clerk {
 
     async fn replay(&mut self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
-        if sink.objects().is_some() {
+        if ObjectSink::of(&sink).is_some() {
             return Err(no_replay(self.dead.sink()));
         }
         let failed = |error: SinkError| error.to_string();
@@ -360,7 +361,7 @@ impl Clerk {
             let part = page.letters.iter().copied().zip(1..).collect();
             return self.send(&sink, &page, (0, part), outcome).await;
         };
-        self.watch.touched(cursor, sink.traits().settle);
+        self.watch.touched(cursor, sink.capabilities().settle);
         if self.watch.has_lost() {
             // It comes first: its numbers lie before those of what is sent now.
             self.bring_back_first().await;
@@ -383,7 +384,7 @@ impl Clerk {
         (cursor, mut part): (u64, Vec<Numbered>),
         outcome: &mut DeadOutcome,
     ) -> Result<(), String> {
-        let is_fenced = sink.traits().fenced;
+        let is_fenced = sink.capabilities().fenced;
         while !part.is_empty() {
             if is_fenced {
                 self.note(page, &part)?;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, Reader, Record, Segments, Stretch};
-use sink::object::{Lines, NoParts};
-use sink::{Batch, Parts};
+use objects::Parts;
+use objects::{Lines, NoParts};
+use sink::Batch;
 
 use super::commitment::{Commitment, Kept};
 use crate::assembly::as_sent;
@@ -197,7 +198,7 @@ impl Parts for Content {
         self.lines.take()
     }
 
-    fn again(&self) -> Self {
+    fn again(&self) -> Box<dyn Parts> {
         let run = (self.first, self.last);
         let again = Self::new(
             self.segments.clone(),
@@ -207,6 +208,7 @@ impl Parts for Content {
             self.rules.again(),
             self.counted,
         );
-        Self { kept: self.kept.clone(), others: self.others.clone(), counts_rest: self.counts_rest, ..again }
+        let (kept, others) = (self.kept.clone(), self.others.clone());
+        Box::new(Self { kept, others, counts_rest: self.counts_rest, ..again })
     }
 }

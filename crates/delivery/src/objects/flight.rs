@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use event::limits::OBJECTS_IN_FLIGHT;
-use sink::{ObjectStore, SinkError};
+use objects::ObjectSink;
+use sink::SinkError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -17,7 +18,7 @@ use crate::ledger::Tally;
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
 pub(super) type Attempted = (Result<Account, SinkError>, Duration);
 
-async fn write(store: &ObjectStore, commitment: &Commitment, contents: Vec<Content>) -> Result<Account, SinkError> {
+async fn write(store: &ObjectSink, commitment: &Commitment, contents: Vec<Content>) -> Result<Account, SinkError> {
     let mut written = (Tally::new(), 0);
     for (object, content) in commitment.objects.iter().zip(contents) {
         let (tally, lost) = store.put(&object.manifest, content).await?.account();
@@ -45,7 +46,7 @@ pub(super) struct Attempt(JoinHandle<Attempted>);
 impl Attempt {
     /// Begins to write the objects of a run, the contents of which are given in their order.
     pub(super) fn begin(
-        (store, sending): (&ObjectStore, &Sending),
+        (store, sending): (&ObjectSink, &Sending),
         commitment: &Commitment,
         contents: Vec<Content>,
     ) -> Self {
@@ -76,7 +77,7 @@ impl Drop for Attempt {
 
 impl Flight {
     /// Begins to write the objects of a run.
-    pub(super) fn begin(&mut self, sent_to: (&ObjectStore, &Sending), commitment: Commitment, contents: Vec<Content>) {
+    pub(super) fn begin(&mut self, sent_to: (&ObjectSink, &Sending), commitment: Commitment, contents: Vec<Content>) {
         let attempt = Attempt::begin(sent_to, &commitment, contents);
         self.0.push_back(InFlight { commitment, is_stale: false, attempt });
     }

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{Record, Stretch};
-use sink::object::{Lines, line_bytes};
-use sink::{Claim, Manifest, ObjectRules, ObjectStore};
+use objects::{Lines, line_bytes};
+use objects::{Manifest, ObjectRules, ObjectSink};
+use sink::Claim;
 use tokio::time::Instant;
 
 use super::ahead::Ahead;
@@ -77,7 +78,7 @@ impl Gathering {
         stretch: &Stretch,
         rules: &mut Rules,
         buried: &BTreeSet<u64>,
-        (store, limits): (&ObjectStore, &ObjectRules),
+        (store, limits): (&ObjectSink, &ObjectRules),
     ) -> Took {
         let next = self.next;
         let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, (store, limits));
@@ -98,7 +99,7 @@ impl Gathering {
         record: &Record<'_>,
         rules: &mut Rules,
         buried: &BTreeSet<u64>,
-        (store, limits): (&ObjectStore, &ObjectRules),
+        (store, limits): (&ObjectSink, &ObjectRules),
     ) -> Extent {
         if sequence < self.next {
             return Extent::All;
@@ -159,7 +160,7 @@ impl Gathering {
         sequence: u64,
         record: &Record<'_>,
         rules: &mut Rules,
-        (buried, store): (&BTreeSet<u64>, &ObjectStore),
+        (buried, store): (&BTreeSet<u64>, &ObjectSink),
     ) -> bool {
         let outcomes = self.left_out.of(slot);
         if buried.contains(&sequence) {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sink::{Cursor, ObjectRules, ObjectStore, Parts};
+use objects::{ObjectRules, ObjectSink, Parts};
+
+use sink::Cursor;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::commitment::{Commitment, CommitmentFile};
@@ -23,7 +25,7 @@ use crate::{LaneState, SinkName};
 
 /// A lane's way through the log since it took its place.
 struct Run {
-    store: ObjectStore,
+    store: ObjectSink,
     limits: ObjectRules,
     file: CommitmentFile,
     /// Events that a store of another kind has refused.
@@ -50,11 +52,11 @@ impl Run {
 
 impl Lane {
     /// Delivers to a store of objects until it is told to stop, and has caught up if it is to.
-    pub(crate) async fn deliver_objects(&mut self, store: ObjectStore) -> Result<(), Turn> {
+    pub(crate) async fn deliver_objects(&mut self, store: ObjectSink) -> Result<(), Turn> {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
         while *self.halt.borrow() != Halt::Now {
-            if run.gathering.records() == 0 && !run.flight.is_empty() && run.store.lacks_room() {
+            if run.gathering.records() == 0 && !run.flight.is_empty() && run.store.lacks_memory() {
                 self.land(&mut run).await;
                 continue;
             }
@@ -99,7 +101,7 @@ impl Lane {
         Ok(())
     }
 
-    fn begin_run(&self, store: ObjectStore, file: CommitmentFile, buried: Arc<BTreeSet<u64>>) -> Run {
+    fn begin_run(&self, store: ObjectSink, file: CommitmentFile, buried: Arc<BTreeSet<u64>>) -> Run {
         let after = self.ledger.lane(&self.name).cursor;
         Run {
             limits: store.rules(),
@@ -118,7 +120,7 @@ impl Lane {
     }
 
     /// Finds the store and the lane's place, and writes the objects that were committed and aren't known to be written.
-    async fn take_up(&mut self, store: &ObjectStore) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), Turn> {
+    async fn take_up(&mut self, store: &ObjectSink) -> Result<(CommitmentFile, Arc<BTreeSet<u64>>), Turn> {
         self.enter(LaneState::Connecting);
         let (file, buried) = loop {
             self.find_held().await;
@@ -285,7 +287,7 @@ impl Lane {
         (0..commitment.objects.len()).map(move |object| self.content(run, buried).keeping(commitment, object))
     }
 
-    async fn attempt(&self, store: &ObjectStore, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Attempted {
+    async fn attempt(&self, store: &ObjectSink, commitment: &Commitment, buried: &Arc<BTreeSet<u64>>) -> Attempted {
         let contents = self.contents_of(commitment, buried).collect();
         Attempt::begin((store, &self.sending), commitment, contents).ended().await
     }
@@ -294,7 +296,7 @@ impl Lane {
     /// wait for the store.
     async fn finish(
         &mut self,
-        store: &ObjectStore,
+        store: &ObjectSink,
         commitment: &Commitment,
         buried: &Arc<BTreeSet<u64>>,
         mut attempted: Attempted,

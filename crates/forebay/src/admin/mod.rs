@@ -17,7 +17,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::tls::ServerTls;
 use access::Scope;
 use bytes::Bytes;
 use delivery::DeadLetterOffice;
@@ -30,6 +29,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use net::tls::ServerTls;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -41,11 +41,11 @@ use crate::reload::ReloadHandle;
 use crate::type_info::TypeInfo;
 pub(crate) use auth::AdminAuth;
 pub(crate) use dry_run::DryRuns;
+use crate::admin::tls::Opened;
 pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
 use response::Answer;
 pub(crate) use routes::Routes;
-use tls::Opened;
 use write_timeout::WriteTimeout;
 
 /// Connections at a time: a few scrapers and people. More wait.

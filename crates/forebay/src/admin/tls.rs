@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Response, StatusCode};
-use tls::{Accepted, SecureStream, ServerTls};
+use net::tls::{Accepted, SecureStream, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 

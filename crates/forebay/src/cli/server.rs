@@ -32,11 +32,11 @@ pub(crate) enum CaError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: tls::TrustError,
+        source: net::tls::TrustError,
     },
     /// This machine has none.
     #[error(transparent)]
-    System(tls::TrustError),
+    System(net::tls::TrustError),
 }
 
 impl CaFlag {

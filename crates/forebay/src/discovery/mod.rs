@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use config::Configuration;
-use sink::remote::{Upstream, Writers};
+use sink_remote::{Upstream, Writers};
 use tokio::task::JoinHandle;
 
 /// The pause between two look-ups.
@@ -75,7 +75,7 @@ fn discover(upstream: &Upstream) -> Option<Discovery> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails loudly")]
 mod tests {
-    use sink::remote::{Spread, UpstreamConfig};
+    use sink_remote::{Spread, UpstreamConfig};
     use tokio::time::timeout;
 
     use super::*;

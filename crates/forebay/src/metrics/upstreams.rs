@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use delivery::LaneStatus;
-use sink::remote::{RequestOutcome, Server, Upstream};
+use sink_remote::{RequestOutcome, Server, Upstream};
 
 use crate::metrics::text_format::{Exposition, Labels};
 

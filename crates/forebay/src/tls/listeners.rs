@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use config::Configuration;
 use config::port::tls_files::TlsFilesError;
-use tls::ServerTls;
+use net::tls::ServerTls;
 
 use crate::tls::watch::{Read, TlsWatch};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use config::port::tls_files::{TlsFiles, TlsFilesError};
-use tls::{Identity, ServerTls};
+use net::tls::{Identity, ServerTls};
 use tokio::time::MissedTickBehavior;
 
 use crate::file_stamp::Stamp;

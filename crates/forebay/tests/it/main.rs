@@ -24,9 +24,7 @@ mod drain;
 mod duckdb;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;
-#[cfg(feature = "postgres")]
 mod etcd;
-#[cfg(feature = "postgres")]
 mod etcd_server;
 #[path = "../../../sink/tests/free_port/mod.rs"]
 mod free_port;
@@ -39,9 +37,7 @@ mod load_unread;
 mod load_where;
 mod logging;
 mod lost;
-#[cfg(feature = "postgres")]
 mod marks;
-#[cfg(feature = "postgres")]
 mod memory_limit;
 #[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
@@ -57,9 +53,7 @@ mod objects_back;
 mod opensearch_server;
 mod output;
 mod parquet;
-#[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "postgres")]
 #[path = "../../../sink/tests/postgres_server/mod.rs"]
 mod postgres_server;
 mod proxies;
@@ -98,7 +92,5 @@ mod trials;
 mod trouble;
 mod two_services;
 mod type_rules;
-#[cfg(feature = "postgres")]
 mod upstreams;
-#[cfg(feature = "webhook")]
 mod webhook;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use access::{Demand, Tokens};
 use event::memory::Budgets;
 use eventlog::{ContentHash, Outcomes, Shard};
-use tls::ServerTls;
+use net::tls::ServerTls;
 
 use crate::admission::Admission;
 use crate::cors::Cors;

@@ -5,8 +5,8 @@ use std::any::Any;
 use event::EventId;
 use serde_json::Value;
 use sink::Sink;
-use sink::conformance::{Subject, check, sequences};
-use sink::remote::RemoteStore;
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{Subject, check, sequences};
 
 use crate::gate::Gate;
 use crate::stand::{Stand, server};

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use event::EventId;
 use serde_json::Value;
-use sink::elasticsearch::{Conflict, ElasticsearchConfig, Target, Template};
 use sink::{Batch, Record, Report, Sink, SinkConfig, SinkError, Write};
+use sink_elasticsearch::{Conflict, ElasticsearchConfig, Target, Template};
 
 use crate::events::{batch, batch_named, id, lane, plain};
 use crate::stand::{Stand, server};

@@ -104,11 +104,11 @@ async fn events_are_found_over_indices_of_types_and_days() {
 async fn events_are_found_by_mappings_of_several_kinds() {
     let Some(server) = server() else { return };
     let mut stand = Stand::dynamic(server);
-    stand.config.shape = sink::elasticsearch::Shape::Envelope;
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
     // What the store makes of them where nobody tells it.
     is_read_in_every_way(&stand, false).await;
     let mut stand = Stand::dynamic(server);
-    stand.config.shape = sink::elasticsearch::Shape::Envelope;
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
     stand.config.index = format!("{}-{{type}}-{{day}}", stand.index).parse().unwrap();
     is_read_in_every_way(&stand, false).await;
 }
@@ -165,7 +165,7 @@ async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     let Some(server) = server() else { return };
     let mut stand = Stand::new(server);
     // There is no index yet, and so there is no event.
-    stand.config.shape = sink::elasticsearch::Shape::Envelope;
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
     let sink = stand.sink();
     assert!(read(&sink, all()).await.is_empty());
     assert_eq!(sink.write(&around_midnight(3)).await, Ok(Report::Stored));
@@ -173,7 +173,7 @@ async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`id`") && reason.contains("template"), "{reason}");
     let mut stand = Stand::dynamic(server);
-    stand.config.shape = sink::elasticsearch::Shape::Envelope;
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
     let mappings = r#"{"mappings": {"properties": {"received_at": {"type": "date_nanos"}}}}"#;
     server.done("PUT", &format!("/{}", stand.index), mappings);
     assert_eq!(stand.sink().write(&around_midnight(3)).await, Ok(Report::Stored));
@@ -181,7 +181,7 @@ async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`received_at`"), "{reason}");
     // Without envelopes nothing says which events the documents are.
-    stand.config.shape = sink::elasticsearch::Shape::Payload;
+    stand.config.shape = sink_elasticsearch::Shape::Payload;
     let sink = stand.sink();
     assert!(!sink.can_read());
     assert!(matches!(sink.read(query(all())).await, Err(ReadError::Unavailable(_))));

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use sink::elasticsearch::{ApiKey, ElasticsearchConfig};
 use sink::{Report, Sink, SinkConfig, SinkError};
+use sink_elasticsearch::{ApiKey, ElasticsearchConfig};
 use tokio::sync::Notify;
 
 use crate::events::{id, plain};

@@ -1,8 +1,8 @@
 //! Batches of which nobody knows what became of them, and whose index is another one by the time that they come again.
 
 use serde_json::Value;
-use sink::elasticsearch::{Target, Template};
 use sink::{Batch, Record, Report, Sink, SinkConfig};
+use sink_elasticsearch::{Target, Template};
 
 use crate::events::{batch_named, batch_of, deliver, id, plain};
 use crate::gate::Gate;

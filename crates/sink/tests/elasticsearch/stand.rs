@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
-use sink::elasticsearch::{Conflict, ElasticsearchConfig, Shape, Target};
 use sink::{Sink, SinkConfig};
+use sink_elasticsearch::{Conflict, ElasticsearchConfig, Shape, Target};
 
 use crate::opensearch_server::OpenSearch;
 use crate::proxy::Proxy;

@@ -2,8 +2,8 @@
 
 use event::EventId;
 use sink::Sink;
-use sink::conformance::{Subject, check, sequences};
-use sink::remote::RemoteStore;
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{Subject, check, sequences};
 
 use crate::proxy::Hindrance;
 use crate::stand::{Stand, server};

@@ -137,7 +137,7 @@ async fn a_stream_that_is_not_fit_gets_nothing_and_is_told_of_by_what_is_to_be_s
     expect_misconfigured(&stand, "another stream listens").await;
     // More copies than there are servers.
     let mut stand = Stand::new(server);
-    stand.config.creation = Some(sink::nats::Creation { replicas: 3, ..creation });
+    stand.config.creation = Some(sink_nats::Creation { replicas: 3, ..creation });
     expect_misconfigured(&stand, "fewer servers").await;
 }
 

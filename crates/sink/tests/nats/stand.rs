@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::nats::{Creation, NatsConfig};
 use sink::{Sink, SinkConfig};
+use sink_nats::{Creation, NatsConfig};
 
 use crate::nats_server::NatsServer;
 use crate::proxy::Proxy;

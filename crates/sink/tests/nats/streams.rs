@@ -1,8 +1,8 @@
 //! What stands in a stream, what a stream may be like, and events that it knows.
 
 use event::EventId;
-use sink::nats::{Creation, NatsConfig};
 use sink::{Cursor, Record, Report, Sink, SinkConfig, Write};
+use sink_nats::{Creation, NatsConfig};
 
 use crate::events::{batch_named, batch_of, deliver, id, lane, plain};
 use crate::nats_server::{NatsServer, ROOMY};

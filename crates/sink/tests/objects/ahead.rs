@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use event::limits::OBJECT_KEPT_BYTES_MAX;
-use sink::object::over_http::OverHttp;
-use sink::object::over_http::swift::SwiftConfig;
-use sink::object::{Lines, NoParts};
-use sink::{Batch, Codec, Manifest, ObjectRules, ObjectStore, Parts, SinkError};
+use objects::over_http::OverHttp;
+use objects::{Codec, Manifest, ObjectRules, ObjectSink, Parts};
+use objects::{Lines, NoParts};
+use sink::{Batch, SinkError};
+use sink_swift::SwiftConfig;
 
 use crate::answers::swift_stand_in;
 use crate::events::{batch, lane};
@@ -22,7 +23,7 @@ struct Made {
 }
 
 impl Made {
-    fn new(batch: &Batch, store: Option<&ObjectStore>) -> Self {
+    fn new(batch: &Batch, store: Option<&ObjectSink>) -> Self {
         let lines = store.map(|store| {
             let mut lines = store.lines(batch.lane().shard).unwrap();
             assert!(batch.records().all(|record| lines.add(&record)));
@@ -104,12 +105,12 @@ fn stored(loses_one: bool) -> StandIn {
 #[tokio::test]
 async fn a_large_object_is_asked_for_before_it_is_sent_only_where_it_may_be_there() {
     let (batch, stand_in) = (large(), stored(false));
-    let store = ObjectStore::OverHttp(OverHttp::swift(config(&stand_in)));
+    let store = ObjectSink::OverHttp(OverHttp::swift(config(&stand_in)));
     let manifest = of(&batch, &store.rules());
     store.put(&manifest, Made::new(&batch, Some(&store))).await.map(drop).unwrap();
     assert_eq!(methods(&stand_in), ["PUT", "PUT"], "the object and its manifest");
     let stand_in = stored(true);
-    let store = ObjectStore::OverHttp(OverHttp::swift(config(&stand_in)));
+    let store = ObjectSink::OverHttp(OverHttp::swift(config(&stand_in)));
     let first = store.put(&manifest, Made::new(&batch, Some(&store))).await;
     assert!(matches!(first, Err(SinkError::Unavailable(_))));
     store.put(&manifest, Made::new(&batch, None)).await.map(drop).unwrap();
@@ -126,7 +127,7 @@ async fn bytes_that_were_sent_are_made_again_where_the_container_was_away() {
             tag => (201, vec![("ETag", tag.unwrap_or_default().to_owned())], Vec::new()),
         });
         let config = SwiftConfig { rules: large_rules(codec), ..config(&stand_in) };
-        let store = ObjectStore::OverHttp(OverHttp::swift(config));
+        let store = ObjectSink::OverHttp(OverHttp::swift(config));
         let (batch, has_lines) = (large(), codec != Codec::Parquet);
         let manifest = of(&batch, &store.rules());
         store.put(&manifest, Made::new(&batch, has_lines.then_some(&store))).await.map(drop).unwrap();

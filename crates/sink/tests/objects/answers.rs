@@ -3,9 +3,10 @@
 
 use std::collections::HashMap;
 
-use sink::object::over_http::s3::S3Config;
-use sink::object::over_http::swift::SwiftConfig;
-use sink::{Codec, Report, Sink, SinkConfig, SinkError};
+use objects::Codec;
+use sink::{Report, Sink, SinkConfig, SinkError};
+use sink_s3::S3Config;
+use sink_swift::SwiftConfig;
 
 use crate::events::plain;
 use crate::stand::{rules, tempauth};

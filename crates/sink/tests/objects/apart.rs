@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use objects::Apart;
+use objects::Codec;
 use serde_json::Value;
-use sink::object::Apart;
-use sink::{Codec, Refusal, Report, SinkError};
+use sink::{Refusal, Report, SinkError};
 
 use crate::events::{batch, deliver};
 use crate::lines;

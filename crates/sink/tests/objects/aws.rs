@@ -9,9 +9,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
+use objects::Codec;
 use sha2::{Digest, Sha256};
-use sink::object::over_http::s3::S3Config;
-use sink::{Codec, Report, Sink, SinkConfig, SinkError};
+use sink::{Report, Sink, SinkConfig, SinkError};
+use sink_s3::S3Config;
 
 use crate::events::plain;
 use crate::stand::rules;

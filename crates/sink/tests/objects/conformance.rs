@@ -1,8 +1,9 @@
 //! The suite that every sink must pass, for both protocols and each coding.
 
 use event::EventId;
-use sink::conformance::{Subject, check, sequences};
-use sink::{Codec, Sink};
+use objects::Codec;
+use sink::Sink;
+use sink_testing::conformance::{Subject, check, sequences};
 
 use crate::proxy::Hindrance;
 use crate::stand::{Protocol, Stand, server};

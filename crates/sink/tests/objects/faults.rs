@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use sink::{Codec, Manifest, SinkError};
+use objects::{Codec, Manifest};
+
+use sink::SinkError;
 
 use crate::events::{batch, deliver, lane, plain};
 use crate::lines;

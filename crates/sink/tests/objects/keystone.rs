@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use sink::object::over_http::swift::{Auth, Identity};
 use sink::{Sink, SinkConfig};
+use sink_swift::{Auth, Identity};
 
 use crate::events::{deliver, plain};
 use crate::stand::{Protocol, Stand, server};

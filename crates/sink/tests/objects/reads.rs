@@ -11,8 +11,9 @@ use event::object::{FoundObject, Pieces};
 use event::read::ReadError;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
-use sink::object::read::{ObjectCache, ObjectReads, ReadRules};
-use sink::{Codec, Sink};
+use objects::Codec;
+use objects::read::{ObjectCache, ObjectReads, ReadRules};
+use sink::Sink;
 
 use crate::answers;
 use crate::events::{deliver, plain};

@@ -1,7 +1,7 @@
 //! What the real server refuses, and what is under a name already.
 
-use sink::object::over_http::swift::Auth;
 use sink::{Report, Sink, SinkConfig, SinkError};
+use sink_swift::Auth;
 
 use crate::events::{deliver, plain};
 use crate::free_port::free_address;
@@ -75,13 +75,13 @@ async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
     let reason = misconfigured(&answer);
     assert!(reason.contains("/nothing/v1.0") && reason.contains("set `auth`"), "{reason}");
     let config = stand.s3(format!("http://{place}").parse().unwrap());
-    let unknown = sink::object::over_http::s3::S3Config { access_key: "nobody".into(), ..config.clone() };
-    let elsewhere = sink::object::over_http::s3::S3Config { region: "eu-x".into(), ..config.clone() };
+    let unknown = sink_s3::S3Config { access_key: "nobody".into(), ..config.clone() };
+    let elsewhere = sink_s3::S3Config { region: "eu-x".into(), ..config.clone() };
     for (config, word) in [(unknown, "`access_key`"), (elsewhere, "set region = \"us-east-1\"")] {
         let answer = Sink::new(SinkConfig::S3(config)).write(&plain(0, 1, 5)).await;
         assert!(misconfigured(&answer).contains(word), "{answer:?}");
     }
-    let wrong = sink::object::over_http::s3::S3Config { secret_key: "guessed".into(), ..config };
+    let wrong = sink_s3::S3Config { secret_key: "guessed".into(), ..config };
     let answer = Sink::new(SinkConfig::S3(wrong.clone())).write(&plain(0, 1, 5)).await;
     let reason = misconfigured(&answer);
     assert!(reason.contains("`secret_key` isn't the secret") && !reason.contains("guessed"), "{reason}");

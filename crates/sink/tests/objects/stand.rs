@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::http_client::Endpoint;
-use sink::object::Line;
-use sink::object::over_http::OverHttp;
-use sink::object::over_http::s3::S3Config;
-use sink::object::over_http::swift::{Auth, SwiftConfig};
-use sink::{Codec, ObjectRules, ObjectStore, Prefix, Sink, SinkConfig};
+use net::http_client::Endpoint;
+use objects::Line;
+use objects::over_http::OverHttp;
+use objects::{Codec, ObjectRules, ObjectSink, Prefix};
+use sink::{Sink, SinkConfig};
+use sink_s3::S3Config;
+use sink_swift::{Auth, SwiftConfig};
 
 use crate::lines;
 use crate::proxy::Proxy;
@@ -71,9 +72,9 @@ impl<'a> Stand<'a> {
     }
 
     /// The store alone, past this stand's proxy.
-    pub(crate) fn store(&self) -> ObjectStore {
+    pub(crate) fn store(&self) -> ObjectSink {
         let place = self.server.address();
-        ObjectStore::OverHttp(match self.protocol {
+        ObjectSink::OverHttp(match self.protocol {
             Protocol::Swift => OverHttp::swift(self.swift(tempauth(place, USER))),
             Protocol::S3 => OverHttp::s3(self.s3(format!("http://{place}").parse().unwrap())),
         })

@@ -5,11 +5,13 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use event::{Lane, Origin};
-use sink::conformance::{check, sequences};
-use sink::object::Line;
-use sink::remote::RemoteStore;
-use sink::remote::objects::digest_text;
-use sink::{Codec, DirectoryConfig, Manifest, ObjectRules, Prefix, Sink, SinkConfig, SinkError};
+use objects::Line;
+use objects::{Codec, Manifest, ObjectRules, Prefix};
+use sink::{Sink, SinkConfig, SinkError};
+use sink_directory::DirectoryConfig;
+use sink_remote::RemoteStore;
+use sink_remote::object_protocol::digest_text;
+use sink_testing::conformance::{check, sequences};
 use tempfile::TempDir;
 
 use crate::conformance::Subjected;

@@ -1,7 +1,7 @@
 //! Tables that somebody alters while connections are open: each value is written as the type that its column has then, or not at all.
 
-use sink::postgres::{Column, Kind, Layout, Partition, PayloadKind};
 use sink::{Batch, Record, Report, Sink, SinkError, TableName, Write};
+use sink_postgres::{Column, Kind, Layout, Partition, PayloadKind};
 
 use crate::events::{RECEIVED_AT, batch, batch_of, deliver, plain};
 use crate::postgres_server::PostgresServer;

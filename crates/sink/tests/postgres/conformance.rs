@@ -3,9 +3,9 @@
 use event::EventId;
 use serde_json::Value;
 use sink::Sink;
-use sink::conformance::{Subject, check, sequences};
-use sink::postgres::{Partition, PayloadKind};
-use sink::remote::RemoteStore;
+use sink_postgres::{Partition, PayloadKind};
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{Subject, check, sequences};
 use tokio_postgres::Client;
 
 use crate::postgres_server::PostgresServer;

@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use event::read::{Filter, Query, ReadError, Wanted};
-use sink::postgres::{Connections, PayloadKind};
 use sink::{Report, SinkError};
+use sink_postgres::{Connections, PayloadKind};
 
 use crate::events::{deliver, plain};
 use crate::postgres_server::PostgresServer;

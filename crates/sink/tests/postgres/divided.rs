@@ -1,7 +1,7 @@
 //! Tables that are divided by day: which partitions there are, who waits for whom, and what once means in them.
 
-use sink::postgres::{Conflict, Partition, PayloadKind};
 use sink::{Batch, Cursor, Record, Report, SinkError, Write};
+use sink_postgres::{Conflict, Partition, PayloadKind};
 
 use crate::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
 use crate::postgres_server::PostgresServer;

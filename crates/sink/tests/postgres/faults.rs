@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use sink::postgres::PayloadKind;
 use sink::{Cursor, Report, Sink, SinkError};
+use sink_postgres::PayloadKind;
 
 use crate::events::{deliver, lane, plain};
 use crate::free_port::free_address;

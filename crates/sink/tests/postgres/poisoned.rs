@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use sink::postgres::PayloadKind;
 use sink::{Batch, Refusal, Report, Sink, SinkError};
+use sink_postgres::PayloadKind;
 
 use crate::events::{batch, plain};
 use crate::postgres_server::PostgresServer;

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sink::postgres::{PayloadKind, Pooler};
 use sink::{Report, SinkError};
+use sink_postgres::{PayloadKind, Pooler};
 
 use crate::events::plain;
 use crate::free_port::free_port;

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use event::EventId;
 use event::read::{Bookmark, Filter, Page, Query, ReadError, Wanted};
 use sink::Sink;
-use sink::postgres::{Conflict, Partition, PayloadKind};
+use sink_postgres::{Conflict, Partition, PayloadKind};
 use tokio_postgres::Client;
 
 use crate::events::{batch, batch_of, deliver, id};

@@ -1,7 +1,7 @@
 //! What the server refuses, and what it is given: rows that can't be stored, typed columns, tables that don't fit.
 
-use sink::postgres::{Column, Conflict, Kind, Layout, PayloadKind};
 use sink::{Report, Sink, SinkError, TableName};
+use sink_postgres::{Column, Conflict, Kind, Layout, PayloadKind};
 
 use crate::events::{batch, batch_named, id, plain};
 use crate::stand::{Stand, client, server};

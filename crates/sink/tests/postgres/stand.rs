@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::postgres::{Conflict, Connections, Layout, Partition, PayloadKind, PostgresConfig};
 use sink::{Sink, SinkConfig};
+use sink_postgres::{Conflict, Connections, Layout, Partition, PayloadKind, PostgresConfig};
 use tokio_postgres::{Client, NoTls};
 
 use crate::postgres_server::PostgresServer;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use event::EventId;
-use sink::conformance::{Subject, check, sequences};
-use sink::redis::{Deployment, RedisConfig, Server, Structure};
 use sink::{Batch, Cursor, Record, Sink, SinkConfig, SinkError};
+use sink_redis::{Deployment, RedisConfig, Server, Structure};
+use sink_testing::conformance::{Subject, check, sequences};
 
 use crate::events::{batch_of, bring_to, lane};
 use crate::proxy::{Hindrance, Proxy};
@@ -192,7 +192,7 @@ async fn a_master_that_is_killed_under_load_has_everything_once_in_its_replica()
     for lane in load {
         lane.await.unwrap();
     }
-    assert!(sink.caution().unwrap().contains("a failover loses"), "{:?}", sink.caution());
+    assert!(sink.warning().unwrap().contains("a failover loses"), "{:?}", sink.warning());
     nodes.expect_all_once("k:*", 2 * EACH);
     assert_eq!(nodes.cluster.keys("k:*").len(), TYPES.len());
 }

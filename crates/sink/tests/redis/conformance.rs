@@ -2,9 +2,9 @@
 
 use event::EventId;
 use sink::Sink;
-use sink::conformance::{Subject, check, sequences};
-use sink::redis::Structure;
-use sink::remote::RemoteStore;
+use sink_redis::Structure;
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{Subject, check, sequences};
 
 use crate::proxy::Hindrance;
 use crate::redis_server::Value;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use sink::redis::Structure;
 use sink::{Cursor, Report, SinkError};
+use sink_redis::Structure;
 
 use crate::events::{batch, deliver, lane, plain};
 use crate::redis_server::RedisServer;

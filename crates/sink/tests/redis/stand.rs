@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use event::EventId;
-use sink::redis::{Deployment, RedisConfig, Structure};
 use sink::{Sink, SinkConfig};
+use sink_redis::{Deployment, RedisConfig, Structure};
 
 use crate::proxy::Proxy;
 use crate::redis_server::{RedisServer, Value};

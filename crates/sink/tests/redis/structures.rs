@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use event::EventId;
-use sink::redis::{RedisConfig, Structure};
 use sink::{Batch, Record, Report, Sink, SinkConfig, SinkError, Write};
+use sink_redis::{RedisConfig, Structure};
 
 use crate::events::{id, lane};
 use crate::redis_server::{RedisServer, Value};

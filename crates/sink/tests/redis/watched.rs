@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use sink::redis::{Deployment, RedisConfig, Sentinel};
 use sink::{Cursor, Sink, SinkConfig, SinkError};
+use sink_redis::{Deployment, RedisConfig, Sentinel};
 
 use crate::events::{batch, bring_to, lane, plain};
 use crate::redis_server::{RedisServer, wait_until};
@@ -74,7 +74,7 @@ async fn fails_over_under_load(go: fn(&RedisServer), come: fn(&Watched)) {
     // Whatever waits for an answer of the old one gets it now.
     come(&watched);
     load.await.unwrap();
-    assert!(sink.caution().unwrap().contains("a failover loses"), "{:?}", sink.caution());
+    assert!(sink.warning().unwrap().contains("a failover loses"), "{:?}", sink.warning());
     let stored = count(new);
     if latest_failover(&watched) == first {
         assert_eq!(stored, 2 * EACH, "nothing went to the old one any more");

@@ -8,9 +8,10 @@ use std::thread;
 
 use access::{Demand, Tokens};
 use event::EventId;
-use sink::conformance::Subject;
-use sink::remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
-use sink::{ObjectRules, Sink, SinkConfig};
+use objects::ObjectRules;
+use sink::{Sink, SinkConfig};
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
+use sink_testing::conformance::Subject;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use writer::{Offered, Writer};

@@ -2,7 +2,7 @@
 
 use event::EventId;
 use sink::Sink;
-use sink::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{Subject, check, sequences};
 
 use crate::proxy::{Hindrance, Proxy};
 use crate::receiver::Receiver;

@@ -21,8 +21,8 @@ mod stand_in;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use sink::webhook::{Shape, WebhookConfig};
 use sink::{Sink, SinkConfig};
+use sink_webhook::{Shape, WebhookConfig};
 
 /// A sink's configuration for a receiver.
 fn config(url: &str) -> WebhookConfig {

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use sink::Report;
-use sink::webhook::{HookHeader, Shape};
+use sink_webhook::{HookHeader, Shape};
 
 use crate::events::{batch, id};
 use crate::stand_in::{Asked, StandIn};

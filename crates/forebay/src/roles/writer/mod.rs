@@ -12,7 +12,6 @@ use config::WriterConfiguration;
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use settings::Environment;
-use sink::Sink;
 use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
@@ -122,7 +121,7 @@ async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, Se
 fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     let offer = |(name, settings): (&_, &config::SinkSettings)| {
         let (kind, parts) = (settings.store.writer_kind()?.as_str(), settings.store.parts());
-        let sink = Sink::new(settings.store.to_driver());
+        let sink = settings.store.build();
         Some((config::SinkName::to_string(name), Offered::new(kind, parts, sink)))
     };
     configuration.sinks.iter().filter_map(offer).collect()
