@@ -34,6 +34,7 @@ use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::admin::tls::Opened;
 use crate::log;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
@@ -41,7 +42,6 @@ use crate::reload::ReloadHandle;
 use crate::type_info::TypeInfo;
 pub(crate) use auth::AdminAuth;
 pub(crate) use dry_run::DryRuns;
-use crate::admin::tls::Opened;
 pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
 use response::Answer;
