@@ -115,7 +115,7 @@ fn read_tables(
     let sections = reader.table(document, "sinks");
     let sections = reader.tables(&sections);
     let upstreams = read_upstreams(reader, inputs, file);
-    let sinks = sinks::read(reader, &sections, inputs.folder, inputs.data, &upstreams);
+    let sinks = sinks::read(reader, &sections, inputs.folders(), &upstreams);
     let types = read_types(reader, inputs, (file, document), &sinks);
     gateway.naming = type_rules::read(reader, &gateway_section, &types);
     if reader.errors() == 0 {

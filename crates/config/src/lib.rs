@@ -37,7 +37,6 @@ pub use load::{Inputs, LoadError, OF_FLAGS};
 pub use log::{Log, LogFormat, LogLevel};
 pub use needs_restart::needs_restart;
 pub use role::Role;
-pub use sinks::directory::is_own;
 pub use sinks::route::Route;
 pub use sinks::{SinkConfig, SinkName, SinkSettings};
 pub use stopping::Stopping;

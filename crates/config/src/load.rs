@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use access::Scopes;
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, SourceId, SourceSpan, files};
+use sink::Folders;
 use toml::de::DeTable;
 
 use crate::flags::Flags;
@@ -30,6 +31,13 @@ pub struct Inputs<'a> {
     pub data: &'a Path,
     /// What the tokens allow that there are.
     pub scopes: Scopes,
+}
+
+impl<'a> Inputs<'a> {
+    /// The folders of relative paths.
+    pub(crate) const fn folders(&self) -> Folders<'a> {
+        Folders { configuration: self.folder, data: self.data }
+    }
 }
 
 /// Why there is no configuration.

@@ -3,18 +3,12 @@
 use std::fs;
 use std::num::NonZeroUsize;
 
-use config::{AggregateConfig, Configuration, SinkConfig};
+use config::{AggregateConfig, Configuration};
 use event::memory::{Budgets, MEMORY_RESERVE_BYTES, Parts};
-use objects::Codec;
 
 use crate::process::memory_limit;
 
 const MIB: usize = 1024 * 1024;
-/// What SQLite keeps of a database in memory: a page cache of 2 MiB for what is written, and one for what is read.
-const SQLITE_BYTES: usize = 4 * MIB;
-/// What a table of Parquet takes while it is written.
-const PARQUET_BYTES: usize = 16 * MIB;
-
 /// The budgets, and what is to be said of them.
 pub(crate) struct Plan {
     pub(crate) budgets: Budgets,
@@ -104,39 +98,19 @@ fn parts(configuration: &Configuration, shards: usize) -> Parts {
     let cache = configuration.gateway.object_cache.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let letters = sinks().filter_map(|sink| sink.max_dead_letters).sum::<u64>();
     let letters = usize::try_from(letters).unwrap_or(usize::MAX).saturating_mul(event::memory::DEAD_LETTER_BYTES);
-    let fixed =
-        own.clone().map(|aggregate| aggregate.rules.memory_bytes()).chain(sinks().map(|sink| of_store(&sink.store)));
+    let fixed = own
+        .clone()
+        .map(|aggregate| aggregate.rules.memory_bytes())
+        .chain(sinks().map(|sink| sink.store.memory_bytes()));
     Parts {
         shards,
         sinks: configuration.sinks.len(),
-        object_sinks: sinks().filter(|sink| keeps_objects(&sink.store)).count(),
+        object_sinks: sinks().filter(|sink| sink.store.has_objects()).count(),
         dead_letter_sinks: sinks().filter(|sink| sink.max_dead_letters.is_none()).count(),
         aggregates: aggregates.len() - own.count(),
         has_object_cache: configuration.gateway.object_cache.is_none() && sinks().any(|sink| sink.serving.is_some()),
         connections: configuration.gateway.max_connections.map(NonZeroUsize::get),
         fixed_bytes: fixed.fold(cache.saturating_add(letters), usize::saturating_add),
-    }
-}
-
-/// What a store's driver takes whatever the budgets are.
-fn of_store(store: &SinkConfig) -> usize {
-    let of_codec = |codec| if codec == Codec::Parquet { PARQUET_BYTES } else { 0 };
-    match store {
-        SinkConfig::Sqlite(_) => SQLITE_BYTES,
-        SinkConfig::Directory(config) => of_codec(config.rules.codec),
-        SinkConfig::RemoteObjects(config) => of_codec(config.rules.codec),
-        SinkConfig::Swift(config) => of_codec(config.rules.codec),
-        SinkConfig::S3(config) => of_codec(config.rules.codec),
-        _ => 0,
-    }
-}
-
-const fn keeps_objects(store: &SinkConfig) -> bool {
-    match store {
-        SinkConfig::Directory(_) | SinkConfig::RemoteObjects(_) => true,
-        SinkConfig::Swift(_) => true,
-        SinkConfig::S3(_) => true,
-        _ => false,
     }
 }
 

@@ -20,6 +20,7 @@ mod page;
 mod reader;
 mod rollover;
 mod server;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -38,6 +39,7 @@ pub use config::{
     ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
 };
 pub use index::{IndexPattern, InvalidIndex};
+pub use settings::ElasticsearchKind;
 
 use backing_indices::Generations;
 use error::Failure;

@@ -17,6 +17,7 @@ mod protocol;
 mod publish;
 mod server;
 mod session;
+mod settings;
 mod subject;
 mod write;
 
@@ -29,6 +30,7 @@ use event::read::{Page, Query, ReadError};
 
 pub use config::{Creation, InvalidStream, NatsConfig, REPLICAS_MAX, StreamName};
 pub use server::{InvalidServers, Servers};
+pub use settings::NatsKind;
 pub use subject::{InvalidSubject, SubjectPattern};
 
 use connections::Lanes;

@@ -20,6 +20,7 @@ mod pool;
 mod pooler;
 mod reader;
 mod session;
+mod settings;
 mod snapshot;
 mod storing;
 mod table;
@@ -38,6 +39,7 @@ pub use config::{
 pub use kind::{Kind, UnknownKind};
 pub use pool::Connections;
 pub use pooler::Pooler;
+pub use settings::PostgresKind;
 
 use connections::Lanes;
 use reader::Reader;

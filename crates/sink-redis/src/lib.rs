@@ -19,6 +19,7 @@ mod script;
 mod sentinel;
 mod server;
 mod session;
+mod settings;
 mod slot_cursors;
 mod slots;
 
@@ -33,6 +34,7 @@ pub use address::Address;
 pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
 pub use server::{InvalidServer, Server};
+pub use settings::RedisKind;
 
 use connections::Lanes;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};

@@ -7,12 +7,8 @@ use pipeline::transform::knows_key;
 use settings::{FILE, PREFIX};
 
 use crate::role_tables;
-use crate::sinks::kinds;
+use crate::sinks::kinds::{self, KINDS};
 
-/// Settings of sinks whose values are secrets. `key` is one but for sinks of kind `redis`.
-const SECRETS: &[&str] = &["api_key", "application_credential", "headers", "key", "secret_key", "secrets"];
-/// Settings of sinks that are URLs.
-const URLS: &[&str] = &["url", "auth", "sentinels"];
 /// Settings of the databases in `shards` that no sink has.
 const OF_SHARDS: &[&str] = &["values"];
 /// Parts of names that people give to secrets.
@@ -91,7 +87,7 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let start = text.len() - value.len();
     let secret = if !name.starts_with("SINKS_") {
         (is_secret_name(name) && !name.ends_with(FILE) || value.contains(PEM)).then_some(0..value.len())
-    } else if URLS.iter().any(|key| ends_with(key)) {
+    } else if KINDS.iter().flat_map(|kind| kind.urls()).any(|key| ends_with(key)) {
         of_url(value)
     } else {
         (!shown_in_sinks().any(ends_with)).then_some(0..value.len())
@@ -121,8 +117,8 @@ fn of_url(url: &str) -> Option<Range<usize>> {
 }
 
 fn shown_in_sinks() -> impl Iterator<Item = &'static str> {
-    let keys = kinds::KINDS.iter().flat_map(|(_, keys)| keys.iter().copied()).chain(OF_SHARDS.iter().copied());
-    keys.filter(|key| !SECRETS.contains(key))
+    let keys = kinds::keys().chain(OF_SHARDS.iter().copied());
+    keys.filter(|key| !KINDS.iter().any(|kind| kind.secrets().contains(key)))
 }
 
 fn is_secret_name(key: &str) -> bool {
@@ -270,7 +266,7 @@ impl Scanner<'_> {
             Place::Sink if key == "shards" => value(true, Place::Sinks),
             Place::Sink => {
                 let is_shown = shown_in_sinks().any(|known| known == key) || key == "key" && self.is_of_redis();
-                Value { is_url: URLS.contains(&key), ..value(!is_shown, Place::Value) }
+                Value { is_url: KINDS.iter().any(|kind| kind.urls().contains(&key)), ..value(!is_shown, Place::Value) }
             }
             Place::Types => value(false, Place::Type),
             Place::Type if key == "transform" => value(true, Place::Step),

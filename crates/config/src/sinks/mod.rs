@@ -3,47 +3,32 @@
 mod copies;
 mod declared;
 mod destination;
-pub(crate) mod directory;
-mod display;
-mod elasticsearch;
 pub(crate) mod kinds;
 mod name;
-mod nats;
 pub(crate) mod object_serving;
-mod objects;
-mod objects_over_http;
-mod of_writers;
-mod parts;
-mod postgres;
-mod redis;
 mod remote;
-mod remote_parts;
+mod remote_keys;
+mod remote_layout;
 pub(crate) mod route;
-mod s3;
 mod shards;
 mod sink_config;
-mod sqlite;
-mod swift;
-mod webhook;
 
-use std::path::Path;
-
+use ::sink::Folders;
 use delivery::Begin;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, size};
-use sink_remote::RemoteStore;
 
 pub(crate) use crate::sinks::declared::Sinks;
+use crate::sinks::kinds::Kind;
 use crate::sinks::name::NAME_BYTES_MAX;
 pub use crate::sinks::name::SinkName;
 pub use crate::sinks::sink_config::{SinkConfig, SinkSettings};
 use crate::upstreams::Upstreams;
 
-/// Reads all sinks; relative paths of stores lead from `data`, those of other files from `folder`.
+/// Reads all sinks.
 pub(crate) fn read(
     reader: &mut SettingsReader<'_>,
     tables: &[Section<'_>],
-    folder: &Path,
-    data: &Path,
+    folders: Folders<'_>,
     upstreams: &Upstreams,
 ) -> Sinks {
     let mut sinks = Sinks::default();
@@ -55,27 +40,22 @@ pub(crate) fn read(
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
-        if let (Some(config), Some(name)) = (read_one(reader, section, folder, data, upstreams), name) {
+        if let (Some(config), Some(name)) = (read_one(reader, section, folders, upstreams), name) {
             sinks.valid.insert(name, config);
         }
     }
-    read_shards(reader, tables, folder, &mut sinks);
+    read_shards(reader, tables, folders, &mut sinks);
     copies::read(reader, tables, &mut sinks);
     destination::check(reader, &sinks);
     sinks
 }
 
-/// Behind all sinks, so that their names are known.
-fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folder: &Path, sinks: &mut Sinks) {
+/// After all sinks, so that their names are known.
+fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folders: Folders<'_>, sinks: &mut Sinks) {
     for section in tables {
         let Some(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
-        let is_postgres = match &settings.store {
-            SinkConfig::Postgres(_) => true,
-            SinkConfig::Remote(config) => config.store == RemoteStore::Postgres,
-            _ => false,
-        };
-        if let Some(shards) = is_postgres.then(|| shards::read(reader, section, folder, &settings.store)).flatten() {
+        if let Some(shards) = shards::read(reader, section, folders, &settings.store) {
             sinks.add_shards(reader, &name, &settings, shards);
         }
     }
@@ -84,34 +64,28 @@ fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folder: 
 fn read_one(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    folder: &Path,
-    data: &Path,
+    folders: Folders<'_>,
     upstreams: &Upstreams,
 ) -> Option<SinkSettings> {
     let errors_before = reader.errors();
-    let help = format!("add kind = \"sqlite\"; known kinds: {}", kinds::names());
-    let (kind, keys) = reader.required(section, "kind", &help, kinds::parse).unwrap_or(kinds::KINDS[0]);
+    let help = format!("add kind = \"sqlite\"; known kinds: {}", kinds::listed());
+    let kind = reader.required(section, "kind", &help, kinds::parse).unwrap_or(Kind::Store(kinds::KINDS[0]));
+    let keys = match kind {
+        Kind::Store(kind) => kind.keys(),
+        Kind::Writer => remote_keys::KEYS,
+    };
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
     let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
     let store = match kind {
-        "null" => Some(SinkConfig::Null),
-        "directory" => directory::read(reader, section, data).map(SinkConfig::Directory),
-        "elasticsearch" => elasticsearch::read(reader, section, folder).map(SinkConfig::Elasticsearch),
-        "postgres" => postgres::read(reader, section, folder).map(SinkConfig::Postgres),
-        "nats" => nats::read(reader, section, folder).map(SinkConfig::Nats),
-        "redis" => redis::read(reader, section, folder).map(SinkConfig::Redis),
-        "swift" => swift::read(reader, section, folder).map(SinkConfig::Swift),
-        "s3" => s3::read(reader, section, folder).map(SinkConfig::S3),
-        "webhook" => webhook::read(reader, section, folder).map(SinkConfig::Webhook),
-        "writer" => remote::read(reader, section, upstreams),
-        _ => sqlite::read(reader, section, data).map(SinkConfig::Sqlite),
+        Kind::Store(kind) => kind.read(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
+        Kind::Writer => remote::read(reader, section, upstreams),
     };
     let serving = if keys.contains(&"serve") { object_serving::read(reader, section) } else { None };
-    // Without this, defaults in the place of wrong values would be held against other sinks.
-    let is_right = reader.errors() == errors_before || kind == "null";
-    store.filter(|_| is_right).map(|store| SinkSettings { store, max_backlog, max_dead_letters, from, serving })
+    // Otherwise the defaults of wrong values would be compared with other sinks.
+    let is_right = |store: &SinkConfig| reader.errors() == errors_before || store.destination().is_none();
+    store.filter(is_right).map(|store| SinkSettings { store, max_backlog, max_dead_letters, from, serving })
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {

@@ -1,58 +1,15 @@
 //! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
 
-use ::objects::ObjectRules;
+use ::objects::over_http::settings as over_http;
+use ::objects::{ObjectRules, layout_of};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
 
-use crate::sinks::directory;
+use crate::sinks::kinds;
 use crate::sinks::name::SinkName;
-use crate::sinks::objects_over_http;
-use crate::sinks::parts;
-use crate::sinks::postgres;
-use crate::sinks::remote_parts;
-use crate::sinks::sink_config::SinkConfig;
+use crate::sinks::remote_layout;
+use crate::sinks::sink_config::{SinkConfig, parts_of};
 use crate::upstreams::Upstreams;
-
-/// The settings.
-pub(crate) const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "upstream",
-    "sink",
-    "store",
-    "read",
-    "table",
-    "partition",
-    "columns",
-    "payload",
-    "payload_type",
-    "conflict",
-    "mode",
-    "key",
-    "field",
-    "by",
-    "max_entries",
-    "stream",
-    "subject",
-    "index",
-    "data_stream",
-    "envelope",
-    "codec",
-    "format",
-    "object",
-    "object_from",
-    "object_type_from",
-    "max_bytes",
-    "max_records",
-    "max_age",
-    "serve",
-    "cache_control",
-    "revalidate",
-    "stale",
-    postgres::SHARD_BY,
-    postgres::SHARDS,
-];
 
 /// Reads them.
 pub(crate) fn read(
@@ -65,12 +22,14 @@ pub(crate) fn read(
     let sink = reader.text_or(section, "sink", section.name(), sink);
     let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
-    let parts = store.map(|store| remote_parts::read(reader, section, store));
+    let kind = store.and_then(|store| kinds::find(store.as_str()));
+    let parts = kind.map(|kind| remote_layout::read(reader, section, kind));
     let rules = store.and_then(|store| rules(reader, section, store));
     let (upstream, sink, store, mut parts) = (upstream??.upstream, sink?, store?, parts?);
     let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
     if let Some(rules) = &rules {
-        parts.extend(parts::named(parts::of_objects(rules, store)));
+        let codec = if store == RemoteStore::Directory { "codec" } else { "format" };
+        parts.extend(parts_of(layout_of(rules, codec)));
     }
     let remote = RemoteConfig { upstream, server: None, sink, store, parts, reads };
     Some(match rules {
@@ -89,8 +48,8 @@ fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: RemoteSt
         reader.push(Diagnostic::new(title, span, "set serve = true to give its objects to readers"));
     }
     Some(match store {
-        RemoteStore::Directory => directory::rules(reader, section),
-        _ => objects_over_http::rules(reader, section),
+        RemoteStore::Directory => sink_directory::rules(reader, section),
+        _ => over_http::rules(reader, section),
     })
 }
 

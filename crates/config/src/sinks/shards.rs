@@ -1,28 +1,28 @@
-//! `shard_by` of a sink for PostgreSQL: databases for some of a pointer's values beside a common one for all others.
+//! `shard_by` of a sink: databases for some of a pointer's values, and a common one for all others.
 //!
 //! Each database is a sink of its own, with lanes, cursors, a backlog and dead letters of its own. A route to the sink becomes
 //! routes to all of them, whose conditions leave each event to exactly one: by what is said of routes, it is stored there once.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::Path;
 
+use ::sink::Folders;
 use delivery::Condition;
 use pipeline::pointer::JsonPointer;
-use settings::client::ca;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, pointer};
-use sink_postgres::PostgresConfig;
 use sink_remote::RemoteConfig;
 
+use crate::sinks::kinds;
 use crate::sinks::name::SinkName;
-use crate::sinks::postgres::{self, SHARD_BY, SHARDS};
 use crate::sinks::route::Route;
 use crate::sinks::sink_config::SinkConfig;
 
-/// Those of a sink of a writer: where its databases are, the writer knows.
+/// The setting that chooses the shard.
+pub(crate) const SHARD_BY: &str = "shard_by";
+/// The table of the shards.
+pub(crate) const SHARDS: &str = "shards";
+/// The settings of a shard of a writer's sink: the writer has its address.
 const REMOTE_KEYS: &[&str] = &["values"];
-/// Their settings; the others are those of the sink.
-const KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
 
 /// The databases of a sink beside the common one.
 #[derive(Debug)]
@@ -45,9 +45,21 @@ pub(crate) struct Shard {
 pub(crate) fn read(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    folder: &Path,
+    folders: Folders<'_>,
     common: &SinkConfig,
 ) -> Option<Shards> {
+    let can_be_sharded = match common {
+        SinkConfig::Store(store) => store.can_be_sharded(),
+        // The layout of a store that can be sharded names the shards.
+        SinkConfig::Remote(config) => {
+            let kind = kinds::find(config.store.as_str());
+            kind.is_some_and(|kind| kind.layout().iter().any(|(part, _)| *part == SHARDS))
+        }
+        SinkConfig::RemoteObjects(_) => false,
+    };
+    if !can_be_sharded {
+        return None;
+    }
     let errors_before = reader.errors();
     let by = reader.text(section, SHARD_BY, member);
     let table = reader.table(section, SHARDS);
@@ -65,7 +77,7 @@ pub(crate) fn read(
         let help = format!("add one, as in [{}.acme] with a `url`", section.key_path(SHARDS));
         reader.push(Diagnostic::new(title, by.span, "every event would go to the common database").help(help));
     }
-    let all: Vec<Shard> = tables.iter().filter_map(|table| shard(reader, section, table, folder, common)).collect();
+    let all: Vec<Shard> = tables.iter().filter_map(|table| shard(reader, section, table, folders, common)).collect();
     check_values(reader, &section.key_path(SHARDS).to_string(), &all);
     (reader.errors() == errors_before).then_some(Shards { member: by.value, all })
 }
@@ -97,7 +109,7 @@ fn shard(
     reader: &mut SettingsReader<'_>,
     sink: &Section<'_>,
     section: &Section<'_>,
-    folder: &Path,
+    folders: Folders<'_>,
     common: &SinkConfig,
 ) -> Option<Shard> {
     let name = SinkName::new(&format!("{}-{}", sink.name(), section.name()));
@@ -107,13 +119,15 @@ fn shard(
         reader.push(Diagnostic::new(title, section.span().clone(), label));
     }
     let store = match common {
-        SinkConfig::Postgres(common) => database(reader, section, folder, common).map(SinkConfig::Postgres),
+        SinkConfig::Store(common) => {
+            common.read_shard(reader, section, folders).map(|store| SinkConfig::Store(store.into()))
+        }
         SinkConfig::Remote(common) => {
             reader.check_keys(section, REMOTE_KEYS);
             let sink = format!("{}-{}", common.sink, section.name());
             Some(SinkConfig::Remote(RemoteConfig { sink, ..common.clone() }))
         }
-        _ => None,
+        SinkConfig::RemoteObjects(_) => None,
     };
     let values = reader.texts(section, "values");
     let values = match values {
@@ -125,19 +139,6 @@ fn shard(
         reader.push(Diagnostic::new(title, section.span().clone(), "no event would go there"));
     }
     Some(Shard { sink: name?, span: section.span().clone(), store: store?, values })
-}
-
-fn database(
-    reader: &mut SettingsReader<'_>,
-    section: &Section<'_>,
-    folder: &Path,
-    common: &PostgresConfig,
-) -> Option<PostgresConfig> {
-    reader.check_keys(section, KEYS);
-    let server = postgres::server(reader, section);
-    let ca = ca(reader, section, folder).or_else(|| common.ca.clone());
-    let connections = postgres::connections(reader, section, common.connections);
-    Some(PostgresConfig { server: server?, ca, connections, ..common.clone() })
 }
 
 /// Each value belongs to one shard.

@@ -1,26 +1,27 @@
-//! A store's settings, whatever its kind.
+//! A sink's settings: a store of this process, or a sink of a writer.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::sink::Sink;
-
+use ::objects::{ObjectRules, ObjectSink};
+use ::sink::{Destination, JsonLimits, Layout, Sink, StoreConfig};
 use delivery::Begin;
 use pipeline::storable::Flaws;
-use sink_directory::DirectoryConfig;
-use sink_elasticsearch::ElasticsearchConfig;
-use sink_nats::NatsConfig;
-use sink_postgres::{Layout, PostgresConfig};
-use sink_redis::RedisConfig;
-use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore};
-use sink_s3::S3Config;
-use sink_sqlite::SqliteConfig;
-use sink_swift::SwiftConfig;
-use sink_webhook::WebhookConfig;
+use sink_remote::{Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, RemoteStore, Writers};
 
+use crate::sinks::kinds;
 use crate::sinks::object_serving::Serving;
-use crate::sinks::parts;
+
+/// The parts of a layout, each by its name.
+pub(crate) type Parts = BTreeMap<String, String>;
+
+/// The parts of a layout by their names.
+pub(crate) fn parts_of(layout: Layout) -> Parts {
+    layout.into_iter().map(|(name, part)| (name.to_owned(), part)).collect()
+}
 
 /// A store, and how it is delivered to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,26 +50,8 @@ impl fmt::Display for SinkSettings {
 /// A store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SinkConfig {
-    /// Takes everything and keeps nothing.
-    Null,
-    /// A table of an SQLite database; the path is absolute or relative to the working directory.
-    Sqlite(SqliteConfig),
-    /// Files of a directory; its path likewise.
-    Directory(DirectoryConfig),
-    /// Documents of an Elasticsearch or OpenSearch store.
-    Elasticsearch(ElasticsearchConfig),
-    /// A table of a PostgreSQL server.
-    Postgres(PostgresConfig),
-    /// A stream of NATS JetStream.
-    Nats(NatsConfig),
-    /// Keys of a Redis server.
-    Redis(RedisConfig),
-    /// Objects in a container of Swift.
-    Swift(SwiftConfig),
-    /// Objects in a bucket of S3.
-    S3(S3Config),
-    /// Somebody's server.
-    Webhook(WebhookConfig),
+    /// A store of this process.
+    Store(Arc<dyn StoreConfig>),
     /// A sink of a writer.
     Remote(RemoteConfig),
     /// A sink of a writer that stores objects.
@@ -76,67 +59,109 @@ pub enum SinkConfig {
 }
 
 impl SinkConfig {
-    /// The file or the directory that it stores in, if it stores on this machine.
-    pub fn local_path(&self) -> Option<&Path> {
+    /// The settings of a store of this process.
+    #[must_use]
+    pub fn store(&self) -> Option<&dyn StoreConfig> {
         match self {
-            Self::Sqlite(config) => Some(&config.path),
-            Self::Directory(config) => Some(&config.path),
-            _ => None,
+            Self::Store(store) => Some(&**store),
+            Self::Remote(_) | Self::RemoteObjects(_) => None,
         }
+    }
+
+    /// The writers and their sink, if it is one of a writer.
+    #[must_use]
+    pub const fn remote(&self) -> Option<&RemoteConfig> {
+        match self {
+            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => Some(config),
+            Self::Store(_) => None,
+        }
+    }
+
+    /// The same to be changed.
+    pub(crate) const fn remote_mut(&mut self) -> Option<&mut RemoteConfig> {
+        match self {
+            Self::Remote(config) | Self::RemoteObjects(RemoteObjectsConfig { remote: config, .. }) => Some(config),
+            Self::Store(_) => None,
+        }
+    }
+
+    /// The name of its kind, if a writer can offer it to gateways.
+    #[must_use]
+    pub fn writer_kind(&self) -> Option<RemoteStore> {
+        self.store()?.kind().parse().ok()
+    }
+
+    /// The layout of a store of this process, as gateways compare it.
+    #[must_use]
+    pub fn parts(&self) -> BTreeMap<String, String> {
+        self.store().map(|store| parts_of(store.layout())).unwrap_or_default()
+    }
+
+    /// The file or the directory that it stores in, if it stores on this machine.
+    #[must_use]
+    pub fn local_path(&self) -> Option<&Path> {
+        self.store()?.local_path()
     }
 
     /// Whether events can be read back from it.
-    pub const fn can_be_read(&self) -> bool {
+    #[must_use]
+    pub fn can_be_read(&self) -> bool {
         match self {
-            Self::Null | Self::Directory(_) | Self::RemoteObjects(_) => false,
+            Self::Store(store) => store.can_read(),
             Self::Remote(config) => config.reads,
-            Self::Elasticsearch(config) => config.can_read(),
-            Self::Nats(_) => false,
-            Self::Redis(_) => false,
-            Self::Swift(_) => false,
-            Self::S3(_) => false,
-            Self::Webhook(_) => false,
-            Self::Sqlite(_) => true,
-            Self::Postgres(config) => matches!(config.layout, Layout::Whole { .. }),
+            Self::RemoteObjects(_) => false,
         }
     }
 
-    /// What of JSON it can't store: types with a route to it refuse that before they are answered, unless they say otherwise.
+    /// The JSON that it can't store: types with a route to it reject that before the response, unless they say otherwise.
+    #[must_use]
     pub fn cannot_take(&self) -> Flaws {
-        match self {
-            Self::Null | Self::Sqlite(_) | Self::Directory(_) | Self::RemoteObjects(_) => Flaws::NONE,
-            // Where the gateway's table doesn't say how the writer stores, what one of the ways can't take.
-            Self::Remote(config) => match config.store {
-                RemoteStore::Postgres if parts::keeps_escapes(&config.parts) => Flaws::NONE,
-                RemoteStore::Postgres => Flaws::NUL,
-                RemoteStore::Elasticsearch => Flaws::DUPLICATE_KEYS,
-                _ => Flaws::NONE,
-            },
-            Self::Nats(_) => Flaws::NONE,
-            Self::Redis(_) => Flaws::NONE,
-            // It refuses documents with members of one name.
-            Self::Elasticsearch(_) => Flaws::DUPLICATE_KEYS,
-            Self::Swift(_) => Flaws::NONE,
-            Self::S3(_) => Flaws::NONE,
-            Self::Webhook(_) => Flaws::NONE,
-            // Neither jsonb nor text has it, and only payloads that are text byte for byte keep it as an escape.
-            Self::Postgres(config) => {
-                if config.keeps_escapes() {
-                    Flaws::NONE
-                } else {
-                    Flaws::NUL
-                }
+        let limits = match self {
+            Self::Store(store) => store.json_limits(),
+            Self::Remote(config) => {
+                kinds::find(config.store.as_str()).map(|kind| kind.json_limits_of(&config.parts)).unwrap_or_default()
             }
-        }
+            Self::RemoteObjects(_) => JsonLimits::default(),
+        };
+        let flaws = |is_rejected: bool, flaws| if is_rejected { flaws } else { Flaws::NONE };
+        flaws(limits.rejects_nul, Flaws::NUL) | flaws(limits.rejects_duplicate_keys, Flaws::DUPLICATE_KEYS)
     }
 
     /// Whether it stores events in objects, each of them whole or not at all.
-    pub const fn has_objects(&self) -> bool {
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
         match self {
-            Self::Directory(_) | Self::RemoteObjects(_) => true,
-            Self::Swift(_) => true,
-            Self::S3(_) => true,
-            _ => false,
+            Self::Store(store) => store.has_objects(),
+            Self::Remote(_) => false,
+            Self::RemoteObjects(_) => true,
+        }
+    }
+
+    /// Bytes of memory that its sink takes, whatever the budgets are.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Store(store) => store.memory_bytes(),
+            Self::Remote(_) => 0,
+            Self::RemoteObjects(config) => config.rules.memory_bytes(),
+        }
+    }
+
+    /// The location that it writes to. Two lanes of one gateway on one sink of a writer would replace each other's cursor.
+    pub(crate) fn destination(&self) -> Option<Destination> {
+        let Some(config) = self.remote() else { return self.store()?.destination() };
+        let mut servers = config.urls();
+        servers.sort();
+        let id = vec![kinds::WRITER.to_owned(), servers.join(","), config.sink.clone()];
+        Some(Destination { id, what: "sink of a writer", another: "another `upstream` or `sink`" })
+    }
+
+    /// Limits the connections of a store that needs a limit and has none.
+    pub(crate) fn limit_connections(&mut self, max: NonZeroUsize) {
+        if let Self::Store(store) = self
+            && let Some(limited) = store.with_connections_max(max)
+        {
+            *store = limited.into();
         }
     }
 
@@ -144,20 +169,31 @@ impl SinkConfig {
     #[must_use]
     pub fn build(&self) -> Sink {
         match self {
-            Self::Null => Sink::new(::sink::Null),
-            Self::Sqlite(config) => Sink::new(sink_sqlite::Sqlite::new(config.clone())),
-            Self::Directory(config) => sink_directory::sink(config.clone(), Arc::new(sink_directory::OsFiles)),
-            Self::Elasticsearch(config) => Sink::new(sink_elasticsearch::Elasticsearch::new(config.clone())),
-            Self::Postgres(config) => Sink::new(sink_postgres::Postgres::new(config.clone())),
-            Self::Nats(config) => Sink::new(sink_nats::Nats::new(config.clone())),
-            Self::Redis(config) => Sink::new(sink_redis::Redis::new(config.clone())),
-            Self::Swift(config) => sink_swift::sink(config.clone()),
-            Self::S3(config) => sink_s3::sink(config.clone()),
-            Self::Webhook(config) => Sink::new(sink_webhook::Webhook::new(config.clone())),
-            Self::Remote(config) => Sink::new(sink_remote::Remote::new(config.clone())),
-            Self::RemoteObjects(config) => {
-                Sink::new(::objects::ObjectSink::new(sink_remote::RemoteObjects::new(config.clone())))
+            Self::Store(store) => store.build(),
+            Self::Remote(config) => Sink::new(Remote::new(config.clone())),
+            Self::RemoteObjects(config) => Sink::new(ObjectSink::new(RemoteObjects::new(config.clone()))),
+        }
+    }
+}
+
+impl fmt::Display for SinkConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(store) => write!(f, "{store}"),
+            Self::Remote(config) => writer(f, config),
+            Self::RemoteObjects(RemoteObjectsConfig { remote, rules }) => {
+                writer(f, remote)?;
+                write!(f, ", {}", ObjectRules::summary(rules))
             }
         }
     }
+}
+
+fn writer(f: &mut fmt::Formatter<'_>, config: &RemoteConfig) -> fmt::Result {
+    let (before, by) = match config.upstream.config().writers {
+        Writers::Listed(_) | Writers::Named(_) => ("", ""),
+        Writers::Dns(_) => ("", " by DNS"),
+        Writers::Etcd { .. } => ("in etcd ", ""),
+    };
+    write!(f, "writer {before}{}{by}, sink {}, store {}", config.urls().join(" "), config.sink, config.store.as_str())
 }

@@ -22,7 +22,7 @@ use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 use crate::port::tokens;
 use crate::role_tables;
-use crate::sinks::{self, SinkConfig, SinkName, SinkSettings};
+use crate::sinks::{self, SinkName, SinkSettings};
 use crate::stopping;
 use crate::token_file::TokenFile;
 use crate::upstreams::Upstreams;
@@ -34,8 +34,8 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081
 /// The default address of metrics.
 pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
 
-/// Connections of a sink for PostgreSQL at most, if its settings don't say: PostgreSQL's own limit is 100, for all of its clients together.
-const POSTGRES_CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(16).expect("above 0");
+/// The most connections of a sink that has one for each lane, if its settings don't say. PostgreSQL allows 100 to all its clients together.
+const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(16).expect("above 0");
 
 /// The sinks of a writer whose file has none.
 const BUILT_IN: &str = r#"[sinks.local]
@@ -85,7 +85,7 @@ impl WriterConfiguration {
 
     /// Whether a store is embedded: the writer then locks the data directory.
     pub fn has_embedded_store(&self) -> bool {
-        self.sinks.values().any(|settings| matches!(settings.store, SinkConfig::Sqlite(_) | SinkConfig::Directory(_)))
+        self.sinks.values().any(|settings| settings.store.local_path().is_some())
     }
 }
 
@@ -142,7 +142,7 @@ fn read_tables(
     let document = if file.get("sinks").is_some() { file } else { built_in };
     let sections = reader.table(document, "sinks");
     let sections = reader.tables(&sections);
-    let mut sinks = sinks::read(reader, &sections, inputs.folder, inputs.data, &Upstreams::default());
+    let mut sinks = sinks::read(reader, &sections, inputs.folders(), &Upstreams::default());
     refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
     bound_connections(&mut sinks.valid);
     reader.check_variables(OF_FLAGS);
@@ -179,12 +179,10 @@ fn check_reach(
     }
 }
 
-/// Gives the sinks for PostgreSQL a limit of connections: gateways bring any number of lanes, and each would have one.
+/// Limits the connections of stores with one for each lane: gateways bring any number of lanes.
 fn bound_connections(sinks: &mut BTreeMap<SinkName, SinkSettings>) {
     for settings in sinks.values_mut() {
-        if let SinkConfig::Postgres(config) = &mut settings.store {
-            config.connections.max.get_or_insert(POSTGRES_CONNECTIONS_MAX);
-        }
+        settings.store.limit_connections(CONNECTIONS_MAX);
     }
 }
 
@@ -223,9 +221,9 @@ mod tests {
             scopes: Scopes::default(),
         })
         .unwrap();
-        let limits = configuration.sinks.values().map(|settings| match &settings.store {
-            SinkConfig::Postgres(config) => config.connections.max.map(NonZeroUsize::get),
-            other => panic!("{other:?}"),
+        let limits = configuration.sinks.values().map(|settings| {
+            let config: &sink_postgres::PostgresConfig = settings.store.store().unwrap().downcast_ref().unwrap();
+            config.connections.max.map(NonZeroUsize::get)
         });
         assert_eq!(limits.collect::<Vec<_>>(), [Some(16), Some(3)]);
     }

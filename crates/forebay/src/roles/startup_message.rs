@@ -5,10 +5,11 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 
-use config::{Configuration, SinkConfig};
+use config::Configuration;
 use event::{Origin, TypeName};
 use eventlog::unix_microseconds;
 use gateway::{Around, DEFAULT_TYPE};
+use sink::StoreConfig;
 
 use crate::dry_run;
 use crate::dry_run::DryRunner;
@@ -47,24 +48,7 @@ fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Or
         text += &format!("Writers know it by its origin {origin}.\n");
     }
     for (name, sink) in &configuration.sinks {
-        let look = match &sink.store {
-            SinkConfig::Null => continue,
-            SinkConfig::Sqlite(sqlite) => {
-                format!("sqlite3 {} \"select payload from {}\"", sqlite.path.display(), sqlite.table.as_str())
-            }
-            // The store is elsewhere.
-            SinkConfig::Remote(_) | SinkConfig::RemoteObjects(_) => continue,
-            SinkConfig::Directory(directory) => format!("ls {}", directory.path.display()),
-            SinkConfig::Elasticsearch(_) => continue,
-            // Its URL may hold a password.
-            SinkConfig::Postgres(_) => continue,
-            SinkConfig::Nats(_) => continue,
-            SinkConfig::Redis(_) => continue,
-            // They need a key.
-            SinkConfig::Swift(_) => continue,
-            SinkConfig::S3(_) => continue,
-            SinkConfig::Webhook(_) => continue,
-        };
+        let Some(look) = sink.store.store().and_then(StoreConfig::look_command) else { continue };
         text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }
     text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");

@@ -5,7 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use config::{Configuration, is_own};
+use config::Configuration;
+use sink::local_path::is_own;
 
 /// The journals of shards and of dead letters are in directories below these.
 const JOURNALS: [&str; 2] = ["journal", "dead"];

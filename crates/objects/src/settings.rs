@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use ::objects::Line;
-use ::objects::{Codec, ObjectRules, Prefix};
 use event::limits;
 use settings::{InvalidValue, Section, SettingsReader, duration, size};
+use sink::{Layout, NONE};
 
-/// Reads them.
-pub(crate) fn rules(
-    reader: &mut SettingsReader<'_>,
-    section: &Section<'_>,
-    codec: Codec,
-    prefix: Prefix,
-) -> ObjectRules {
+use crate::{Codec, Line, ObjectRules, Prefix};
+
+/// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it makes the objects.
+pub const OBJECT_LAYOUT: &[&str] =
+    &["envelope", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
+
+/// Reads the rules of objects.
+pub fn read_rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, codec: Codec, prefix: Prefix) -> ObjectRules {
     let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
     let records = reader.integer(section, "max_records", records).map(|found| found.value);
     let age = reader.text(section, "max_age", age).map(|found| found.value);
@@ -27,6 +27,21 @@ pub(crate) fn rules(
         prefix,
         apart: None,
     }
+}
+
+/// The layout of objects. `codec_key` is the setting of the codec.
+#[must_use]
+pub fn layout_of(rules: &ObjectRules, codec_key: &'static str) -> Layout {
+    let ObjectRules { line, codec, prefix, apart, .. } = rules;
+    let part = |part: Option<&str>| part.unwrap_or(NONE).to_owned();
+    let apart = apart.as_ref();
+    vec![
+        (codec_key, codec.to_string()),
+        ("object", prefix.to_string()),
+        ("envelope", (*line == Line::Envelope).to_string()),
+        ("object_from", part(apart.map(|apart| &*apart.data))),
+        ("object_type_from", part(apart.and_then(|apart| apart.content_type.as_deref()))),
+    ]
 }
 
 fn bytes(text: &str) -> Result<u64, InvalidValue> {

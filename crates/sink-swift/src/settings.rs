@@ -1,15 +1,17 @@
 //! What sinks of kind `swift` have: who says who asks, which container, and what its objects are like.
 
+use objects::over_http::settings::{self as over_http, container, secret, url, word};
+use objects::{OBJECT_LAYOUT, layout_of};
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
 use std::path::Path;
 
+use crate::{Auth, Identity, SwiftConfig};
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, Section, SettingsReader};
-use sink_swift::{Auth, Identity, SwiftConfig};
-
-use crate::sinks::objects_over_http::{self, container, secret, url, word};
 
 /// The settings.
-pub(crate) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
@@ -60,11 +62,11 @@ impl By {
 }
 
 /// Reads them; a relative `ca` leads from `folder`.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
     let auth = auth(reader, section);
     let help = "add where objects are kept, as in container = \"events\"";
     let container = reader.required(section, "container", help, container);
-    let rules = objects_over_http::rules(reader, section);
+    let rules = over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
 }
@@ -112,5 +114,79 @@ fn refuse_others(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By)
             By::Password | By::Application => "an application credential knows its user and its project",
         };
         reader.push(Diagnostic::new(title, found.span, label.to_owned()));
+    }
+}
+
+/// Sinks of kind `swift`.
+#[derive(Debug)]
+pub struct SwiftKind;
+
+impl SinkKind for SwiftKind {
+    fn name(&self) -> &'static str {
+        "swift"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["key", "application_credential"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["auth"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)]
+    }
+}
+
+impl StoreConfig for SwiftConfig {
+    fn kind(&self) -> &'static str {
+        SwiftKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        crate::sink(self.clone())
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![
+            self.kind().to_owned(),
+            self.auth.account(),
+            self.container.to_string(),
+            self.rules.prefix.to_string(),
+        ];
+        Some(Destination { id, what: "place", another: "another `object`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(&self.rules, "format")
+    }
+
+    fn has_objects(&self) -> bool {
+        true
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.rules.memory_bytes()
+    }
+}
+
+impl fmt::Display for SwiftConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { auth, container, rules, .. } = self;
+        write!(f, "swift {}, container {container}, {}", auth.url(), rules.summary())
     }
 }

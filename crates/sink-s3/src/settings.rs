@@ -1,15 +1,17 @@
 //! What sinks of kind `s3` have: where the service is, which bucket, who asks, and what its objects are like.
 
+use objects::over_http::settings::{self as over_http, container, secret, url, word};
+use objects::{OBJECT_LAYOUT, layout_of};
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
 use std::path::Path;
 
+use crate::S3Config;
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
-use sink_s3::S3Config;
-
-use crate::sinks::objects_over_http::{self, container, secret, url, word};
 
 /// The settings.
-pub(crate) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
@@ -38,7 +40,7 @@ pub(crate) const KEYS: &[&str] = &[
 const REGION: &str = "us-east-1";
 
 /// Reads them; a relative `ca` leads from `folder`.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
     let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
     let url = reader.required(section, "url", help, url);
     let region = reader.text_or(section, "region", REGION, region);
@@ -49,7 +51,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folde
     let secret_key = reader.required(section, "secret_key", help, secret);
     let path_style = reader.boolean(section, "path_style");
     let is_in_host = path_style.as_ref().is_some_and(|found| !found.value);
-    let rules = objects_over_http::rules(reader, section);
+    let rules = over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     let has_dots = bucket.as_ref().is_some_and(|bucket| bucket.to_string().contains('.'));
     let is_secure = url.as_ref().is_some_and(|url| url.to_string().starts_with("https://"));
@@ -76,4 +78,74 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folde
 fn region(text: &str) -> Result<String, InvalidValue> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is no region", "wanted letters, digits and -")) }
+}
+
+/// Sinks of kind `s3`.
+#[derive(Debug)]
+pub struct S3Kind;
+
+impl SinkKind for S3Kind {
+    fn name(&self) -> &'static str {
+        "s3"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["secret_key"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)]
+    }
+}
+
+impl StoreConfig for S3Config {
+    fn kind(&self) -> &'static str {
+        S3Kind.name()
+    }
+
+    fn build(&self) -> Sink {
+        crate::sink(self.clone())
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id =
+            vec![self.kind().to_owned(), self.url.to_string(), self.bucket.to_string(), self.rules.prefix.to_string()];
+        Some(Destination { id, what: "place", another: "another `object`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(&self.rules, "format")
+    }
+
+    fn has_objects(&self) -> bool {
+        true
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.rules.memory_bytes()
+    }
+}
+
+impl fmt::Display for S3Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, bucket, rules, .. } = self;
+        write!(f, "s3 {url}, bucket {bucket}, {}", rules.summary())
+    }
 }

@@ -1,20 +1,22 @@
 //! What sinks of kind `elasticsearch` have, also those for OpenSearch: where the store is, which indices, and what stands in them.
 
+use sink::{Destination, Folders, JsonLimits, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use crate::{
+    ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape,
+    Target, Template,
+};
 use event::limits;
 use settings::client::{ca, requests, timeout};
 use settings::files;
-use settings::{self, Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
-use sink_elasticsearch::{
-    ApiKey, Conflict, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape, Target, Template,
-};
-
-use crate::sinks::parts;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
 
 /// The settings.
-pub(crate) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
@@ -32,6 +34,7 @@ pub(crate) const KEYS: &[&str] = &[
     "gzip",
     "timeout",
 ];
+const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
 const INDEX: &str = "{type}-{day}";
 
 const CONFLICTS: [(&str, Conflict); 4] = [
@@ -42,11 +45,7 @@ const CONFLICTS: [(&str, Conflict); 4] = [
 ];
 
 /// Reads them; relative paths lead from `folder`.
-pub(crate) fn read(
-    reader: &mut SettingsReader<'_>,
-    section: &Section<'_>,
-    folder: &Path,
-) -> Option<ElasticsearchConfig> {
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<ElasticsearchConfig> {
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
     let ca = ca(reader, section, folder);
@@ -76,7 +75,7 @@ pub(crate) fn read(
 }
 
 /// Reads what of them says what stands in which indices, as a gateway has it for a writer's sink.
-pub(crate) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let index = reader.text_or(section, "index", INDEX, index);
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
@@ -84,7 +83,7 @@ pub(crate) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> V
     let mut parts = vec![
         ("data_stream", is_stream.to_string()),
         ("envelope", has_envelope.to_string()),
-        ("conflict", parts::document_conflict_part(conflict)),
+        ("conflict", conflict_part(conflict)),
     ];
     parts.extend(index.map(|index| ("index", index.to_string())));
     parts
@@ -138,4 +137,105 @@ fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
     let (min, max) = (limits::STORE_REQUEST_BYTES_MIN, limits::STORE_REQUEST_BYTES_MAX);
     let bytes = usize::try_from(size::parse(text)?).ok().filter(|bytes| (min..=max).contains(bytes));
     bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
+}
+
+fn layout_of(config: &ElasticsearchConfig) -> Vec<(&'static str, String)> {
+    vec![
+        ("index", config.index.to_string()),
+        ("data_stream", (config.target == Target::DataStream).to_string()),
+        ("envelope", (config.shape == Shape::Envelope).to_string()),
+        ("conflict", conflict_part(config.conflict)),
+    ]
+}
+
+fn conflict_part(conflict: Conflict) -> String {
+    let name = match conflict {
+        Conflict::DeadLetter => "dead",
+        Conflict::Ignore => "ignore",
+        Conflict::Overwrite => "overwrite",
+        Conflict::Merge => "merge",
+    };
+    name.to_owned()
+}
+
+/// Sinks of kind `elasticsearch`.
+#[derive(Debug)]
+pub struct ElasticsearchKind;
+
+impl SinkKind for ElasticsearchKind {
+    fn name(&self) -> &'static str {
+        "elasticsearch"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["api_key"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[
+            ("index", &["index"]),
+            ("data_stream", &["data_stream"]),
+            ("envelope", &["envelope"]),
+            ("conflict", &["conflict"]),
+        ]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_layout(reader, section)
+    }
+
+    fn json_limits_of(&self, _: &BTreeMap<String, String>) -> JsonLimits {
+        LIMITS
+    }
+}
+
+impl StoreConfig for ElasticsearchConfig {
+    fn kind(&self) -> &'static str {
+        ElasticsearchKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Elasticsearch::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.nodes.to_string(), self.index.to_string()];
+        Some(Destination { id, what: "index", another: "another `url` or `index`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(self)
+    }
+
+    fn can_read(&self) -> bool {
+        Self::can_read(self)
+    }
+
+    fn json_limits(&self) -> JsonLimits {
+        LIMITS
+    }
+}
+
+impl fmt::Display for ElasticsearchConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.target == Target::DataStream { "data stream" } else { "index" };
+        write!(f, "elasticsearch {}, {what} {}", self.nodes, self.index)
+    }
 }

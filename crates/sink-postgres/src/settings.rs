@@ -1,20 +1,22 @@
 //! What sinks of kind `postgres` have: where the server is, which table, and what its columns hold.
 
+use sink::{Destination, Folders, JsonLimits, LayoutPart, NONE, Sink, SinkKind, StoreConfig};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroUsize;
 use std::path::Path;
 
-use ::sink::TableName;
+use crate::{
+    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, Postgres,
+    PostgresConfig, QualifiedName, Server, UnknownKind,
+};
 use event::limits;
 use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
-use sink_postgres::{
-    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, PostgresConfig,
-    QualifiedName, Server, UnknownKind,
-};
-
-use crate::sinks::parts;
+use sink::TableName;
 
 /// The settings.
-pub(crate) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
@@ -32,13 +34,11 @@ pub(crate) const KEYS: &[&str] = &[
     "idle_timeout",
     "max_lifetime",
     "pooler",
-    SHARD_BY,
-    SHARDS,
+    "shard_by",
+    "shards",
 ];
-/// The setting that chooses the shard.
-pub(crate) const SHARD_BY: &str = "shard_by";
-/// The table of the shards.
-pub(crate) const SHARDS: &str = "shards";
+/// The settings of a shard; the others are those of the sink.
+const SHARD_KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
 /// Those of a rule for ids that are taken.
 const CONFLICT_KEYS: &[&str] = &["newest"];
 /// Those of a column.
@@ -50,7 +50,7 @@ const EVENT_TIME: &str = "event_time";
 const OWN: &[&str] = &["id", "received_at", "payload"];
 
 /// Reads them but for the shards; a relative `ca` leads from `folder`.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
     let server = server(reader, section);
     let ca = ca(reader, section, folder);
     let table = reader.text_or(section, "table", TABLE, table);
@@ -67,15 +67,14 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folde
 }
 
 /// Reads what of them says how rows are stored, as a gateway has it for a writer's sink.
-pub(crate) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let table = reader.text_or(section, "table", TABLE, table);
     let partition = reader.text(section, "partition", partition).map(|found| found.value).unwrap_or_default();
     let layout = layout(reader, section);
     let conflict = conflict(reader, section, &layout);
-    let mut parts =
-        vec![("partition", parts::partition_part(partition)), ("conflict", parts::conflict_part(&conflict))];
+    let mut parts = vec![("partition", partition_part(partition)), ("conflict", conflict_part(&conflict))];
     parts.extend(table.map(|table| ("table", table.to_string())));
-    parts.extend(parts::layout_parts(&layout));
+    parts.extend(layout_parts(&layout));
     parts
 }
 
@@ -117,17 +116,13 @@ fn check_divided(
 }
 
 /// The server, which must be there.
-pub(crate) fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
+fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
     let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
     reader.required(section, "url", help, url)
 }
 
 /// How many connections there are, and for how long: what isn't said is as in `otherwise`.
-pub(crate) fn connections(
-    reader: &mut SettingsReader<'_>,
-    section: &Section<'_>,
-    otherwise: Connections,
-) -> Connections {
+fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: Connections) -> Connections {
     let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
     Connections {
         max: connections_max(reader, section).or(otherwise.max),
@@ -153,7 +148,7 @@ fn url(text: &str) -> Result<Server, InvalidValue> {
 }
 
 fn table(text: &str) -> Result<QualifiedName, InvalidValue> {
-    text.parse().map_err(|error: ::sink::InvalidTableName| {
+    text.parse().map_err(|error: sink::InvalidTableName| {
         InvalidValue::new("can't be the name of a table", error.to_string())
             .help("a table, or a schema and a table: logs.access")
     })
@@ -253,4 +248,153 @@ fn required_pointer(
 
 fn column_kind(text: &str) -> Result<Kind, InvalidValue> {
     text.parse().map_err(|error: UnknownKind| InvalidValue::new("is not a type of column", error.to_string()))
+}
+
+fn layout_of(config: &PostgresConfig) -> Vec<(&'static str, String)> {
+    let PostgresConfig { table, layout, partition, conflict, .. } = config;
+    let mut parts = vec![
+        ("table", table.to_string()),
+        ("partition", partition_part(*partition)),
+        ("conflict", conflict_part(conflict)),
+    ];
+    parts.extend(layout_parts(layout));
+    parts
+}
+
+fn partition_part(partition: Partition) -> String {
+    match partition {
+        Partition::None => NONE.to_owned(),
+        Partition::Day => "day".to_owned(),
+    }
+}
+
+fn conflict_part(conflict: &Conflict) -> String {
+    match conflict {
+        Conflict::Refuse => NONE.to_owned(),
+        Conflict::Ignore => "ignore".to_owned(),
+        Conflict::Overwrite => "overwrite".to_owned(),
+        Conflict::Newest(pointer) => format!("newest {pointer}"),
+    }
+}
+
+fn layout_parts(layout: &Layout) -> [(&'static str, String); 2] {
+    let kind = |payload: PayloadKind| if payload == PayloadKind::Text { TEXT } else { "jsonb" }.to_owned();
+    let (columns, payload) = match layout {
+        Layout::Whole { payload } => (NONE.to_owned(), kind(*payload)),
+        Layout::Columns { columns, payload } => {
+            let column = |column: &Column| {
+                let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
+                format!("{} {}{kind}", column.name, column.pointer)
+            };
+            let columns: Vec<String> = columns.iter().map(column).collect();
+            (columns.join(", "), payload.map_or_else(|| NONE.to_owned(), kind))
+        }
+    };
+    [("columns", columns), ("payload", payload)]
+}
+
+const TEXT: &str = "text";
+
+/// Sinks of kind `postgres`.
+#[derive(Debug)]
+pub struct PostgresKind;
+
+impl SinkKind for PostgresKind {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[
+            ("table", &["table"]),
+            ("partition", &["partition"]),
+            ("conflict", &["conflict"]),
+            ("columns", &["columns", "payload", "payload_type"]),
+            ("payload", &["columns", "payload", "payload_type"]),
+            ("shards", &["shard_by", "shards"]),
+        ]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> sink::Layout {
+        read_layout(reader, section)
+    }
+
+    /// Only a table that is known to keep payloads byte for byte, and no column of them, keeps U+0000 as an escape.
+    fn json_limits_of(&self, layout: &BTreeMap<String, String>) -> JsonLimits {
+        let is = |name: &str, wanted: &str| layout.get(name).is_some_and(|part| part == wanted);
+        JsonLimits { rejects_nul: !(is("columns", NONE) && is("payload", TEXT)), ..JsonLimits::default() }
+    }
+}
+
+impl StoreConfig for PostgresConfig {
+    fn kind(&self) -> &'static str {
+        PostgresKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Postgres::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.server.to_string(), self.table.to_string()];
+        Some(Destination { id, what: "table", another: "another `url` or `table`" })
+    }
+
+    fn layout(&self) -> sink::Layout {
+        layout_of(self)
+    }
+
+    fn can_read(&self) -> bool {
+        matches!(self.layout, Layout::Whole { .. })
+    }
+
+    /// Neither jsonb nor text has U+0000, and only payloads that are text byte for byte keep it as an escape.
+    fn json_limits(&self) -> JsonLimits {
+        JsonLimits { rejects_nul: !self.keeps_escapes(), ..JsonLimits::default() }
+    }
+
+    fn can_be_sharded(&self) -> bool {
+        true
+    }
+
+    fn read_shard(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        reader.check_keys(section, SHARD_KEYS);
+        let server = server(reader, section);
+        let ca = ca(reader, section, folders.configuration).or_else(|| self.ca.clone());
+        let connections = connections(reader, section, self.connections);
+        Some(Box::new(Self { server: server?, ca, connections, ..self.clone() }))
+    }
+
+    fn with_connections_max(&self, max: NonZeroUsize) -> Option<Box<dyn StoreConfig>> {
+        let connections = Connections { max: self.connections.max.or(Some(max)), ..self.connections };
+        Some(Box::new(Self { connections, ..self.clone() }))
+    }
+}
+
+impl fmt::Display for PostgresConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgres {}, table {}", self.server, self.table)
+    }
 }

@@ -1,16 +1,18 @@
 //! What sinks of kind `redis` have: where the server is, which keys, and what stands under them.
 
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
 use std::path::Path;
 
+use crate::{
+    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, Redis, RedisConfig, Sentinel, Server, Structure,
+};
 use pipeline::pointer::JsonPointer;
 use settings::client::{ca, connections_max, each, timeout};
-use settings::{self, Diagnostic, InvalidValue, Section, SettingsReader, pointer};
-use sink_redis::{
-    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, RedisConfig, Sentinel, Server, Structure,
-};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
 /// The settings.
-pub(crate) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
@@ -64,7 +66,7 @@ impl Mode {
 }
 
 /// Reads them; a relative `ca` leads from `folder`.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
     let (server, deployment) = place(reader, section);
     let ca = ca(reader, section, folder);
     let timeout = timeout(reader, section);
@@ -76,7 +78,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folde
 }
 
 /// Reads what of them says what stands under which keys, as a gateway has it for a writer's sink.
-pub(crate) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let structure = structure(reader, section);
     let key = key(reader, section, structure.as_ref());
     let structure = structure.map(|structure| ("mode", structure.to_string()));
@@ -209,4 +211,64 @@ fn entries(number: i64) -> Result<u64, InvalidValue> {
         .ok()
         .filter(|number| *number > 0)
         .ok_or_else(|| InvalidValue::new("is out of range", "wanted at least 1"))
+}
+
+/// Sinks of kind `redis`.
+#[derive(Debug)]
+pub struct RedisKind;
+
+impl SinkKind for RedisKind {
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url", "sentinels"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_layout(reader, section)
+    }
+}
+
+impl StoreConfig for RedisConfig {
+    fn kind(&self) -> &'static str {
+        RedisKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Redis::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.place(), self.key.to_string()];
+        Some(Destination { id, what: "key", another: "another `url` or `key`" })
+    }
+
+    fn layout(&self) -> Layout {
+        vec![("mode", self.structure.to_string()), ("key", self.key.to_string())]
+    }
+}
+
+impl fmt::Display for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "redis {}, {} {}", self.place(), self.structure, self.key)
+    }
 }

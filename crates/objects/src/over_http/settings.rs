@@ -3,24 +3,25 @@
 
 use std::sync::Arc;
 
-use ::objects::over_http::{Container, InvalidContainer, Secret};
-use ::objects::{Apart, InvalidPrefix};
-use ::objects::{Codec, ObjectRules, Prefix};
 use net::http_client::{Endpoint, InvalidEndpoint};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
-use crate::sinks::objects;
+use crate::over_http::{Container, InvalidContainer, Secret};
+use crate::settings::read_rules;
+use crate::{Apart, Codec, InvalidPrefix, ObjectRules, Prefix};
 
+/// The settings of a writer's sink that a gateway reads too, beside [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
+pub const LAYOUT: &[&str] = &["format", "object", "object_from", "object_type_from"];
 /// What `format` may say.
 const FORMATS: [(&str, Codec); 4] =
     [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
 
 /// Reads how objects are coded and named, and how large they get.
-pub(crate) fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
+pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
     let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
     let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
     let apart = apart(reader, section);
-    ObjectRules { apart, ..objects::rules(reader, section, codec, prefix) }
+    ObjectRules { apart, ..read_rules(reader, section, codec, prefix) }
 }
 
 /// Which part of payloads is an object of its own.
@@ -58,8 +59,11 @@ fn prefix(text: &str) -> Result<Prefix, InvalidValue> {
     })
 }
 
-/// Who asks has settings of its own.
-pub(crate) fn url(text: &str) -> Result<Endpoint, InvalidValue> {
+/// Parses the URL of a store. Credentials have settings of their own.
+///
+/// # Errors
+/// It is none.
+pub fn url(text: &str) -> Result<Endpoint, InvalidValue> {
     let wrong = |label: String| InvalidValue::new("is not the URL of a store", label);
     let url: Endpoint = text.parse().map_err(|error: InvalidEndpoint| wrong(error.to_string()))?;
     if url.user.is_some() {
@@ -68,15 +72,27 @@ pub(crate) fn url(text: &str) -> Result<Endpoint, InvalidValue> {
     Ok(url)
 }
 
-pub(crate) fn container(text: &str) -> Result<Container, InvalidValue> {
+/// Parses the name of a container.
+///
+/// # Errors
+/// It is none.
+pub fn container(text: &str) -> Result<Container, InvalidValue> {
     text.parse()
         .map_err(|error: InvalidContainer| InvalidValue::new("can't be the name of a container", error.to_string()))
 }
 
-pub(crate) fn secret(text: &str) -> Result<Secret, InvalidValue> {
+/// Parses a secret.
+///
+/// # Errors
+/// It is empty.
+pub fn secret(text: &str) -> Result<Secret, InvalidValue> {
     word(text).map(|text| Secret::from(text.as_str()))
 }
 
-pub(crate) fn word(text: &str) -> Result<String, InvalidValue> {
+/// Parses a text.
+///
+/// # Errors
+/// It is empty.
+pub fn word(text: &str) -> Result<String, InvalidValue> {
     if text.is_empty() { Err(InvalidValue::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
 }

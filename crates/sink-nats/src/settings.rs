@@ -1,17 +1,19 @@
 //! What sinks of kind `nats` have: where the servers are and who asks, which stream, and under which subjects.
 
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
-use sink_nats::{
-    Creation, InvalidServers, InvalidStream, InvalidSubject, NatsConfig, REPLICAS_MAX, Servers, StreamName,
+use crate::{
+    Creation, InvalidServers, InvalidStream, InvalidSubject, Nats, NatsConfig, REPLICAS_MAX, Servers, StreamName,
     SubjectPattern,
 };
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
 
 /// The settings.
-pub(crate) const KEYS: &[&str] = &[
+const KEYS: &[&str] = &[
     "kind",
     "from",
     "max_backlog",
@@ -35,7 +37,7 @@ const AGE_MIN: Duration = Duration::from_mins(1);
 const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// Reads them; relative paths lead from `folder`.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
     let servers = reader.required(section, "url", help, servers);
     let wanted = "wanted the path of a file with a user's key";
@@ -51,7 +53,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folde
 }
 
 /// Reads which stream and subjects it is, as a gateway has it for a writer's sink.
-pub(crate) fn parts(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
     let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
     stream.into_iter().chain(subject).collect()
@@ -92,4 +94,64 @@ fn subject(text: &str) -> Result<SubjectPattern, InvalidValue> {
 fn replicas(number: i64) -> Result<u8, InvalidValue> {
     let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
     number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
+}
+
+/// Sinks of kind `nats`.
+#[derive(Debug)]
+pub struct NatsKind;
+
+impl SinkKind for NatsKind {
+    fn name(&self) -> &'static str {
+        "nats"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("stream", &["stream"]), ("subject", &["subject"])]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_layout(reader, section)
+    }
+}
+
+impl StoreConfig for NatsConfig {
+    fn kind(&self) -> &'static str {
+        NatsKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Nats::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.servers.to_string(), self.stream.to_string()];
+        Some(Destination { id, what: "stream", another: "another `url` or `stream`" })
+    }
+
+    fn layout(&self) -> Layout {
+        vec![("stream", self.stream.to_string()), ("subject", self.subject.to_string())]
+    }
+}
+
+impl fmt::Display for NatsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nats {}, stream {}, subject {}", self.servers, self.stream, self.subject)
+    }
 }
