@@ -81,9 +81,9 @@ fn warn(report: &Report, was_stopped: bool) {
 
 fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, BenchCommandError> {
     Ok(BenchOptions {
-        server: flags.ca.server(&flags.url)?,
-        event_type: flags.event_type.clone(),
-        token: flags.token.token()?.map(str::to_owned),
+        server: flags.to.server()?,
+        event_type: flags.to.event_type.clone(),
+        token: flags.to.token()?,
         connections: usize::from(flags.connections),
         rate: flags.rate,
         duration: flags.duration,

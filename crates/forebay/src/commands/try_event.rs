@@ -12,7 +12,7 @@ use settings::Environment;
 
 use crate::cli::TryFlags;
 use crate::commands::output::Output;
-use crate::configuration_report::{EXIT_CONFIGURATION, show};
+use crate::configuration_report::{EXIT_CONFIGURATION, valid};
 use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, UnknownType, config_of, type_of};
 
 /// What the process exits with where the payload would be refused.
@@ -50,15 +50,7 @@ pub(crate) enum TryError {
 /// [`TryError`] says what stands in the way.
 pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, TryError> {
     flags.common.warn_of_overlooked();
-    let common = &flags.common;
-    let loaded = common.load(environment);
-    let (configuration, _) = match loaded {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            show(&error);
-            return Ok(EXIT_CONFIGURATION);
-        }
-    };
+    let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
     let named = flags.event_type.as_deref().filter(|name| *name != BY_CONFIGURATION);
     let named = match named.map(|name| (name, type_of(&configuration, name))) {
         Some((name, Err(_))) if Path::new(name).is_file() => return Err(TryError::FileAsType(name.to_owned())),

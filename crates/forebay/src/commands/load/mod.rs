@@ -108,9 +108,9 @@ fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
         if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
     };
     Ok(LoadOptions {
-        server: flags.ca.server(&flags.url)?,
-        event_type: flags.event_type.clone(),
-        token: flags.token.token()?.map(str::to_owned),
+        server: flags.to.server()?,
+        event_type: flags.to.event_type.clone(),
+        token: flags.to.token()?,
         inputs: flags.files.iter().map(input).collect(),
         workers: usize::from(flags.workers),
         batch_bytes: flags.batch_bytes,

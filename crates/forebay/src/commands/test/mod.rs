@@ -5,7 +5,7 @@ mod difference;
 mod folding;
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use config::{self, Configuration};
@@ -13,7 +13,7 @@ use settings::Environment;
 
 use crate::cli::TestFlags;
 use crate::commands::output::Output;
-use crate::configuration_report::{EXIT_CONFIGURATION, show};
+use crate::configuration_report::{EXIT_CONFIGURATION, is_coloured, valid};
 use case::{CASE_FILE, Case, CaseError, Output as CaseOutput};
 
 /// What the process exits with where a case fails.
@@ -46,22 +46,14 @@ pub(crate) enum TestError {
 /// [`TestError`] says what stands in the way.
 pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> Result<u8, TestError> {
     flags.common.warn_of_overlooked();
-    let common = &flags.common;
-    let loaded = common.load(environment);
-    let (configuration, _) = match loaded {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            show(&error);
-            return Ok(EXIT_CONFIGURATION);
-        }
-    };
+    let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
     let mut folders = Vec::new();
     find(&flags.folder, FOLDERS_MAX, &mut folders)?;
     if folders.is_empty() {
         return Err(TestError::Empty(flags.folder.clone()));
     }
     let mut output = Output::lock();
-    let coloured = io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    let coloured = is_coloured(&io::stdout());
     let mut failed = 0;
     for folder in &folders {
         let said = run_case(folder, &configuration, flags.update, coloured);
