@@ -1,4 +1,4 @@
-//! `[admin]`: the admin port, but for its address, which stands beside that of the intake port.
+//! `[admin]`: the admin port. Its address is in `[gateway]`.
 
 use std::path::Path;
 

@@ -23,7 +23,7 @@ use crate::types::event_type::{self, TypeConfig, Types};
 use crate::types::{lookup_tables, type_rules};
 use crate::upstreams::{self, Upstreams};
 
-/// What stands for the types and sinks of a file that has neither.
+/// The types and sinks of a file that has neither.
 pub(crate) const BUILT_IN: &str = r#"[types."*"]
 routes = ["local"]
 
@@ -43,7 +43,7 @@ upstream = "writers"
 store = "sqlite"
 "#;
 
-/// Everything that Forebay was told, checked.
+/// The validated configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// Where Forebay listens, and how it takes events.

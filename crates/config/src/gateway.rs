@@ -50,7 +50,7 @@ pub(crate) const KEYS: &[&str] = &[
 const TABLES: &[&str] = &["tls"];
 
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
-/// Where the admin port is, unless somebody says.
+/// The default of the admin address.
 pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
 /// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
 const SHARDS_MAX: u16 = 1024;
@@ -71,7 +71,7 @@ pub struct Gateway {
     pub shards: Option<NonZeroU16>,
     /// The JSON pointer to an event's type within its payload.
     pub type_pointer: Option<JsonPointer>,
-    /// What the type of an event is where nobody names one that is known.
+    /// The rules for events whose type isn't named, or is unknown.
     pub naming: Naming,
     /// The origins whose web pages may post.
     pub cors_origins: Vec<String>,
@@ -216,7 +216,7 @@ fn shards(number: i64) -> Result<NonZeroU16, InvalidValue> {
     shards.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
 }
 
-/// Neither port may be reached from elsewhere unless tokens say who may use it, or somebody has said that everybody may.
+/// Reports a port that other machines reach while there are no tokens for it, unless it is set to be open.
 fn check_reach(
     reader: &mut SettingsReader<'_>,
     listen: Option<&Located<SocketAddr>>,

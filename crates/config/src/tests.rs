@@ -1,7 +1,7 @@
-//! The configuration's mistakes, as a person sees them. A case is a folder in `tests/config`: `forebay.toml`
+//! The configuration's errors, as the operator sees them. A case is a folder in `tests/config`: `forebay.toml`
 //! (without it there is no file), `environment.txt` (a `NAME=value` a line), `arguments.txt` (`--flag value` a
 //! line, or the role `serve`, `gateway` or `writer`), `tokens.txt` (a scope that a token has a line), and `expected.txt`: the whole report, or the summary where all is right. With `FOREBAY_TEST_BLESS`
-//! set, the expectations are written anew instead of compared.
+//! set, the expectations are written instead of compared.
 
 use std::fmt;
 use std::fs;
@@ -58,7 +58,7 @@ fn run_case(case: &Path) -> String {
         role: Role::ALL.into_iter().find(|role| arguments.lines().any(|line| line == role.name())),
     };
     let scopes = text("tokens.txt").lines().map(|scope| scope.parse::<access::Scope>().unwrap()).collect();
-    // As a person would name it, so that no path of this machine is shown.
+    // A relative path, so that no path of this machine is shown.
     let within = Path::new("tests/config").join(case.file_name().unwrap());
     let file = fs::read(case.join("forebay.toml")).ok();
     if !arguments.lines().any(|line| line == "writer") {

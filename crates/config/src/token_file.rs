@@ -22,7 +22,7 @@ const OWNER_ONLY_DIRECTORY: u32 = 0o700;
 /// The form of the file that is written and read here.
 const VERSION: u32 = 1;
 
-/// Why the file can't be used. What stands in it is never part of the message: it may be what should not have been put there.
+/// Why the file can't be used. Its content is never part of the message: it may be a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
     /// The operating system refused something.
@@ -139,7 +139,7 @@ impl TokenFile {
         Ok(self.write(&kept)?)
     }
 
-    /// Waits for whoever else changes the file. The lock ends with the process, however that ends.
+    /// Waits for other processes that change the file. The lock ends with the process.
     fn lock(&self) -> Result<File, TokenFileError> {
         let is_usual = self.path.file_name().is_some_and(|name| name == FILE);
         let path = if is_usual { self.directory.join(LOCK_FILE) } else { owner_file::beside(&self.path, "lock") };
@@ -162,7 +162,7 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TokenFil
 }
 
 fn parse(bytes: &[u8]) -> Result<Kept, String> {
-    // Words of serde would show what stands in the file.
+    // The errors of serde would show the file's content.
     let wrong = |error: serde_json::Error| {
         format!("it isn't what `forebay token` writes, at line {} column {}", error.line(), error.column())
     };

@@ -1,4 +1,4 @@
-//! What sinks have that store whole objects: how large they get, and what stands in a line.
+//! The settings of sinks that store objects: their size, and the content of a line.
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ use crate::files;
 #[derive(Debug)]
 pub struct Folder<'f> {
     path: &'f Path,
-    /// Where it is, and where those within it are that files were read from. Thousands of files mostly stand in a few.
+    /// The real paths of the folder and of those within it. Thousands of files are mostly in a few folders.
     real: RefCell<HashMap<PathBuf, PathBuf>>,
 }
 

@@ -328,7 +328,7 @@ impl<'e> SettingsReader<'e> {
     }
 
     fn unreplaced(&mut self, name: &dyn Display, span: &SourceSpan, reference: &str, why: Unreplaced) {
-        // Escapes make a string longer than what it stands for, so its place within is looked for.
+        // A string with escapes is longer than its value, so the reference is searched for.
         let place = self.report.text(span).find(reference).map(|offset| span.part(offset, reference.len()));
         let label = match why {
             Unreplaced::Open => "no `}` follows".to_owned(),

@@ -1,4 +1,4 @@
-//! What sinks of kind `directory` have: where their files are, and how large.
+//! The settings of sinks of kind `directory`: the path of the files, and their size.
 
 use objects::{OBJECT_LAYOUT, layout_of};
 use sink::local_path::{plain, refuse_own};
@@ -30,7 +30,7 @@ const KEYS: &[&str] = &[
     "stale",
 ];
 
-/// Reads them; a relative path leads from `data`.
+/// Reads them; a relative path starts at `data`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
     let help = "add the directory that files are made in, as in path = \"archive\"";
     let path = reader.required(section, "path", help, |text| path(text, data));

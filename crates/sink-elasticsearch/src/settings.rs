@@ -1,4 +1,4 @@
-//! What sinks of kind `elasticsearch` have, also those for OpenSearch: where the store is, which indices, and what stands in them.
+//! The settings of sinks of kind `elasticsearch`, also for OpenSearch: the servers, the indices and their documents.
 
 use sink::{Destination, Folders, JsonLimits, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
 use std::collections::BTreeMap;
@@ -44,7 +44,7 @@ const CONFLICTS: [(&str, Conflict); 4] = [
     ("merge", Conflict::Merge),
 ];
 
-/// Reads them; relative paths lead from `folder`.
+/// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<ElasticsearchConfig> {
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
@@ -74,7 +74,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     })
 }
 
-/// Reads what of them says what stands in which indices, as a gateway has it for a writer's sink.
+/// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let index = reader.text_or(section, "index", INDEX, index);
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
@@ -105,7 +105,7 @@ fn index(text: &str) -> Result<IndexPattern, InvalidValue> {
     text.parse().map_err(|error: InvalidIndex| InvalidValue::new("can't be the name of an index", error.to_string()))
 }
 
-/// The file is read now, so that what is wrong with it is told with all other mistakes.
+/// The file is read now, so that its errors are reported with all others.
 fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
     let Located { value: path, span } = path::read(reader, section, "template", folder, "wanted the path of a file")?;
     let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! What sinks of kind `nats` have: where the servers are and who asks, which stream, and under which subjects.
+//! The settings of sinks of kind `nats`: the servers, the stream and its subjects.
 
 use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
 use std::fmt;
@@ -36,7 +36,7 @@ const SUBJECT: &str = "events.{type}";
 const AGE_MIN: Duration = Duration::from_mins(1);
 const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 
-/// Reads them; relative paths lead from `folder`.
+/// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
     let servers = reader.required(section, "url", help, servers);
@@ -52,7 +52,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     Some(NatsConfig { servers, credentials, ca, stream, subject, creation, timeout, connections_max })
 }
 
-/// Reads which stream and subjects it is, as a gateway has it for a writer's sink.
+/// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
     let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));

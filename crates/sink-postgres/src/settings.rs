@@ -1,4 +1,4 @@
-//! What sinks of kind `postgres` have: where the server is, which table, and what its columns hold.
+//! The settings of sinks of kind `postgres`: the server, the table and its columns.
 
 use sink::{Destination, Folders, JsonLimits, LayoutPart, NONE, Sink, SinkKind, StoreConfig};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ const EVENT_TIME: &str = "event_time";
 /// Columns that Forebay fills by itself.
 const OWN: &[&str] = &["id", "received_at", "payload"];
 
-/// Reads them but for the shards; a relative `ca` leads from `folder`.
+/// Reads them but for the shards; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
     let server = server(reader, section);
     let ca = ca(reader, section, folder);
@@ -66,7 +66,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections })
 }
 
-/// Reads what of them says how rows are stored, as a gateway has it for a writer's sink.
+/// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let table = reader.text_or(section, "table", TABLE, table);
     let partition = reader.text(section, "partition", partition).map(|found| found.value).unwrap_or_default();
@@ -162,7 +162,7 @@ fn payload_kind(text: &str) -> Result<PayloadKind, InvalidValue> {
     }
 }
 
-/// What becomes of an event whose id is taken.
+/// The rule for an event whose id exists already.
 fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, layout: &Layout) -> Conflict {
     let entry = section.entry("conflict").and_then(|(key, value)| Some((key, value.get_ref().as_table()?)));
     let Some((key, entries)) = entry else {

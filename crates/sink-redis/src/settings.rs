@@ -1,4 +1,4 @@
-//! What sinks of kind `redis` have: where the server is, which keys, and what stands under them.
+//! The settings of sinks of kind `redis`: the server, the keys and their values.
 
 use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
 use std::fmt;
@@ -65,7 +65,7 @@ impl Mode {
     }
 }
 
-/// Reads them; a relative `ca` leads from `folder`.
+/// Reads them; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
     let (server, deployment) = place(reader, section);
     let ca = ca(reader, section, folder);
@@ -77,7 +77,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     Some(RedisConfig { server, deployment, ca, key, structure, timeout, connections_max })
 }
 
-/// Reads what of them says what stands under which keys, as a gateway has it for a writer's sink.
+/// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
     let structure = structure(reader, section);
     let key = key(reader, section, structure.as_ref());

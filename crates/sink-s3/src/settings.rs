@@ -1,4 +1,4 @@
-//! What sinks of kind `s3` have: where the service is, which bucket, who asks, and what its objects are like.
+//! The settings of sinks of kind `s3`: the service, its credentials, the bucket and its objects.
 
 use objects::over_http::settings::{self as over_http, container, secret, url, word};
 use objects::{OBJECT_LAYOUT, layout_of};
@@ -39,7 +39,7 @@ const KEYS: &[&str] = &[
 ];
 const REGION: &str = "us-east-1";
 
-/// Reads them; a relative `ca` leads from `folder`.
+/// Reads them; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
     let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
     let url = reader.required(section, "url", help, url);
@@ -74,7 +74,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     })
 }
 
-/// It stands in every signature, between slashes.
+/// Every signature has it, between slashes.
 fn region(text: &str) -> Result<String, InvalidValue> {
     let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     if good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is no region", "wanted letters, digits and -")) }

@@ -1,4 +1,4 @@
-//! What sinks of kind `swift` have: who says who asks, which container, and what its objects are like.
+//! The settings of sinks of kind `swift`: authentication, the container and its objects.
 
 use objects::over_http::settings::{self as over_http, container, secret, url, word};
 use objects::{OBJECT_LAYOUT, layout_of};
@@ -61,7 +61,7 @@ impl By {
     }
 }
 
-/// Reads them; a relative `ca` leads from `folder`.
+/// Reads them; a relative `ca` starts at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
     let auth = auth(reader, section);
     let help = "add where objects are kept, as in container = \"events\"";

@@ -1,4 +1,4 @@
-//! What sinks of kind `webhook` have: where messages go, what they are signed with, and what stands in them.
+//! The settings of sinks of kind `webhook`: the receiver, the secrets of signatures, and the content of messages.
 
 use sink::{Destination, Folders, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
@@ -25,7 +25,7 @@ const KEYS: &[&str] = &[
     "timeout",
 ];
 
-/// Reads them; relative paths lead from `folder`.
+/// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
     let url =
         reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);

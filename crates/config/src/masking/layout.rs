@@ -11,7 +11,7 @@ use crate::sinks::kinds::{self, KINDS};
 
 /// Settings of the databases in `shards` that no sink has.
 const OF_SHARDS: &[&str] = &["values"];
-/// Parts of names that people give to secrets.
+/// Parts of usual names of secrets.
 const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
 /// What a key in PEM begins with, where the path of its file is wanted.
 const PEM: &str = "-----BEGIN";
@@ -33,11 +33,11 @@ enum Place {
     Value,
     /// Settings that are no secrets.
     Plain,
-    /// What people name themselves, and no secret.
+    /// Names that the operator chooses. They are no secrets.
     Free,
 }
 
-/// The value that is read: where it stands, and whether it is hidden.
+/// The value that is read: its place, and whether it is hidden.
 #[derive(Clone, Copy, Debug)]
 struct Value {
     place: Place,
@@ -102,7 +102,7 @@ fn of_url(url: &str) -> Option<Range<usize>> {
     let rest = &url[start..];
     let colon = rest.find(':');
     if let Some(at) = rest.rfind('@') {
-        // A user is shown, but a token of NATS stands there without a colon.
+        // A user is shown. A token of NATS is in the same place, without a colon.
         let is_token = scheme.is_some_and(|end| ["nats", "tls"].contains(&&url[..end]));
         return match colon.filter(|colon| *colon < at && scheme.is_some()) {
             Some(colon) => Some(start + colon + 1..start + at),
@@ -132,7 +132,7 @@ struct Scanner<'t> {
     found: Vec<Range<usize>>,
     levels: Vec<Level>,
     value: Option<Value>,
-    /// Nothing stands on the line so far.
+    /// The line is empty so far.
     is_line_empty: bool,
 }
 
@@ -176,7 +176,7 @@ impl Scanner<'_> {
     fn end_line(&mut self) {
         self.at += 1;
         if self.is_top() {
-            // A value that was begun on the line before may stand on this one.
+            // The value of the line before may be on this one.
             self.value = self.value.filter(|_| self.text[..self.at].trim_end().ends_with('='));
         }
         self.is_line_empty = true;
@@ -383,7 +383,7 @@ fn string(text: &str, start: usize) -> (Range<usize>, usize, bool) {
         && let Some(length) = rest[long.len()..].find(&long)
     {
         let content = start + long.len()..start + long.len() + length;
-        // Up to two quotes may stand before the last three.
+        // Up to two quotes may precede the last three.
         let more = text[content.end + long.len()..].chars().take(2).take_while(|c| quote.starts_with(*c)).count();
         return (content.start..content.end + more, content.end + more + long.len(), true);
     }

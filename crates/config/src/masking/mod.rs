@@ -1,4 +1,4 @@
-//! Passwords and keys aren't shown with the mistakes beside them.
+//! Hides passwords and keys in the texts that diagnostics show.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -26,7 +26,7 @@ fn star(character: char) -> &'static str {
     if character == '\n' { "\n" } else { &"****"[..character.len_utf8()] }
 }
 
-/// The parts of a secret beside each `${NAME}`: what stands for a variable is no secret.
+/// The parts of a secret between references such as `${NAME}`: the name of a variable is no secret.
 fn without_references(text: &str, secret: Range<usize>) -> Vec<Range<usize>> {
     let (mut parts, mut start) = (Vec::new(), secret.start);
     for (at, _) in text[secret.clone()].match_indices("${") {
@@ -58,12 +58,12 @@ fn passwords(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Whether a scheme is one in whose URLs a token stands where others have a user.
+/// Whether URLs of a scheme may have a token in place of the user.
 fn is_of_nats(before: &str) -> bool {
     ["nats", "tls"].iter().any(|scheme| before.ends_with(scheme))
 }
 
-/// What stands behind `password=`, as in the parameters of a URL.
+/// The values of `password=`, as in the parameters of a URL.
 fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("password=").map(|(at, name)| {
         let start = at + name.len();
@@ -72,7 +72,7 @@ fn parameters(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// What stands behind the mark of a web hook's secret.
+/// The secrets of web hooks, after their prefix.
 fn hook_secrets(text: &str) -> impl Iterator<Item = Range<usize>> {
     const MARK: &str = "whsec_";
     text.match_indices(MARK).map(|(at, _)| {

@@ -94,7 +94,7 @@ impl TlsFilesError {
     }
 }
 
-/// The bytes of a file, which must be one: a pipe could keep whoever reads it waiting for ever.
+/// The bytes of a regular file: a pipe could block the reader for ever.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     if !std::fs::metadata(path)?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));

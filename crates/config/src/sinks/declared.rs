@@ -42,7 +42,7 @@ impl Sinks {
         None
     }
 
-    /// Where a sink's name stands.
+    /// The span of a sink's name.
     pub(crate) fn span(&self, name: &SinkName) -> Option<&SourceSpan> {
         if let Some(shard) = self.sharded.values().flat_map(|shards| &shards.all).find(|shard| shard.sink == *name) {
             return Some(&shard.span);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Bytes of a sink's name: it stands in every cursor and in many metrics.
+/// Bytes of a sink's name: every cursor and many metrics have it.
 pub(crate) const NAME_BYTES_MAX: usize = 64;
 
 /// The name of a sink: a letter a-z or a digit, then letters, digits, `_` and `-`. Cheap to clone.

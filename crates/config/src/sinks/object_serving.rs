@@ -63,7 +63,7 @@ fn age(text: &str) -> Result<Duration, InvalidValue> {
     if age <= OBJECT_AGE_READ_MAX { Ok(age) } else { Err(too_long()) }
 }
 
-/// It stands in the head of every answer.
+/// The header `Cache-Control` of every response.
 fn cache_control(text: &str) -> Result<Arc<str>, InvalidValue> {
     let is_plain = !text.is_empty() && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
     let wrong = || InvalidValue::new("can't be a Cache-Control", "wanted a text such as \"private, max-age=3600\"");

@@ -27,7 +27,7 @@ const REMOTE_KEYS: &[&str] = &["values"];
 /// The databases of a sink beside the common one.
 #[derive(Debug)]
 pub(crate) struct Shards {
-    /// The value that decides, as it stands in a condition.
+    /// The value that decides, as conditions write it.
     member: String,
     pub(crate) all: Vec<Shard>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Shard {
     values: Vec<String>,
 }
 
-/// Reads them. None where the sink has none, or where something is wrong with them, which was told.
+/// Reads them. `None` if the sink has none, or after an error, which is reported.
 pub(crate) fn read(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn read(
     (reader.errors() == errors_before).then_some(Shards { member: by.value, all })
 }
 
-/// The member of a payload that a pointer names, as it stands in a condition.
+/// The member of a payload at a pointer, as conditions write it.
 fn member(text: &str) -> Result<String, InvalidValue> {
     let pointer: JsonPointer = pointer::parse(text)?;
     let mut member = "payload".to_owned();
@@ -100,7 +100,7 @@ fn member(text: &str) -> Result<String, InvalidValue> {
     Ok(member)
 }
 
-/// A text as it stands in a condition.
+/// A text, as conditions write it.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -211,7 +211,7 @@ fn parts(setting: &str) -> (&str, Option<&str>) {
     setting.split_once('.').map_or((setting, None), |(key, inner)| (key, Some(inner)))
 }
 
-/// Where a setting such as `group_by`, `group_by.0` or `measures.requests` stands, or the aggregate where it isn't there.
+/// The span of a setting such as `group_by`, `group_by.0` or `measures.requests`; of the aggregate if it is missing.
 fn span(section: &Section<'_>, setting: &str) -> SourceSpan {
     let (key, inner) = parts(setting);
     let Some((span, value)) = section.get(key) else { return section.span().clone() };

@@ -19,7 +19,7 @@ pub(crate) struct Form {
     pub(crate) example: &'static str,
 }
 
-/// A condition with what was written, for whoever has more to say of it.
+/// A condition and its text, for further diagnostics.
 pub(crate) struct Worded<T> {
     /// The setting.
     pub(crate) path: String,
@@ -27,7 +27,7 @@ pub(crate) struct Worded<T> {
     pub(crate) condition: T,
 }
 
-/// The name, and its condition if it has one, in the table that stands as `name` at `span`.
+/// The name, and its condition if it has one, in the table `name` at `span`.
 pub(crate) fn read<T: FromStr<Err = InvalidExpression>>(
     reader: &mut SettingsReader<'_>,
     form: &Form,

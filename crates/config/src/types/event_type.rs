@@ -123,7 +123,7 @@ pub(crate) fn read(
     types
 }
 
-/// The rules of a type, and where each of its aggregates stands.
+/// The rules of a type, and the spans of its aggregates.
 fn read_one(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,

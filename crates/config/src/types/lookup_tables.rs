@@ -41,7 +41,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, sections: &[Section<'_>], fo
     LookupTables { tables, fingerprint: hasher.finish(), seed: getrandom::u64().unwrap_or_default() }
 }
 
-/// Adds a table; none where that went wrong, which was told.
+/// Adds a table. `None` after an error, which is reported.
 fn read_one(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,

@@ -1,4 +1,4 @@
-//! `schema` of a type: the file is read and compiled with all that it refers to, and mistakes in it are shown where they stand.
+//! `schema` of a type: the file is compiled with all that it refers to, and each error is shown at its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;

@@ -1,4 +1,4 @@
-//! Schemas as files: a schema may refer to whatever stands in the folder of the configuration, and to nothing else.
+//! Schemas as files: a schema may refer to files in the folder of the configuration, and to no others.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use pipeline::schema::{Documents, InvalidSchema, Options, Schema};
 use serde::Deserialize;
 use settings::Folder;
 
-/// Where the files stand.
+/// The folder of the files.
 #[derive(Debug)]
 pub struct SchemaFolder<'f> {
     folder: Folder<'f>,
@@ -132,7 +132,7 @@ impl<'f> SchemaFolder<'f> {
     }
 }
 
-/// The folders of documents that have names of their own: what such a document refers to stands beside it.
+/// The folders of documents with names of their own: such a document refers to files in its own folder.
 struct Named {
     own: Vec<(String, PathBuf)>,
 }

@@ -1,4 +1,4 @@
-//! `transform` of a type: its steps are compiled, and mistakes in them are shown where they stand.
+//! `transform` of a type: its steps are compiled, and each error is shown at its step.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl TypeTransform {
     pub fn remember_as(&mut self, before: &Self) {
         let same = self.specs.iter().zip(before.specs.iter()).take_while(|(now, before)| now == before);
         let windows = same.filter(|(spec, _)| spec.0.iter().any(|(key, _)| key == MEMORY)).count();
-        // It was made just now, and nobody else has it.
+        // It is new and has no other owner.
         if let Some(steps) = Arc::get_mut(&mut self.steps) {
             steps.remember_as(&before.steps, windows);
         }
@@ -79,7 +79,7 @@ pub(crate) fn read(
     };
     let mut is_readable = true;
     let mut specs = Vec::new();
-    // Where each of them stands, and its number: those that can't be read are left out.
+    // The span and the number of each step that can be read.
     let mut written = Vec::new();
     for (element, number) in elements.iter().zip(1..) {
         let Some(entries) = element.get_ref().as_table() else {
@@ -204,7 +204,7 @@ fn setting(
     })
 }
 
-/// Where in the file a part of a step stands.
+/// The span of a part of a step.
 fn place_of(
     reader: &SettingsReader<'_>,
     section: &Section<'_>,

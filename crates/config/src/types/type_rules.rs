@@ -1,4 +1,4 @@
-//! `type_rules` and `unknown_type` of `[gateway]`: what events are that nobody names the type of, and those of unknown types.
+//! `type_rules` and `unknown_type` of `[gateway]`: the types of events whose type isn't named, or is unknown.
 
 use std::fmt::Display;
 

@@ -1,5 +1,4 @@
-//! What sinks for stores of objects over HTTP have in common: a URL, a container, a key, how objects are coded, and what their names
-//! begin with.
+//! The settings of all stores of objects over HTTP: the URL, the container, the key, the codec, and the prefix of names.
 
 use std::sync::Arc;
 
