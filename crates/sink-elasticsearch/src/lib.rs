@@ -41,13 +41,13 @@ pub use config::{
 pub use index::{IndexPattern, InvalidIndex};
 pub use settings::ElasticsearchKind;
 
-use backing_indices::Generations;
+use backing_indices::BackingIndices;
 use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Mark, Report, SinkError, Store};
+use sink::{Batch, Capabilities, Mark, SinkError, Store, WriteOutcome};
 use write::Writing;
 
 /// The sink's handle. Cheap to clone.
@@ -60,7 +60,7 @@ struct Shared {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
-    generations: Generations,
+    backing_indices: BackingIndices,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     /// How often the sink was closed: calls in flight end by it.
@@ -79,7 +79,7 @@ impl Elasticsearch {
             config,
             server,
             limiter,
-            generations: Generations::default(),
+            backing_indices: BackingIndices::default(),
             is_ready: Mutex::default(),
             closed: watch::Sender::new(0),
             reads: ReadThread::new("search-read"),
@@ -119,9 +119,9 @@ impl Store for Elasticsearch {
         self.call(mark::of(&self.shared.server)).await.map(Some)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         if batch.is_empty() {
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
         self.call(async {
             let mut is_ready = self.shared.is_ready.lock().await;
@@ -131,8 +131,8 @@ impl Store for Elasticsearch {
             }
             drop(is_ready);
             self.shared.check(batch.mark()).await?;
-            let Shared { config, server, limiter, generations, written, .. } = &*self.shared;
-            let report = Writing { config, server, limiter, generations, batch }.store().await;
+            let Shared { config, server, limiter, backing_indices, written, .. } = &*self.shared;
+            let report = Writing { config, server, limiter, backing_indices, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })

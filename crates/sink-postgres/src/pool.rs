@@ -15,7 +15,7 @@ use super::session::Session;
 use super::table::Table;
 use super::transaction::{self, How};
 use sink::connection_pool::{ConnectionPool, Lent};
-use sink::{Batch, Mark, Report};
+use sink::{Batch, Mark, WriteOutcome};
 
 /// How many connections write to a database, and how long each is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ impl Open {
     }
 
     /// Stores a batch.
-    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<Report, Failure> {
+    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<WriteOutcome, Failure> {
         if batch.mark().is_some() {
             let mark = self.mark(config).await?;
             if !mark.is_expected(batch.mark()) {
@@ -98,7 +98,7 @@ impl Open {
         config: &PostgresConfig,
         batch: &Batch,
         probes: usize,
-    ) -> Result<Report, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         let written = match self.write(config, batch, probes).await {
             Err(Failure::NoCopy(_)) => {
                 *self = Self { copies: false, ..Self::new(config).await? };

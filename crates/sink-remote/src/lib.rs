@@ -32,7 +32,7 @@ use caller::{Call, Caller, Content, SILENCE_MAX, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome};
 use reading::{PageJson, QueryJson};
 use sink::read_thread::{PageReader, ReadThread};
-use sink::{Batch, Capabilities, Claim, Held, Reason, Report, SinkError, Store, StoreBinding, Takeover};
+use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
 
 /// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
@@ -98,7 +98,7 @@ impl Store for Remote {
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let call = Call {
             lane: Some(batch.lane()),
             batch: Some(batch),
@@ -107,7 +107,7 @@ impl Store for Remote {
             ..Call::new(Method::POST, "")
         };
         match self.shared.caller.call::<Outcome>(&call).await? {
-            Ok(outcome) => outcome.into_report(batch.len()),
+            Ok(outcome) => outcome.into_write_outcome(batch.len()),
             Err(error) => Err(error),
         }
     }

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use event::id::{IdGenerator, numbered};
 use event::{Lane, Origin};
-use sink::{Batch, Record, Report, Sink, SinkConfig, SqliteConfig, TableName, Write};
+use sink::{Batch, Record, Sink, SinkConfig, SqliteConfig, TableName, Write, WriteOutcome};
 
 const BATCH_RECORDS: usize = 10_000;
 const RECEIVED_AT: i64 = 1_760_000_000_000_000;
@@ -80,7 +80,7 @@ fn write_sink(directory: &Path, payloads: &[Bytes], rows: usize) -> Result<Durat
             tokio::task::yield_now().await;
             next = batch(&mut ids, payloads, usize::try_from(next.last())?, rows);
             let report = answer.await??;
-            if report != Report::Stored {
+            if report != WriteOutcome::Committed {
                 return Err(format!("{report:?}").into());
             }
         }

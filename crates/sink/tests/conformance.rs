@@ -20,7 +20,7 @@ use sink_directory::{Files, NewFile, OsFiles};
 use sink_remote::RemoteStore;
 use sink_sqlite::SqliteConfig;
 use sink_testing::MemoryHandle;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 use tempfile::TempDir;
 
 #[path = "through_writer/mod.rs"]
@@ -51,9 +51,9 @@ impl Sqlite {
     }
 }
 
-impl Subject for Sqlite {
+impl SinkHarness for Sqlite {
     const COMPARES: bool = true;
-    type Hindrance = Connection;
+    type Fault = Connection;
 
     async fn fresh() -> Self {
         Self { directory: tempfile::tempdir().unwrap() }
@@ -71,7 +71,7 @@ impl Subject for Sqlite {
         rows.collect::<Result<_, _>>().unwrap()
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         let id = id.to_string().replace('-', "");
         let trigger = format!(
             "create trigger spoil before insert on events when new.id = x'{id}' begin select raise(abort, 'spoilt'); end"
@@ -112,10 +112,10 @@ impl<const CODEC: usize> Directory<CODEC> {
     }
 }
 
-impl<const CODEC: usize> Subject for Directory<CODEC> {
+impl<const CODEC: usize> SinkHarness for Directory<CODEC> {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
-    type Hindrance = Hindered;
+    type Fault = Hindered;
 
     async fn fresh() -> Self {
         Self { directory: tempfile::tempdir().unwrap(), gate: Arc::default() }
@@ -133,7 +133,7 @@ impl<const CODEC: usize> Subject for Directory<CODEC> {
         objects.flat_map(|path| lines(&path)).map(|line| event(&line)).collect()
     }
 
-    async fn spoil(&self, _: EventId) {
+    async fn poison(&self, _: EventId) {
         unreachable!("a directory refuses nothing")
     }
 
@@ -265,9 +265,9 @@ impl Drop for Healed {
     }
 }
 
-impl<const FENCED: bool> Subject for Memory<FENCED> {
+impl<const FENCED: bool> SinkHarness for Memory<FENCED> {
     const COMPARES: bool = true;
-    type Hindrance = Healed;
+    type Fault = Healed;
 
     async fn fresh() -> Self {
         Self(if FENCED { MemoryHandle::fenced() } else { MemoryHandle::keyed() })
@@ -281,7 +281,7 @@ impl<const FENCED: bool> Subject for Memory<FENCED> {
         self.0.events().into_iter().map(|event| (event.id, event.payload)).collect()
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         self.0.refuse_id(id);
     }
 

@@ -15,7 +15,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use net::http_client::BodyError;
 use objects::ObjectSink;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
-use sink::{Report, SinkError};
+use sink::{SinkError, WriteOutcome};
 use sink_remote::object_protocol::{DIGEST, digests_of};
 use sink_remote::protocol::Outcome;
 use tokio::sync::{Semaphore, oneshot};
@@ -85,7 +85,7 @@ impl Named {
             if let Ok(body) = rest.await {
                 drain(body).await;
             }
-            answer::json(&Outcome::from(stored.map(|()| Report::Stored)))
+            answer::json(&Outcome::from(stored.map(|()| WriteOutcome::Committed)))
         }))
     }
 

@@ -6,7 +6,7 @@ use event::EventId;
 use serde_json::Value;
 use sink::Sink;
 use sink_remote::RemoteStore;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::gate::Gate;
 use crate::stand::{Stand, server};
@@ -27,10 +27,10 @@ struct Subjected<const ENVELOPE: bool> {
     gate: Gate,
 }
 
-impl<const ENVELOPE: bool> Subject for Subjected<ENVELOPE> {
+impl<const ENVELOPE: bool> SinkHarness for Subjected<ENVELOPE> {
     const COMPARES: bool = true;
     const HAS_OWN_MARK: bool = false;
-    type Hindrance = Box<dyn Any>;
+    type Fault = Box<dyn Any>;
 
     /// On one line, and without spaces behind the brace in the place of which others stand.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
@@ -59,7 +59,7 @@ impl<const ENVELOPE: bool> Subject for Subjected<ENVELOPE> {
         documents.map(row).collect()
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         let Stand { server, index, .. } = &self.stand;
         server.done("PUT", &format!("/{index}/_create/{id}"), r#"{"spoilt": true}"#);
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use event::EventId;
 use serde_json::Value;
-use sink::{Batch, Record, Report, Sink, SinkConfig, SinkError, Write};
+use sink::{Batch, Record, Sink, SinkConfig, SinkError, Write, WriteOutcome};
 use sink_elasticsearch::{Conflict, ElasticsearchConfig, Target, Template};
 
 use crate::events::{batch, batch_named, id, lane, plain};
@@ -57,7 +57,7 @@ async fn a_document_that_does_not_fit_is_refused_in_the_store_s_words_and_the_ot
     let stand = Stand::dynamic(server);
     let payloads = [r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"n": 2}"#, r#"{"": 1}"#, r#"{"a": 1, "a": 2}"#, r#"{"n": 3}"#];
     let answer = stand.sink().write(&batch(0, 1, &payloads)).await;
-    let Ok(Report::Except { refused, retry }) = answer else { panic!("{answer:?}") };
+    let Ok(WriteOutcome::Partial { refused, retry }) = answer else { panic!("{answer:?}") };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1, 3, 4]);
     assert!(retry.is_empty());
     for (refusal, words) in refused.iter().zip(["failed to parse field [n]", "empty string", "Duplicate field"]) {
@@ -75,7 +75,7 @@ async fn events_stand_in_the_index_of_their_day_also_when_they_come_again() {
     // All were received at the beginning of 1970: what says that it happened later than the next day stands in that day's.
     let batch = events(&[of(1, 0), of(2, 300 * DAY), of(3, DAY - 1), of(4, DAY)]);
     for _ in 0..2 {
-        assert_eq!(stand.sink().write(&batch).await, Ok(Report::Stored));
+        assert_eq!(stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
     }
     let mut found: Vec<_> = stand.documents().into_iter().map(|(index, id, _)| (id, index)).collect();
     found.sort();
@@ -101,7 +101,7 @@ async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_
     // The second template has the first one's name: what is there stays.
     for shards in [1, 3] {
         let sink = sink(ElasticsearchConfig { template: Some(template(shards)), ..stand.config.clone() });
-        assert_eq!(sink.write(&batch).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
         let installed = server.get(&format!("/_index_template/{name}"));
         assert!(installed.contains(r#""number_of_shards":"1""#), "{installed}");
     }
@@ -135,16 +135,16 @@ async fn what_becomes_of_an_id_that_is_taken_is_a_setting() {
         let mut stand = Stand::new(server);
         stand.config.conflict = conflict;
         let sink = stand.sink();
-        assert_eq!(sink.write(&one(r#"{"a": 1, "b": {}}"#)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&one(r#"{"a": 1, "b": {}}"#)).await, Ok(WriteOutcome::Committed));
         let answer = sink.write(&other(r#"{"a": 2, "c": 3}"#)).await;
         match (conflict, answer) {
-            (Conflict::DeadLetter, Ok(Report::Except { refused, .. })) => {
+            (Conflict::DeadLetter, Ok(WriteOutcome::Partial { refused, .. })) => {
                 assert!(refused[0].reason.contains("another document"), "{}", refused[0].reason);
                 // Another lane, another time, other spaces: it is the same event all the same.
-                assert_eq!(sink.write(&other("{\"b\": {},\n\"a\": 1}")).await, Ok(Report::Stored));
+                assert_eq!(sink.write(&other("{\"b\": {},\n\"a\": 1}")).await, Ok(WriteOutcome::Committed));
             }
             (Conflict::DeadLetter, answer) => panic!("{answer:?}"),
-            (_, answer) => assert_eq!(answer, Ok(Report::Stored)),
+            (_, answer) => assert_eq!(answer, Ok(WriteOutcome::Committed)),
         }
         assert_eq!(only_document(&stand), serde_json::from_str::<Value>(expected).unwrap(), "{conflict:?}");
     }
@@ -156,23 +156,23 @@ async fn an_index_that_takes_nothing_for_now_gets_its_documents_later() {
     let mut stand = Stand::new(server);
     stand.config.gzip = true;
     let (sink, index) = (stand.sink(), &stand.index);
-    assert_eq!(sink.write(&plain(0, 1, 100)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 100)).await, Ok(WriteOutcome::Committed));
     let blocks =
         |is: bool| server.done("PUT", &format!("/{index}/_settings"), &format!(r#"{{"index.blocks.write": {is}}}"#));
     let expect_retry = async |first: u64| {
         let answer = sink.write(&plain(0, first, 50)).await;
         assert!(
-            matches!(&answer, Ok(Report::Except { retry, refused }) if retry.len() == 50 && refused.is_empty()),
+            matches!(&answer, Ok(WriteOutcome::Partial { retry, refused }) if retry.len() == 50 && refused.is_empty()),
             "{answer:?}"
         );
     };
     blocks(true);
     expect_retry(101).await;
     blocks(false);
-    assert_eq!(sink.write(&plain(0, 101, 50)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 101, 50)).await, Ok(WriteOutcome::Committed));
     server.done("POST", &format!("/{index}/_close"), "");
     expect_retry(151).await;
     server.done("POST", &format!("/{index}/_open?wait_for_active_shards=1"), "");
-    assert_eq!(sink.write(&plain(0, 151, 50)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 151, 50)).await, Ok(WriteOutcome::Committed));
     assert_eq!(stand.count(), 200);
 }

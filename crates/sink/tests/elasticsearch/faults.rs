@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sink::{Report, SinkError};
+use sink::{SinkError, WriteOutcome};
 
 use crate::events::{deliver, plain};
 use crate::opensearch_server::OpenSearch;
@@ -43,7 +43,7 @@ async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
             drop(cut);
             assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
             // What was answered to be stored isn't sent again.
-            if answer != Ok(Report::Stored) {
+            if answer != Ok(WriteOutcome::Committed) {
                 deliver(&sink, &batch).await;
             }
             (first, cuts) = (first + 3, cuts + 1);
@@ -76,7 +76,7 @@ async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_changes_nothing(
         drop(freeze);
         let answer = write.await.unwrap();
         assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-        assert_eq!(other.write(&plain(0, first + 500, 1)).await, Ok(Report::Stored));
+        assert_eq!(other.write(&plain(0, first + 500, 1)).await, Ok(WriteOutcome::Committed));
         deliver(&frozen, &batch).await;
         first += 501;
         assert_eq!(stand.count() as u64, first - 1, "frozen after {at} bytes");

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use event::limits::READ_BYTES_MAX;
 use event::read::{Filter, Query, ReadError, StoredEvent, Wanted};
 use event::{EventId, TypeName};
-use sink::{Batch, Record, Report, Sink, Write};
+use sink::{Batch, Record, Sink, Write, WriteOutcome};
 
 use crate::events::{id, lane};
 use crate::stand::{Stand, server};
@@ -69,7 +69,7 @@ fn ids(events: &[StoredEvent]) -> Vec<EventId> {
 async fn is_read_in_every_way(stand: &Stand<'_>, by_the_microsecond: bool) {
     let sink = stand.sink();
     let batch = around_midnight(40);
-    assert_eq!(sink.write(&batch).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     let found = read(&sink, all()).await;
     let in_order: Vec<u64> = (1..=40).collect();
     if by_the_microsecond {
@@ -118,7 +118,7 @@ async fn what_others_have_put_there_is_passed_over() {
     let Some(server) = server() else { return };
     let stand = Stand::envelopes(server);
     let sink = stand.sink();
-    assert_eq!(sink.write(&around_midnight(3)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
     let put = |name: &str, id: &str, received_at: &str, payload: &str| {
         let source = r#""type": "even", "source": """#;
         let document = format!(r#"{{"id": "{id}", "received_at": "{received_at}", {source}{payload}}}"#);
@@ -146,7 +146,7 @@ async fn pages_of_large_events_end_where_they_are_full() {
     let sink = stand.sink();
     let payload = format!("\"{}\"", "x".repeat(1_000_000));
     let payloads: Vec<&str> = (0..30).map(|_| payload.as_str()).collect();
-    assert_eq!(sink.write(&crate::events::batch(0, 1, &payloads)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&crate::events::batch(0, 1, &payloads)).await, Ok(WriteOutcome::Committed));
     let mut query = Query { limit: 1_000, ..query(all()) };
     let mut sizes = Vec::new();
     loop {
@@ -168,7 +168,7 @@ async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     stand.config.shape = sink_elasticsearch::Shape::Envelope;
     let sink = stand.sink();
     assert!(read(&sink, all()).await.is_empty());
-    assert_eq!(sink.write(&around_midnight(3)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
     let answer = sink.read(query(all())).await;
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`id`") && reason.contains("template"), "{reason}");
@@ -176,7 +176,7 @@ async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     stand.config.shape = sink_elasticsearch::Shape::Envelope;
     let mappings = r#"{"mappings": {"properties": {"received_at": {"type": "date_nanos"}}}}"#;
     server.done("PUT", &format!("/{}", stand.index), mappings);
-    assert_eq!(stand.sink().write(&around_midnight(3)).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
     let answer = stand.sink().read(query(all())).await;
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`received_at`"), "{reason}");

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use sink::{Report, Sink, SinkConfig, SinkError};
+use sink::{Sink, SinkConfig, SinkError, WriteOutcome};
 use sink_elasticsearch::{ApiKey, ElasticsearchConfig};
 use tokio::sync::Notify;
 
@@ -40,13 +40,13 @@ async fn only_what_the_store_had_no_time_for_is_sent_again() {
         })
     });
     let (sink, batch) = (sink_on(&store), plain(0, 1, 10));
-    let Ok(Report::Except { refused, retry }) = sink.write(&batch).await else { panic!("some are left") };
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&batch).await else { panic!("some are left") };
     assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [2, 3, 5]);
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [6]);
     assert!(refused[0].reason.contains("some_exception: words"), "{}", refused[0].reason);
     assert_eq!(store.bulks().len(), 1);
     let rest = batch.without(&[0, 1, 4, 6, 7, 8, 9]);
-    assert_eq!(sink.write(&rest).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&rest).await, Ok(WriteOutcome::Committed));
     assert_eq!(store.bulks()[0].ids(), [3, 4, 6].map(|sequence| id(0, sequence).to_string()));
 }
 
@@ -69,7 +69,7 @@ async fn a_store_that_takes_nothing_is_waited_for_and_one_that_refuses_the_asker
     // This may be about the documents.
     let store = StandIn::start(|request| outcomes(request, |_| 500));
     let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
-    assert!(matches!(&answer, Ok(Report::Except { retry, .. }) if retry.len() == 3), "{answer:?}");
+    assert!(matches!(&answer, Ok(WriteOutcome::Partial { retry, .. }) if retry.len() == 3), "{answer:?}");
 }
 
 #[tokio::test]
@@ -98,7 +98,9 @@ async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refus
     let mut payloads = vec!["{\"status\": 200}"; 30];
     payloads[17] = &long;
     let batch = crate::events::batch(0, 1, &payloads);
-    let Ok(Report::Except { refused, retry }) = sink_on(&store).write(&batch).await else { panic!("one is too large") };
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink_on(&store).write(&batch).await else {
+        panic!("one is too large")
+    };
     assert_eq!((refused.len(), refused[0].index, retry.len()), (1, 17, 0));
     assert!(refused[0].reason.contains("too large"), "{}", refused[0].reason);
     let mut stored: Vec<String> =
@@ -141,7 +143,7 @@ async fn so_many_requests_are_in_flight_and_no_more() {
     *gate.0.lock().unwrap() = true;
     gate.1.notify_all();
     for write in writes {
-        assert_eq!(write.await.unwrap(), Ok(Report::Stored));
+        assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
     }
     assert_eq!(most.load(Ordering::SeqCst), AT_ONCE, "and later");
     assert_eq!(store.bulks().len(), 20);
@@ -153,7 +155,7 @@ async fn a_node_that_is_away_is_passed_over() {
     let store = StandIn::start(all_stored);
     let sink = sink(config(&format!("http://{away},{}", store.url()), "i"));
     for first in [1, 4, 7] {
-        assert_eq!(sink.write(&plain(0, first, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, first, 3)).await, Ok(WriteOutcome::Committed));
     }
     assert_eq!(store.bulks().len(), 3);
 }
@@ -165,7 +167,7 @@ async fn a_node_without_an_answer_is_left_for_another() {
     let sink = sink(config(&format!("{},{}", busy.url(), store.url()), "i"));
     let mut failed = 0;
     for first in [1, 4, 7, 10] {
-        failed += usize::from(sink.write(&plain(0, first, 3)).await != Ok(Report::Stored));
+        failed += usize::from(sink.write(&plain(0, first, 3)).await != Ok(WriteOutcome::Committed));
     }
     assert_eq!(failed, busy.bulks().len());
     assert!(failed <= 1, "{failed} of 4 failed");
@@ -181,9 +183,9 @@ async fn who_asks_is_said_and_what_is_sent_is_compressed() {
     });
     let url = store.url().replace("http://", "http://ann:s3cret@");
     let mut config = ElasticsearchConfig { gzip: true, ..config(&url, "i") };
-    assert_eq!(sink(config.clone()).write(&plain(0, 1, 100)).await, Ok(Report::Stored));
+    assert_eq!(sink(config.clone()).write(&plain(0, 1, 100)).await, Ok(WriteOutcome::Committed));
     config.api_key = ApiKey::new("TOPSECRET");
-    assert_eq!(sink(config).write(&plain(0, 1, 100)).await, Ok(Report::Stored));
+    assert_eq!(sink(config).write(&plain(0, 1, 100)).await, Ok(WriteOutcome::Committed));
     let heads: Vec<String> = store.bulks().into_iter().map(|bulk| bulk.head).collect();
     assert!(heads[0].contains("authorization: basic yw5uonmzy3jlda=="), "{}", heads[0]);
     assert!(heads[1].contains("authorization: apikey topsecret"), "{}", heads[1]);
@@ -198,7 +200,7 @@ async fn who_asks_is_said_and_what_is_sent_is_compressed() {
 #[tokio::test]
 async fn who_may_write_and_not_look_may_write() {
     let store = StandIn::raw(|request| if request.is_bulk() { all_stored(request) } else { (403, String::new()) });
-    assert_eq!(sink_on(&store).write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+    assert_eq!(sink_on(&store).write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
     let store = StandIn::raw(|_| (200, ABOUT.to_owned()));
     assert_eq!(sink_on(&store).connect().await, Ok(()));
 }

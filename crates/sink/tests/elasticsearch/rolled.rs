@@ -1,7 +1,7 @@
 //! Batches of which nobody knows what became of them, and whose index is another one by the time that they come again.
 
 use serde_json::Value;
-use sink::{Batch, Record, Report, Sink, SinkConfig};
+use sink::{Batch, Record, Sink, SinkConfig, WriteOutcome};
 use sink_elasticsearch::{Target, Template};
 
 use crate::events::{batch_named, batch_of, deliver, id, plain};
@@ -120,7 +120,7 @@ async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
     // Another process knows it as well: the batch says it.
     deliver(&rolled.stand.sink(), &batch.sent_after(0, 50)).await;
     rolled.has_each_once(50, 0);
-    assert_eq!(sink.write(&fresh(51, 5)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&fresh(51, 5)).await, Ok(WriteOutcome::Committed));
     rolled.has_each_once(55, 5);
 }
 
@@ -140,12 +140,12 @@ async fn what_is_tried_again_behind_a_rollover_of_an_alias_is_there_once() {
 async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
     let Some(server) = server() else { return };
     for rolled in [Rolled::stream(server), Rolled::alias(server)] {
-        assert_eq!(rolled.stand.sink().write(&plain(0, 1, 40)).await, Ok(Report::Stored));
+        assert_eq!(rolled.stand.sink().write(&plain(0, 1, 40)).await, Ok(WriteOutcome::Committed));
         rolled.roll();
         // Cut otherwise, and with more behind.
         let sink = rolled.stand.sink();
-        assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(Report::Stored));
-        assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         rolled.has_each_once(60, 20);
         // What is there isn't made first to be deleted then.
         let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
@@ -153,7 +153,7 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         assert_eq!(counted["_all"]["primaries"]["indexing"]["delete_total"], 0, "{counted}");
         // Another event under such an id is no repetition.
         let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1)).sent_after(0, 100);
-        let Ok(Report::Except { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
+        let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
         assert!(refused[0].reason.contains("-000001") && retry.is_empty(), "{}", refused[0].reason);
         rolled.has_each_once(60, 20);
     }
@@ -166,7 +166,7 @@ async fn what_an_older_index_gets_behind_the_look_is_deleted_from_the_newer_one(
         let twin = rolled.stand.sink();
         // Two indices, of which neither has anything.
         twin.connect().await.unwrap();
-        assert_eq!(twin.write(&plain(7, 1, 1)).await, Ok(Report::Stored));
+        assert_eq!(twin.write(&plain(7, 1, 1)).await, Ok(WriteOutcome::Committed));
         let gate = Gate::to(server.address());
         rolled.stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
         let sink = rolled.stand.sink();
@@ -178,10 +178,10 @@ async fn what_an_older_index_gets_behind_the_look_is_deleted_from_the_newer_one(
         };
         // It has looked and found nothing. Now an earlier attempt arrives, and another index begins.
         closed.holds_one().await;
-        assert_eq!(twin.write(&plain(0, 1, 20)).await, Ok(Report::Stored));
+        assert_eq!(twin.write(&plain(0, 1, 20)).await, Ok(WriteOutcome::Committed));
         rolled.roll();
         drop(closed);
-        assert_eq!(write.await.unwrap(), Ok(Report::Stored));
+        assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
         let documents = rolled.documents();
         assert_eq!(documents.len(), 1 + 30, "{documents:?}");
         assert_eq!(documents.iter().filter(|(_, index)| index.ends_with("-000002")).count(), 10);
@@ -193,12 +193,12 @@ async fn what_a_process_made_twice_before_it_could_look_is_deleted_by_another() 
     let Some(server) = server() else { return };
     for rolled in [Rolled::stream(server), Rolled::alias(server)] {
         let batch = plain(0, 1, 20);
-        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(Report::Stored));
+        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
         rolled.roll();
         // As if the batch came again, and the process ended between the creation and the look behind it.
-        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(Report::Stored));
+        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
         assert_eq!(rolled.documents().len(), 40);
-        assert_eq!(rolled.stand.sink().write(&batch.sent_after(0, 20)).await, Ok(Report::Stored));
+        assert_eq!(rolled.stand.sink().write(&batch.sent_after(0, 20)).await, Ok(WriteOutcome::Committed));
         rolled.has_each_once(20, 0);
     }
 }
@@ -208,11 +208,11 @@ async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
     let store = StandIn::start(|request| outcomes(request, |_| 201));
     let sink = Sink::new(SinkConfig::Elasticsearch(config(&store.url(), "i")));
     for first in [1, 4, 7] {
-        assert_eq!(sink.write(&fresh(first, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&fresh(first, 3)).await, Ok(WriteOutcome::Committed));
     }
     assert_eq!(store.asked(), ["GET /", "POST /_bulk", "POST /_bulk", "POST /_bulk"]);
     // Only what may have been sent before is asked for.
-    assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(WriteOutcome::Committed));
     assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);
 }
 
@@ -229,7 +229,7 @@ async fn an_index_is_known_to_be_one_when_it_was_asked_for_once() {
     });
     let sink = Sink::new(SinkConfig::Elasticsearch(config(&store.url(), "i")));
     for first in [1, 4] {
-        assert_eq!(sink.write(&plain(0, first, 3).sent_after(0, 6)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, first, 3).sent_after(0, 6)).await, Ok(WriteOutcome::Committed));
     }
     assert_eq!(store.asked(), ["GET /", "GET /i/_settings", "POST /_bulk", "POST /_bulk"]);
 }
@@ -241,12 +241,12 @@ async fn what_is_posted_again_behind_a_rollover_is_stored_again() {
     let rolled = Rolled::stream(server);
     let sink = rolled.stand.sink();
     for expected in [3, 3] {
-        assert_eq!(sink.write(&fresh(1, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&fresh(1, 3)).await, Ok(WriteOutcome::Committed));
         assert_eq!(rolled.documents().len(), expected);
     }
     rolled.roll();
     for expected in [6, 6] {
-        assert_eq!(sink.write(&fresh(1, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&fresh(1, 3)).await, Ok(WriteOutcome::Committed));
         assert_eq!(rolled.documents().len(), expected);
     }
 }

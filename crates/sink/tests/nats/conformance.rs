@@ -3,9 +3,9 @@
 use event::EventId;
 use sink::Sink;
 use sink_remote::RemoteStore;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::proxy::Hindrance;
+use crate::proxy::Fault;
 use crate::stand::{Stand, server};
 use crate::through_writer::{Offers, Through};
 
@@ -17,10 +17,10 @@ const CUT_STEP: usize = 3;
 
 struct Stream(Stand<'static>);
 
-impl Subject for Stream {
+impl SinkHarness for Stream {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
-    type Hindrance = Hindrance;
+    type Fault = Fault;
 
     async fn fresh() -> Self {
         Self(Stand::new(server().expect("asked before")))
@@ -34,13 +34,13 @@ impl Subject for Stream {
         self.0.messages()
     }
 
-    async fn spoil(&self, _: EventId) {}
+    async fn poison(&self, _: EventId) {}
 
-    async fn outage(&self, stage: usize) -> Option<Hindrance> {
+    async fn outage(&self, stage: usize) -> Option<Fault> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Hindrance {
+    async fn stall(&self) -> Fault {
         self.0.proxy.freeze_after(0)
     }
 }

@@ -1,6 +1,6 @@
 //! Events that a stream doesn't take, users that aren't let in, and servers and streams that aren't fit.
 
-use sink::{Report, SinkError};
+use sink::{SinkError, WriteOutcome};
 
 use crate::events::{batch, deliver, plain};
 use crate::nats_server::{NatsServer, ROOMY};
@@ -25,11 +25,13 @@ async fn what_is_too_large_is_refused_alone() {
     let stand = Stand::new(&server);
     let large = format!("\"{}\"", "x".repeat(10_000));
     let whole = batch(0, 1, &["1", &large, "3"]);
-    let Ok(Report::Withheld { refused }) = stand.sink().write(&whole).await else { panic!("the second is too large") };
+    let Ok(WriteOutcome::Rejected { refused }) = stand.sink().write(&whole).await else {
+        panic!("the second is too large")
+    };
     assert_eq!((refused.len(), refused[0].index), (1, 1));
     assert!(refused[0].reason.contains("takes 10240") && refused[0].reason.contains("max_payload"), "{:?}", refused[0]);
     assert_eq!(stand.count(), 0, "nothing is stored until it is a dead letter");
-    assert_eq!(stand.sink().write(&whole.without(&[1])).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
     assert_eq!(stand.messages().len(), 2);
     // What just fits is taken by the server too.
     let fits = format!("\"{}\"", "x".repeat(9_000));
@@ -38,8 +40,8 @@ async fn what_is_too_large_is_refused_alone() {
     for padding in 0..600 {
         let payload = format!("{fits}{}", " ".repeat(padding));
         match stand.sink().write(&batch(0, 4 + padding as u64, &[&payload])).await {
-            Ok(Report::Stored) => {}
-            Ok(Report::Withheld { refused }) => {
+            Ok(WriteOutcome::Committed) => {}
+            Ok(WriteOutcome::Rejected { refused }) => {
                 assert!(refused[0].reason.contains("takes 9700") && padding > 100, "{padding} {refused:?}");
                 return;
             }
@@ -62,7 +64,7 @@ async fn a_subject_that_the_stream_does_not_listen_to_is_refused_alone() {
     assert!(updated.contains("orders"), "{updated}");
     let whole = batch(0, 4, &["1", "2"]);
     assert!(matches!(sink.write(&whole).await, Err(SinkError::Unavailable(_))));
-    let Ok(Report::Withheld { refused }) = sink.write(&whole).await else { panic!("it takes only orders") };
+    let Ok(WriteOutcome::Rejected { refused }) = sink.write(&whole).await else { panic!("it takes only orders") };
     assert_eq!(refused.len(), 2);
     assert!(refused[0].reason.contains("doesn't listen to"), "{refused:?}");
 }
@@ -86,7 +88,7 @@ async fn who_is_not_let_in_is_told_why() {
     as_user(&mut stand, "reader:s3cret@");
     expect_misconfigured(&stand, "grant its user").await;
     as_user(&mut stand, "ann:s3cret@");
-    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
 
     as_user(&mut stand, "");
     let file = server.folder().join("user.nk");
@@ -95,7 +97,7 @@ async fn who_is_not_let_in_is_told_why() {
     std::fs::write(&file, "nothing\n").unwrap();
     expect_misconfigured(&stand, "no seed").await;
     std::fs::write(&file, format!("{SEED}\n")).unwrap();
-    assert_eq!(stand.sink().write(&plain(1, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&plain(1, 1, 5)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
@@ -104,7 +106,7 @@ async fn a_token_lets_in() {
     let mut stand = Stand::new(&server);
     expect_misconfigured(&stand, "`url` or `credentials`").await;
     stand.config.servers = format!("nats://s3cret@{}", stand.proxy.address()).parse().unwrap();
-    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]

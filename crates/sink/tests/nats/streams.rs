@@ -1,7 +1,7 @@
 //! What stands in a stream, what a stream may be like, and events that it knows.
 
 use event::EventId;
-use sink::{Cursor, Record, Report, Sink, SinkConfig, Write};
+use sink::{Cursor, Record, Sink, SinkConfig, Write, WriteOutcome};
 use sink_nats::{Creation, NatsConfig};
 
 use crate::events::{batch_named, batch_of, deliver, id, lane, plain};
@@ -17,7 +17,7 @@ async fn a_message_is_the_payload_and_says_which_event_it_is() {
         7 => record,
         _ => Record { event_time: Some(0), write: Write::Upsert(4), ..record },
     });
-    assert_eq!(stand.sink().write(&batch).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
     let messages = server.client().messages(&stand.stream, ">");
     let [first, second, cursor] = messages.as_slice() else { panic!("{messages:?}") };
     assert_eq!(first.payload, b"{\"a\":\t1}");
@@ -78,7 +78,7 @@ async fn an_event_that_the_stream_knows_is_left_out_and_its_neighbours_are_store
     // An id twice in one batch, too.
     let last = id(0, 1_200);
     let batch = batch_named(0, 1, &vec!["1"; 1_202], |at| if at > 1_200 { last } else { id(0, at) });
-    assert_eq!(sink.write(&batch).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     let mut ids: Vec<EventId> = stand.messages().into_iter().map(|(id, _)| id).collect();
     ids.sort();
     assert_eq!(ids, (1..=1_200).map(|at| id(0, at)).collect::<Vec<_>>());

@@ -4,7 +4,7 @@
 //! The server compares each message with the account's room when it comes, and again when it stores the batch: so the first is stored.
 
 use event::Lane;
-use sink::{Batch, Cursor, Report, Sink, SinkError};
+use sink::{Batch, Cursor, Sink, SinkError, WriteOutcome};
 
 use crate::events::{batch, deliver, id, lane};
 use crate::nats_server::{NatsServer, ROOMY};
@@ -164,7 +164,7 @@ async fn a_whole_batch_stays_whole_when_its_messages_are_purged_deleted_or_aged(
         let left = stand.messages().len();
         forget().await;
         stands_at(&stand.sink(), &lane(0), 5).await;
-        assert_eq!(stand.sink().write(&large(0, 1, 5)).await, Ok(Report::Stored));
+        assert_eq!(stand.sink().write(&large(0, 1, 5)).await, Ok(WriteOutcome::Committed));
         assert_eq!(stand.messages().len(), left, "nothing comes back");
     }
     // By age: the stream then begins with a cursor.

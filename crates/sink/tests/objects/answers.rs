@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use objects::Codec;
-use sink::{Report, Sink, SinkConfig, SinkError};
+use sink::{Sink, SinkConfig, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 use sink_swift::SwiftConfig;
 
@@ -91,7 +91,7 @@ async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
         }
         _ => tagged(200, DIGEST, &stored[&asked.path]),
     });
-    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     assert_eq!(stand_in.methods().iter().filter(|method| *method == "GET").count(), 3, "a token and two objects");
 }
 
@@ -179,9 +179,9 @@ async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
         _ => stored.get(&asked.path).map_or_else(|| status(404), |body| tagged(200, DIGEST, body)),
     });
     let sink = s3(&stand_in, "us-east-1");
-    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     let before = stand_in.asked().len();
-    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     let puts = stand_in.asked()[before..].iter().filter(|asked| asked.method == "PUT").count();
     assert_eq!(puts, 1, "only the description is put again");
 }

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use objects::Apart;
 use objects::Codec;
 use serde_json::Value;
-use sink::{Refusal, Report, SinkError};
+use sink::{RejectedRecord, SinkError, WriteOutcome};
 
 use crate::events::{batch, deliver};
 use crate::lines;
@@ -157,8 +157,10 @@ async fn what_cannot_be_taken_apart_is_refused_alone() {
     let stand = stand(server, Protocol::Swift, Codec::None);
     let (good, bad) = (payload(1), payload(2).replace("\t\"", "\t\"-"));
     let batch = batch(0, 1, &[&good, &bad]);
-    let Ok(Report::Withheld { refused }) = stand.sink().write(&batch).await else { panic!("nothing was withheld") };
-    let [Refusal { index: 1, reason }] = &refused[..] else { panic!("{refused:?}") };
+    let Ok(WriteOutcome::Rejected { refused }) = stand.sink().write(&batch).await else {
+        panic!("nothing was withheld")
+    };
+    let [RejectedRecord { index: 1, reason }] = &refused[..] else { panic!("{refused:?}") };
     assert!(reason.contains("/image") && reason.contains("isn't base64"), "{reason}");
     deliver(&stand.sink(), &batch.without(&[1])).await;
     check(&stand, 1);

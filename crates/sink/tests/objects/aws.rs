@@ -11,7 +11,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
 use objects::Codec;
 use sha2::{Digest, Sha256};
-use sink::{Report, Sink, SinkConfig, SinkError};
+use sink::{Sink, SinkConfig, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 
 use crate::events::plain;
@@ -302,9 +302,9 @@ async fn all_rules_are_kept_in_a_bucket_with_object_lock() {
         let sink = sink(&config(&server, region));
         assert_eq!(sink.connect().await, Ok(()));
         for _ in 0..2 {
-            assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+            assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
         }
-        assert_eq!(sink.write(&plain(0, 6, 5)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 6, 5)).await, Ok(WriteOutcome::Committed));
         assert_eq!(state.lock().unwrap().objects.len(), 4, "two objects and their manifests");
         assert!(server.asked().iter().all(|asked| asked.header("Expect").is_none()));
         assert!(!server.methods().contains(&"GET".to_owned()), "entity tags tell all");
@@ -332,9 +332,10 @@ async fn each_cause_is_told_by_its_name_and_with_what_to_do() {
         (at(&server, "us-east-1"), ["AuthorizationHeaderMalformed", "set region = \"eu-central-1\""]),
         (at(&redirecting, "us-east-1"), ["PermanentRedirect", "names events.s3.eu-central-1.example.com"]),
     ] {
-        for answer in
-            [sink(&config).connect().await.map(|()| Report::Stored), sink(&config).write(&plain(0, 1, 5)).await]
-        {
+        for answer in [
+            sink(&config).connect().await.map(|()| WriteOutcome::Committed),
+            sink(&config).write(&plain(0, 1, 5)).await,
+        ] {
             let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{words:?}: {answer:?}") };
             assert!(words.iter().all(|word| reason.contains(word)), "{words:?}: {reason}");
             assert!(!reason.contains("may not do that") && !reason.contains("wJalr"), "{reason}");
@@ -362,7 +363,7 @@ async fn what_passes_by_itself_is_tried_again() {
         let answer = sink.write(&plain(0, 1, 5)).await;
         let Err(SinkError::Unavailable(reason)) = answer else { panic!("{code}: {answer:?}") };
         assert!(reason.contains(code) && reason.contains("tried again"), "{reason}");
-        assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     }
 }
 
@@ -373,14 +374,14 @@ async fn with_keys_of_kms_the_store_is_asked_to_keep_a_checksum() {
     aws.state.lock().unwrap().is_made = true;
     let (state, server) = (aws.state.clone(), aws.start());
     let sink = sink(&config(&server, "us-east-1"));
-    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     let gets = || server.methods().iter().filter(|method| *method == "GET").count();
     assert_eq!(gets(), 1, "the first object");
     for first in [6, 11] {
-        assert_eq!(sink.write(&plain(0, first, 5)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, first, 5)).await, Ok(WriteOutcome::Committed));
     }
     // What is there already is known by its checksum too.
-    assert_eq!(sink.write(&plain(0, 6, 5)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 6, 5)).await, Ok(WriteOutcome::Committed));
     assert_eq!(gets(), 1);
     // And another's bytes aren't taken for it.
     for (bytes, _) in state.lock().unwrap().objects.values_mut() {

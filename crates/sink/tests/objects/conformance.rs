@@ -3,9 +3,9 @@
 use event::EventId;
 use objects::Codec;
 use sink::Sink;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::proxy::Hindrance;
+use crate::proxy::Fault;
 use crate::stand::{Protocol, Stand, server};
 
 /// Random sequences for each protocol.
@@ -16,10 +16,10 @@ const CUT_STEP: usize = 61;
 
 pub(crate) struct Subjected<const IS_S3: bool, const CODEC: usize>(pub(crate) Stand<'static>);
 
-impl<const IS_S3: bool, const CODEC: usize> Subject for Subjected<IS_S3, CODEC> {
+impl<const IS_S3: bool, const CODEC: usize> SinkHarness for Subjected<IS_S3, CODEC> {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
-    type Hindrance = Hindrance;
+    type Fault = Fault;
 
     async fn fresh() -> Self {
         let protocol = if IS_S3 { Protocol::S3 } else { Protocol::Swift };
@@ -34,15 +34,15 @@ impl<const IS_S3: bool, const CODEC: usize> Subject for Subjected<IS_S3, CODEC> 
         self.0.events()
     }
 
-    async fn spoil(&self, _: EventId) {
+    async fn poison(&self, _: EventId) {
         unreachable!("a store of objects refuses nothing")
     }
 
-    async fn outage(&self, stage: usize) -> Option<Hindrance> {
+    async fn outage(&self, stage: usize) -> Option<Fault> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Hindrance {
+    async fn stall(&self) -> Fault {
         self.0.proxy.freeze_after(0)
     }
 }

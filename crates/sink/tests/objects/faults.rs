@@ -135,7 +135,7 @@ async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
     server.run_part(Part::Memcached);
     // A body that is made while it is sent is made once more.
     let batch = batch(0, 21, &[payload.as_str(); 12]);
-    assert_eq!(sink.write(&batch).await, Ok(sink::Report::Stored));
+    assert_eq!(sink.write(&batch).await, Ok(sink::WriteOutcome::Committed));
     assert_eq!(stand.count(), 32);
 }
 

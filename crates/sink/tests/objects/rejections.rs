@@ -1,13 +1,13 @@
 //! What the real server refuses, and what is under a name already.
 
-use sink::{Report, Sink, SinkConfig, SinkError};
+use sink::{Sink, SinkConfig, SinkError, WriteOutcome};
 use sink_swift::Auth;
 
 use crate::events::{deliver, plain};
 use crate::free_port::free_address;
 use crate::stand::{BOTH, Protocol, Stand, server, tempauth};
 
-fn misconfigured(answer: &Result<Report, SinkError>) -> &str {
+fn misconfigured(answer: &Result<WriteOutcome, SinkError>) -> &str {
     let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{answer:?}") };
     reason
 }

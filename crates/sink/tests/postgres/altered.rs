@@ -1,6 +1,6 @@
 //! Tables that somebody alters while connections are open: each value is written as the type that its column has then, or not at all.
 
-use sink::{Batch, Record, Report, Sink, SinkError, TableName, Write};
+use sink::{Batch, Record, Sink, SinkError, TableName, Write, WriteOutcome};
 use sink_postgres::{Column, Kind, Layout, Partition, PayloadKind};
 
 use crate::events::{RECEIVED_AT, batch, batch_of, deliver, plain};
@@ -64,7 +64,7 @@ async fn values_have_the_types_that_their_columns_were_given_since_the_last_batc
         ("payload", "text"),
     ];
     server.psql(&retype(&stand, &after));
-    assert_eq!(sink.write(&batch(0, 2, &[payload, payload])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch(0, 2, &[payload, payload])).await, Ok(WriteOutcome::Committed));
     assert_eq!(last(server, &stand, "a, b, c, d, e, f, g"), "7|7|7|7|\"7\"|7|");
     assert_eq!(last(server, &stand, "payload"), payload);
     assert_eq!(stand.count(server).await, 3);
@@ -78,7 +78,7 @@ async fn what_a_column_does_not_take_any_more_is_refused_and_not_bent() {
     deliver(&sink, &batch(0, 1, &[r#"{"a": 1.5, "b": 1}"#])).await;
     server.psql(&retype(&stand, &[("a", "bigint"), ("b", "timestamptz")]));
     let answer = sink.write(&batch(0, 2, &[r#"{"a": 2}"#, r#"{"a": 1.5}"#, r#"{"b": 1}"#])).await;
-    let Ok(Report::Withheld { refused }) = answer else { panic!("{answer:?}") };
+    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}") };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1, 2]);
     assert!(refused[0].reason.contains("column a is bigint and 1.5 can't be one"), "{refused:?}");
     assert!(refused[1].reason.contains("column b is timestamptz"), "{refused:?}");
@@ -92,7 +92,7 @@ async fn what_a_column_takes_since_it_was_altered_is_not_refused() {
     let sink = stand.sink();
     deliver(&sink, &batch(0, 1, &[r#"{"a": 7}"#])).await;
     server.psql(&alter(&stand, "alter a type text"));
-    assert_eq!(sink.write(&batch(0, 2, &[r#"{"a": 8}"#, r#"{"a": "late"}"#])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch(0, 2, &[r#"{"a": 8}"#, r#"{"a": "late"}"#])).await, Ok(WriteOutcome::Committed));
     assert_eq!(last(server, &stand, "a"), "late");
 }
 
@@ -120,7 +120,7 @@ async fn a_column_of_a_type_that_is_not_written_keeps_everything_out() {
 }
 
 /// Has a batch wait for the table's lock, alters the table meanwhile, and lets both go: what became of the batch.
-async fn altered_meanwhile(stand: &Stand, sink: &Sink, batch: Batch, how: &str) -> Result<Report, SinkError> {
+async fn altered_meanwhile(stand: &Stand, sink: &Sink, batch: Batch, how: &str) -> Result<WriteOutcome, SinkError> {
     let server = server().unwrap();
     let (other, watcher) = (client(server).await, client(server).await);
     let lock = format!("begin; lock table {}.events in access exclusive mode", stand.schema);
@@ -148,7 +148,7 @@ async fn a_batch_that_waits_for_the_one_who_alters_the_table_is_written_anew() {
     deliver(&sink, &batch(0, 1, &[payload])).await;
     let how = retype(&stand, &[("a", "bigint"), ("b", "real")]);
     let answer = altered_meanwhile(&stand, &sink, batch(0, 2, &vec![payload; 3_000]), &how).await;
-    assert_eq!(answer, Ok(Report::Stored));
+    assert_eq!(answer, Ok(WriteOutcome::Committed));
     assert_eq!(last(server, &stand, "a, b"), "7|7");
     let same = format!("select count(*) from {}.events where a = 7 and b = 7", stand.schema);
     assert_eq!(server.psql(&same), "3000");
@@ -165,7 +165,7 @@ async fn a_result_that_waits_for_the_one_who_alters_the_table_is_not_rounded() {
     deliver(&sink, &result(1, r#"{"a": 1.5}"#)).await;
     let how = retype(&stand, &[("a", "integer")]);
     let answer = altered_meanwhile(&stand, &sink, result(2, r#"{"a": 1.5}"#), &how).await;
-    let Ok(Report::Withheld { refused }) = answer else { panic!("{answer:?}: {}", last(server, &stand, "a")) };
+    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}: {}", last(server, &stand, "a")) };
     assert!(refused[0].reason.contains("column a is integer and 1.5 can't be one"), "{refused:?}");
 }
 
@@ -176,7 +176,7 @@ async fn a_column_that_was_dropped_and_added_again_is_another_one() {
     let (sink, payload) = (stand.sink(), r#"{"a": 7, "b": "7"}"#);
     deliver(&sink, &batch(0, 1, &[payload])).await;
     server.psql(&alter(&stand, "drop a, add a double precision, drop b, add b json"));
-    assert_eq!(sink.write(&batch(0, 2, &[payload])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch(0, 2, &[payload])).await, Ok(WriteOutcome::Committed));
     assert_eq!(last(server, &stand, "a, b"), "7|\"7\"");
 }
 
@@ -193,7 +193,7 @@ async fn a_table_that_was_made_anew_under_its_name_is_looked_at_as_a_whole() {
         )
     };
     server.psql(&table("primary key", "double precision"));
-    assert_eq!(sink.write(&batch(0, 2, &[payload])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch(0, 2, &[payload])).await, Ok(WriteOutcome::Committed));
     assert_eq!(last(server, &stand, "a"), "7");
     server.psql(&table("not null", "double precision"));
     let answer = sink.write(&batch(0, 3, &[payload])).await;

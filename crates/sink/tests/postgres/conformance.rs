@@ -5,11 +5,11 @@ use serde_json::Value;
 use sink::Sink;
 use sink_postgres::{Partition, PayloadKind};
 use sink_remote::RemoteStore;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 use tokio_postgres::Client;
 
 use crate::postgres_server::PostgresServer;
-use crate::postgres_server::proxy::Hindrance;
+use crate::postgres_server::proxy::Fault;
 use crate::stand::{Stand, client, server};
 use crate::through_writer::{Offers, Through};
 
@@ -23,7 +23,7 @@ struct Subjected<const TEXT: bool, const DAYS: bool = false>(Stand);
 
 /// What keeps the server from answering, until it is dropped.
 enum Hindered {
-    Cut { _proxy: Hindrance },
+    Cut { _proxy: Fault },
     Locked { _connection: Client },
 }
 
@@ -41,9 +41,9 @@ impl<const TEXT: bool, const DAYS: bool> Subjected<TEXT, DAYS> {
     }
 }
 
-impl<const TEXT: bool, const DAYS: bool> Subject for Subjected<TEXT, DAYS> {
+impl<const TEXT: bool, const DAYS: bool> SinkHarness for Subjected<TEXT, DAYS> {
     const COMPARES: bool = true;
-    type Hindrance = Hindered;
+    type Fault = Hindered;
 
     /// `jsonb` keeps values.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
@@ -71,12 +71,12 @@ impl<const TEXT: bool, const DAYS: bool> Subject for Subjected<TEXT, DAYS> {
         self.0.rows(known()).await
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         let schema = &self.0.schema;
         let sql = format!(
-            "create function {schema}.spoil() returns trigger language plpgsql as $$
+            "create function {schema}.poison() returns trigger language plpgsql as $$
              begin if new.id = '{id}' then raise exception 'spoilt'; end if; return new; end $$;
-             create trigger spoil before insert on {schema}.events for each row execute function {schema}.spoil()"
+             create trigger spoil before insert on {schema}.events for each row execute function {schema}.poison()"
         );
         client(known()).await.batch_execute(&sql).await.unwrap();
     }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use event::read::{Filter, Query, ReadError, Wanted};
-use sink::{Report, SinkError};
+use sink::{SinkError, WriteOutcome};
 use sink_postgres::{Connections, PayloadKind};
 
 use crate::events::{deliver, plain};
@@ -61,7 +61,7 @@ async fn lanes_share_as_many_connections_as_there_may_be() {
         assert_eq!(count(&watcher, &stand, "true").await, most, "and the others wait for a connection");
         lock.batch_execute("rollback").await.unwrap();
         for write in writes {
-            assert_eq!(write.await.unwrap(), Ok(Report::Stored));
+            assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
         }
         assert_eq!(count(&watcher, &stand, "true").await, most, "those that are free are kept");
         sink.close().await.unwrap();
@@ -125,7 +125,11 @@ async fn a_connection_that_nobody_uses_is_closed_though_nothing_runs_here() {
     deliver(&sink, &plain(0, 1, 1)).await;
     assert_eq!(count(&watcher, &stand, "true").await, 1);
     wait_for(&watcher, &stand, "true", 0).await;
-    assert_eq!(sink.write(&plain(0, 2, 1)).await, Ok(Report::Stored), "and the next call has another one at once");
+    assert_eq!(
+        sink.write(&plain(0, 2, 1)).await,
+        Ok(WriteOutcome::Committed),
+        "and the next call has another one at once"
+    );
     assert_eq!(stand.count(server).await, 2);
 }
 
@@ -144,7 +148,7 @@ async fn a_connection_is_used_for_as_long_as_it_may_be() {
         let mut next = 2;
         while began.elapsed() < Duration::from_millis(1_500) || (is_another && session().await == first) {
             assert!(began.elapsed() < PATIENCE, "it is the same connection still");
-            assert_eq!(sink.write(&plain(0, next, 1)).await, Ok(Report::Stored));
+            assert_eq!(sink.write(&plain(0, next, 1)).await, Ok(WriteOutcome::Committed));
             next += 1;
         }
         assert_eq!(session().await != first, is_another);

@@ -1,6 +1,6 @@
 //! Tables that are divided by day: which partitions there are, who waits for whom, and what once means in them.
 
-use sink::{Batch, Cursor, Record, Report, SinkError, Write};
+use sink::{Batch, Cursor, Record, SinkError, Write, WriteOutcome};
 use sink_postgres::{Conflict, Partition, PayloadKind};
 
 use crate::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
@@ -88,16 +88,18 @@ async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payl
         })
     };
     let sink = stand.sink();
-    assert_eq!(sink.write(&again(0, 1, "1", 0)).await, Ok(Report::Stored));
-    assert_eq!(sink.write(&again(1, 1, "1", 0)).await, Ok(Report::Stored));
-    let Ok(Report::Withheld { refused }) = sink.write(&again(2, 1, "2", 0)).await else { panic!("it is another one") };
+    assert_eq!(sink.write(&again(0, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(sink.write(&again(1, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
+    let Ok(WriteOutcome::Rejected { refused }) = sink.write(&again(2, 1, "2", 0)).await else {
+        panic!("it is another one")
+    };
     assert!(refused[0].reason.contains("its id is taken"), "{refused:?}");
     assert_eq!(stand.count(server).await, 1);
     // This is how far it goes: the key of a partition has its time in it.
-    assert_eq!(sink.write(&again(3, 1, "2", 2 * HOUR)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&again(3, 1, "2", 2 * HOUR)).await, Ok(WriteOutcome::Committed));
     assert_eq!(stand.count(server).await, 2);
     // It is held against the row of its own time only.
-    assert_eq!(sink.write(&again(4, 1, "1", 0)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&again(4, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
     assert_eq!(stand.count(server).await, 2);
 }
 
@@ -113,7 +115,7 @@ async fn by_rule_what_comes_again_with_its_time_is_let_go() {
             event_time: Some(RECEIVED_AT),
             ..record
         });
-        assert_eq!(sink.write(&batch).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     }
     assert_eq!(server.psql(&format!("select payload from {}.events", stand.schema)), "1");
 }
@@ -238,7 +240,7 @@ async fn partitions_of_somebodys_own_are_used() {
         event_time: Some(RECEIVED_AT + if record.sequence == 2 { -far } else { 0 }),
         ..record
     });
-    let Ok(Report::Withheld { refused }) = sink.write(&batch).await else { panic!("0 isn't taken") };
+    let Ok(WriteOutcome::Rejected { refused }) = sink.write(&batch).await else { panic!("0 isn't taken") };
     assert_eq!(refused[0].index, 2);
     deliver(&sink, &batch.without(&[2])).await;
     assert_eq!(parts(server, &stand), "20250810=1 october=1 rest=0 ");

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
-use sink::{Batch, Cursor, Record, Report, Sink, SinkError, Write};
+use sink::{Batch, Cursor, Record, Sink, SinkError, Write, WriteOutcome};
 
 pub(crate) fn lane(shard: u16) -> Lane {
     Lane { origin: Origin([9; 16]), shard, sink: "warehouse".into() }
@@ -66,7 +66,7 @@ pub(crate) fn plain(shard: u16, first: u64, count: usize) -> Batch {
 pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
     loop {
         match sink.write(batch).await {
-            Ok(report) => return assert_eq!(report, Report::Stored),
+            Ok(report) => return assert_eq!(report, WriteOutcome::Committed),
             Err(SinkError::Unavailable(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -101,7 +101,7 @@ pub(crate) async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(
             let count = usize::try_from(until + 1 - first).unwrap().min(500);
             let batch = make(first, count);
             match sink.write(&batch).await {
-                Ok(report) => assert_eq!(report, Report::Stored),
+                Ok(report) => assert_eq!(report, WriteOutcome::Committed),
                 Err(SinkError::Unavailable(_)) => break,
                 Err(error) => panic!("{error}"),
             }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sink::{Cursor, Report, Sink, SinkError};
+use sink::{Cursor, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 
 use crate::events::{deliver, lane, plain};
@@ -76,7 +76,7 @@ async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing()
         drop(freeze);
         let answer = write.await.unwrap();
         assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-        assert_eq!(other.write(&plain(0, first + 2_000, 1)).await, Ok(Report::Stored));
+        assert_eq!(other.write(&plain(0, first + 2_000, 1)).await, Ok(WriteOutcome::Committed));
         deliver(&frozen, &batch).await;
         first += 2_001;
         assert_eq!(other.cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
@@ -207,8 +207,8 @@ async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
         assert!(!waiting.is_finished(), "it wrote beside the other one, whose cursor would go back behind its own");
     }
     drop(freeze);
-    assert_eq!(held.await.unwrap(), Ok(Report::Stored));
-    assert_eq!(waiting.await.unwrap(), Ok(Report::Stored));
+    assert_eq!(held.await.unwrap(), Ok(WriteOutcome::Committed));
+    assert_eq!(waiting.await.unwrap(), Ok(WriteOutcome::Committed));
     assert_eq!(stand.count(server).await, 4);
     assert_eq!(stand.sink().cursor(&lane(0)).await, Ok(Cursor::Store(4)));
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use sink::{Batch, Refusal, Report, Sink, SinkError};
+use sink::{Batch, RejectedRecord, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 
 use crate::events::{batch, plain};
@@ -30,9 +30,9 @@ fn raise(code: &str) -> String {
     format!("if bad then raise exception 'not this one' using errcode = '{code}', hint = 'try another'; end if;")
 }
 
-async fn withheld(sink: &Sink, batch: &Batch) -> Vec<Refusal> {
+async fn withheld(sink: &Sink, batch: &Batch) -> Vec<RejectedRecord> {
     match sink.write(batch).await {
-        Ok(Report::Withheld { refused }) => refused,
+        Ok(WriteOutcome::Rejected { refused }) => refused,
         other => panic!("nothing was refused: {other:?}"),
     }
 }
@@ -55,7 +55,7 @@ async fn whatever_code_one_row_brings_it_is_refused_alone_and_the_hint_is_told()
         let reason = &refused[0].reason;
         assert!(reason.contains("not this one") && reason.contains(code), "{reason}");
         assert!(reason.contains("hint: try another"), "{reason}");
-        assert_eq!(sink.write(&whole.without(&[1])).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
         assert_eq!(stand.count(server).await, 2);
     }
 }
@@ -70,7 +70,7 @@ async fn what_may_pass_is_no_rows_fault() {
             assert!(sink.write(&whole).await.is_err(), "{code}");
         }
         client(server).await.batch_execute(&format!("drop trigger own on {}.events", stand.schema)).await.unwrap();
-        assert_eq!(sink.write(&whole).await, Ok(Report::Stored), "{code}");
+        assert_eq!(sink.write(&whole).await, Ok(WriteOutcome::Committed), "{code}");
     }
 }
 
@@ -87,7 +87,7 @@ async fn a_row_that_is_alone_is_judged_when_another_comes() {
         let refused = withheld(&sink, &more).await;
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 1]);
         assert_eq!(stand.count(server).await, 0, "it is withheld");
-        assert_eq!(sink.write(&more.without(&[0, 1])).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&more.without(&[0, 1])).await, Ok(WriteOutcome::Committed));
     }
 }
 
@@ -113,7 +113,7 @@ async fn a_table_that_takes_nothing_buries_nothing_and_is_asked_little() {
     // Three times a COPY, a statement with all rows, and 2, 4 and 8 probes.
     assert!(asked <= 3 * 2 + 14, "{asked} rows were tried");
     server.psql(&format!("drop trigger own on {schema}.events"));
-    assert_eq!(sink.write(&plain(0, 1, 1_000)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 1_000)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn a_right_that_is_missing_buries_nothing() {
     ));
     stand.config.server = stand.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
     let sink = stand.sink();
-    assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
     server.psql(&format!("revoke insert on {schema}.events from {schema}"));
     let next = plain(0, 4, 20);
     for _ in 0..3 {
@@ -136,7 +136,7 @@ async fn a_right_that_is_missing_buries_nothing() {
         assert!(reason.contains("42501") && reason.contains("grant"), "{reason}");
     }
     server.psql(&format!("grant insert on {schema}.events to {schema}"));
-    assert_eq!(sink.write(&next).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&next).await, Ok(WriteOutcome::Committed));
     // A policy that looks at rows has the same code.
     server.psql(&format!(
         "alter table {schema}.events enable row level security;
@@ -145,7 +145,7 @@ async fn a_right_that_is_missing_buries_nothing() {
     let mixed = batch(0, 24, &["{}", BAD, "{}"]);
     let refused = withheld(&sink, &mixed).await;
     assert!(refused.len() == 1 && refused[0].index == 1 && refused[0].reason.contains("42501"), "{refused:?}");
-    assert_eq!(sink.write(&mixed.without(&[1])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&mixed.without(&[1])).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
@@ -157,7 +157,7 @@ async fn a_backlog_that_is_mostly_bad_gets_through() {
     let whole = batch(0, 1, &payloads);
     let refused = loop {
         match sink.write(&whole).await {
-            Ok(Report::Withheld { refused }) => break refused,
+            Ok(WriteOutcome::Rejected { refused }) => break refused,
             Err(SinkError::Misconfigured(_)) => {}
             other => panic!("{other:?}"),
         }
@@ -188,16 +188,16 @@ async fn what_passes_when_it_is_tried_again_is_not_refused() {
         server.psql(&format!("create sequence {}.tried", stand.schema));
         let whole = batch(0, 1, &["{}", "{}", BAD, "{}"]);
         let mut answers = Vec::new();
-        while answers.len() < 10 && answers.last() != Some(&Ok(Report::Stored)) {
+        while answers.len() < 10 && answers.last() != Some(&Ok(WriteOutcome::Committed)) {
             let answer = sink.write(&whole).await;
             // A trigger that refuses six times and more in one attempt can't be told from one that refuses for good.
-            if matches!(answer, Ok(Report::Withheld { .. })) {
+            if matches!(answer, Ok(WriteOutcome::Rejected { .. })) {
                 assert!(times >= 5, "{times}: {answer:?}");
                 break;
             }
             answers.push(answer);
         }
-        if answers.last() == Some(&Ok(Report::Stored)) {
+        if answers.last() == Some(&Ok(WriteOutcome::Committed)) {
             assert_eq!(stand.count(server).await, 4);
         }
     }
@@ -212,7 +212,7 @@ async fn a_table_that_takes_few_rows_at_a_time_gets_few() {
     let whole = plain(0, 1, 100);
     for _ in 0..50 {
         match sink.write(&whole).await {
-            Ok(Report::Stored) => break,
+            Ok(WriteOutcome::Committed) => break,
             Err(SinkError::Unavailable(_)) => {}
             other => panic!("{other:?}"),
         }
@@ -230,7 +230,7 @@ async fn a_poisoned_event_among_ten_thousand_is_found_at_once() {
     let begun = Instant::now();
     let refused = withheld(&sink, &whole).await;
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [6_789]);
-    assert_eq!(sink.write(&whole.without(&[6_789])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&whole.without(&[6_789])).await, Ok(WriteOutcome::Committed));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     assert_eq!(stand.count(server).await, 9_999);
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sink::{Report, SinkError};
+use sink::{SinkError, WriteOutcome};
 use sink_postgres::{PayloadKind, Pooler};
 
 use crate::events::plain;
@@ -140,9 +140,9 @@ async fn a_pool_of_sessions_is_used() {
         let mut stand = behind(server, &pool).await;
         stand.config.connections.pooler = pooler;
         let (sink, begun) = (stand.sink(), Instant::now());
-        assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
         assert!(pooler == Pooler::Detect || begun.elapsed() < Duration::from_secs(3), "nothing is looked for");
-        assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(Report::Stored));
+        assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
         sink.close().await.unwrap();
         assert_eq!(stand.count(server).await, 6);
     }
@@ -162,7 +162,7 @@ async fn who_says_that_a_pool_keeps_sessions_and_is_wrong_gets_nothing_mixed_up(
         // Another client takes the process that was used last.
         client.simple_query(if first % 2 == 0 { "begin" } else { "rollback; begin" }).await.unwrap();
         match sink.write(&plain(0, first, 3)).await {
-            Ok(Report::Stored) => stored += 3,
+            Ok(WriteOutcome::Committed) => stored += 3,
             Err(_) => break,
             other => panic!("{other:?}"),
         }

@@ -1,6 +1,6 @@
 //! What the server refuses, and what it is given: rows that can't be stored, typed columns, tables that don't fit.
 
-use sink::{Report, Sink, SinkError, TableName};
+use sink::{Sink, SinkError, TableName, WriteOutcome};
 use sink_postgres::{Column, Conflict, Kind, Layout, PayloadKind};
 
 use crate::events::{batch, batch_named, id, plain};
@@ -9,9 +9,9 @@ use crate::stand::{Stand, client, server};
 /// Writes what must be refused in part, and the rest again: why which records were refused.
 async fn refused(sink: &Sink, batch: &sink::Batch) -> Vec<(usize, String)> {
     let answer = sink.write(batch).await;
-    let Ok(Report::Withheld { refused }) = answer else { panic!("nothing was refused: {answer:?}") };
+    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("nothing was refused: {answer:?}") };
     let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
-    assert_eq!(sink.write(&batch.without(&indices)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch.without(&indices)).await, Ok(WriteOutcome::Committed));
     refused.into_iter().map(|refusal| (refusal.index, refusal.reason.to_string())).collect()
 }
 
@@ -179,7 +179,7 @@ async fn who_may_not_make_tables_writes_to_those_that_are_there() {
     admin.connect().await.unwrap();
     let grant = format!("grant select, insert, update on all tables in schema {schema} to {schema}");
     client(server).await.batch_execute(&grant).await.unwrap();
-    assert_eq!(stand.sink().write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
@@ -197,10 +197,10 @@ async fn an_event_that_comes_again_is_the_same_though_its_columns_round() {
     let full = r#"{"n": 1.23456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
     let other = r#"{"n": 1.24456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
     let sink = stand.sink();
-    assert_eq!(sink.write(&batch(0, 1, &[full])).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch(0, 1, &[full])).await, Ok(WriteOutcome::Committed));
     // It comes again through another shard.
     let again = |first, payload| batch_named(1, first, &[payload], |_| id(0, 1));
-    assert_eq!(sink.write(&again(1, full)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&again(1, full)).await, Ok(WriteOutcome::Committed));
     let refused = refused(&sink, &again(2, other)).await;
     assert!(refused.len() == 1 && refused[0].1.contains("its id is taken"), "{refused:?}");
 }
@@ -245,7 +245,7 @@ async fn a_trigger_that_names_what_is_not_there_is_the_tables_fault_and_buries_n
     assert!(reason.contains("42P01"), "{reason}");
     let table = format!("create table {}.audit (id uuid)", stand.schema);
     client(server).await.batch_execute(&table).await.unwrap();
-    assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
 }
 
 /// Writes payloads one batch after the other, all of one id and from other lanes, and says what is stored then.
@@ -256,7 +256,7 @@ async fn stored_of(conflict: Conflict, layout: Layout, batches: &[&[&str]]) -> O
     let sink = stand.sink();
     for (shard, payloads) in (0..).zip(batches) {
         let batch = batch_named(shard, 1, payloads, |_| id(0, 1));
-        assert_eq!(sink.write(&batch).await, Ok(Report::Stored), "{payloads:?}");
+        assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed), "{payloads:?}");
     }
     Some(server.psql(&format!("select payload from {}.events", stand.schema)))
 }

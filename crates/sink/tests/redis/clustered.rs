@@ -6,10 +6,10 @@ use std::time::Duration;
 use event::EventId;
 use sink::{Batch, Cursor, Record, Sink, SinkConfig, SinkError};
 use sink_redis::{Deployment, RedisConfig, Server, Structure};
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::events::{batch_of, bring_to, lane};
-use crate::proxy::{Hindrance, Proxy};
+use crate::proxy::{Fault, Proxy};
 use crate::redis_clustered::Cluster;
 use crate::redis_server::{RedisServer, Value};
 use crate::stand::{STREAM, Stand, server, until};
@@ -115,12 +115,12 @@ struct Subjected<const OF: u8> {
     key: String,
 }
 
-impl<const OF: u8> Subject for Subjected<OF> {
+impl<const OF: u8> SinkHarness for Subjected<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF == STRINGS;
     const WITHHOLDS_ALL: bool = false;
-    const SHARES_HINDRANCES: bool = true;
-    type Hindrance = Vec<Hindrance>;
+    const SHARES_FAULTS: bool = true;
+    type Fault = Vec<Fault>;
 
     async fn fresh() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -149,18 +149,18 @@ impl<const OF: u8> Subject for Subjected<OF> {
         rows
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         let id = id.to_string();
         // A string doesn't take a list's place.
         let digit = id.chars().last().unwrap();
         self.nodes.cluster.ask(&["RPUSH", &format!("{{{digit}}}{}:{id}", self.key), SPOILT]);
     }
 
-    async fn outage(&self, stage: usize) -> Option<Vec<Hindrance>> {
+    async fn outage(&self, stage: usize) -> Option<Vec<Fault>> {
         (stage < CUTS).then(|| self.nodes.proxies.iter().map(|proxy| proxy.cut_after(stage * CUT_STEP)).collect())
     }
 
-    async fn stall(&self) -> Vec<Hindrance> {
+    async fn stall(&self) -> Vec<Fault> {
         self.nodes.proxies.iter().map(|proxy| proxy.freeze_after(0)).collect()
     }
 }

@@ -4,9 +4,9 @@ use event::EventId;
 use sink::Sink;
 use sink_redis::Structure;
 use sink_remote::RemoteStore;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::proxy::Hindrance;
+use crate::proxy::Fault;
 use crate::redis_server::Value;
 use crate::stand::{STREAM, Stand, server};
 use crate::through_writer::{Offers, Through};
@@ -26,10 +26,10 @@ const STRINGS: u8 = 2;
 
 struct Subjected<const OF: u8>(Stand<'static>);
 
-impl<const OF: u8> Subject for Subjected<OF> {
+impl<const OF: u8> SinkHarness for Subjected<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF != STREAMS;
-    type Hindrance = Hindrance;
+    type Fault = Fault;
 
     async fn fresh() -> Self {
         let structure = match OF {
@@ -52,7 +52,7 @@ impl<const OF: u8> Subject for Subjected<OF> {
         }
     }
 
-    async fn spoil(&self, id: EventId) {
+    async fn poison(&self, id: EventId) {
         let Stand { server, key, .. } = &self.0;
         match OF {
             HASHES => server.ask(&["HSET", key, &id.to_string(), SPOILT]),
@@ -61,11 +61,11 @@ impl<const OF: u8> Subject for Subjected<OF> {
         };
     }
 
-    async fn outage(&self, stage: usize) -> Option<Hindrance> {
+    async fn outage(&self, stage: usize) -> Option<Fault> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Hindrance {
+    async fn stall(&self) -> Fault {
         self.0.proxy.freeze_after(0)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sink::{Cursor, Report, SinkError};
+use sink::{Cursor, SinkError, WriteOutcome};
 use sink_redis::Structure;
 
 use crate::events::{batch, deliver, lane, plain};
@@ -185,15 +185,17 @@ async fn a_script_that_fails_on_the_way_is_resumed_behind_what_it_has_done() {
     let (mut rest, mut refused) = (batch(0, 1, &payloads), Vec::new());
     // Each attempt finds the first that can't be counted, and leaves the cursor behind what it has done.
     for (index, position, words) in [(1, 1, "overflow"), (2, 3, "not an integer")] {
-        let Ok(Report::Withheld { refused: found }) = sink.write(&rest).await else { panic!("one can't be counted") };
+        let Ok(WriteOutcome::Rejected { refused: found }) = sink.write(&rest).await else {
+            panic!("one can't be counted")
+        };
         assert_eq!((found.len(), found[0].index), (1, index));
         assert!(found[0].reason.contains(words), "{}", found[0].reason);
         assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(position)));
         refused.push(index);
         rest = rest.without(&[index]);
     }
-    assert_eq!(sink.write(&rest).await, Ok(Report::Stored));
-    assert_eq!(sink.write(&rest).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&rest).await, Ok(WriteOutcome::Committed));
+    assert_eq!(sink.write(&rest).await, Ok(WriteOutcome::Committed));
     assert_eq!(counted("a").text(), "3", "each once");
 }
 
@@ -226,6 +228,6 @@ async fn who_may_not_write_everything_writes_nothing() {
         expect_refusal("grant its user").await;
     }
     allow(&[&all[..], &[&key]].concat());
-    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(Report::Stored));
+    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
     assert_eq!(stand.count(), 5);
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sink::{Report, Sink, SinkError};
+use sink::{Sink, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
 use crate::events::plain;
@@ -27,7 +27,9 @@ async fn a_message_that_is_refused_or_fails_alone_holds_up_no_other() {
         Some('5') => answer(500),
         _ => answer(204),
     });
-    let Ok(Report::Except { refused, retry }) = sink_to(&receiver).write(&plain(0, 1, 8)).await else { panic!("two") };
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink_to(&receiver).write(&plain(0, 1, 8)).await else {
+        panic!("two")
+    };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [2]);
     assert!(refused[0].reason.contains("422") && refused[0].reason.contains("some words"), "{}", refused[0].reason);
     assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [4]);
@@ -62,7 +64,7 @@ async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
     let asked = Arc::clone(&count);
     let receiver = StandIn::start(move |_| answer(if asked.fetch_add(1, Ordering::Relaxed) < 10 { 200 } else { 503 }));
     let batch = plain(0, 1, 30);
-    let Ok(Report::Except { refused, retry }) = sink_to(&receiver).write(&batch).await else {
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink_to(&receiver).write(&batch).await else {
         panic!("ten were taken")
     };
     assert_eq!((refused.len(), retry.len()), (0, 20));
@@ -80,7 +82,7 @@ async fn a_receiver_that_asks_for_it_is_left_alone() {
     let (sink, batch) = (sink_to(&receiver), plain(0, 1, 1));
     assert!(matches!(sink.write(&batch).await, Err(SinkError::Unavailable(_))));
     let begun = Instant::now();
-    assert_eq!(sink.write(&batch).await, Ok(Report::Stored));
+    assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     assert!(begun.elapsed() > Duration::from_millis(900), "{:?}", begun.elapsed());
 }
 
@@ -90,7 +92,7 @@ async fn what_a_receiver_says_has_no_effect_on_a_terminal_or_a_log() {
     for (status, is_refused) in [(422, true), (503, false)] {
         let receiver = StandIn::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));
         let said = match sink_to(&receiver).write(&plain(0, 1, 1)).await {
-            Ok(Report::Except { refused, .. }) if is_refused => refused[0].reason.to_string(),
+            Ok(WriteOutcome::Partial { refused, .. }) if is_refused => refused[0].reason.to_string(),
             Err(error) if !is_refused => error.to_string(),
             other => panic!("{other:?}"),
         };

@@ -2,9 +2,9 @@
 
 use event::EventId;
 use sink::Sink;
-use sink_testing::conformance::{Subject, check, sequences};
+use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::proxy::{Hindrance, Proxy};
+use crate::proxy::{Fault, Proxy};
 use crate::receiver::Receiver;
 
 const SEQUENCES: u32 = 24;
@@ -17,9 +17,9 @@ struct Subjected {
     proxy: Proxy,
 }
 
-impl Subject for Subjected {
+impl SinkHarness for Subjected {
     const COMPARES: bool = true;
-    type Hindrance = Hindrance;
+    type Fault = Fault;
 
     async fn fresh() -> Self {
         let receiver = Receiver::start();
@@ -35,15 +35,15 @@ impl Subject for Subjected {
         self.receiver.events()
     }
 
-    async fn spoil(&self, id: EventId) {
-        self.receiver.spoil(id);
+    async fn poison(&self, id: EventId) {
+        self.receiver.poison(id);
     }
 
-    async fn outage(&self, stage: usize) -> Option<Hindrance> {
+    async fn outage(&self, stage: usize) -> Option<Fault> {
         (stage < CUTS).then(|| self.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Hindrance {
+    async fn stall(&self) -> Fault {
         self.proxy.freeze_after(0)
     }
 }

@@ -33,7 +33,7 @@ impl Receiver {
     }
 
     /// Has it know a message of another content under an event's id.
-    pub(crate) fn spoil(&self, id: EventId) {
+    pub(crate) fn poison(&self, id: EventId) {
         self.messages.lock().unwrap().insert(id.to_string(), b"spoilt".to_vec());
     }
 

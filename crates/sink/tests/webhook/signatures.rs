@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
-use sink::Report;
+use sink::WriteOutcome;
 use sink_webhook::{HookHeader, Shape};
 
 use crate::events::{batch, id};
@@ -28,7 +28,7 @@ async fn a_message_is_signed_with_each_secret_and_has_its_headers() {
     let mut config = config(&format!("http://{}/a/{{type}}?b=c", receiver.address));
     config.secrets = [&new, &old].map(|key| format!("whsec_{}", STANDARD.encode(key)).parse().unwrap()).into();
     config.headers = vec![HookHeader::new("Authorization", "Bearer x").unwrap()];
-    assert_eq!(sink(config).write(&batch(0, 1, &["{\"a\":\n1}"])).await, Ok(Report::Stored));
+    assert_eq!(sink(config).write(&batch(0, 1, &["{\"a\":\n1}"])).await, Ok(WriteOutcome::Committed));
     let [asked] = &receiver.asked()[..] else { panic!("one event, one message") };
     assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/a/access?b=c"));
     assert_eq!(asked.body, b"{\"a\":\n1}", "byte for byte");
@@ -50,7 +50,7 @@ async fn a_message_may_have_the_form_that_the_standard_recommends_and_no_signatu
     let receiver = StandIn::start(|_| (200, Vec::new(), Vec::new()));
     let mut config = config(&format!("http://{}/", receiver.address));
     config.shape = Shape::Envelope;
-    assert_eq!(sink(config).write(&batch(0, 1, &["[1]"])).await, Ok(Report::Stored));
+    assert_eq!(sink(config).write(&batch(0, 1, &["[1]"])).await, Ok(WriteOutcome::Committed));
     let [asked] = &receiver.asked()[..] else { panic!("one event, one message") };
     assert_eq!(asked.header("webhook-signature"), None);
     let expected: &[u8] = br#"{"type":"access","timestamp":"2025-10-09T08:53:20.000001Z","data":[1]}"#;
