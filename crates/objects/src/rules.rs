@@ -1,5 +1,6 @@
 //! The rules of a sink's objects.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::{Apart, Codec, Line, Prefix};
@@ -21,4 +22,32 @@ pub struct ObjectRules {
     pub prefix: Prefix,
     /// What of a payload is an object of its own, if anything is. For stores over HTTP.
     pub apart: Option<Apart>,
+}
+
+/// Bytes that a Parquet file takes while it is written.
+const PARQUET_BYTES: usize = 16 << 20;
+
+impl ObjectRules {
+    /// When an object ends, and what isn't in it, to be displayed.
+    #[must_use]
+    pub fn limits(&self) -> impl fmt::Display {
+        let Self { line, bytes_max, records_max, age_max, apart, .. } = self;
+        let age = humantime::format_duration(*age_max);
+        let envelopes = if *line == Line::Envelope { ", in envelopes" } else { "" };
+        let apart = apart.as_ref().map_or_else(String::new, |apart| format!(", {} apart", apart.data));
+        format!("{bytes_max} bytes, {records_max} events, {age}{envelopes}{apart}")
+    }
+
+    /// The codec, the prefix of names and the limits of objects over HTTP, to be displayed.
+    #[must_use]
+    pub fn summary(&self) -> impl fmt::Display {
+        let prefix = if self.prefix == Prefix::NONE { String::new() } else { format!(" {}", self.prefix) };
+        format!("codec {}, objects{prefix} of at most {}", self.codec, self.limits())
+    }
+
+    /// Bytes of memory that a writer of objects takes, whatever the budgets are.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        if self.codec == Codec::Parquet { PARQUET_BYTES } else { 0 }
+    }
 }

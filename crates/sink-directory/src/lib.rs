@@ -11,6 +11,7 @@ mod files;
 mod mark;
 mod put;
 mod read;
+mod settings;
 
 use std::fmt;
 use std::ops::Range;
@@ -20,6 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use config::DirectoryConfig;
 pub use files::{Files, NewFile, OsFiles};
+pub use settings::{DirectoryKind, rules};
 
 use futures_util::future::BoxFuture;
 use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender};

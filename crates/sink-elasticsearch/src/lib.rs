@@ -21,6 +21,7 @@ mod page;
 mod reader;
 mod rollover;
 mod server;
+mod settings;
 mod store_error;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ pub use config::{
     ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
 };
 pub use index::{IndexPattern, InvalidIndex};
+pub use settings::ElasticsearchKind;
 
 use backing_indices::BackingIndices;
 use batch_outcomes::Writing;

@@ -19,6 +19,7 @@ mod protocol;
 mod publish;
 mod server;
 mod session;
+mod settings;
 mod stream_name;
 mod subject;
 mod write;
@@ -32,6 +33,7 @@ use event::read::{Page, Query, ReadError};
 
 pub use config::{Creation, NatsConfig, REPLICAS_MAX};
 pub use server::{InvalidServers, Servers};
+pub use settings::NatsKind;
 pub use stream_name::{InvalidStream, StreamName};
 pub use subject::{InvalidSubject, SubjectPattern};
 

@@ -23,6 +23,7 @@ mod pooler;
 mod read;
 mod reader;
 mod session;
+mod settings;
 mod table;
 mod transaction;
 
@@ -38,6 +39,7 @@ pub use config::{
 };
 pub use connection_limits::{Connections, Pooler};
 pub use kind::{Kind, UnknownKind};
+pub use settings::PostgresKind;
 
 use connections::LaneConnections;
 use reader::Reader;

@@ -20,6 +20,7 @@ mod script;
 mod sentinel;
 mod server;
 mod session;
+mod settings;
 mod slot_cursors;
 mod slots;
 
@@ -35,6 +36,7 @@ pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
 pub use invalid_server::InvalidServer;
 pub use server::Server;
+pub use settings::RedisKind;
 
 use connections::LaneConnections;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};

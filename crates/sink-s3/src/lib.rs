@@ -1,6 +1,7 @@
 //! S3, and what else speaks it: each request is signed with a secret that isn't sent.
 
 mod config;
+mod settings;
 mod signature;
 
 use std::fmt;
@@ -19,6 +20,7 @@ use objects::over_http::{
     Body as ContainerBody, CHECKSUM, ContainerRequest, Digests, Failure, OverHttp, Service, Source, Use, client,
     escaped,
 };
+pub use settings::S3Kind;
 use sink::Sink;
 
 use signature::{Signed, Signer};

@@ -11,6 +11,7 @@ mod page;
 mod reader;
 mod rows;
 mod schema;
+mod settings;
 mod transaction;
 mod writer;
 
@@ -23,6 +24,7 @@ use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
 use reader::ReadThread;
+pub use settings::SqliteKind;
 use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 

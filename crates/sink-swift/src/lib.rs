@@ -3,6 +3,7 @@
 mod config;
 mod keystone;
 mod session;
+mod settings;
 mod tempauth;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use net::http_client::{Answer, Body, HttpClient};
 use objects::ObjectSink;
 use objects::description::hexadecimal;
 use objects::over_http::{ContainerRequest, Failure, OverHttp, Service, Source, Use, client, escaped};
+pub use settings::SwiftKind;
 use sink::Sink;
 
 use session::Session;

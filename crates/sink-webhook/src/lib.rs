@@ -8,6 +8,7 @@ mod config;
 mod message;
 mod outcome;
 mod secret;
+mod settings;
 mod write;
 
 use std::fmt;
@@ -22,6 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
 pub use secret::{InvalidSecret, SigningSecret};
+pub use settings::WebhookKind;
 
 use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;

@@ -9,7 +9,9 @@ pub mod connection_pool;
 pub mod envelope;
 mod erased;
 pub mod folder;
+mod kind;
 pub mod lane_states;
+pub mod local_path;
 mod mark;
 mod null;
 mod outcome;
@@ -20,8 +22,9 @@ mod table_name;
 
 pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
+pub use kind::{Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig};
 pub use mark::{InvalidMark, Mark};
-pub use null::Null;
+pub use null::{Null, NullKind};
 pub use outcome::{
     Capabilities, Cursor, Reason, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, make_visible,
 };

@@ -1,12 +1,54 @@
 //! A sink that accepts everything and stores nothing.
 
+use std::fmt;
+
 use event::read::{Page, Query, ReadError};
 
-use crate::{Batch, Capabilities, SinkError, Store, WriteOutcome};
+use settings::{Section, SettingsReader};
+
+use crate::{Batch, Capabilities, Destination, Folders, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
 
 /// Accepts everything and stores nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Null;
+
+/// Sinks of kind `null`.
+#[derive(Debug)]
+pub struct NullKind;
+
+impl SinkKind for NullKind {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["kind", "from", "max_backlog", "max_dead_letters"]
+    }
+
+    fn read(&self, _: &mut SettingsReader<'_>, _: &Section<'_>, _: Folders<'_>) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(Null))
+    }
+}
+
+impl StoreConfig for Null {
+    fn kind(&self) -> &'static str {
+        NullKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(*self)
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        None
+    }
+}
+
+impl fmt::Display for Null {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NullKind.name())
+    }
+}
 
 impl Store for Null {
     fn capabilities(&self) -> Capabilities {

@@ -4,9 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
+use config::port::tls_files;
 use load::{Server, Target};
-
-use crate::tls_files;
 
 /// The flag of every command that talks to a server.
 #[derive(Clone, Debug, Default, Args)]

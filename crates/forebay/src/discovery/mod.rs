@@ -8,10 +8,9 @@ mod report;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use config::Configuration;
 use sink_remote::{Upstream, Writers};
 use tokio::task::JoinHandle;
-
-use crate::config::Configuration;
 
 /// The pause between two look-ups.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(5);

@@ -9,24 +9,13 @@ mod bombs;
 mod cases;
 mod check;
 mod conditions;
-#[cfg(all(
-    feature = "elasticsearch",
-    feature = "nats",
-    feature = "postgres",
-    feature = "redis",
-    feature = "s3",
-    feature = "swift"
-))]
 mod copies;
 mod dead;
 mod directory;
 mod drain;
 mod duckdb;
-#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod elasticsearch;
-#[cfg(feature = "postgres")]
 mod etcd;
-#[cfg(feature = "postgres")]
 mod etcd_server;
 #[path = "../../../sink/tests/free_port/mod.rs"]
 mod free_port;
@@ -39,41 +28,28 @@ mod load_unread;
 mod load_where;
 mod logging;
 mod lost;
-#[cfg(feature = "postgres")]
 mod marks;
-#[cfg(feature = "postgres")]
 mod memory_limit;
-#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 mod mended;
-#[cfg(all(feature = "nats", feature = "postgres"))]
 mod nats;
-#[cfg(all(feature = "nats", feature = "postgres"))]
 #[path = "../../../sink/tests/nats_server/mod.rs"]
 mod nats_server;
-#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
 mod objects_back;
-#[cfg(all(feature = "elasticsearch", feature = "postgres"))]
 #[path = "../../../sink/tests/opensearch_server/mod.rs"]
 mod opensearch_server;
 mod output;
 mod parquet;
-#[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "postgres")]
 #[path = "../../../sink/tests/postgres_server/mod.rs"]
 mod postgres_server;
 mod proxies;
 mod read_back;
-#[cfg(all(feature = "postgres", feature = "redis"))]
 mod redis;
-#[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../sink/tests/redis_server/clustered.rs"]
 #[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
 mod redis_clustered;
-#[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../sink/tests/redis_server/mod.rs"]
 mod redis_server;
-#[cfg(all(feature = "postgres", feature = "redis"))]
 #[path = "../../../sink/tests/redis_server/watched.rs"]
 #[allow(dead_code, unreachable_pub, reason = "used by the tests of several crates, of which each takes what it needs")]
 mod redis_watched;
@@ -86,9 +62,7 @@ mod stand;
 mod stop;
 mod stop_times;
 mod support;
-#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
 mod swift;
-#[cfg(all(feature = "postgres", feature = "s3", feature = "swift"))]
 #[path = "../../../sink/tests/swift_server/mod.rs"]
 mod swift_server;
 mod tls;
@@ -98,7 +72,5 @@ mod trials;
 mod trouble;
 mod two_services;
 mod type_rules;
-#[cfg(feature = "postgres")]
 mod upstreams;
-#[cfg(feature = "webhook")]
 mod webhook;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::free_port::free_address;
-#[cfg(feature = "postgres")]
 use crate::postgres_server::PostgresServer;
 use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
@@ -303,7 +302,6 @@ fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
     move_there_and_back(&folder, &Store { settings, kind: "sqlite", payloads: &|| payloads(&at), lanes: &lanes });
 }
 
-#[cfg(feature = "postgres")]
 #[test]
 fn a_data_directory_over_postgres_becomes_a_gateways_and_back() {
     let Some(postgres) = PostgresServer::start() else { return };

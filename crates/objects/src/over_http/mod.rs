@@ -17,6 +17,7 @@ mod refusal;
 mod request;
 mod secret;
 mod service;
+pub mod settings;
 mod upload;
 mod upload_body;
 mod uploader;
