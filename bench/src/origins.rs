@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use sink::remote::RemoteStore;
+use sink_remote::RemoteStore;
 use tokio::runtime::{Builder, Runtime};
 use xxhash_rust::xxh3::xxh3_128;
 

@@ -75,7 +75,7 @@ pub fn create_folder_of(path: &Path) -> Result<()> {
 }
 
 /// The packages and features that all tests are built with.
-pub const TESTED: &[&str] = &["--workspace", "--exclude", "bench", "--features", "sink/conformance"];
+pub const TESTED: &[&str] = &["--workspace", "--exclude", "bench"];
 /// The test of the binary, for which cargo builds it.
 const END_TO_END: &str = "it";
 

@@ -6,8 +6,8 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
-use sink::remote::{RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
-use sink::{Batch, Claim, Record, Report, Sink, SinkConfig, Takeover, Write};
+use sink::{Batch, Claim, Record, Sink, Takeover, Write, WriteOutcome};
+use sink_remote::{Remote, RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
 
 use super::SINK;
 use random::Random;
@@ -51,7 +51,7 @@ impl Gateway {
             Upstream::new(UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None });
         let sink = SINK.into();
         let config = RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads: false };
-        let sink = Sink::new(SinkConfig::Remote(config));
+        let sink = Sink::new(Remote::new(config));
         sink.connect().await?;
         let claim = Claim(bits(&mut self.random));
         let known = Takeover::Known(self.claims.as_slice().into());
@@ -87,7 +87,7 @@ impl Gateway {
     async fn write(&self, batch: &Batch) -> Result<()> {
         let sink = self.sink.as_ref().context("a gateway that isn't connected")?;
         match sink.write(batch).await? {
-            Report::Stored => Ok(()),
+            WriteOutcome::Committed => Ok(()),
             other => bail!("{} to {} of {}: {other:?}", batch.first(), batch.last(), self.lane),
         }
     }

@@ -12,7 +12,8 @@ use delivery::{Begin, Delivery, Options, Reporter, Routes, SavedLedger, Setup, S
 use event::{EventId, TypeName};
 use eventlog::{AppendBatch, DataDirectory, EventLog, Record, SourceLine};
 use journal::disk::OsDisk;
-use sink::{MemoryHandle, Sink, SinkConfig};
+use sink::{Null, Sink};
+use sink_testing::MemoryHandle;
 
 const BATCH: u32 = 5_000;
 const PAYLOAD: &str = r#"{"time":"2026-11-21T10:00:00Z","client":"192.0.2.17","method":"GET","path":"/articles/4711/comments","status":200,"bytes":18231,"agent":"Mozilla/5.0 (X11; Linux x86_64)"}"#;
@@ -31,17 +32,12 @@ struct Opened {
     delivery: Delivery,
 }
 
-fn open(path: &Path, sink: SinkConfig) -> Opened {
+fn open(path: &Path, sink: Sink) -> Opened {
     let directory = DataDirectory::open(Arc::new(OsDisk), path).unwrap();
     let saved = SavedLedger::load(&directory).unwrap();
     let log = Arc::new(EventLog::open(&directory, &saved.log_options(1)).unwrap());
-    let sinks = vec![SinkSetup {
-        name: "sink".into(),
-        sink: Sink::new(sink),
-        begin: Begin::Oldest,
-        max_backlog: None,
-        max_dead_letters: None,
-    }];
+    let sinks =
+        vec![SinkSetup { name: "sink".into(), sink, begin: Begin::Oldest, max_backlog: None, max_dead_letters: None }];
     let routes = Routes::new().with_others(["sink".into()]);
     let delivery = Delivery::start(
         &log,
@@ -126,7 +122,7 @@ fn main() {
     let base: PathBuf = arguments.next().map_or_else(std::env::temp_dir, PathBuf::from);
     let path = base.join(format!("null-rate-{}", std::process::id()));
 
-    let opened = open(&path, SinkConfig::Null);
+    let opened = open(&path, Sink::new(Null));
     let start = Instant::now();
     append(&opened.log, events);
     let appended = start.elapsed();
@@ -141,7 +137,7 @@ fn main() {
     let memory = MemoryHandle::fenced();
     memory.block();
     std::fs::remove_dir_all(&path).unwrap();
-    let opened = open(&path, SinkConfig::Memory(memory));
+    let opened = open(&path, Sink::new(memory));
     append(&opened.log, events);
     println!(
         "a store that is down: {before:.1} MiB before, {:.1} MiB with {} pending",
@@ -150,7 +146,7 @@ fn main() {
     );
     drop(opened);
 
-    let opened = open(&path, SinkConfig::Null);
+    let opened = open(&path, Sink::new(Null));
     wait(&opened.delivery, events);
     println!("null, from disk: {:.3} us an event", cpu("delivery") * 1e6 / f64::from(events));
     drop(opened);

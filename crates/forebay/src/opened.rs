@@ -5,17 +5,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
+use config::Configuration;
 use delivery::{Delivery, Options, Reporter, SavedLedger, SinkSetup};
 use event::memory::Budgets;
 use eventlog::{EventLog, LogOptions};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 
-use crate::config::Configuration;
-use crate::disk_size::{self, SmallDisk};
-use crate::memory::Plan;
+use crate::memory_plan::Plan;
+use crate::process::disk_size::{self, SmallDisk};
 use crate::serve_error::ServeError;
-use crate::{allocator, log, memory, wiring};
+use crate::{allocator, compose, log, memory_plan};
 
 /// An open data directory from which events are delivered.
 pub(crate) struct Opened {
@@ -49,7 +49,7 @@ impl Opened {
         let delivery = Delivery::start(
             &log,
             &directory,
-            wiring::delivery(configuration, sinks),
+            compose::delivery(configuration, sinks),
             saved,
             Options { memory, ..Options::new(Arc::new(Log)) },
         )?;
@@ -82,7 +82,7 @@ pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Bud
     if plan.is_limited() {
         allocator::give_back_at_once();
     }
-    memory::limit_aggregates(configuration, &plan.budgets);
+    memory_plan::limit_aggregates(configuration, &plan.budgets);
     plan.budgets
 }
 
@@ -118,7 +118,7 @@ fn check_disk(
     sinks: &[SinkSetup],
 ) -> Result<(), SmallDisk> {
     let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
-    let stores = sinks.iter().filter(|setup| setup.sink.traits().on_this_disk).count() as u64;
+    let stores = sinks.iter().filter(|setup| setup.sink.capabilities().on_this_disk).count() as u64;
     disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
 }
 

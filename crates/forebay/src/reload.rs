@@ -10,30 +10,30 @@
 //! Requests that have begun go on, and so do connections.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use config::{self, Configuration, LoadError, Stopping, needs_restart};
 use delivery::{ChangeError, DeliveryControl, LaneBoard, SinkSetup};
 use event::cells::Counter;
 use event::memory::Budgets;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
+use settings::Environment;
 use sink::SinkError;
-use sink::remote::Upstream;
+use sink_remote::Upstream;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
 use crate::cli::Common;
-use crate::config::{self, Configuration, Environment, LoadError, Stopping, needs_restart};
 use crate::discovery::UpstreamBoard;
-use crate::object_board::ObjectBoard;
-use crate::ports_tls::PortsTls;
-use crate::service_manager::{ServiceManager, State};
-use crate::type_board::TypeBoard;
-use crate::{log, memory, wiring};
+use crate::object_registry::ObjectRegistry;
+use crate::process::service_manager::{ServiceManager, State};
+use crate::tls::listeners::PortsTls;
+use crate::type_info::TypeInfo;
+use crate::{compose, log, memory_plan};
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -71,15 +71,15 @@ type Reply = oneshot::Sender<Result<(), String>>;
 
 /// Where the admin API asks for a reload. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct ReloadDesk(mpsc::Sender<Reply>);
+pub(crate) struct ReloadHandle(mpsc::Sender<Reply>);
 
 /// Those who have asked.
-pub(crate) struct Asked(mpsc::Receiver<Reply>);
+pub(crate) struct ReloadRequests(mpsc::Receiver<Reply>);
 
-impl ReloadDesk {
-    pub(crate) fn new() -> (Self, Asked) {
+impl ReloadHandle {
+    pub(crate) fn new() -> (Self, ReloadRequests) {
         let (desk, asked) = mpsc::channel(WAITING_MAX);
-        (Self(desk), Asked(asked))
+        (Self(desk), ReloadRequests(asked))
     }
 
     /// Reads the configuration again.
@@ -102,28 +102,24 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    fn data(&self) -> &PathBuf {
-        &self.common.data.directory
-    }
-
     /// Reads it.
     ///
     /// # Errors
     /// It is wrong, or can't be read.
-    pub(crate) fn load(&self) -> Result<(Configuration, config::Report), LoadError> {
-        config::load(self.common.config.as_deref(), &self.environment, &self.common.flags(), self.data())
+    pub(crate) fn load(&self) -> Result<(Configuration, settings::Diagnostics), LoadError> {
+        self.common.load(&self.environment)
     }
 }
 
-/// The parts that a reload changes.
-pub(crate) struct Parts {
+/// The components that a reload changes.
+pub(crate) struct Components {
     pub(crate) tls: PortsTls,
     pub(crate) log: Arc<EventLog>,
     pub(crate) gateway: GatewayControl,
     pub(crate) delivery: DeliveryControl,
     pub(crate) lanes: LaneBoard,
-    pub(crate) types: TypeBoard,
-    pub(crate) objects: ObjectBoard,
+    pub(crate) types: TypeInfo,
+    pub(crate) objects: ObjectRegistry,
     pub(crate) upstreams: UpstreamBoard,
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
@@ -132,7 +128,7 @@ pub(crate) struct Parts {
 /// Reloads the configuration.
 pub(crate) struct Reloader {
     pub(crate) inputs: Inputs,
-    pub(crate) parts: Parts,
+    pub(crate) components: Components,
     /// What holds, and the sinks that it came to.
     pub(crate) current: Configuration,
     pub(crate) sinks: Vec<SinkSetup>,
@@ -141,7 +137,7 @@ pub(crate) struct Reloader {
 
 impl Reloader {
     /// Reloads on each SIGHUP, and for each who asks, until the future is dropped.
-    pub(crate) async fn follow(mut self, mut hangup: Signal, mut asked: Asked) {
+    pub(crate) async fn follow(mut self, mut hangup: Signal, mut asked: ReloadRequests) {
         let manager = ServiceManager::of(&self.inputs.environment);
         loop {
             let reply = tokio::select! {
@@ -159,7 +155,7 @@ impl Reloader {
                 }
                 Err(error) => {
                     // Takes back the servers that were announced.
-                    self.parts.upstreams.show(&self.current);
+                    self.components.upstreams.show(&self.current);
                     self.counters.refused.add(1);
                     log::error(format_args!("the configuration was read again and nothing has changed:\n{error}"));
                 }
@@ -175,7 +171,7 @@ impl Reloader {
         let (mut configuration, warnings) = self.inputs.load()?;
         configuration.keep_rules_of(&self.current);
         configuration.keep_upstreams_of(&self.current);
-        memory::limit_aggregates(&mut configuration, &self.parts.memory);
+        memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
         if !warnings.is_empty() {
             log::warning(&warnings);
         }
@@ -187,12 +183,12 @@ impl Reloader {
         unfit.extend(self.check(&sinks).await);
         let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { return Err(ReloadError::Unfit(unfit)) };
         self.apply(&configuration, &sinks).await?;
-        self.parts.tls.show(tls);
-        self.parts.types.show(&configuration);
-        self.parts.stopping.send_replace(configuration.gateway.stopping);
-        self.parts.upstreams.show(&configuration);
+        self.components.tls.show(tls);
+        self.components.types.show(&configuration);
+        self.components.stopping.send_replace(configuration.gateway.stopping);
+        self.components.upstreams.show(&configuration);
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
-            wiring::warn_of_descriptors(&configuration.gateway, &self.parts.memory);
+            compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
         }
         (self.current, self.sinks) = (configuration, sinks);
         Ok(())
@@ -200,10 +196,10 @@ impl Reloader {
 
     /// A sink whose store stays the same keeps its driver.
     fn sinks(&self, configuration: &Configuration) -> Vec<SinkSetup> {
-        wiring::sinks(configuration, |name, store| {
+        compose::sinks(configuration, |name, store| {
             let is_same = self.current.sinks.get(name).is_some_and(|before| before.store == *store);
             let known = self.sinks.iter().find(|setup| is_same && setup.name == *name.as_arc());
-            known.map_or_else(|| wiring::new_driver(store, &self.parts.memory), |setup| setup.sink.clone())
+            known.map_or_else(|| compose::new_driver(store, &self.components.memory), |setup| setup.sink.clone())
         })
     }
 
@@ -230,22 +226,22 @@ impl Reloader {
     }
 
     async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
-        let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.parts);
+        let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.components);
         let (before, after) = (state(&self.current, &self.sinks), state(configuration, sinks));
-        let gateway = self.parts.gateway.clone();
+        let gateway = self.components.gateway.clone();
         let narrowed = before.clone();
         let types = after.types.clone();
         blocking(move || gateway.narrow(&types, &narrowed.types, &narrowed.options)).await?;
         // What was let in before is durable before its routes are closed.
-        for shard in self.parts.log.shards() {
+        for shard in self.components.log.shards() {
             shard.flush().await;
         }
-        let changed = self.parts.delivery.configure(wiring::delivery(configuration, sinks.to_vec())).await;
+        let changed = self.components.delivery.configure(compose::delivery(configuration, sinks.to_vec())).await;
         let state = if changed.is_ok() { after } else { state(&self.current, &self.sinks) };
-        let gateway = self.parts.gateway.clone();
+        let gateway = self.components.gateway.clone();
         blocking(move || gateway.configure(&state.types, &state.options)).await?;
         changed?;
-        self.parts.log.disk_guard().keep_free(configuration.journal.keep_free);
+        self.components.log.disk_guard().keep_free(configuration.journal.keep_free);
         log::configure(configuration.log.format, configuration.log.level);
         Ok(())
     }
@@ -259,12 +255,12 @@ struct GatewayState {
 }
 
 impl GatewayState {
-    fn of(configuration: &Configuration, sinks: &[SinkSetup], parts: &Parts) -> Self {
-        let types = wiring::types(configuration, sinks, &parts.lanes);
-        let objects = parts.objects.readers(configuration, sinks);
+    fn of(configuration: &Configuration, sinks: &[SinkSetup], components: &Components) -> Self {
+        let types = compose::types(configuration, sinks, &components.lanes);
+        let objects = components.objects.readers(configuration, sinks);
         Self {
             types,
-            options: GatewayOptions { objects, ..wiring::gateway_options(&configuration.gateway, &parts.memory) },
+            options: GatewayOptions { objects, ..compose::gateway_options(&configuration.gateway, &components.memory) },
         }
     }
 }

@@ -4,9 +4,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::disk_size::SmallDisk;
-use crate::tls_files::TlsFilesError;
-use crate::token_file::TokenFileError;
+use config::port::tls_files::TlsFilesError;
+use config::token_file::TokenFileError;
+
+use crate::process::disk_size::SmallDisk;
 
 /// Why Forebay can't serve, or stopped.
 #[derive(Debug, thiserror::Error)]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{TokenSet, Tokens};
+use config::token_file::{Kept, TokenFile, TokenFileError};
 use tokio::time::MissedTickBehavior;
 
 use crate::file_stamp::Stamp;
 use crate::log;
-use crate::token_file::{Kept, TokenFile, TokenFileError};
 
 /// How often the file's metadata are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -1,7 +1,6 @@
 //! What delivery hands to a sink: a run of positions of one lane, and those of its records that the sink
 //! shall store. Payloads stay where they are, in the journal's blocks.
 
-#[cfg(any(feature = "elasticsearch", feature = "webhook"))]
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -238,8 +237,7 @@ impl Batch {
     }
 
     /// Whether an id stands in it twice: a store that takes several records at a time must have the first before the second is tried.
-    #[cfg(any(feature = "elasticsearch", feature = "webhook"))]
-    pub(crate) fn has_repetitions(&self) -> bool {
+    pub fn has_repetitions(&self) -> bool {
         let mut ids = HashSet::with_capacity(self.len());
         !self.entries.iter().all(|entry| ids.insert(entry.id))
     }
@@ -258,9 +256,8 @@ impl Batch {
     }
 
     /// The run of positions up to the last of the first `count` records, at least one.
-    #[cfg(feature = "postgres")]
     #[must_use]
-    pub(crate) fn first_records(&self, count: usize) -> Self {
+    pub fn first_records(&self, count: usize) -> Self {
         let entries: Vec<Entry> = self.entries.iter().take(count.max(1)).copied().collect();
         let last = entries.last().map_or(self.last, |entry| entry.sequence);
         Self { last, ..self.with(entries) }

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 /// A pool of connections of type `C`. It has no background task: when a call returns a connection, connections that were idle for too long
 /// are closed.
 #[derive(Debug)]
-pub(crate) struct ConnectionPool<C> {
+pub struct ConnectionPool<C> {
     permits: Semaphore,
     /// Idle connections with the time of their last use, the most recent one last.
     idle: Mutex<Vec<(C, Instant)>>,
@@ -19,44 +19,45 @@ pub(crate) struct ConnectionPool<C> {
 
 /// A connection that is lent to one call. If the call doesn't return it, it is closed: a call that fails or is dropped leaves no
 /// connection in an unknown state.
-pub(crate) struct Lent<'a, C> {
-    pub(crate) connection: C,
+pub struct Lent<'a, C> {
+    /// The connection.
+    pub connection: C,
     _permit: SemaphorePermit<'a>,
 }
 
 /// The permit for one connection in use.
-pub(crate) struct Permit<'a>(SemaphorePermit<'a>);
+pub struct Permit<'a>(SemaphorePermit<'a>);
 
 impl<'a> Permit<'a> {
     /// Turns the permit into a loan of this connection.
-    pub(crate) fn lend<C>(self, connection: C) -> Lent<'a, C> {
+    pub fn lend<C>(self, connection: C) -> Lent<'a, C> {
         Lent { connection, _permit: self.0 }
     }
 }
 
 impl<C> ConnectionPool<C> {
     /// A pool of at most `max` connections, or without a limit. A connection that was idle for `idle_max` is closed.
-    pub(crate) fn new(max: Option<NonZeroUsize>, idle_max: Duration) -> Self {
+    pub fn new(max: Option<NonZeroUsize>, idle_max: Duration) -> Self {
         let permits = max.map_or(Semaphore::MAX_PERMITS, |max| max.get().min(Semaphore::MAX_PERMITS));
         Self { permits: Semaphore::new(permits), idle: Mutex::default(), idle_max }
     }
 
     /// Waits for a permit. The caller then lends an idle connection ([`Self::pop`]) or a new one.
-    pub(crate) async fn permit(&self) -> Permit<'_> {
+    pub async fn permit(&self) -> Permit<'_> {
         // Nothing ever closes the semaphore, so waiting doesn't fail.
         let Ok(permit) = self.permits.acquire().await else { std::future::pending().await };
         Permit(permit)
     }
 
     /// Returns a connection to the pool. The call must have left it in a usable state.
-    pub(crate) fn give_back(&self, lent: Lent<'_, C>) {
+    pub fn give_back(&self, lent: Lent<'_, C>) {
         let mut idle = self.idle();
         idle.retain(|(_, used)| used.elapsed() < self.idle_max);
         idle.push((lent.connection, Instant::now()));
     }
 
     /// The idle connection that was used most recently, if there is one, so that surplus connections expire.
-    pub(crate) fn pop(&self) -> Option<C> {
+    pub fn pop(&self) -> Option<C> {
         self.idle().pop().map(|(connection, _)| connection)
     }
 

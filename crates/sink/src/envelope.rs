@@ -11,7 +11,7 @@ const DIGITS_MAX: usize = 20;
 
 /// Writes the members of a record that stands in `shard`, without the braces around them:
 /// `"id":"…","type":"…","source":"…","received_at":"…"`, `"event_time"` and `"revision"` where it has them, and `"position":"…"`.
-pub(crate) fn write_members(output: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
+pub fn write_members(output: &mut Vec<u8>, shard: u16, record: &Record<'_>) {
     for part in [br#""id":""#.as_slice(), &record.id.text(), br#"","type":"#] {
         output.extend_from_slice(part);
     }
@@ -54,7 +54,7 @@ fn write_number(output: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Writes a JSON string (RFC 8259 §7). The bytes are UTF-8: they were checked when they were accepted.
-pub(crate) fn write_text(output: &mut Vec<u8>, text: &[u8]) {
+pub fn write_text(output: &mut Vec<u8>, text: &[u8]) {
     output.push(b'"');
     for byte in text {
         match byte {

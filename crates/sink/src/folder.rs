@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// Makes a directory and those above it, each durable before it is used: also one that is there already, because the
 /// process that made it may not have come to it.
-pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
+pub fn make_folder(folder: &Path) -> io::Result<()> {
     if folder.as_os_str().is_empty() {
         return Ok(());
     }
@@ -30,6 +30,6 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Makes the names in a directory durable.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }

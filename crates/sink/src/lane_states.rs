@@ -14,7 +14,7 @@ const IDLE_MAX: Duration = Duration::from_mins(1);
 
 /// The states of active lanes. Calls of one lane are serialised; calls of different lanes are concurrent.
 #[derive(Debug, Default)]
-pub(crate) struct LaneStates<S>(BlockingMutex<Lanes<S>>);
+pub struct LaneStates<S>(BlockingMutex<Lanes<S>>);
 
 #[derive(Debug, Default)]
 struct Lanes<S> {
@@ -31,7 +31,7 @@ struct Entry<S> {
 
 impl<S: Default> LaneStates<S> {
     /// The lane's state: a new one if the lane was not active.
-    pub(crate) fn of(&self, lane: &Lane) -> Arc<Mutex<S>> {
+    pub fn of(&self, lane: &Lane) -> Arc<Mutex<S>> {
         let (now, mut lanes) = (Instant::now(), self.lanes());
         lanes.sweep(now);
         if let Some(entry) = lanes.entries.get_mut(lane) {
@@ -44,7 +44,7 @@ impl<S: Default> LaneStates<S> {
     }
 
     /// The states of all active lanes.
-    pub(crate) fn all(&self) -> Vec<Arc<Mutex<S>>> {
+    pub fn all(&self) -> Vec<Arc<Mutex<S>>> {
         self.lanes().entries.values().map(|entry| entry.state.clone()).collect()
     }
 

@@ -8,7 +8,7 @@ use std::fmt;
 use std::io;
 use std::str::FromStr;
 
-use crate::{Claim, InvalidClaim, Sink, SinkError};
+use crate::{Claim, InvalidClaim};
 
 /// The mark of a store: 128 random bits, unique to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,77 +16,15 @@ pub struct Mark(pub [u8; 16]);
 
 impl Mark {
     /// A new mark, for a store that has none.
-    pub(crate) fn random() -> io::Result<Self> {
+    pub fn random() -> io::Result<Self> {
         let mut bits = [0; 16];
         getrandom::fill(&mut bits).map_err(io::Error::other)?;
         Ok(Self(bits))
     }
 
     /// Whether this mark is the expected one. With `None`, any mark is.
-    pub(crate) fn is_expected(self, expected: Option<Self>) -> bool {
+    pub fn is_expected(self, expected: Option<Self>) -> bool {
         expected.is_none_or(|expected| expected == self)
-    }
-}
-
-impl Sink {
-    /// The mark of the store that the next call reaches. It is created if the store has none; `None` if a store can't keep one.
-    ///
-    /// # Errors
-    /// [`SinkError`] if the store doesn't answer, or refuses the mark.
-    pub async fn mark(&self) -> Result<Option<Mark>, SinkError> {
-        #[cfg(feature = "remote")]
-        if let Some(caller) = self.caller() {
-            return Ok(caller.binding().mark());
-        }
-        let done = match self {
-            Self::Null | Self::Memory(_) => return Ok(None),
-            Self::Sqlite(sqlite) => sqlite.mark().await,
-            Self::Objects(store) => store.mark().await,
-            #[cfg(feature = "elasticsearch")]
-            Self::Elasticsearch(elasticsearch) => elasticsearch.mark().await,
-            #[cfg(feature = "postgres")]
-            Self::Postgres(postgres) => postgres.mark().await,
-            #[cfg(feature = "nats")]
-            Self::Nats(nats) => nats.mark().await,
-            #[cfg(feature = "redis")]
-            Self::Redis(redis) => redis.mark().await,
-            #[cfg(feature = "webhook")]
-            Self::Webhook(_) => return Ok(None),
-            #[cfg(feature = "remote")]
-            Self::Remote(_) => return Ok(None),
-        };
-        done.map(Some).map_err(SinkError::visible)
-    }
-
-    /// The mark of the store that a sink of a gateway is bound to; `None` for other sinks, and while the sink isn't bound.
-    #[must_use]
-    pub fn bound_to(&self) -> Option<Mark> {
-        #[cfg(feature = "remote")]
-        return self.caller()?.binding().mark();
-        #[cfg(not(feature = "remote"))]
-        None
-    }
-
-    /// Whether a sink of a gateway has found a writer with another store than the bound one.
-    #[must_use]
-    pub fn has_other_store(&self) -> bool {
-        #[cfg(feature = "remote")]
-        return self.caller().is_some_and(|caller| caller.binding().has_other_store());
-        #[cfg(not(feature = "remote"))]
-        false
-    }
-
-    /// Binds a sink of a gateway to the store with this mark, or with `None` to the next store that is found. No effect on other sinks.
-    pub fn bind(&self, mark: Option<Mark>) {
-        #[cfg(feature = "remote")]
-        if let Some(caller) = self.caller() {
-            match mark {
-                Some(mark) => caller.binding().expect(mark),
-                None => caller.binding().unbind(),
-            }
-        }
-        #[cfg(not(feature = "remote"))]
-        let _ = mark;
     }
 }
 

@@ -23,7 +23,7 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const IDLE_MAX: Duration = Duration::from_secs(10);
 
 /// What the thread reads with. It is made, used and dropped there.
-pub(crate) trait PageReader {
+pub trait PageReader {
     /// Reads a page.
     fn read(&mut self, query: &Query) -> impl Future<Output = Result<Page, ReadError>>;
 
@@ -39,7 +39,7 @@ struct Job {
 }
 
 /// The handle on the thread.
-pub(crate) struct ReadThread {
+pub struct ReadThread {
     name: &'static str,
     running: Mutex<Option<Running>>,
 }
@@ -54,7 +54,7 @@ struct Running {
 
 impl ReadThread {
     /// A thread of this name, which isn't running yet.
-    pub(crate) const fn new(name: &'static str) -> Self {
+    pub const fn new(name: &'static str) -> Self {
         Self { name, running: Mutex::new(None) }
     }
 
@@ -63,7 +63,7 @@ impl ReadThread {
     }
 
     /// Has the thread read a page. `reader` makes what it reads with, where the thread must begin first.
-    pub(crate) async fn read<R: PageReader>(
+    pub async fn read<R: PageReader>(
         &self,
         reader: impl FnOnce() -> R + Send + 'static,
         query: Query,
@@ -74,7 +74,7 @@ impl ReadThread {
     }
 
     /// Ends the read in hand and closes what is open. A later read begins anew.
-    pub(crate) async fn close(&self) {
+    pub async fn close(&self) {
         let running = self.running().take();
         if let Some(Running { jobs, closes, ended }) = running {
             closes.send_replace(true);

@@ -54,7 +54,7 @@ impl TableName {
     }
 
     /// The name as it stands in SQL. The grammar has no quote, so there is nothing to escape.
-    pub(crate) fn quoted(&self) -> String {
+    pub fn quoted(&self) -> String {
         format!("\"{}\"", self.0)
     }
 }

@@ -10,9 +10,9 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
+pub(super) use net::http_client::Body;
 use serde::Serialize;
-pub(super) use sink::http_client::Body;
-use sink::remote::protocol::{HEARTBEAT, PROBLEM};
+use sink_remote::protocol::{HEARTBEAT, PROBLEM};
 use tokio::time::timeout;
 
 /// The result of a sink's call, as JSON.
@@ -74,7 +74,7 @@ fn behind_newlines(work: Work) -> Body {
 }
 
 pub(super) fn whole(bytes: Bytes) -> Body {
-    sink::http_client::full(bytes)
+    net::http_client::full(bytes)
 }
 
 pub(super) fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {

@@ -10,8 +10,8 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use sink::remote::protocol;
-use tls::Accepted;
+use net::tls::Accepted;
+use sink_remote::protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 

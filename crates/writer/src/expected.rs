@@ -3,13 +3,14 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
-use sink::remote::objects::ObjectLimits;
-use sink::remote::protocol::{self, Outcome, SinkInfo};
+use objects::ObjectSink;
 use sink::{Mark, SinkError};
+use sink_remote::object_protocol::ObjectLimits;
+use sink_remote::protocol::{self, Outcome, SinkInfo};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};
-use crate::request::parsed;
+use crate::parts::parsed;
 
 /// What a request expects of both. The gateway's first requests expect nothing.
 #[derive(Clone, Debug, Default)]
@@ -53,10 +54,10 @@ impl Offered {
         SinkInfo {
             kind: self.kind.to_owned(),
             reads: self.sink.can_read(),
-            caution: self.sink.caution().map(|words| words.to_string()),
+            caution: self.sink.warning().map(|warning| warning.to_string()),
             mark: mark.map(|mark| mark.to_string()),
             parts: self.parts.clone(),
-            objects: self.sink.objects().map(|store| ObjectLimits::from(&store.rules())),
+            objects: ObjectSink::of(&self.sink).map(|store| ObjectLimits::from(&store.rules())),
         }
     }
 

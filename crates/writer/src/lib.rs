@@ -1,13 +1,14 @@
 //! The back-end's port: gateways send batches to it, and it writes them to its sinks. It keeps no progress: the gateway owns the lane, and
 //! the store's cursor decides.
 //!
-//! `docs/writer-protocol.md` describes the protocol; [`sink::remote`] is the client.
+//! `docs/writer-protocol.md` describes the protocol; [`sink_remote`] is the client.
 
 mod answer;
 mod connection;
 mod door;
 mod expected;
 mod objects;
+mod parts;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -21,9 +22,9 @@ use std::time::Duration;
 use access::{Demand, Tokens};
 use event::cells::Counter;
 use event::limits::IN_FLIGHT_BYTES_MAX;
-use sink::remote::frame::FRAME_BYTES_MAX;
+use net::tls::ServerTls;
 use sink::{Mark, Sink};
-use tls::ServerTls;
+use sink_remote::frame::FRAME_BYTES_MAX;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
@@ -37,7 +38,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Offered {
     /// The kind of store, as configurations name it.
     pub kind: &'static str,
-    /// Where and how it stores: see [`sink::remote::protocol::SinkInfo::parts`].
+    /// Where and how it stores: see [`sink_remote::protocol::SinkInfo::parts`].
     pub parts: BTreeMap<String, String>,
     /// The driver.
     pub sink: Sink,

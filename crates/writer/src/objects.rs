@@ -12,17 +12,18 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 use hyper::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, RANGE};
 use hyper::{HeaderMap, Response, StatusCode};
-use sink::http_client::BodyError;
-use sink::object::{ObjectDownload, ObjectQuery, ObjectUpload};
-use sink::remote::objects::{DIGEST, digests_of};
-use sink::remote::protocol::Outcome;
-use sink::{ObjectStore, Report, SinkError};
+use net::http_client::BodyError;
+use objects::ObjectSink;
+use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
+use sink::{SinkError, WriteOutcome};
+use sink_remote::object_protocol::{DIGEST, digests_of};
+use sink_remote::protocol::Outcome;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep, timeout};
 
 use crate::answer::{self, Body, Refused, Work};
 use crate::expected::{Check, Expected};
-use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
+use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
 
 /// Bytes of an object in memory, at most: the memory reserved for an upload.
@@ -31,7 +32,7 @@ const PASSING_BYTES_MAX: u64 = 512 * 1024;
 /// A sink's store of objects, and the object's name in a request.
 #[derive(Debug)]
 pub(super) struct Named {
-    store: ObjectStore,
+    store: ObjectSink,
     name: String,
     room: Arc<Semaphore>,
 }
@@ -39,7 +40,7 @@ pub(super) struct Named {
 impl Named {
     /// None for names that no gateway gives to objects: they could address something else.
     pub(super) fn new(offered: &Offered, name: &str) -> Result<Option<Self>, Refused> {
-        let Some(store) = offered.sink.objects() else {
+        let Some(store) = ObjectSink::of(&offered.sink) else {
             let detail = format!("the sink is of kind {}, which stores no objects", offered.kind);
             return Err(Refused::new(StatusCode::NOT_FOUND, "objects", detail));
         };
@@ -84,7 +85,7 @@ impl Named {
             if let Ok(body) = rest.await {
                 drain(body).await;
             }
-            answer::json(&Outcome::from(stored.map(|()| Report::Stored)))
+            answer::json(&Outcome::from(stored.map(|()| WriteOutcome::Committed)))
         }))
     }
 
@@ -136,7 +137,7 @@ impl Named {
     }
 }
 
-async fn accept(room: &Semaphore, store: &ObjectStore, upload: ObjectUpload) -> Result<(), SinkError> {
+async fn accept(room: &Semaphore, store: &ObjectSink, upload: ObjectUpload) -> Result<(), SinkError> {
     let units = u32::try_from(upload.bytes.min(PASSING_BYTES_MAX).div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
     let Ok(Ok(_permit)) = timeout(ROOM_WAIT_MAX, room.acquire_many(units)).await else {
         let reason = "objects that the store has not answered take all the memory that they may";

@@ -7,12 +7,12 @@ use std::time::Duration;
 use access::{Demand, Tokens};
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
-use sink::remote::{frame, protocol};
-use sink::{Batch, Record, Sink, SinkConfig, Write};
+use sink::{Batch, Null, Record, Sink, Write};
+use sink_remote::{frame, protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::Instant;
 
-use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
+use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::{Offered, Writer, connection};
 
 /// Bytes of an answer that a test reads at most.
@@ -50,7 +50,7 @@ fn head(sink: &str, bytes: usize, more: &str) -> String {
 
 /// A writer with two sinks that take everything.
 fn writer() -> Arc<Writer> {
-    let offered = |name: &str| (name.to_owned(), Offered::new("null", BTreeMap::new(), Sink::new(SinkConfig::Null)));
+    let offered = |name: &str| (name.to_owned(), Offered::new("null", BTreeMap::new(), Sink::new(Null)));
     let offered = ["slow", "other"].map(offered).into();
     Arc::new(Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None))
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::Shard;
-use sink::{Batch, Claim, Cursor, Held, Report, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, WriteOutcome, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -267,7 +267,7 @@ impl Lane {
 
     /// Hands a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
     /// these may have been handed over before.
-    pub(crate) async fn hand(&self, batch: Batch, floor: u64) -> Result<Report, SinkError> {
+    pub(crate) async fn hand(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let again = self.status.hands_over(batch.last());
         self.sink.write(&batch.sent_after(floor, again)).await
     }
@@ -292,7 +292,7 @@ impl Lane {
 
     /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
     fn warn(&self) {
-        if let Some(caution) = self.sink.caution() {
+        if let Some(caution) = self.sink.warning() {
             self.options.reporter.report(&format!("lane {}: {caution}", self.name));
         }
     }
@@ -415,7 +415,7 @@ impl Lane {
     /// The store stands where this lane has brought it; what it has settles from now on.
     fn note_contact(&self) {
         self.status.contacts.contacted();
-        let settle = self.sink.traits().settle;
+        let settle = self.sink.capabilities().settle;
         if settle > Duration::ZERO {
             self.status.contacts.wait_for(settle);
         }
@@ -479,7 +479,7 @@ impl Lane {
 /// processes a request.
 async fn gather(options: &Options, sink: &Sink, ledger: &Ledger) {
     sleep(options.linger).await;
-    if sink.is_remote() && !ledger.is_asked() {
+    if sink.capabilities().remote && !ledger.is_asked() {
         sleep(options.linger_remote).await;
     }
 }

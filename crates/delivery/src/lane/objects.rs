@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sink::{Cursor, ObjectRules, ObjectStore, Parts};
+use objects::{ObjectRules, ObjectSink, Parts};
+
+use sink::Cursor;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::blocked::Blocked;
@@ -17,7 +19,7 @@ use crate::status::LaneState;
 
 /// A lane's way through the log since it took its place.
 struct ObjectSession {
-    store: ObjectStore,
+    store: ObjectSink,
     limits: ObjectRules,
     file: IntentLog,
     /// Events that a store of another kind has refused.
@@ -44,11 +46,11 @@ impl ObjectSession {
 
 impl Lane {
     /// Delivers to a store of objects until it is told to stop, and has caught up if it is to.
-    pub(crate) async fn deliver_objects(&mut self, store: ObjectStore) -> Result<(), LaneExit> {
+    pub(crate) async fn deliver_objects(&mut self, store: ObjectSink) -> Result<(), LaneExit> {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
         while *self.halt.borrow() != Halt::Now {
-            if run.builder.records() == 0 && !run.uploads.is_empty() && run.store.lacks_room() {
+            if run.builder.records() == 0 && !run.uploads.is_empty() && run.store.lacks_memory() {
                 self.land(&mut run).await;
                 continue;
             }
@@ -93,7 +95,7 @@ impl Lane {
         Ok(())
     }
 
-    fn begin_run(&self, store: ObjectStore, file: IntentLog, buried: Arc<BTreeSet<u64>>) -> ObjectSession {
+    fn begin_run(&self, store: ObjectSink, file: IntentLog, buried: Arc<BTreeSet<u64>>) -> ObjectSession {
         let after = self.ledger.lane(&self.name).cursor;
         ObjectSession {
             limits: store.rules(),
@@ -112,7 +114,7 @@ impl Lane {
     }
 
     /// Finds the store and the lane's place, and writes the objects that were committed and aren't known to be written.
-    async fn take_up(&mut self, store: &ObjectStore) -> Result<(IntentLog, Arc<BTreeSet<u64>>), LaneExit> {
+    async fn take_up(&mut self, store: &ObjectSink) -> Result<(IntentLog, Arc<BTreeSet<u64>>), LaneExit> {
         self.enter(LaneState::Connecting);
         let (file, buried) = loop {
             self.find_held().await;
@@ -284,7 +286,7 @@ impl Lane {
         (0..intent.objects.len()).map(move |object| self.content(run, buried).keeping(intent, object))
     }
 
-    async fn attempt(&self, store: &ObjectStore, intent: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> Attempted {
+    async fn attempt(&self, store: &ObjectSink, intent: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> Attempted {
         let contents = self.contents_of(intent, buried).collect();
         UploadAttempt::begin((store, &self.upload_thread), intent, contents).ended().await
     }
@@ -293,7 +295,7 @@ impl Lane {
     /// wait for the store.
     async fn finish(
         &mut self,
-        store: &ObjectStore,
+        store: &ObjectSink,
         intent: &ObjectIntent,
         buried: &Arc<BTreeSet<u64>>,
         mut attempted: Attempted,

@@ -86,7 +86,7 @@ impl<'a> Reconciler<'a> {
         let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
         // Where a store with cursors of its own stands is known when it has been asked. What it has passed it can't get
         // any more, and what was passed over would be taken for stored: behind the end that can't be.
-        let joins_behind_cursors = from_oldest && (known.is_none() || !setup.sink.traits().fenced);
+        let joins_behind_cursors = from_oldest && (known.is_none() || !setup.sink.capabilities().fenced);
         let returns = known.is_some() && before.is_some_and(|before| !before.mentions(&setup.name));
         let mut sink = SinkProgress { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
         sink.lanes.resize_with(self.log.shards().len().max(sink.lanes.len()), LaneProgress::default);

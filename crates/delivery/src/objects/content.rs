@@ -7,8 +7,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, LogChunk, Reader, Record, Segments};
-use sink::object::{Lines, NoParts};
-use sink::{Batch, Parts};
+use objects::{Lines, NoParts};
+use objects::Parts;
+use sink::Batch;
 
 use crate::condition::Verdict;
 use crate::ledger::{OutcomeCounts, RouteFilter, Tally};

@@ -25,8 +25,8 @@ use std::sync::Arc;
 
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
-use sink::Manifest;
-use sink::object::{Apart, Line};
+use objects::Manifest;
+use objects::{Apart, Line};
 
 use crate::blocked::Blocked;
 use crate::condition::{Passage, read, written};
@@ -263,7 +263,7 @@ mod tests {
     use std::time::Duration;
 
     use event::Origin;
-    use sink::{Codec, ObjectRules, Prefix};
+    use objects::{Codec, ObjectRules, Prefix};
 
     use super::*;
 

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{LogChunk, Record};
-use sink::object::{Lines, line_bytes};
-use sink::{Claim, Manifest, ObjectRules, ObjectStore};
+use objects::{Lines, line_bytes};
+use objects::{Manifest, ObjectRules, ObjectSink};
+use sink::Claim;
 use tokio::time::Instant;
 
 use crate::condition::{Undecided, Verdict};
@@ -76,7 +77,7 @@ impl ObjectBuilder {
         chunk: &LogChunk,
         rules: &mut RouteFilter,
         buried: &BTreeSet<u64>,
-        (store, limits): (&ObjectStore, &ObjectRules),
+        (store, limits): (&ObjectSink, &ObjectRules),
     ) -> ChunkResult {
         let next = self.next;
         let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, (store, limits));
@@ -97,7 +98,7 @@ impl ObjectBuilder {
         record: &Record<'_>,
         rules: &mut RouteFilter,
         buried: &BTreeSet<u64>,
-        (store, limits): (&ObjectStore, &ObjectRules),
+        (store, limits): (&ObjectSink, &ObjectRules),
     ) -> Consumed {
         if sequence < self.next {
             return Consumed::All;
@@ -158,7 +159,7 @@ impl ObjectBuilder {
         sequence: u64,
         record: &Record<'_>,
         rules: &mut RouteFilter,
-        (buried, store): (&BTreeSet<u64>, &ObjectStore),
+        (buried, store): (&BTreeSet<u64>, &ObjectSink),
     ) -> bool {
         let outcomes = self.left_out.of(slot);
         if buried.contains(&sequence) {

@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use sink::object::Lines;
-use sink::{ObjectStore, Record};
+use objects::Lines;
+use objects::ObjectSink;
+use sink::Record;
 
 /// Lines of a run of positions.
 pub(crate) struct PrefetchedLines {
@@ -22,7 +23,7 @@ impl PrefetchedLines {
     }
 
     /// Adds the line of a record to those of an object, if there is room.
-    pub(crate) fn add(&mut self, object: usize, record: &Record<'_>, store: &ObjectStore) {
+    pub(crate) fn add(&mut self, object: usize, record: &Record<'_>, store: &ObjectSink) {
         let Some(lines) = &mut self.lines else { return };
         if !Self::is_added(lines, (object, self.shard), record, store) {
             self.let_go();
@@ -33,7 +34,7 @@ impl PrefetchedLines {
         lines: &mut BTreeMap<usize, Lines>,
         (object, shard): (usize, u16),
         record: &Record<'_>,
-        store: &ObjectStore,
+        store: &ObjectSink,
     ) -> bool {
         if let Some(lines) = lines.get_mut(&object) {
             return lines.add(record);

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use event::limits::OBJECTS_IN_FLIGHT;
-use sink::{ObjectStore, SinkError};
+use objects::ObjectSink;
+use sink::SinkError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -16,7 +17,7 @@ use crate::objects::{ObjectIntent, UploadThread};
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
 pub(crate) type Attempted = (Result<Account, SinkError>, Duration);
 
-async fn write(store: &ObjectStore, intent: &ObjectIntent, contents: Vec<Content>) -> Result<Account, SinkError> {
+async fn write(store: &ObjectSink, intent: &ObjectIntent, contents: Vec<Content>) -> Result<Account, SinkError> {
     let mut written = (Tally::new(), 0);
     for (object, content) in intent.objects.iter().zip(contents) {
         let (tally, lost) = store.put(&object.manifest, content).await?.account();
@@ -44,7 +45,7 @@ pub(crate) struct UploadAttempt(JoinHandle<Attempted>);
 impl UploadAttempt {
     /// Begins to write the objects of a run, the contents of which are given in their order.
     pub(crate) fn begin(
-        (store, sending): (&ObjectStore, &UploadThread),
+        (store, sending): (&ObjectSink, &UploadThread),
         intent: &ObjectIntent,
         contents: Vec<Content>,
     ) -> Self {
@@ -77,7 +78,7 @@ impl Uploads {
     /// Begins to write the objects of a run.
     pub(crate) fn begin(
         &mut self,
-        sent_to: (&ObjectStore, &UploadThread),
+        sent_to: (&ObjectSink, &UploadThread),
         intent: ObjectIntent,
         contents: Vec<Content>,
     ) {

@@ -113,10 +113,10 @@ impl Checkpointer {
     pub(crate) fn configure(&mut self, sinks: &[SinkSetup]) {
         let limit = |setup: &SinkSetup| BacklogLimit {
             bytes: setup.max_backlog,
-            on_this_disk: setup.sink.traits().on_this_disk,
+            on_this_disk: setup.sink.capabilities().on_this_disk,
         };
         self.backlogs.limit(sinks.iter().map(|setup| (setup.name.clone(), limit(setup))));
-        let settle = sinks.iter().map(|setup| (setup.name.clone(), setup.sink.traits().settle));
+        let settle = sinks.iter().map(|setup| (setup.name.clone(), setup.sink.capabilities().settle));
         self.settle = settle.filter(|(_, settle)| *settle > Duration::ZERO).collect();
         self.settling.retain(|(sink, _), _| self.settle.contains_key(sink));
     }

@@ -8,7 +8,7 @@ use journal::disk::{Disk, DiskFile};
 use journal::simulated_disk::SimulatedDisk;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use sink::object::directory::{Files, NewFile};
+use sink_directory::{Files, NewFile};
 
 /// Where the objects are.
 pub(super) const ARCHIVE: &str = "/archive";

@@ -1,8 +1,8 @@
 //! Routes with conditions: each event is held against the condition that held where it stands in the journal, whatever
 //! happens to the process, the store or the configuration afterwards.
 
-use sink::object::Line;
-use sink::{Codec, ObjectRules, Prefix};
+use objects::Line;
+use objects::{Codec, ObjectRules, Prefix};
 use std::time::Duration;
 
 use super::world::FENCED;
@@ -107,7 +107,7 @@ fn a_store_that_is_set_back_gets_the_same_events_again() {
         world.append(0, "x", 10).await;
         world.settle().await;
         world.kill(1).await;
-        world.fenced = sink::MemoryHandle::fenced();
+        world.fenced = sink_testing::MemoryHandle::fenced();
         world.start();
         world.settle().await;
         seconds(2).await;

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use journal::simulated_disk::{Failure, Operation};
+use objects::Line;
+use objects::{Codec, ObjectRules, Prefix};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
-use sink::object::Line;
-use sink::{Codec, ObjectRules, Prefix};
 
 use super::Mutation;
 use super::archive;

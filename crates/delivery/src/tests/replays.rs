@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use eventlog::DataDirectory;
-use sink::{Batch, MemoryHandle, Record, Write};
+use sink::{Batch, Record, Write};
+use sink_testing::MemoryHandle;
 
 use super::world::FENCED;
 use super::world::KEYED;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use sink::MemoryHandle;
+use sink_testing::MemoryHandle;
 
 use super::Mutation;
 use super::world::FENCED;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sink::MemoryHandle;
+use sink_testing::MemoryHandle;
 
 use super::world::World;
 use super::world::run;

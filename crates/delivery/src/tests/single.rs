@@ -5,7 +5,7 @@ use std::time::Duration;
 use event::limits::HANDOVER_BYTES_MAX;
 use event::{Lane, Origin};
 use eventlog::{FilterStep, SequenceRange, WatchRequest};
-use sink::MemoryHandle;
+use sink_testing::MemoryHandle;
 
 use super::world::FENCED;
 use super::world::KEYED;
@@ -228,7 +228,7 @@ fn a_store_that_lost_everything_gets_it_again_while_it_is_retained() {
         world.settle().await;
         seconds(3).await;
         world.kill(1).await;
-        world.fenced = sink::MemoryHandle::fenced();
+        world.fenced = sink_testing::MemoryHandle::fenced();
         world.start();
         seconds(1).await;
         world.check_balance();
@@ -250,7 +250,7 @@ fn a_store_that_lost_what_was_freed_is_not_written_to() {
         seconds(5).await;
         assert!(world.process().log.shards()[0].segments().oldest().unwrap() > 1, "segments were freed");
         world.kill(1).await;
-        world.fenced = sink::MemoryHandle::fenced();
+        world.fenced = sink_testing::MemoryHandle::fenced();
         world.start();
         world.append(0, "both", 5).await;
         seconds(10).await;

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use journal::simulated_disk::{Failure, Operation};
-use sink::{SqliteConfig, TableName};
+use sink::TableName;
+use sink_sqlite::SqliteConfig;
 
 use super::Mutation;
 use super::world::FENCED;

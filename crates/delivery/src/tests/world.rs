@@ -13,7 +13,11 @@ use eventlog::{
     find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
-use sink::{DirectoryConfig, MemoryHandle, ObjectRules, Sink, SinkConfig, SqliteConfig};
+use objects::ObjectRules;
+use sink::Sink;
+use sink_directory::DirectoryConfig;
+use sink_sqlite::{Sqlite, SqliteConfig};
+use sink_testing::MemoryHandle;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -219,7 +223,7 @@ impl World {
         let max_dead_letters = self.max_dead_letters;
         let begin = self.begin;
         let setup = |name: &str, sink| SinkSetup { name: name.into(), sink, begin, max_backlog, max_dead_letters };
-        let sinks = [setup(FENCED, Sink::new(self.fenced_config())), setup(KEYED, self.keyed_sink())];
+        let sinks = [setup(FENCED, self.fenced_sink()), setup(KEYED, self.keyed_sink())];
         sinks.into_iter().filter(|setup| self.routes.mentions(&setup.name)).collect()
     }
 
@@ -241,13 +245,14 @@ impl World {
     }
 
     fn keyed_sink(&self) -> Sink {
-        let Some(rules) = self.objects.clone() else { return Sink::new(SinkConfig::Memory(self.keyed.clone())) };
+        let Some(rules) = self.objects.clone() else { return Sink::new(self.keyed.clone()) };
         let config = DirectoryConfig { path: ARCHIVE.into(), rules };
-        Sink::directory(config, Arc::new(DiskFiles(self.disk.clone())))
+        sink_directory::sink(config, Arc::new(DiskFiles(self.disk.clone())))
     }
 
-    fn fenced_config(&self) -> SinkConfig {
-        self.sqlite.clone().map_or_else(|| SinkConfig::Memory(self.fenced.clone()), SinkConfig::Sqlite)
+    fn fenced_sink(&self) -> Sink {
+        let memory = || Sink::new(self.fenced.clone());
+        self.sqlite.clone().map_or_else(memory, |config| Sink::new(Sqlite::new(config)))
     }
 
     pub(super) fn start(&mut self) {

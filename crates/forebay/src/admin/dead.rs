@@ -13,9 +13,9 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
-use super::answer::{Answer, json, not_allowed, other_origin, problem};
 use super::query::DeadQuery;
-use crate::dead_json::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
+use super::response::{Answer, json, not_allowed, other_origin, problem};
+use crate::admin_json::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
 
 /// Letters in a list, unless the query says otherwise.
 const LIST_DEFAULT: u64 = 100;

@@ -9,8 +9,8 @@ use event::percent;
 use hyper::{Method, StatusCode};
 use serde::Serialize;
 
-use super::answer::{Answer, json, not_allowed, problem};
-use crate::type_board::{TypeBoard, TypeJson};
+use super::response::{Answer, json, not_allowed, problem};
+use crate::type_info::{TypeInfo, TypeJson};
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/types";
@@ -21,7 +21,7 @@ struct TypesJson {
 }
 
 /// Answers a request whose path goes on with `rest` behind [`PATH`].
-pub(super) fn respond(method: &Method, rest: &str, types: &TypeBoard) -> Answer {
+pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> Answer {
     if *method != Method::GET && *method != Method::HEAD {
         return not_allowed("GET, HEAD");
     }

@@ -10,7 +10,7 @@ use hyper::{Request, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::answer::{Answer, problem, stopping};
+use super::response::{Answer, problem, stopping};
 
 /// Payloads that are in memory at a time; more wait.
 const PLACES: usize = 8;

@@ -13,9 +13,9 @@ use delivery::{ChangeError, DeadLetterService, Delivery, DeliveryControl, LaneBo
 use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
-use super::answer::{Answer, json, not_allowed, other_origin, problem};
 use super::query::DeadQuery;
-use crate::route_json::{AcceptedJson, GivenUpJson, RoutesJson};
+use super::response::{Answer, json, not_allowed, other_origin, problem};
+use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/routes";

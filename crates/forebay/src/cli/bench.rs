@@ -4,25 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use load::Target;
 use load::generator::Kind;
 
-use super::load::type_name;
-use super::{CaFlag, TokenFlag};
+use super::SendFlags;
 
 /// Flags of `forebay bench`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct BenchFlags {
-    /// The server
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    pub(crate) url: Target,
     #[command(flatten)]
-    pub(crate) ca: CaFlag,
-    /// The type of the events; without it the server finds it as for any other event
-    #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
-    pub(crate) event_type: Option<String>,
-    #[command(flatten)]
-    pub(crate) token: TokenFlag,
+    pub(crate) to: SendFlags,
     /// Connections, each with one request at a time
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) connections: u16,

@@ -3,15 +3,15 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use config::Role;
 
 use super::{Common, DATA, Data, WRITER_DATA};
-use crate::role::Role;
 
 /// `forebay check`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CheckFlags {
     /// The role that the configuration is for [default: serve] [env: FOREBAY_ROLE]
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", value_parser = super::role::parser())]
     pub(crate) role: Option<Role>,
     /// The configuration file (TOML) [env: FOREBAY_CONFIG]
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", hide_env = true)]

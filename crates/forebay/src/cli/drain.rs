@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use config::Role;
 
 use super::{Common, Data};
-use crate::role::Role;
 
 /// `forebay drain`.
 #[derive(Clone, Debug, Args)]

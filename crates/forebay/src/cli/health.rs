@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use config::Role;
 use load::Target;
 
 use super::{CaFlag, dead};
-use crate::role::Role;
 
 /// `forebay health`.
 #[derive(Clone, Debug, Args)]
@@ -15,7 +15,7 @@ pub(crate) struct HealthFlags {
     #[arg(long)]
     pub(crate) ready: bool,
     /// The role of the server [default: serve] [env: FOREBAY_ROLE]
-    #[arg(long, value_name = "ROLE")]
+    #[arg(long, value_name = "ROLE", value_parser = super::role::parser())]
     pub(crate) role: Option<Role>,
     /// The configuration file (TOML) of the server, which names its admin address [env: FOREBAY_CONFIG]
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", hide_env = true)]

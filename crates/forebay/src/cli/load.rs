@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use expression::Expression;
-use load::Target;
 use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
+use expression::Expression;
 
-use super::{CaFlag, TokenFlag};
+use super::SendFlags;
 
 /// Flags of `forebay load`.
 #[derive(Clone, Debug, Args)]
@@ -15,16 +14,8 @@ pub(crate) struct LoadFlags {
     /// What to load: NDJSON or JSON arrays, as they are or packed with gzip or zstd; `-` is the standard input
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// The server
-    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    pub(crate) url: Target,
     #[command(flatten)]
-    pub(crate) ca: CaFlag,
-    /// The type of the events; without it the server finds it as for any other event
-    #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
-    pub(crate) event_type: Option<String>,
-    #[command(flatten)]
-    pub(crate) token: TokenFlag,
+    pub(crate) to: SendFlags,
     /// Connections on which batches are sent side by side
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub(crate) workers: u16,
@@ -79,9 +70,4 @@ fn batch_bytes(text: &str) -> Result<usize, String> {
 fn load_id(text: &str) -> Result<String, String> {
     let is_sound = (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
     is_sound.then(|| text.to_owned()).ok_or_else(|| "1 to 128 visible ASCII characters".to_owned())
-}
-
-/// Shared with `bench`.
-pub(crate) fn type_name(text: &str) -> Result<String, String> {
-    event::TypeName::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

@@ -4,9 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use clap::Args;
+use config::port::tls_files;
 use load::{Server, Target};
-
-use crate::tls_files;
 
 /// The flag of every command that talks to a server.
 #[derive(Clone, Debug, Default, Args)]
@@ -33,11 +32,11 @@ pub(crate) enum CaError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
-        source: tls::TrustError,
+        source: net::tls::TrustError,
     },
     /// This machine has none.
     #[error(transparent)]
-    System(tls::TrustError),
+    System(net::tls::TrustError),
 }
 
 impl CaFlag {

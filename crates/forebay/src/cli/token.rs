@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use access::{Name, Scope};
 use clap::{Args, Subcommand};
+use config::token_file::TokenFile;
 use event::Origin;
 
 use super::Data;
-use crate::token_file::TokenFile;
 
 /// No token is good for longer: who wants one for ever leaves the flag out.
 const EXPIRES_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);

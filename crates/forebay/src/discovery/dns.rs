@@ -5,7 +5,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 
-use sink::remote::Upstream;
+use sink_remote::Upstream;
 
 use super::LOOK_UP_EVERY;
 use super::report::LookUpReport;
@@ -37,7 +37,7 @@ pub(super) async fn follow<F: Future<Output = io::Result<BTreeSet<SocketAddr>>>>
 mod tests {
     use std::sync::{Arc, Mutex};
 
-    use sink::remote::Writers;
+    use sink_remote::Writers;
     use tokio::time::advance;
 
     use super::super::tests::{labels, upstream};

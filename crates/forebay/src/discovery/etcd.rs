@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use net::http_client::Endpoint;
 use serde::Deserialize;
-use sink::http_client::Endpoint;
-use sink::remote::{EtcdConfig, Upstream};
+use sink_remote::{EtcdConfig, Upstream};
 use tokio::time::sleep;
 
 use super::LOOK_UP_EVERY;
@@ -108,7 +108,7 @@ impl Registry {
         // The value may contain a secret.
         let odd = |why: &str| format!("the key {} has no registration: {why}", shown(key));
         let Registration { url } = serde_json::from_slice(value).map_err(|_| odd("wanted {\"url\": \"…\"}"))?;
-        let url: Endpoint = url.parse().map_err(|error: sink::http_client::InvalidEndpoint| odd(&error.to_string()))?;
+        let url: Endpoint = url.parse().map_err(|error: net::http_client::InvalidEndpoint| odd(&error.to_string()))?;
         if url.user.is_some() {
             return Err(odd("wanted a URL without a user"));
         }

@@ -8,10 +8,9 @@ mod report;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use sink::remote::{Upstream, Writers};
+use config::Configuration;
+use sink_remote::{Upstream, Writers};
 use tokio::task::JoinHandle;
-
-use crate::config::Configuration;
 
 /// The pause between two look-ups.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(5);
@@ -76,7 +75,7 @@ fn discover(upstream: &Upstream) -> Option<Discovery> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails loudly")]
 mod tests {
-    use sink::remote::{Spread, UpstreamConfig};
+    use sink_remote::{Spread, UpstreamConfig};
     use tokio::time::timeout;
 
     use super::*;

@@ -1,6 +1,6 @@
 //! Counts look-ups, and logs changes and the first failure of several.
 
-use sink::remote::Upstream;
+use sink_remote::Upstream;
 
 use crate::log;
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
+use net::http_client::{Answer, Body, Endpoint, HttpClient, HttpOptions, full};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use sink::http_client::{Answer, Body, Endpoint, HttpClient, HttpOptions, full};
-use sink::remote::EtcdConfig;
+use sink_remote::EtcdConfig;
 use tokio::time::timeout;
 
 use super::EtcdError;

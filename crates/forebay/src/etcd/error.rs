@@ -2,8 +2,8 @@
 
 use http_client::HttpFailure;
 use hyper::StatusCode;
+use net::http_client::{self, Endpoint, shortened};
 use serde_json::Value;
-use sink::http_client::{self, Endpoint, shortened};
 
 /// gRPC's code of "permission denied".
 const PERMISSION_DENIED: i64 = 7;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use sink::http_client::Endpoint;
-use sink::remote::{EtcdAccount, EtcdConfig};
+use net::http_client::Endpoint;
+use sink_remote::{EtcdAccount, EtcdConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

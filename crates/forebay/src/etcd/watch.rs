@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
+use net::http_client::Answer;
 use serde::Deserialize;
 use serde_json::{Deserializer, json};
-use sink::http_client::Answer;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::client::CALL_MAX;

@@ -7,7 +7,6 @@ use event::limits::EVENT_BYTES_MAX;
 
 use crate::support::{Folder, Server, forebay, payloads};
 
-#[cfg(all(feature = "elasticsearch", feature = "postgres", feature = "redis", feature = "s3", feature = "swift"))]
 mod servers;
 
 /// Events of a batch, the hard one included, which stands in their midst.

@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use testkit::ports::free_address;
+use testkit::postgres::PostgresServer;
 use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
-use testkit::ports::free_address;
-#[cfg(feature = "postgres")]
-use testkit::postgres::PostgresServer;
 
 /// Runs a command to its end, and gives its exit code and all that it prints.
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
@@ -303,7 +302,6 @@ fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
     move_there_and_back(&folder, &Store { settings, kind: "sqlite", payloads: &|| payloads(&at), lanes: &lanes });
 }
 
-#[cfg(feature = "postgres")]
 #[test]
 fn a_data_directory_over_postgres_becomes_a_gateways_and_back() {
     let Some(postgres) = PostgresServer::start() else { return };

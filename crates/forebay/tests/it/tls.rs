@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use net::tls::{ClientStream, ClientTls};
 use rcgen::{CertificateParams, CertifiedKey, KeyPair, date_time_ymd, generate_simple_self_signed};
-use tls::{ClientStream, ClientTls};
 
 use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
 

@@ -17,7 +17,7 @@ use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN
 use event::memory::Budgets;
 use eventlog::EventLog;
 use ipnet::IpNet;
-use tls::ServerTls;
+use net::tls::ServerTls;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 

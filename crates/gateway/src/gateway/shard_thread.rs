@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use eventlog::Shard;
-use tls::ServerTls;
+use net::tls::ServerTls;
 use tokio::net::TcpStream;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::Notify;

@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use tls::{Accepted, ServerTls};
+use net::tls::{Accepted, ServerTls};
 use tokio::net::TcpStream;
 
 use super::connection::{Connection, Order, Phase};

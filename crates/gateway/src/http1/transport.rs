@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use event::limits::HEADER_BYTES_MAX;
-use tls::ServerTls;
+use net::tls::ServerTls;
 
 use super::target::Scheme;
 

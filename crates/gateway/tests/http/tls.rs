@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::{GatewayOptions, RouteName, StatusClass};
+use net::tls::{ClientStream, ClientTls, Identity, ServerTls};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, socket};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use tls::{ClientStream, ClientTls, Identity, ServerTls};
 
 use crate::stand::{Answer, Client, Stand, open_types};
 

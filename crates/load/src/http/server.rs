@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use tls::{ClientStream, ClientTls, TrustError};
+use net::tls::{ClientStream, ClientTls, TrustError};
 
 use super::target::Target;
 

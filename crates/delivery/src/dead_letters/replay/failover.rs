@@ -32,7 +32,7 @@ impl Replayer {
             Some(sink) => match sink.held(&self.lane).await {
                 // Where another process has claimed the lane, its position says nothing of these replays.
                 Ok(Some(held)) if !self.knows(&held) => self.watch.interrupted(),
-                Ok(Some(held)) => self.watch.contacted(held.position, sink.traits().settle),
+                Ok(Some(held)) => self.watch.contacted(held.position, sink.capabilities().settle),
                 Ok(None) => self.watch.clear(),
                 Err(_) => self.watch.interrupted(),
             },

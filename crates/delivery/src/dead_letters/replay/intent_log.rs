@@ -212,7 +212,7 @@ impl Replayer {
 
     /// What was stored last may be lost yet.
     pub(super) fn look_after(&mut self, numbered: Vec<Numbered>) {
-        let settles = self.sink.get().is_some_and(|sink| !sink.traits().settle.is_zero());
+        let settles = self.sink.get().is_some_and(|sink| !sink.capabilities().settle.is_zero());
         if settles {
             self.watch.add(numbered);
             self.dead.keep_from(self.watch.first());

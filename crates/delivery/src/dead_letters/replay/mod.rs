@@ -41,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::{Lane, Origin};
 use eventlog::{LogChunk, Record, Settled};
-use sink::{Claim, Refusal, Report, Sink, SinkError};
+use sink::{Claim, RejectedRecord, WriteOutcome, Sink, SinkError};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -286,7 +286,7 @@ impl Replayer {
             let part = page.letters.iter().copied().zip(1..).collect();
             return self.send(&sink, &page, (0, part), outcome).await;
         };
-        self.watch.contacted(cursor, sink.traits().settle);
+        self.watch.contacted(cursor, sink.capabilities().settle);
         if self.watch.has_lost() {
             // It comes first: its numbers lie before those of what is sent now.
             self.bring_back_first().await;
@@ -309,28 +309,28 @@ impl Replayer {
         (cursor, mut part): (u64, Vec<Numbered>),
         outcome: &mut DeadOutcome,
     ) -> Result<(), String> {
-        let is_fenced = sink.traits().fenced;
+        let is_fenced = sink.capabilities().fenced;
         while !part.is_empty() {
             if is_fenced {
                 self.note(page, &part)?;
             }
             let batch = page.batch((&self.lane, self.claim), cursor, &part);
             match sink.write(&batch).await.map_err(|error| error.to_string())? {
-                Report::Stored => {
+                WriteOutcome::Committed => {
                     let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
                     self.look_after(part);
                     self.has_stored(page, &letters, outcome)?;
                     self.is_answered();
                     return Ok(());
                 }
-                Report::Withheld { refused } if refused.is_empty() => {
+                WriteOutcome::Rejected { refused } if refused.is_empty() => {
                     return Err("the sink withheld a batch and named no record".into());
                 }
-                Report::Withheld { refused } => {
+                WriteOutcome::Rejected { refused } => {
                     self.was_refused(page, &part, &refused, outcome)?;
                     part = without(&part, &refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>());
                 }
-                Report::Except { refused, retry } => {
+                WriteOutcome::Partial { refused, retry } => {
                     self.was_refused(page, &part, &refused, outcome)?;
                     outcome.left += retry.len() as u64;
                     let mut out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
@@ -363,10 +363,10 @@ impl Replayer {
         &self,
         page: &Page,
         part: &[Numbered],
-        refused: &[Refusal],
+        refused: &[RejectedRecord],
         outcome: &mut DeadOutcome,
     ) -> Result<(), String> {
-        let with_reason = |refusal: &Refusal| Some((part.get(refusal.index)?.0, refusal.reason.clone()));
+        let with_reason = |refusal: &RejectedRecord| Some((part.get(refusal.index)?.0, refusal.reason.clone()));
         let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
         let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);

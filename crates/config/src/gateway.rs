@@ -1,0 +1,307 @@
+//! `[gateway]`: where Forebay listens, and how it takes events.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::{NonZeroU16, NonZeroUsize};
+use std::time::Duration;
+
+use access::{Demand, Scope, Scopes};
+use event::limits;
+use event::memory::Budgets;
+use ipnet::IpNet;
+use json::JsonPointer;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, duration, pointer, size};
+
+use crate::load::Inputs;
+use crate::port::address::{address, demand, is_loopback};
+use crate::port::hosts;
+use crate::port::origins;
+use crate::port::proxies;
+use crate::port::tls;
+use crate::port::tls_files::TlsFiles;
+use crate::port::tokens;
+use crate::sinks::object_serving;
+use crate::stopping::{self, Stopping};
+use crate::token_file::TokenFile;
+use crate::types::type_rules::{self, Naming};
+
+/// The settings of `[gateway]`.
+pub(crate) const KEYS: &[&str] = &[
+    "listen",
+    "admin",
+    "open",
+    "shards",
+    "type_pointer",
+    type_rules::RULES,
+    "unknown_type",
+    "cors_origins",
+    "allowed_hosts",
+    "trusted_proxies",
+    "max_connections",
+    "max_connections_per_client",
+    "ack_timeout",
+    "object_cache",
+    "memory",
+    stopping::DELAY,
+    stopping::DELIVER,
+    tokens::KEY,
+];
+
+/// The tables within `[gateway]`.
+const TABLES: &[&str] = &["tls"];
+
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+/// The default of the admin address.
+pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9000);
+/// A shard is a thread with a journal of its own; more than a machine has cores gains nothing.
+const SHARDS_MAX: u16 = 1024;
+const CONNECTIONS_PER_CLIENT: NonZeroUsize = NonZeroUsize::new(limits::CONNECTIONS_PER_CLIENT_MAX).unwrap();
+/// As many descriptors as Linux lets a process have by default (`fs.nr_open`).
+const CONNECTIONS_MAX: usize = 1 << 20;
+
+/// Where Forebay listens, and how it takes events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// The address of the intake port.
+    pub listen: SocketAddr,
+    /// The address of the admin port.
+    pub admin: SocketAddr,
+    /// Whether everybody who reaches the intake port may post.
+    pub open: bool,
+    /// The number of shards, if the configuration fixes it; see [`Gateway::shards_for`].
+    pub shards: Option<NonZeroU16>,
+    /// The JSON pointer to an event's type within its payload.
+    pub type_pointer: Option<JsonPointer>,
+    /// The rules for events whose type isn't named, or is unknown.
+    pub naming: Naming,
+    /// The origins whose web pages may post.
+    pub cors_origins: Vec<String>,
+    /// The names by which requests without a token may call a port on loopback.
+    pub allowed_hosts: Vec<String>,
+    /// The proxies that are believed to say whose requests they send.
+    pub trusted_proxies: Vec<IpNet>,
+    /// Connections on the intake port, if the configuration limits them; see [`Gateway::connections_wanted`].
+    pub max_connections: Option<NonZeroUsize>,
+    /// Connections of one client, if the configuration limits them; see [`Gateway::connections_wanted`].
+    pub max_connections_per_client: Option<NonZeroUsize>,
+    /// How long clients wait at most that want their events to be stored.
+    pub ack_timeout: Duration,
+    /// How many bytes of objects are in memory for those who read them, if the configuration says so.
+    pub object_cache: Option<u64>,
+    /// Bytes of memory that the process may take, if the configuration says how many.
+    pub memory: Option<u64>,
+    /// The times of a stop.
+    pub stopping: Stopping,
+    /// The file of tokens.
+    pub tokens: TokenFile,
+    /// What the intake port shows of itself, if it speaks TLS.
+    pub tls: Option<TlsFiles>,
+}
+
+/// Limits of concurrent connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connections {
+    /// Of all clients together.
+    pub all: usize,
+    /// Of one client.
+    pub per_client: usize,
+}
+
+impl Gateway {
+    /// Which requests on the intake port need a token.
+    pub fn demand(&self) -> Demand {
+        demand(self.open, self.listen)
+    }
+
+    /// Which requests to read events need a token. Who lets everybody post doesn't yet let everybody read.
+    pub fn read_demand(&self) -> Demand {
+        if is_loopback(self.listen) { Demand::WithTokens } else { Demand::Always }
+    }
+
+    /// The names by which requests without a token may call the intake port; `None` if other machines reach it.
+    pub fn hosts(&self) -> Option<Vec<String>> {
+        is_loopback(self.listen).then(|| self.allowed_hosts.clone())
+    }
+
+    /// Whether the admin port can be reached from elsewhere.
+    pub fn admin_is_reachable(&self) -> bool {
+        !is_loopback(self.admin)
+    }
+
+    /// How many connections there should be room for: as configured, else as many as there is memory for. Unless the configuration says
+    /// otherwise, one client has at most half of them.
+    pub fn connections_wanted(&self, memory: &Budgets) -> Connections {
+        let all = self.max_connections.map_or(memory.connections, NonZeroUsize::get);
+        let half = (all / 2).clamp(1, CONNECTIONS_PER_CLIENT.get());
+        Connections { all, per_client: self.max_connections_per_client.map_or(half, NonZeroUsize::get) }
+    }
+
+    /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
+    pub fn shards_for(&self, cores: NonZeroUsize) -> NonZeroU16 {
+        let spare = u16::try_from(cores.get() - 1).unwrap_or(SHARDS_MAX).min(SHARDS_MAX);
+        self.shards.or(NonZeroU16::new(spare)).unwrap_or(NonZeroU16::MIN)
+    }
+}
+
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> Gateway {
+    reader.check_keys(section, &[KEYS, TABLES].concat());
+    let flags = inputs.flags;
+    let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
+    let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
+    let open = reader.boolean(section, "open");
+    let shards = reader.integer(section, "shards", shards);
+    let type_pointer = reader.text(section, "type_pointer", pointer::parse);
+    let cors_origins = origins::read(reader, section, "cors_origins");
+    let allowed_hosts = hosts::read(reader, section, "allowed_hosts");
+    let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
+    let max_connections = reader.integer(section, "max_connections", connections);
+    let of_client = reader.integer(section, "max_connections_per_client", connections);
+    let ack_timeout = reader.text(section, "ack_timeout", ack_timeout);
+    let object_cache = reader.text(section, "object_cache", object_serving::cache_bytes);
+    let memory = reader.text(section, "memory", memory);
+    let stopping = stopping::read(reader, section);
+    let tls = tls::read(reader, section, inputs.folder);
+    let (tokens, scopes) = tokens::read(reader, section, inputs);
+
+    let is_open = open.is_some_and(|found| found.value);
+    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, scopes);
+    check_distinct(reader, listen.as_ref(), admin.as_ref());
+    Gateway {
+        listen: listen.map_or(LISTEN, |found| found.value),
+        admin: admin.map_or(ADMIN, |found| found.value),
+        open: is_open,
+        shards: shards.map(|found| found.value),
+        type_pointer: type_pointer.map(|found| found.value),
+        // Read when the types are known.
+        naming: Naming::default(),
+        cors_origins,
+        allowed_hosts,
+        trusted_proxies,
+        max_connections: max_connections.map(|found| found.value),
+        max_connections_per_client: of_client.map(|found| found.value),
+        ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
+        object_cache: object_cache.map(|found| found.value),
+        memory: memory.map(|found| found.value),
+        stopping,
+        tokens,
+        tls,
+    }
+}
+
+fn connections(number: i64) -> Result<NonZeroUsize, InvalidValue> {
+    let connections = usize::try_from(number).ok().filter(|number| *number <= CONNECTIONS_MAX);
+    connections
+        .and_then(NonZeroUsize::new)
+        .ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
+}
+
+/// The least of it is a matter of the sinks: see [`crate::memory`].
+fn memory(text: &str) -> Result<u64, InvalidValue> {
+    let bytes = size::parse(text)?;
+    let (least, most) = (limits::MEMORY_SET_MIN, limits::MEMORY_SET_MAX);
+    let (min, max) = (least >> 20, most >> 40);
+    let is_in_range = (least..=most).contains(&bytes);
+    if is_in_range {
+        Ok(bytes)
+    } else {
+        Err(InvalidValue::new("is out of range", format!("wanted {min}MiB to {max}TiB")))
+    }
+}
+
+fn ack_timeout(text: &str) -> Result<Duration, InvalidValue> {
+    duration::within(text, limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX)
+}
+
+fn shards(number: i64) -> Result<NonZeroU16, InvalidValue> {
+    let shards = u16::try_from(number).ok().filter(|number| *number <= SHARDS_MAX).and_then(NonZeroU16::new);
+    shards.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
+}
+
+/// Reports a port that other machines reach while there are no tokens for it, unless it is set to be open.
+fn check_reach(
+    reader: &mut SettingsReader<'_>,
+    listen: Option<&Located<SocketAddr>>,
+    admin: Option<&Located<SocketAddr>>,
+    open: bool,
+    scopes: Scopes,
+) {
+    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(Scope::Ingest)) {
+        let title = "`gateway.listen` would let everybody post who reaches this machine";
+        let help = "make a token (forebay token new NAME --scope ingest), or set `open = true` in [gateway] if that is \
+                    meant, or listen on 127.0.0.1 or [::1]";
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
+    }
+    if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
+        let title = "`gateway.admin` would let everybody look in who reaches this machine";
+        let help = "make a token (forebay token new NAME --scope admin), or listen on 127.0.0.1 or [::1]";
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
+    }
+}
+
+fn check_distinct(
+    reader: &mut SettingsReader<'_>,
+    listen: Option<&Located<SocketAddr>>,
+    admin: Option<&Located<SocketAddr>>,
+) {
+    let at = |found: Option<&Located<SocketAddr>>, default| found.map_or(default, |found| found.value);
+    if !collide(at(listen, LISTEN), at(admin, ADMIN)) {
+        return;
+    }
+    let title = "the intake port and the admin port are the same";
+    let mistake = match (listen, admin) {
+        (Some(listen), Some(admin)) => {
+            Diagnostic::new(title, admin.span.clone(), "the admin port").also(listen.span.clone(), "the intake port")
+        }
+        (Some(found), None) => Diagnostic::new(title, found.span.clone(), format!("the admin port is {ADMIN}")),
+        (None, Some(found)) => Diagnostic::new(title, found.span.clone(), format!("the intake port is {LISTEN}")),
+        (None, None) => return,
+    };
+    reader.push(mistake);
+}
+
+/// Port 0 asks the system for a free one, which collides with nothing.
+fn collide(one: SocketAddr, other: SocketAddr) -> bool {
+    let same_ip = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.port() != 0 && same_ip
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_core_is_left_to_delivery() {
+        let gateway = |shards| Gateway {
+            listen: LISTEN,
+            admin: ADMIN,
+            open: false,
+            shards: NonZeroU16::new(shards),
+            type_pointer: None,
+            naming: Naming::default(),
+            cors_origins: Vec::new(),
+            allowed_hosts: Vec::new(),
+            trusted_proxies: Vec::new(),
+            max_connections: None,
+            max_connections_per_client: None,
+            ack_timeout: limits::ACK_TIMEOUT,
+            object_cache: None,
+            memory: None,
+            stopping: Stopping::default(),
+            tokens: TokenFile::within(std::path::Path::new("")),
+            tls: None,
+        };
+        for (configured, cores, shards) in [(0, 1, 1), (0, 2, 1), (0, 8, 7), (0, 1 << 20, SHARDS_MAX), (5, 2, 5)] {
+            let cores = NonZeroUsize::new(cores).unwrap();
+            assert_eq!(gateway(configured).shards_for(cores).get(), shards);
+        }
+    }
+
+    #[test]
+    fn addresses_collide_on_one_port() {
+        let collides = |one: &str, other: &str| collide(one.parse().unwrap(), other.parse().unwrap());
+        assert!(collides("127.0.0.1:1", "127.0.0.1:1"));
+        assert!(collides("0.0.0.0:1", "127.0.0.1:1"));
+        assert!(!collides("127.0.0.1:1", "127.0.0.1:2"));
+        assert!(!collides("127.0.0.1:0", "127.0.0.1:0"));
+        assert!(!collides("127.0.0.1:1", "127.0.0.2:1"));
+    }
+}

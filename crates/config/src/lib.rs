@@ -1,0 +1,48 @@
+//! The configuration: one TOML file, the environment and flags become one typed, checked [`Configuration`], or [`Diagnostics`] with all
+//! errors.
+//!
+//! It is read in two steps: each setting becomes a value of its own type, then the values are validated against each other. Both steps
+//! collect errors, so that one run shows them all.
+
+mod admin;
+mod configuration;
+mod etcd;
+mod flags;
+mod gateway;
+mod journal;
+mod load;
+mod log;
+mod masking;
+mod needs_restart;
+pub mod owner_file;
+pub mod port;
+mod role;
+mod role_tables;
+mod server_address;
+mod sinks;
+mod stopping;
+#[cfg(test)]
+mod tests;
+pub mod token_file;
+mod types;
+mod upstreams;
+mod writer;
+
+pub use admin::Admin;
+pub use configuration::{Configuration, load};
+pub use flags::Flags;
+pub use gateway::{ADMIN, Connections, Gateway};
+pub use journal::Journal;
+pub use load::{Inputs, LoadError, OF_FLAGS};
+pub use log::{Log, LogFormat, LogLevel};
+pub use needs_restart::needs_restart;
+pub use role::Role;
+pub use sinks::route::Route;
+pub use sinks::{SinkConfig, SinkName, SinkSettings};
+pub use stopping::Stopping;
+pub use types::aggregate::AggregateConfig;
+pub use types::event_type::TypeConfig;
+pub use types::schema::TypeSchema;
+pub use types::schema_files;
+pub use writer::registration::WriterEtcd;
+pub use writer::{ADMIN as WRITER_ADMIN, WriterConfiguration, load as load_writer};

@@ -1,0 +1,129 @@
+//! Reads a configuration's file, and reports what is wrong with it as a whole.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use access::Scopes;
+use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, SourceId, SourceSpan, files};
+use sink::Folders;
+use toml::de::DeTable;
+
+use crate::flags::Flags;
+use crate::masking;
+use crate::role_tables::IsOfRole;
+use crate::token_file::{Kept, TokenFile, TokenFileError};
+
+/// Variables of flags that are no settings.
+pub const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_ROLE", "FOREBAY_TOKEN"];
+
+/// Where a configuration comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// The file's name, for messages, and its bytes.
+    pub file: Option<(&'a str, &'a [u8])>,
+    /// Where the file is: its relative paths lead from there.
+    pub folder: &'a Path,
+    /// The process's variables.
+    pub environment: &'a Environment,
+    /// The command line.
+    pub flags: &'a Flags,
+    /// The data directory, from which the relative paths of sinks lead.
+    pub data: &'a Path,
+    /// What the tokens allow that there are.
+    pub scopes: Scopes,
+}
+
+impl<'a> Inputs<'a> {
+    /// The folders of relative paths.
+    pub(crate) const fn folders(&self) -> Folders<'a> {
+        Folders { configuration: self.folder, data: self.data }
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file can't be read.
+    #[error("can't read the configuration file {path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the file system says.
+        source: std::io::Error,
+    },
+    /// The tokens can't be read.
+    #[error(transparent)]
+    Tokens(#[from] TokenFileError),
+    /// The configuration has errors.
+    #[error("{0}")]
+    Invalid(Diagnostics),
+}
+
+/// The same for the configuration that `read` makes.
+pub(crate) fn load_by<T>(
+    read: impl FnOnce(&Inputs<'_>) -> Result<(T, Diagnostics), Diagnostics>,
+    path: Option<&Path>,
+    environment: &Environment,
+    flags: &Flags,
+    data: &Path,
+) -> Result<(T, Diagnostics), LoadError> {
+    let unreadable = |path: &Path, source| LoadError::Unreadable { path: path.to_owned(), source };
+    let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
+    let name = path.map(|path| path.display().to_string());
+    let file = name.as_deref().zip(bytes.as_deref());
+    let scopes = TokenFile::within(data).read()?.map(Kept::into_set).unwrap_or_default().scopes();
+    let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
+    read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(LoadError::Invalid)
+}
+
+/// Reads the file's tables and the built-in ones with `read_tables`, unless `check` finds that the file is another role's.
+pub(crate) fn read_by<T>(
+    inputs: &Inputs<'_>,
+    built_in_text: &'static str,
+    check: impl FnOnce(&mut SettingsReader<'_>, &Section<'_>) -> IsOfRole,
+    read_tables: impl FnOnce(&mut SettingsReader<'_>, &Inputs<'_>, &Section<'_>, &Section<'_>) -> T,
+) -> Result<(T, Diagnostics), Diagnostics> {
+    let (mut report, text, source) = open(inputs)?;
+    let (document, errors) = DeTable::parse_recoverable(&text);
+    report_syntax(&mut report, source, &errors);
+    if !errors.is_empty() {
+        // What the parser made of a broken text would only be reported as further, false mistakes.
+        return Err(report);
+    }
+    let built_in_source = report.source("built in", built_in_text);
+    let (built_in, _) = DeTable::parse_recoverable(built_in_text);
+
+    let mut reader = SettingsReader::new(inputs.environment, report).with_dotted_names("types");
+    let file = Section::root(source, document.get_ref());
+    let built_in = Section::root(built_in_source, built_in.get_ref());
+    if check(&mut reader, &file) == IsOfRole::No {
+        // Further mistakes would follow from that one.
+        return Err(reader.finish());
+    }
+    let configuration = read_tables(&mut reader, inputs, &file, &built_in);
+    let report = reader.finish();
+    if report.errors() == 0 { Ok((configuration, report)) } else { Err(report) }
+}
+
+/// The file's text, with the report to which its mistakes go.
+fn open<'i>(inputs: &Inputs<'i>) -> Result<(Diagnostics, Cow<'i, str>, SourceId), Diagnostics> {
+    let mut report = Diagnostics::new(masking::hidden);
+    let (name, bytes) = inputs.file.unwrap_or(("no file", b""));
+    let bytes = files::content(bytes);
+    let text = String::from_utf8_lossy(bytes);
+    let source = report.source(name, &*text);
+    if let Err(error) = std::str::from_utf8(bytes) {
+        // The valid part is the same in both; the first bad byte has become a replacement character.
+        let range = error.valid_up_to()..error.valid_up_to() + char::REPLACEMENT_CHARACTER.len_utf8();
+        report.push(Diagnostic::new("the file is not UTF-8", SourceSpan { source, range }, "the first bad byte"));
+        return Err(report);
+    }
+    Ok((report, text, source))
+}
+
+fn report_syntax(report: &mut Diagnostics, source: SourceId, errors: &[toml::de::Error]) {
+    for error in errors {
+        let at = SourceSpan { source, range: error.span().unwrap_or(0..0) };
+        report.push(Diagnostic::new("this is not TOML", at, error.message()));
+    }
+}

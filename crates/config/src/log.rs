@@ -1,0 +1,78 @@
+//! `[log]`: format and level of messages on stderr.
+
+use std::fmt;
+
+use settings::{InvalidValue, Section, SettingsReader};
+
+use crate::flags::Flags;
+
+/// The severity of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum LogLevel {
+    /// For information.
+    #[default]
+    Info,
+    /// Something is wrong; Forebay continues.
+    Warning,
+    /// Something failed.
+    Error,
+}
+
+/// The format of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum LogFormat {
+    /// A line of text.
+    #[default]
+    Text,
+    /// An object a line: `time`, `level`, `message`.
+    Json,
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Info => "INFO",
+            Self::Warning => "WARN",
+            Self::Error => "ERROR",
+        })
+    }
+}
+
+/// The settings of `[log]`.
+pub(crate) const KEYS: &[&str] = &["format", "level"];
+
+/// What is said on stderr, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// How a message is written.
+    pub format: LogFormat,
+    /// What matters less is left out.
+    pub level: LogLevel,
+}
+
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
+    reader.check_keys(section, KEYS);
+    let format = reader.text(section, "format", format).map(|found| found.value);
+    // The flag is not called --level: a reader of the command line wouldn't know whose.
+    let level = reader.text_or_named_flag(section, "level", ("log-level", flags.log_level.as_deref()), level);
+    Log { format: format.unwrap_or_default(), level: level.map(|found| found.value).unwrap_or_default() }
+}
+
+fn format(text: &str) -> Result<LogFormat, InvalidValue> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(InvalidValue::new("is no format of the log", "wanted \"text\" or \"json\"")),
+    }
+}
+
+fn level(text: &str) -> Result<LogLevel, InvalidValue> {
+    match text {
+        "info" => Ok(LogLevel::Info),
+        "warning" => Ok(LogLevel::Warning),
+        "error" => Ok(LogLevel::Error),
+        _ => Err(InvalidValue::new("is no level of messages", "wanted \"info\", \"warning\" or \"error\"")),
+    }
+}

@@ -1,0 +1,402 @@
+//! Which parts of a configuration's text may be secrets: found by the key that a value belongs to, whatever the value's type, and in texts
+//! that are no TOML too. In a table that may hold secrets only the values of known keys are shown.
+
+use std::ops::Range;
+
+use transform::knows_key;
+use settings::{FILE, PREFIX};
+
+use crate::role_tables;
+use crate::sinks::kinds::{self, KINDS};
+
+/// Settings of the databases in `shards` that no sink has.
+const OF_SHARDS: &[&str] = &["values"];
+/// Parts of usual names of secrets.
+const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
+/// What a key in PEM begins with, where the path of its file is wanted.
+const PEM: &str = "-----BEGIN";
+/// Brackets within each other that are followed. No setting has as many.
+const DEPTH_MAX: usize = 64;
+
+/// What a table, or the value of a key, is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Root,
+    /// `[sinks]` and `[sinks.X.shards]`: each key names a table that may hold secrets.
+    Sinks,
+    Sink,
+    Types,
+    Type,
+    /// Steps of a transform: `hash` has a key.
+    Step,
+    /// A value, or a table within it, where secrets may be.
+    Value,
+    /// Settings that are no secrets.
+    Plain,
+    /// Names that the operator chooses. They are no secrets.
+    Free,
+}
+
+/// The value that is read: its place, and whether it is hidden.
+#[derive(Clone, Copy, Debug)]
+struct Value {
+    place: Place,
+    is_hidden: bool,
+    is_url: bool,
+}
+
+impl Value {
+    const fn hidden() -> Self {
+        Self { place: Place::Value, is_hidden: true, is_url: false }
+    }
+}
+
+/// A table or a list that is open.
+struct Level {
+    is_table: bool,
+    place: Place,
+    is_hidden: bool,
+    /// The value that it belongs to.
+    outer: Option<Value>,
+}
+
+/// The parts of a text that may be secrets.
+pub(crate) fn secrets(text: &str) -> Vec<Range<usize>> {
+    if let Some(secret) = of_variable(text) {
+        return secret;
+    }
+    // A flag and its value.
+    if !text.contains('\n') && text.starts_with("--") {
+        return Vec::new();
+    }
+    let start = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut scanner =
+        Scanner { text, at: start, found: Vec::new(), levels: Vec::new(), value: None, is_line_empty: true };
+    scanner.open_table(Place::Root, false);
+    scanner.run();
+    scanner.found
+}
+
+/// The secret of a variable, where the text is one with its value.
+fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
+    let (name, value) = text.strip_prefix(PREFIX)?.split_once('=')?;
+    if !name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_') {
+        return None;
+    }
+    let ends_with = |key: &str| name.ends_with(&format!("_{}", key.to_ascii_uppercase()));
+    let start = text.len() - value.len();
+    let secret = if !name.starts_with("SINKS_") {
+        (is_secret_name(name) && !name.ends_with(FILE) || value.contains(PEM)).then_some(0..value.len())
+    } else if KINDS.iter().flat_map(|kind| kind.urls()).any(|key| ends_with(key)) {
+        of_url(value)
+    } else {
+        (!shown_in_sinks().any(ends_with)).then_some(0..value.len())
+    };
+    Some(secret.map(|range| start + range.start..start + range.end).into_iter().collect())
+}
+
+/// Who asks, and the password, in what is a URL or was to be one.
+fn of_url(url: &str) -> Option<Range<usize>> {
+    let scheme = url.find("://");
+    let start = scheme.map_or(0, |at| at + "://".len());
+    let rest = &url[start..];
+    let colon = rest.find(':');
+    if let Some(at) = rest.rfind('@') {
+        // A user is shown. A token of NATS is in the same place, without a colon.
+        let is_token = scheme.is_some_and(|end| ["nats", "tls"].contains(&&url[..end]));
+        return match colon.filter(|colon| *colon < at && scheme.is_some()) {
+            Some(colon) => Some(start + colon + 1..start + at),
+            None if scheme.is_none() || is_token => Some(start..start + at),
+            None => None,
+        };
+    }
+    // A colon is followed by a port, or by a password whose host was forgotten.
+    let behind = colon? + 1;
+    let is_address = rest.contains('[') || rest[behind..].starts_with(|first: char| first.is_ascii_digit());
+    (scheme.is_some() && !is_address).then_some(start + behind..url.len())
+}
+
+fn shown_in_sinks() -> impl Iterator<Item = &'static str> {
+    let keys = kinds::keys().chain(OF_SHARDS.iter().copied());
+    keys.filter(|key| !KINDS.iter().any(|kind| kind.secrets().contains(key)))
+}
+
+fn is_secret_name(key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    SECRET_WORDS.iter().any(|word| lower.contains(word))
+}
+
+struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+    found: Vec<Range<usize>>,
+    levels: Vec<Level>,
+    value: Option<Value>,
+    /// The line is empty so far.
+    is_line_empty: bool,
+}
+
+impl Scanner<'_> {
+    fn run(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'\n' => self.end_line(),
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'#' => self.comment(),
+                b'[' if self.is_line_empty && self.header() => {}
+                _ => {
+                    self.is_line_empty = false;
+                    if !self.key() {
+                        self.token(byte);
+                    }
+                }
+            }
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn level(&self) -> Option<&Level> {
+        self.levels.last()
+    }
+
+    fn is_top(&self) -> bool {
+        self.levels.len() <= 1
+    }
+
+    /// Begins a table of the document.
+    fn open_table(&mut self, place: Place, is_hidden: bool) {
+        self.levels.clear();
+        self.levels.push(Level { is_table: true, place, is_hidden, outer: None });
+        self.value = None;
+    }
+
+    fn end_line(&mut self) {
+        self.at += 1;
+        if self.is_top() {
+            // The value of the line before may be on this one.
+            self.value = self.value.filter(|_| self.text[..self.at].trim_end().ends_with('='));
+        }
+        self.is_line_empty = true;
+    }
+
+    /// In a table that may hold secrets a setting may be commented out.
+    fn comment(&mut self) {
+        let end = self.line_end();
+        let may_hide = |level: &Level| matches!(level.place, Place::Sinks | Place::Sink | Place::Step | Place::Value);
+        let is_hidden = self.value.is_some_and(|value| value.is_hidden);
+        if is_hidden || self.levels.iter().any(may_hide) {
+            self.found.push(self.at + 1..end);
+        }
+        self.at = end;
+    }
+
+    fn line_end(&self) -> usize {
+        self.text[self.at..].find('\n').map_or(self.text.len(), |end| self.at + end)
+    }
+
+    /// Takes the header of a table, which also ends what was left open before. What has no key in its brackets is a list.
+    fn header(&mut self) -> bool {
+        let line = &self.text[self.at..self.line_end()];
+        let inner = line.trim_start_matches('[');
+        let Some((path, _)) = inner.split_once(']') else { return false };
+        let start = self.at + line.len() - inner.len();
+        let (parts, end) = parts(self.text, start);
+        let is_list = !self.is_top() && inner.starts_with(['"', '\'']);
+        if is_list || parts.is_empty() || end != start + path.trim_end().len() {
+            return false;
+        }
+        let mut value = Value { place: Place::Root, is_hidden: false, is_url: false };
+        for part in &parts {
+            value = self.step(value.place, value.is_hidden, part);
+        }
+        self.open_table(value.place, value.place == Place::Value && value.is_hidden);
+        self.at += line.len();
+        self.is_line_empty = false;
+        true
+    }
+
+    /// Takes a key and its `=`. In a table something else is a mistake, and may be a secret without them.
+    fn key(&mut self) -> bool {
+        let is_expected = self.value.is_none() && self.level().is_some_and(|level| level.is_table);
+        let byte = self.peek().unwrap_or_default();
+        let may_begin = is_of_key(byte) || b"\"'".contains(&byte);
+        if !is_expected && !may_begin || is_expected && b"]},".contains(&byte) {
+            return false;
+        }
+        let (parts, end) = parts(self.text, self.at);
+        let blank = self.text[end..].len() - self.text[end..].trim_start_matches([' ', '\t']).len();
+        if !parts.is_empty() && self.text[end + blank..].starts_with('=') {
+            // Something before it was left open, or a comma is missing.
+            let table = self.levels.iter().rfind(|level| level.is_table);
+            let Some(&Level { place, is_hidden, .. }) = table else { return false };
+            let mut value = Value { place, is_hidden, is_url: false };
+            for part in &parts {
+                value = self.step(value.place, value.is_hidden, part);
+            }
+            self.value = Some(value);
+            self.at = end + blank + 1;
+            return true;
+        }
+        if is_expected {
+            let is_plain = self.level().is_some_and(|level| matches!(level.place, Place::Plain | Place::Free));
+            self.value = Some(Value { is_hidden: !is_plain, ..Value::hidden() });
+            // The word itself is shown, if it can be a key.
+            let word = self.text[self.at..].bytes().take_while(|byte| is_of_key(*byte)).count();
+            self.at += word;
+            return word > 0;
+        }
+        false
+    }
+
+    /// What a key in a table says of its value.
+    fn step(&self, place: Place, is_hidden: bool, key: &str) -> Value {
+        let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
+        match place {
+            Place::Root => match key {
+                "sinks" => value(true, Place::Sinks),
+                "types" => value(false, Place::Types),
+                "tables" => value(false, Place::Free),
+                _ if role_tables::is_known(key) => value(false, Place::Plain),
+                _ => value(!shown_in_sinks().any(|known| known == key), Place::Sink),
+            },
+            Place::Sinks => value(true, Place::Sink),
+            Place::Sink if key == "shards" => value(true, Place::Sinks),
+            Place::Sink => {
+                let is_shown = shown_in_sinks().any(|known| known == key) || key == "key" && self.is_of_redis();
+                Value { is_url: KINDS.iter().any(|kind| kind.urls().contains(&key)), ..value(!is_shown, Place::Value) }
+            }
+            Place::Types => value(false, Place::Type),
+            Place::Type if key == "transform" => value(true, Place::Step),
+            Place::Step if key == "hash" => value(false, Place::Step),
+            Place::Step => value(key == "key" || !knows_key(key), Place::Value),
+            Place::Value => value(is_hidden || key == "key" || is_secret_name(key), Place::Value),
+            Place::Type | Place::Plain if is_secret_name(key) => value(true, Place::Value),
+            Place::Plain => value(false, Place::Plain),
+            Place::Type | Place::Free => value(false, Place::Free),
+        }
+    }
+
+    /// Whether the table here says that it is a sink of Redis.
+    fn is_of_redis(&self) -> bool {
+        let begin = self.text[..self.at].rfind("\n[").unwrap_or(0);
+        let end = self.text[self.at..].find("\n[").map_or(self.text.len(), |end| self.at + end);
+        ["\"redis\"", "'redis'"].iter().any(|kind| self.text[begin..end].contains(kind))
+    }
+
+    fn token(&mut self, byte: u8) {
+        match byte {
+            b'[' | b'{' if self.levels.len() < DEPTH_MAX => {
+                let value = self.value.unwrap_or(Value::hidden());
+                let is_table = byte == b'{';
+                let is_hidden = value.is_hidden && (value.place == Place::Value || !is_table);
+                self.levels.push(Level { is_table, place: value.place, is_hidden, outer: self.value });
+                self.value = self.value.filter(|_| !is_table);
+                self.at += 1;
+            }
+            b']' | b'}' => {
+                if !self.is_top() {
+                    self.value = self.levels.pop().and_then(|level| level.outer);
+                }
+                self.at += 1;
+            }
+            b',' => {
+                if !self.is_top() && self.level().is_some_and(|level| level.is_table) {
+                    self.value = None;
+                }
+                self.at += 1;
+            }
+            b'"' | b'\'' => self.string(),
+            _ => {
+                let rest = &self.text[self.at..];
+                let length = rest.find(|c: char| c.is_whitespace() || ",[]{}#\"'".contains(c)).unwrap_or(rest.len());
+                // A bracket beyond the depth is a word of its own.
+                let length = length.max(rest.chars().next().map_or(1, char::len_utf8));
+                if self.value.is_none_or(|value| value.is_hidden) {
+                    self.found.push(self.at..self.at + length);
+                }
+                self.at += length;
+            }
+        }
+    }
+
+    fn string(&mut self) {
+        let (content, end, is_long) = string(self.text, self.at);
+        let value = self.value.unwrap_or(Value::hidden());
+        let text = &self.text[content.clone()];
+        let is_long = is_long && !matches!(value.place, Place::Type | Place::Types);
+        if value.is_hidden || is_long || text.contains(PEM) {
+            self.found.push(content);
+        } else if value.is_url
+            && let Some(secret) = of_url(text)
+        {
+            self.found.push(content.start + secret.start..content.start + secret.end);
+        }
+        self.at = end;
+    }
+}
+
+const fn is_of_key(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-'
+}
+
+/// The parts of a key at a place, and its end.
+fn parts(text: &str, start: usize) -> (Vec<&str>, usize) {
+    let (mut parts, mut end) = (Vec::new(), start);
+    loop {
+        let rest = &text[end..];
+        let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        let at = end + blank;
+        let after = match text.as_bytes().get(at) {
+            Some(b'"' | b'\'') => {
+                let (content, after, _) = string(text, at);
+                parts.push(&text[content]);
+                after
+            }
+            _ => {
+                let word = text[at..].bytes().take_while(|byte| is_of_key(*byte)).count();
+                if word == 0 {
+                    return (parts, end);
+                }
+                parts.push(&text[at..at + word]);
+                at + word
+            }
+        };
+        end = after;
+        let rest = &text[end..];
+        let blank = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        if text.as_bytes().get(end + blank) != Some(&b'.') {
+            return (parts, end);
+        }
+        end += blank + 1;
+    }
+}
+
+/// The content of the string at a place, its end, and whether it has three quotes. One without an end ends with its line.
+fn string(text: &str, start: usize) -> (Range<usize>, usize, bool) {
+    let quote = &text[start..=start];
+    let long = quote.repeat(3);
+    let rest = &text[start..];
+    if rest.starts_with(&long)
+        && let Some(length) = rest[long.len()..].find(&long)
+    {
+        let content = start + long.len()..start + long.len() + length;
+        // Up to two quotes may precede the last three.
+        let more = text[content.end + long.len()..].chars().take(2).take_while(|c| quote.starts_with(*c)).count();
+        return (content.start..content.end + more, content.end + more + long.len(), true);
+    }
+    let start = start + 1;
+    let line = text[start..].find('\n').map_or(text.len(), |end| start + end);
+    let mut at = start;
+    while at < line {
+        match text.as_bytes()[at] {
+            b'\\' if quote == "\"" => at += 1,
+            byte if byte == quote.as_bytes()[0] => return (start..at, at + 1, false),
+            _ => {}
+        }
+        at += 1;
+    }
+    (start..line, line, false)
+}

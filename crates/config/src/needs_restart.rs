@@ -1,0 +1,40 @@
+//! What of a configuration a running server can't take over.
+
+use std::fmt::Display;
+use std::num::NonZeroUsize;
+
+use crate::configuration::Configuration;
+use crate::gateway::Gateway;
+
+/// A sentence for each setting that is another one in `after`, and that only a start reads.
+pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZeroUsize) -> Vec<String> {
+    let shards = |gateway: &Gateway| gateway.shards_for(cores);
+    [
+        changed("gateway.listen", before.gateway.listen, after.gateway.listen),
+        changed("gateway.admin", before.gateway.admin, after.gateway.admin),
+        turned("gateway.tls", before.gateway.tls.is_some(), after.gateway.tls.is_some()),
+        turned("admin.tls", before.admin.tls.is_some(), after.admin.tls.is_some()),
+        changed("gateway.memory", memory(&before.gateway), memory(&after.gateway)),
+        changed("gateway.token_file", before.gateway.tokens.path().display(), after.gateway.tokens.path().display()),
+        changed("gateway.shards", shards(&before.gateway), shards(&after.gateway)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn memory(gateway: &Gateway) -> String {
+    gateway.memory.map_or_else(|| "what the system allows".to_owned(), |bytes| format!("{bytes} bytes"))
+}
+
+fn turned(key: &str, was_on: bool, is_on: bool) -> Option<String> {
+    let (now, before) = if is_on { ("is there", "wasn't") } else { ("is gone", "was there") };
+    (was_on != is_on).then(|| format!("`[{key}]` {now}, and {before} when Forebay started: only a restart changes it"))
+}
+
+fn changed<T: Display>(key: &str, before: T, after: T) -> Option<String> {
+    let (before, after) = (before.to_string(), after.to_string());
+    let is_other = before != after;
+    is_other
+        .then(|| format!("`{key}` is {after} now, and was {before} when Forebay started: only a restart changes it"))
+}

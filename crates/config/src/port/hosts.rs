@@ -1,0 +1,46 @@
+//! `allowed_hosts`: names of this server, as clients write them in `Host`.
+
+use settings::{Diagnostic, Section, SettingsReader};
+
+/// Every name.
+const ANY: &str = "*";
+/// As many bytes as a name of DNS has.
+const BYTES_MAX: usize = 253;
+
+/// The names of a list.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
+    let listed = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
+    let mut names = Vec::with_capacity(listed.len());
+    for (index, found) in listed.into_iter().enumerate() {
+        if found.value == ANY || is_name(&found.value) {
+            names.push(found.value);
+            continue;
+        }
+        let title = format!("`{}[{index}]` is not the name of a host", section.key_path(key));
+        let help = "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" \
+                    allows every name";
+        reader.push(Diagnostic::new(title, found.span, "wanted the name of a host").help(help.to_owned()));
+    }
+    names
+}
+
+fn is_name(text: &str) -> bool {
+    let is_part =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    text.len() <= BYTES_MAX && text.strip_suffix('.').unwrap_or(text).split('.').all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_have_no_scheme_and_no_port() {
+        for text in ["events.example.com", "gateway", "a.example.", "A-b_c.example"] {
+            assert!(is_name(text), "{text}");
+        }
+        for text in ["", ".", "a..b", "http://a", "a:80", "a/b", "*.example", "a b", "\u{e9}.example", "[::1]"] {
+            assert!(!is_name(text), "{text}");
+        }
+    }
+}

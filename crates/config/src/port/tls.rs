@@ -1,0 +1,60 @@
+//! `[gateway.tls]` and `[admin.tls]`: what a port shows of itself. The files are read to see whether they can be used;
+//! what is in them is read again where it is needed.
+
+use std::path::{Path, PathBuf};
+
+use net::tls::IdentityError;
+use settings::{Diagnostic, Located, Section, SettingsReader, path, path::PEM};
+
+use crate::port::tls_files::{TlsFile, TlsFiles, TlsFilesError};
+
+/// The settings of both.
+pub(crate) const KEYS: &[&str] = &["certificate", "key"];
+
+/// Reads the table `tls` within `parent`. Relative paths of the file lead from `folder`, others from where the process is.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, folder: &Path) -> Option<TlsFiles> {
+    let is_there = parent.get("tls").is_some();
+    let errors_before = reader.errors();
+    let section = reader.table(parent, "tls");
+    reader.check_keys(&section, KEYS);
+    let certificate = path::read(reader, &section, "certificate", folder, PEM);
+    let key = path::read(reader, &section, "key", folder, PEM);
+    if reader.errors() > errors_before {
+        return None;
+    }
+    let missing = |reader: &mut SettingsReader<'_>, key: &str, span| {
+        let title = format!("`{}` is missing", section.key_path(key));
+        let help = "TLS needs both: `certificate` with the chain of certificates and `key` with the key, PEM files";
+        reader.push(Diagnostic::new(title, span, "of no use without it").help(help.to_owned()));
+        None
+    };
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => check(reader, &section, certificate, key),
+        (Some(found), None) => missing(reader, "key", found.span),
+        (None, Some(found)) => missing(reader, "certificate", found.span),
+        (None, None) if is_there => missing(reader, "certificate", section.span().clone()),
+        (None, None) => None,
+    }
+}
+
+fn check(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    certificate: Located<PathBuf>,
+    key: Located<PathBuf>,
+) -> Option<TlsFiles> {
+    let files = TlsFiles { certificate: certificate.value, key: key.value };
+    let Err(error) = files.read() else { return Some(files) };
+    let (file, path) = error.file();
+    let (name, at) = match file {
+        TlsFile::Certificate => ("certificate", &certificate.span),
+        TlsFile::Key => ("key", &key.span),
+    };
+    let title = format!("`{}` can't be used: {}", section.key_path(name), error.what());
+    let mut mistake = Diagnostic::new(title, at.clone(), format!("this is {}", path.display()));
+    if matches!(error, TlsFilesError::Wrong { source: IdentityError::Mismatch, .. }) {
+        mistake = mistake.also(certificate.span, "the certificate");
+    }
+    reader.push(mistake);
+    None
+}

@@ -1,0 +1,30 @@
+//! The file of tokens: `tokens.json` of the data directory, unless `token_file` names another one.
+
+use access::{Scope, Scopes};
+use settings::{Diagnostic, Section, SettingsReader, path};
+
+use crate::load::Inputs;
+use crate::token_file::{Kept, TokenFile};
+
+/// The setting.
+pub(crate) const KEY: &str = "token_file";
+
+/// Reads the setting, and from the file the scopes of its tokens.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {
+    let Some(found) = path::read(reader, section, KEY, inputs.folder, "wanted the path of a file of tokens") else {
+        return (TokenFile::within(inputs.data), inputs.scopes);
+    };
+    let tokens = TokenFile::at(&found.value);
+    let (what, label) = match tokens.read() {
+        Ok(Some(kept)) => return (tokens, Kept::into_set(kept).scopes()),
+        // Without tokens a port on loopback would be open.
+        Ok(None) => ("names a file that isn't there", format!("no {}", found.value.display())),
+        Err(error) => ("names a file that can't be used", error.to_string()),
+    };
+    let title = format!("`{}` {what}", section.key_path(KEY));
+    let help =
+        format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
+    reader.push(Diagnostic::new(title, found.span, label).help(help));
+    // The file's scopes are unknown: assume all, so that no second mistake is reported.
+    (tokens, Scope::ALL.into_iter().collect())
+}

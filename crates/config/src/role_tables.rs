@@ -1,0 +1,56 @@
+//! The tables of a file, of which each role reads its own.
+
+use settings::{Diagnostic, Section, SettingsReader};
+
+/// Those of a gateway, and of `serve`, which is a gateway and its delivery in one.
+const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
+/// Those of a writer.
+const OF_WRITER: &[&str] = &["writer", "log", "sinks"];
+
+/// Whether a role has a table of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    OF_GATEWAY.contains(&name) || OF_WRITER.contains(&name)
+}
+
+/// Whether a file is for the role that reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IsOfRole {
+    /// It may have tables of the other role too.
+    Yes,
+    /// It has tables that only the other role reads, and none that only this role reads.
+    No,
+}
+
+/// Reports the tables that a gateway doesn't read.
+pub(crate) fn check_of_gateway(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
+    let help = "run `forebay writer` with it, or give each role a file of its own";
+    check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", help))
+}
+
+/// Reports the tables that a writer doesn't read.
+pub(crate) fn check_of_writer(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
+    let help = "run `forebay gateway` or `forebay serve` with it, or give each role a file of its own";
+    check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", help))
+}
+
+fn check(
+    reader: &mut SettingsReader<'_>,
+    file: &Section<'_>,
+    own: &[&str],
+    others: &[&str],
+    (whose, help): (&str, &'static str),
+) -> IsOfRole {
+    let has_own = own.iter().any(|name| !others.contains(name) && file.entry(name).is_some());
+    let foreign = others.iter().filter(|name| !own.contains(name)).filter_map(|name| Some((name, file.entry(name)?.0)));
+    let mut is_of_role = IsOfRole::Yes;
+    // If the whole file is the other role's, one mistake is enough.
+    for (name, key) in foreign.take(if has_own { usize::MAX } else { 1 }) {
+        if !has_own {
+            is_of_role = IsOfRole::No;
+        }
+        let title = format!("`{name}` is {whose}");
+        reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
+    }
+    reader.check_keys(file, &[own, others].concat());
+    is_of_role
+}

@@ -1,0 +1,82 @@
+//! The list of all kinds of sinks. To add a store is to add its crate here and in the manifests.
+
+use std::fmt::Write;
+
+use ::sink::{NullKind, SinkKind};
+use settings::{InvalidValue, nearest};
+use sink_directory::DirectoryKind;
+use sink_elasticsearch::ElasticsearchKind;
+use sink_nats::NatsKind;
+use sink_postgres::PostgresKind;
+use sink_redis::RedisKind;
+use sink_s3::S3Kind;
+use sink_sqlite::SqliteKind;
+use sink_swift::SwiftKind;
+use sink_webhook::WebhookKind;
+
+use crate::sinks::remote_keys;
+
+/// The kinds that a process stores in by itself. The first is the default.
+pub(crate) const KINDS: &[&dyn SinkKind] = &[
+    &SqliteKind,
+    &DirectoryKind,
+    &ElasticsearchKind,
+    &NatsKind,
+    &PostgresKind,
+    &RedisKind,
+    &SwiftKind,
+    &S3Kind,
+    &WebhookKind,
+    &NullKind,
+];
+
+/// The kind of sinks whose stores writers have.
+pub(crate) const WRITER: &str = "writer";
+
+/// What `kind` says.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// A store of this process.
+    Store(&'static dyn SinkKind),
+    /// A sink of a writer.
+    Writer,
+}
+
+/// The kind of this name, of those that a process stores in by itself.
+pub(crate) fn find(name: &str) -> Option<&'static dyn SinkKind> {
+    KINDS.iter().copied().find(|kind| kind.name() == name)
+}
+
+/// The names of all kinds.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.name()).chain([WRITER])
+}
+
+/// The settings of sinks of any kind.
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().map(|kind| kind.keys()).chain([remote_keys::KEYS]).flatten().copied()
+}
+
+/// The names of all kinds, for messages.
+pub(crate) fn listed() -> String {
+    let mut text = String::new();
+    for name in names().filter(|name| *name != "null").chain(["null"]) {
+        // A text never fails to be written into a text.
+        let _ = write!(text, "{}{name}", if text.is_empty() { "" } else { ", " });
+    }
+    text
+}
+
+/// Parses `kind`.
+pub(crate) fn parse(text: &str) -> Result<Kind, InvalidValue> {
+    if text == WRITER {
+        return Ok(Kind::Writer);
+    }
+    find(text).map(Kind::Store).ok_or_else(|| {
+        let wrong = InvalidValue::new("is not a kind of sink", "unknown");
+        match nearest(text, names()) {
+            Some(near) => wrong.help(format!("did you mean `{near}`?")),
+            None => wrong.help(format!("known kinds: {}", listed())),
+        }
+    })
+}

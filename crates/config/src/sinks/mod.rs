@@ -1,0 +1,103 @@
+//! `[sinks.X]`: the stores that events go to.
+
+mod copies;
+mod declared;
+mod destination;
+pub(crate) mod kinds;
+mod name;
+pub(crate) mod object_serving;
+mod remote;
+mod remote_keys;
+mod remote_layout;
+pub(crate) mod route;
+mod shards;
+mod sink_config;
+
+use ::sink::Folders;
+use delivery::Begin;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, size};
+
+pub(crate) use crate::sinks::declared::Sinks;
+use crate::sinks::kinds::Kind;
+use crate::sinks::name::NAME_BYTES_MAX;
+pub use crate::sinks::name::SinkName;
+pub use crate::sinks::sink_config::{SinkConfig, SinkSettings};
+use crate::upstreams::Upstreams;
+
+/// Reads all sinks.
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    tables: &[Section<'_>],
+    folders: Folders<'_>,
+    upstreams: &Upstreams,
+) -> Sinks {
+    let mut sinks = Sinks::default();
+    for section in tables {
+        sinks.declared.insert(section.name().to_owned(), section.span().clone());
+        let name = SinkName::new(section.name());
+        if name.is_none() {
+            let title = format!("`{}` can't be the name of a sink", section.name());
+            let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
+            reader.push(Diagnostic::new(title, section.span().clone(), label));
+        }
+        if let (Some(config), Some(name)) = (read_one(reader, section, folders, upstreams), name) {
+            sinks.valid.insert(name, config);
+        }
+    }
+    read_shards(reader, tables, folders, &mut sinks);
+    copies::read(reader, tables, &mut sinks);
+    destination::check(reader, &sinks);
+    sinks
+}
+
+/// After all sinks, so that their names are known.
+fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folders: Folders<'_>, sinks: &mut Sinks) {
+    for section in tables {
+        let Some(name) = SinkName::new(section.name()) else { continue };
+        let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
+        if let Some(shards) = shards::read(reader, section, folders, &settings.store) {
+            sinks.add_shards(reader, &name, &settings, shards);
+        }
+    }
+}
+
+fn read_one(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    folders: Folders<'_>,
+    upstreams: &Upstreams,
+) -> Option<SinkSettings> {
+    let errors_before = reader.errors();
+    let help = format!("add kind = \"sqlite\"; known kinds: {}", kinds::listed());
+    let kind = reader.required(section, "kind", &help, kinds::parse).unwrap_or(Kind::Store(kinds::KINDS[0]));
+    let keys = match kind {
+        Kind::Store(kind) => kind.keys(),
+        Kind::Writer => remote_keys::KEYS,
+    };
+    reader.check_keys(section, keys);
+    let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
+    let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
+    let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
+    let store = match kind {
+        Kind::Store(kind) => kind.read(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
+        Kind::Writer => remote::read(reader, section, upstreams),
+    };
+    let serving = if keys.contains(&"serve") { object_serving::read(reader, section) } else { None };
+    // Otherwise the defaults of wrong values would be compared with other sinks.
+    let is_right = |store: &SinkConfig| reader.errors() == errors_before || store.destination().is_none();
+    store.filter(is_right).map(|store| SinkSettings { store, max_backlog, max_dead_letters, from, serving })
+}
+
+fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
+    let most = event::limits::DEAD_LETTERS_SET_MAX as u64;
+    let letters = u64::try_from(number).ok().filter(|letters| (1..=most).contains(letters));
+    letters.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {most}")))
+}
+
+fn begin(text: &str) -> Result<Begin, InvalidValue> {
+    match text {
+        "end" => Ok(Begin::End),
+        "oldest" => Ok(Begin::Oldest),
+        _ => Err(InvalidValue::new("is no place in the journal", "wanted \"end\" or \"oldest\"")),
+    }
+}

@@ -1,0 +1,109 @@
+//! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
+
+use ::objects::over_http::settings as over_http;
+use ::objects::{ObjectRules, layout_of};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
+
+use crate::sinks::kinds;
+use crate::sinks::name::SinkName;
+use crate::sinks::remote_layout;
+use crate::sinks::sink_config::{SinkConfig, parts_of};
+use crate::upstreams::Upstreams;
+
+/// Reads them.
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    upstreams: &Upstreams,
+) -> Option<SinkConfig> {
+    let help = "name a table [upstreams.NAME], as in upstream = \"back\"";
+    let upstream = reader.required(section, "upstream", help, |name| upstreams.find(name).map(|found| found.cloned()));
+    let sink = reader.text_or(section, "sink", section.name(), sink);
+    let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
+    let reads = reader.boolean(section, "read").map(|found| found.value);
+    let kind = store.and_then(|store| kinds::find(store.as_str()));
+    let parts = kind.map(|kind| remote_layout::read(reader, section, kind));
+    let rules = store.and_then(|store| rules(reader, section, store));
+    let (upstream, sink, store, mut parts) = (upstream??.upstream, sink?, store?, parts?);
+    let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
+    if let Some(rules) = &rules {
+        let codec = if store == RemoteStore::Directory { "codec" } else { "format" };
+        parts.extend(parts_of(layout_of(rules, codec)));
+    }
+    let remote = RemoteConfig { upstream, server: None, sink, store, parts, reads };
+    Some(match rules {
+        None => SinkConfig::Remote(remote),
+        Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),
+    })
+}
+
+/// The rules of objects, if the store keeps objects: the gateway makes them.
+fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: RemoteStore) -> Option<ObjectRules> {
+    if !store.has_objects() {
+        return None;
+    }
+    if let Some((span, _)) = section.get("read") {
+        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.as_str());
+        reader.push(Diagnostic::new(title, span, "set serve = true to give its objects to readers"));
+    }
+    Some(match store {
+        RemoteStore::Directory => sink_directory::rules(reader, section),
+        _ => over_http::rules(reader, section),
+    })
+}
+
+/// With `mode = "all"`: one sink for each server of the upstream. `None` in mode `one`.
+pub(crate) fn copies(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    config: &RemoteConfig,
+) -> Option<Vec<(SinkName, RemoteConfig)>> {
+    let writers = &config.upstream.config().writers;
+    if !config.upstream.config().sends_to_all {
+        check_embedded(reader, section, config, writers);
+        return None;
+    }
+    // An upstream without names has been reported already.
+    let Writers::Named(servers) = writers else { return Some(Vec::new()) };
+    let mut copies = Vec::new();
+    for (server, _) in servers {
+        match SinkName::new(&format!("{}-{server}", section.name())) {
+            Some(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
+            None => {
+                let title = format!("`{server}` can't be the name of a server in mode = \"all\"");
+                let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
+                reader.push(Diagnostic::new(title, section.span().clone(), label));
+            }
+        }
+    }
+    Some(copies)
+}
+
+/// Reports an embedded store with several writers: each writer's store would get a part of the events.
+fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config: &RemoteConfig, writers: &Writers) {
+    let label = match writers {
+        Writers::Listed(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
+        Writers::Named(list) if list.len() > 1 => format!("and the upstream has {} servers", list.len()),
+        Writers::Dns(_) => "and the upstream finds any number of servers by DNS".to_owned(),
+        Writers::Etcd { .. } => "and the upstream finds any number of servers in etcd".to_owned(),
+        Writers::Listed(_) | Writers::Named(_) => return,
+    };
+    if config.store.is_embedded() {
+        let title = format!("`{}` has one store for each writer", section.key_path("store"));
+        let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
+                    with mode = \"all\"";
+        reader.push(Diagnostic::new(title, section.span().clone(), label).help(help.to_owned()));
+    }
+}
+
+fn sink(text: &str) -> Result<String, InvalidValue> {
+    let wrong =
+        || InvalidValue::new("can't be the name of a sink", "wanted the sink's name in the writer's configuration");
+    SinkName::new(text).map(|name| name.to_string()).ok_or_else(wrong)
+}
+
+fn store(text: &str) -> Result<RemoteStore, InvalidValue> {
+    text.parse()
+        .map_err(|error: UnknownStore| InvalidValue::new("is no kind of store that a writer has", error.to_string()))
+}

@@ -1,0 +1,230 @@
+//! `shard_by` of a sink: databases for some of a pointer's values, and a common one for all others.
+//!
+//! Each database is a sink of its own, with lanes, cursors, a backlog and dead letters of its own. A route to the sink becomes
+//! routes to all of them, whose conditions leave each event to exactly one: by what is said of routes, it is stored there once.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use ::sink::Folders;
+use delivery::Condition;
+use json::JsonPointer;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, pointer};
+use sink_remote::RemoteConfig;
+
+use crate::sinks::kinds;
+use crate::sinks::name::SinkName;
+use crate::sinks::route::Route;
+use crate::sinks::sink_config::SinkConfig;
+
+/// The setting that chooses the shard.
+pub(crate) const SHARD_BY: &str = "shard_by";
+/// The table of the shards.
+pub(crate) const SHARDS: &str = "shards";
+/// The settings of a shard of a writer's sink: the writer has its address.
+const REMOTE_KEYS: &[&str] = &["values"];
+
+/// The databases of a sink beside the common one.
+#[derive(Debug)]
+pub(crate) struct Shards {
+    /// The value that decides, as conditions write it.
+    member: String,
+    pub(crate) all: Vec<Shard>,
+}
+
+/// A database for some values.
+#[derive(Debug)]
+pub(crate) struct Shard {
+    pub(crate) sink: SinkName,
+    pub(crate) span: SourceSpan,
+    pub(crate) store: SinkConfig,
+    values: Vec<String>,
+}
+
+/// Reads them. `None` if the sink has none, or after an error, which is reported.
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    folders: Folders<'_>,
+    common: &SinkConfig,
+) -> Option<Shards> {
+    let can_be_sharded = match common {
+        SinkConfig::Store(store) => store.can_be_sharded(),
+        // The layout of a store that can be sharded names the shards.
+        SinkConfig::Remote(config) => {
+            let kind = kinds::find(config.store.as_str());
+            kind.is_some_and(|kind| kind.layout().iter().any(|(part, _)| *part == SHARDS))
+        }
+        SinkConfig::RemoteObjects(_) => false,
+    };
+    if !can_be_sharded {
+        return None;
+    }
+    let errors_before = reader.errors();
+    let by = reader.text(section, SHARD_BY, member);
+    let table = reader.table(section, SHARDS);
+    let tables = reader.tables(&table);
+    let Some(by) = by else {
+        if let Some(first) = tables.first().filter(|_| reader.errors() == errors_before) {
+            let title = format!("`{}` is missing", section.key_path(SHARD_BY));
+            let mistake = Diagnostic::new(title, first.span().clone(), "nothing says which events go there");
+            reader.push(mistake.help("name the value that decides, as in shard_by = \"/tenant\"".to_owned()));
+        }
+        return None;
+    };
+    if tables.is_empty() && reader.errors() == errors_before {
+        let title = format!("`{}` has no shards to choose from", section.key_path(SHARD_BY));
+        let help = format!("add one, as in [{}.acme] with a `url`", section.key_path(SHARDS));
+        reader.push(Diagnostic::new(title, by.span, "every event would go to the common database").help(help));
+    }
+    let all: Vec<Shard> = tables.iter().filter_map(|table| shard(reader, section, table, folders, common)).collect();
+    check_values(reader, &section.key_path(SHARDS).to_string(), &all);
+    (reader.errors() == errors_before).then_some(Shards { member: by.value, all })
+}
+
+/// The member of a payload at a pointer, as conditions write it.
+fn member(text: &str) -> Result<String, InvalidValue> {
+    let pointer: JsonPointer = pointer::parse(text)?;
+    let mut member = "payload".to_owned();
+    for step in pointer.as_str().split('/').skip(1) {
+        if step.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(InvalidValue::new("names no member", "elements of lists don't decide where an event goes"));
+        }
+        let name = step.replace("~1", "/").replace("~0", "~");
+        // A text never fails to be written into a text.
+        let _ = write!(member, "[{}]", quoted(&name));
+    }
+    if pointer.as_str().is_empty() {
+        return Err(InvalidValue::new("names no member", "wanted the pointer of a member, as /tenant"));
+    }
+    Ok(member)
+}
+
+/// A text, as conditions write it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn shard(
+    reader: &mut SettingsReader<'_>,
+    sink: &Section<'_>,
+    section: &Section<'_>,
+    folders: Folders<'_>,
+    common: &SinkConfig,
+) -> Option<Shard> {
+    let name = SinkName::new(&format!("{}-{}", sink.name(), section.name()));
+    if name.is_none() {
+        let title = format!("`{}` can't be the name of a shard", section.name());
+        let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
+        reader.push(Diagnostic::new(title, section.span().clone(), label));
+    }
+    let store = match common {
+        SinkConfig::Store(common) => {
+            common.read_shard(reader, section, folders).map(|store| SinkConfig::Store(store.into()))
+        }
+        SinkConfig::Remote(common) => {
+            reader.check_keys(section, REMOTE_KEYS);
+            let sink = format!("{}-{}", common.sink, section.name());
+            Some(SinkConfig::Remote(RemoteConfig { sink, ..common.clone() }))
+        }
+        SinkConfig::RemoteObjects(_) => None,
+    };
+    let values = reader.texts(section, "values");
+    let values = match values {
+        Some(values) => values.value.into_iter().map(|found| found.value).collect(),
+        None => vec![section.name().to_owned()],
+    };
+    if values.is_empty() {
+        let title = format!("`{}` has no values", section.key_path("values"));
+        reader.push(Diagnostic::new(title, section.span().clone(), "no event would go there"));
+    }
+    Some(Shard { sink: name?, span: section.span().clone(), store: store?, values })
+}
+
+/// Each value belongs to one shard.
+fn check_values(reader: &mut SettingsReader<'_>, table: &str, shards: &[Shard]) {
+    let mut first: BTreeMap<&str, &Shard> = BTreeMap::new();
+    for shard in shards {
+        for value in &shard.values {
+            if let Some(other) = first.insert(value, shard) {
+                let title = format!("`{table}` has {} twice", quoted(value));
+                let mistake = Diagnostic::new(title, shard.span.clone(), "here again");
+                reader.push(mistake.also(other.span.clone(), "belongs to this one"));
+            }
+        }
+    }
+}
+
+impl Shards {
+    /// What a route to the sink comes to: one to the common database, and one to each shard.
+    ///
+    /// # Errors
+    /// Why a condition can't be made of it, in words.
+    pub(crate) fn spread(&self, route: &Route) -> Result<Vec<Route>, String> {
+        let all: Vec<&String> = self.all.iter().flat_map(|shard| &shard.values).collect();
+        let others = format!("!{}", self.is_one_of(&all));
+        let mut routes = vec![Route { to: route.to.clone(), when: Some(narrowed(route, &others)?) }];
+        for shard in &self.all {
+            let its = self.is_one_of(&shard.values.iter().collect::<Vec<_>>());
+            routes.push(Route { to: shard.sink.clone(), when: Some(narrowed(route, &its)?) });
+        }
+        Ok(routes)
+    }
+
+    /// Never neither true nor false: what is absent, or of another kind, is in no list.
+    fn is_one_of(&self, values: &[&String]) -> String {
+        let forms: Vec<String> = values.iter().map(|value| forms(value)).collect();
+        format!("({} in [{}])", self.member, forms.join(", "))
+    }
+}
+
+/// A value as a text, and if it is written as a whole number as that too.
+fn forms(value: &str) -> String {
+    match value.parse::<i64>() {
+        Ok(number) if number.to_string() == value && number >= 0 => format!("{}, {value}", quoted(value)),
+        _ => quoted(value),
+    }
+}
+
+/// A route's own condition, if it has one, together with another.
+fn narrowed(route: &Route, by: &str) -> Result<Condition, String> {
+    let text = match &route.when {
+        None => by.to_owned(),
+        // It may end in a comment.
+        Some(when) if when.to_string().contains("//") => format!("{by} && ({when}\n)"),
+        Some(when) => format!("{by} && ({when})"),
+    };
+    text.parse().map_err(|invalid: expression::InvalidExpression| invalid.message().to_string())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_is_a_member_whatever_is_in_its_names() {
+        assert_eq!(member("/user/te~1n\"a~0nt").unwrap(), r#"payload["user"]["te/n\"a~nt"]"#);
+        for wrong in ["", "/0", "/a/17", "tenant"] {
+            assert!(member(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_a_text_and_a_whole_number_where_it_is_written_as_one() {
+        assert_eq!(forms("acme"), r#""acme""#);
+        assert_eq!(forms("42"), r#""42", 42"#);
+        assert_eq!(forms("042"), r#""042""#);
+        let holds = |payload: &str| {
+            let condition: Condition =
+                format!("(payload[\"t\"] in [{}, {}])", forms("42"), forms("a\"b")).parse().unwrap();
+            condition.holds(payload.as_bytes())
+        };
+        for payload in [r#"{"t":42}"#, r#"{"t":"42"}"#, r#"{"t":42.0}"#, r#"{"t":"a\"b"}"#] {
+            assert_eq!(holds(payload), Ok(true), "{payload}");
+        }
+        for payload in ["{}", "7", "[42]", r#"{"t":null}"#, r#"{"t":["42"]}"#, r#"{"t":{"t":42}}"#, r#"{"t":"A\"B"}"#] {
+            assert_eq!(holds(payload), Ok(false), "{payload}");
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! A file of tokens: `tokens.json` in the data directory, or another one that a configuration names. It has all tokens, each with the
+//! SHA-256 of its secret. A change writes a new file, makes it durable and renames it, so that a reader sees the old one or the new one.
+//! A process that changes it holds a lock, so that no change is lost.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use access::{Scope, Scopes, Token, TokenSet};
+use event::rfc3339;
+use serde::{Deserialize, Serialize};
+use settings::files;
+
+use crate::owner_file::{self, OWNER_ONLY};
+
+const FILE: &str = "tokens.json";
+/// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
+/// one of their own name.
+const LOCK_FILE: &str = "tokens.lock";
+const OWNER_ONLY_DIRECTORY: u32 = 0o700;
+/// The form of the file that is written and read here.
+const VERSION: u32 = 1;
+
+/// Why the file can't be used. Its content is never part of the message: it may be a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// The operating system refused something.
+    #[error("can't {what} {path}: {source}; run this as the user that the server runs as")]
+    Io {
+        /// What was tried.
+        what: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// The file isn't what is written here.
+    #[error("{path} is damaged: {reason}; put back a copy of it, or remove it and make new tokens")]
+    Wrong {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Document {
+    version: u32,
+    tokens: Vec<Entry>,
+    /// The scopes of all tokens that were ever made. A file of an earlier release has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    scopes_made: Option<Vec<String>>,
+}
+
+/// What the file holds.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Kept {
+    /// The tokens that there are.
+    pub tokens: Vec<Token>,
+    /// The scopes of all tokens that were ever made, revoked ones too.
+    made: Scopes,
+}
+
+impl Kept {
+    /// The set of these tokens. It remembers what revoked ones allowed.
+    pub fn into_set(self) -> TokenSet {
+        TokenSet::new(self.tokens).remembering(self.made)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    name: String,
+    sha256: String,
+    scopes: Vec<String>,
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<String>,
+    created: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires: Option<String>,
+}
+
+/// A file of tokens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TokenFile {
+    directory: PathBuf,
+    path: PathBuf,
+}
+
+impl TokenFile {
+    /// The file of this data directory, which may have none.
+    pub fn within(directory: &Path) -> Self {
+        Self { directory: directory.to_owned(), path: directory.join(FILE) }
+    }
+
+    /// The file of this path.
+    pub fn at(path: &Path) -> Self {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Self { directory: directory.to_owned(), path: path.to_owned() }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What it holds; `None` where there is no file, as no token was ever made.
+    ///
+    /// # Errors
+    /// [`TokenFileError`] says what is wrong.
+    pub fn read(&self) -> Result<Option<Kept>, TokenFileError> {
+        match files::read(&self.path) {
+            Ok(bytes) => {
+                let wrong = |reason| TokenFileError::Wrong { path: self.path.clone(), reason };
+                parse(&bytes).map(Some).map_err(wrong)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed("read", &self.path)(error)),
+        }
+    }
+
+    /// Changes the tokens; durable when it returns. Where `change` fails, or anything else, the file stays as it was.
+    ///
+    /// # Errors
+    /// Those of `change`, and [`TokenFileError`].
+    pub fn change<E: From<TokenFileError>>(
+        &self,
+        change: impl FnOnce(&mut Vec<Token>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let made = DirBuilder::new().recursive(true).mode(OWNER_ONLY_DIRECTORY).create(&self.directory);
+        made.map_err(failed("make the directory", &self.directory))?;
+        let _lock = self.lock()?;
+        let mut kept = self.read()?.unwrap_or_default();
+        change(&mut kept.tokens)?;
+        kept.made = kept.made.and(Scopes::of_all(&kept.tokens));
+        Ok(self.write(&kept)?)
+    }
+
+    /// Waits for other processes that change the file. The lock ends with the process.
+    fn lock(&self) -> Result<File, TokenFileError> {
+        let is_usual = self.path.file_name().is_some_and(|name| name == FILE);
+        let path = if is_usual { self.directory.join(LOCK_FILE) } else { owner_file::beside(&self.path, "lock") };
+        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(OWNER_ONLY).open(&path);
+        open.and_then(|file| file.lock().map(|()| file)).map_err(failed("lock", &path))
+    }
+
+    fn write(&self, kept: &Kept) -> Result<(), TokenFileError> {
+        let tokens = kept.tokens.iter().map(Entry::of).collect();
+        let document = Document { version: VERSION, tokens, scopes_made: Some(names(kept.made)) };
+        let text = serde_json::to_string_pretty(&document).map_err(io::Error::from);
+        let text = text.map_err(failed("write", &self.path))? + "\n";
+        owner_file::replace(&self.path, &text).map_err(failed("replace", &self.path))
+    }
+}
+
+fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> TokenFileError {
+    let path = path.to_owned();
+    move |source| TokenFileError::Io { what, path, source }
+}
+
+fn parse(bytes: &[u8]) -> Result<Kept, String> {
+    // The errors of serde would show the file's content.
+    let wrong = |error: serde_json::Error| {
+        format!("it isn't what `forebay token` writes, at line {} column {}", error.line(), error.column())
+    };
+    let document: Document = serde_json::from_slice(bytes).map_err(wrong)?;
+    if document.version != VERSION {
+        return Err(format!("it has version {}, and only {VERSION} is known here", document.version));
+    }
+    let mut tokens: Vec<Token> = Vec::with_capacity(document.tokens.len());
+    for (index, entry) in document.tokens.into_iter().enumerate() {
+        let number = index + 1;
+        let token = entry.token().ok_or_else(|| format!("its token number {number} can't be read"))?;
+        if tokens.iter().any(|known| known.name == token.name || known.digest == token.digest) {
+            return Err(format!("its token number {number} is there twice"));
+        }
+        tokens.push(token);
+    }
+    let made = match document.scopes_made {
+        Some(names) => scopes(&names).ok_or_else(|| "it names a scope that isn't known here".to_owned())?,
+        // An earlier release emptied the file. It doesn't say what its tokens allowed: they may have allowed anything.
+        None if tokens.is_empty() => Scope::ALL.into_iter().collect(),
+        None => Scopes::default(),
+    };
+    let made = made.and(Scopes::of_all(&tokens));
+    Ok(Kept { tokens, made })
+}
+
+fn names(scopes: Scopes) -> Vec<String> {
+    scopes.iter().map(|scope| scope.to_string()).collect()
+}
+
+/// `None` if a name isn't one of a scope.
+fn scopes(names: &[String]) -> Option<Scopes> {
+    names.iter().map(|name| name.parse::<Scope>().ok()).collect()
+}
+
+impl Entry {
+    fn of(token: &Token) -> Self {
+        Self {
+            name: token.name.to_string(),
+            sha256: token.digest.to_string(),
+            scopes: names(token.scopes),
+            source: token.source.to_string(),
+            origin: token.origin.map(|origin| origin.to_string()),
+            created: rfc3339::format(token.created),
+            expires: token.expires.map(rfc3339::format),
+        }
+    }
+
+    fn token(&self) -> Option<Token> {
+        Some(Token {
+            name: self.name.parse().ok()?,
+            digest: self.sha256.parse().ok()?,
+            scopes: scopes(&self.scopes)?,
+            source: self.source.parse().ok()?,
+            origin: self.origin.as_deref().map(str::parse).transpose().ok()?,
+            created: rfc3339::parse(&self.created).ok()?,
+            expires: self.expires.as_deref().map(rfc3339::parse).transpose().ok()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use access::{RANDOM_BYTES, Secret};
+    use event::Origin;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn token(number: u8) -> Token {
+        let name: access::Name = format!("t{number}").parse().unwrap();
+        Token {
+            name: name.clone(),
+            digest: Secret::of_random([number; RANDOM_BYTES]).digest(),
+            scopes: [Scope::Ingest, Scope::Admin].into_iter().collect(),
+            source: name,
+            origin: (number > 0).then_some(Origin([number; 16])),
+            created: 1_000_001,
+            expires: (number > 0).then_some(2_000_000),
+        }
+    }
+
+    fn add(file: &TokenFile, number: u8) {
+        let add = |tokens: &mut Vec<Token>| {
+            tokens.push(token(number));
+            Ok::<_, TokenFileError>(())
+        };
+        file.change(add).unwrap();
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(&folder.path().join("a/b"));
+        assert!(file.read().unwrap().is_none());
+        add(&file, 0);
+        // As a crash would leave it.
+        fs::write(folder.path().join("a/b/tokens.json.new"), "{").unwrap();
+        add(&file, 1);
+        assert_eq!(file.read().unwrap().unwrap().tokens, [token(0), token(1)]);
+        for name in [FILE, LOCK_FILE] {
+            let mode = fs::metadata(folder.path().join("a/b").join(name)).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, OWNER_ONLY, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_name_has_a_lock_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::at(&folder.path().join("gateways.lock"));
+        add(&file, 1);
+        assert_eq!(file.read().unwrap().unwrap().tokens, [token(1)]);
+        let mut names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["gateways.lock", "gateways.lock.lock"]);
+    }
+
+    #[test]
+    fn changes_at_once_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        std::thread::scope(|scope| {
+            for number in 0..32 {
+                let file = &file;
+                scope.spawn(move || add(file, number));
+            }
+        });
+        assert_eq!(file.read().unwrap().unwrap().tokens.len(), 32);
+    }
+
+    #[test]
+    fn a_change_that_fails_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        add(&file, 0);
+        let fail = |tokens: &mut Vec<Token>| {
+            tokens.clear();
+            Err(failed("think of", Path::new("x"))(io::Error::other("no")))
+        };
+        assert!(file.change(fail).is_err());
+        assert_eq!(file.read().unwrap().unwrap().tokens, [token(0)]);
+    }
+
+    #[test]
+    fn what_revoked_tokens_allowed_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        add(&file, 0);
+        let clear = |tokens: &mut Vec<Token>| {
+            tokens.clear();
+            Ok::<_, TokenFileError>(())
+        };
+        file.change(clear).unwrap();
+        let made = || file.read().unwrap().unwrap().into_set().made().iter().collect::<Vec<_>>();
+        assert_eq!(made(), [Scope::Ingest, Scope::Admin]);
+        fs::write(file.path(), "{\"version\": 1, \"tokens\": []}").unwrap();
+        assert_eq!(made(), Scope::ALL, "an earlier release has emptied it");
+        add(&file, 0);
+        assert_eq!(made(), Scope::ALL);
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_and_not_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = TokenFile::within(folder.path());
+        add(&file, 0);
+        let sound = fs::read_to_string(file.path()).unwrap();
+        let entry = &sound[sound.find("    {").unwrap()..=sound.rfind("    }").unwrap() + 4];
+        for wrong in [
+            String::new(),
+            sound[..sound.len() / 2].to_owned(),
+            sound.replace("\"version\": 1", "\"version\": 2"),
+            sound.replace("\"admin\"", "\"secret\""),
+            sound.replace("\"t0\"", "\"secret t0\""),
+            sound.replace("\"scopes_made\": [", "\"scopes_made\": [\"secret\", "),
+            sound.replace("\"version\": 1", "\"version\": \"secret\""),
+            sound.replace("1970", "secret"),
+            sound.replace(entry, &format!("{entry},\n{entry}")),
+        ] {
+            assert_ne!(wrong, sound);
+            fs::write(file.path(), &wrong).unwrap();
+            let error = file.read().unwrap_err().to_string();
+            assert!(error.contains("is damaged") && !error.contains("secret"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! `time` of a type: how the time of an event is read, and what becomes of an event whose time cannot be read.
+
+use timestamp::TimeRule;
+use json::JsonPointer;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+
+/// The settings that say how the time is read.
+const OPTIONS: [&str; 3] = ["time_format", "time_zone", "time_unreadable"];
+
+/// The rule for the time at this pointer.
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    at: Option<JsonPointer>,
+) -> Option<TimeRule> {
+    let has_time = section.get("time").is_some() || at.is_some();
+    let rule = TimeRule::from(at.unwrap_or(JsonPointer::WHOLE));
+    let format = reader.text(section, OPTIONS[0], |text| {
+        let with_format = rule.clone().with_format(text);
+        with_format.map(|_| text.to_owned()).map_err(|why| InvalidValue::new("is no format of a time", why))
+    });
+    let zone = reader.text(section, OPTIONS[1], |text| {
+        let wanted = "wanted \"UTC\" or how far it is ahead of UTC, such as \"+01:00\"";
+        let with_zone = rule.clone().with_zone(text);
+        with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is no zone", wanted))
+    });
+    let refuses = reader.text(section, OPTIONS[2], |text| match text {
+        "received" => Ok(false),
+        "refuse" => Ok(true),
+        _ => Err(InvalidValue::new("is not what can be done", "wanted \"received\" or \"refuse\"")),
+    });
+    if !has_time {
+        let spans = [
+            format.as_ref().map(|found| &found.span),
+            zone.as_ref().map(|found| &found.span),
+            refuses.as_ref().map(|found| &found.span),
+        ];
+        for (option, span) in OPTIONS.into_iter().zip(spans) {
+            if let Some(span) = span {
+                let title = format!("`{}` is of no use without `time`", section.key_path(option));
+                reader.push(Diagnostic::new(title, span.clone(), "the type has no `time`"));
+            }
+        }
+        return None;
+    }
+    let rule = format.iter().try_fold(rule, |rule, found| rule.with_format(&found.value)).ok()?;
+    let rule = zone.iter().try_fold(rule, |rule, found| rule.with_zone(&found.value))?;
+    Some(if refuses.is_some_and(|found| found.value) { rule.refusing() } else { rule })
+}

@@ -1,0 +1,263 @@
+//! `[types.X]`: which events are taken, and where they go.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use event::TypeName;
+use gateway::TextRule;
+use timestamp::TimeRule;
+use json::JsonPointer;
+use schema_tools::Reachability;
+use json::store_compat::Incompatibilities;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, pointer};
+
+use crate::sinks::route::Route;
+use crate::sinks::{SinkName, Sinks};
+use crate::types::aggregate::{self, AggregateConfig};
+use crate::types::event_time;
+use crate::types::lookup_tables::LookupTables;
+use crate::types::routes::{self, Written, first_readable};
+use crate::types::schema::{self, Schemas, TypeSchema};
+use crate::types::transform::{self, TypeTransform};
+use crate::types::unreachable_paths;
+
+/// The settings of `[types.X]`.
+pub(crate) const KEYS: &[&str] = &[
+    "id",
+    "time",
+    "time_format",
+    "time_zone",
+    "time_unreadable",
+    "schema",
+    "schema_formats",
+    "transform",
+    "text",
+    aggregate::TABLE,
+    "ack",
+    "ack_memory",
+    "read",
+    "routes",
+];
+
+/// The table that takes the events of all types that no other table names.
+const OTHERS: &str = "*";
+
+/// What becomes of the events of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypeConfig {
+    /// The JSON pointer to an event's id within its payload.
+    pub id: Option<JsonPointer>,
+    /// Where the time is at which an event happened, and how it is read.
+    pub time: Option<TimeRule>,
+    /// What their payloads must be, if anything is said of it.
+    pub schema: Option<TypeSchema>,
+    /// The steps that they are taken through.
+    pub transform: Option<TypeTransform>,
+    /// What is looked for in their payloads, which not every store can take.
+    pub texts: TextRule,
+    /// Whether its events may be answered before they are durable.
+    pub ack_memory: bool,
+    /// Whether its events are answered when they are stored, where a client asks for nothing else.
+    pub ack_stored: bool,
+    /// The sinks that store the events: at least one, each once, in the configuration's order.
+    pub routes: Vec<Route>,
+    /// What is made of the events.
+    pub aggregates: Vec<AggregateConfig>,
+    /// The sink that events are read back from: one of them, if any can be read.
+    pub read: Option<SinkName>,
+}
+
+/// All `[types.…]` tables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Types {
+    pub named: BTreeMap<TypeName, TypeConfig>,
+    pub others: Option<TypeConfig>,
+}
+
+impl Types {
+    /// Whether any type has a route to the sink.
+    pub(crate) fn have_route_to(&self, sink: &SinkName) -> bool {
+        let leads = |config: &TypeConfig| {
+            let of_results = config.aggregates.iter().flat_map(|aggregate| &aggregate.routes);
+            config.routes.iter().chain(of_results).any(|route| route.to == *sink)
+        };
+        self.named.values().chain(&self.others).any(leads)
+    }
+}
+
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    tables: &[Section<'_>],
+    sinks: &Sinks,
+    lookup: &LookupTables,
+    folder: &Path,
+) -> Types {
+    let mut types = Types::default();
+    let mut schemas = Schemas::new(folder);
+    let mut results = Vec::new();
+    for section in tables {
+        let (config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
+        let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
+        results.extend(names.zip(spans));
+        if section.name() == OTHERS {
+            types.others = Some(config);
+            continue;
+        }
+        match TypeName::new(section.name()) {
+            Ok(name) => {
+                types.named.insert(name, config);
+            }
+            Err(error) => {
+                let title = format!("`{}` can't be the name of a type", section.name());
+                reader.push(Diagnostic::new(title, section.span().clone(), error.to_string()));
+            }
+        }
+    }
+    for (name, span) in results.into_iter().filter(|(name, _)| types.named.contains_key(name)) {
+        let title = format!("`{name}` is the type of an aggregate's results, and has a table of its own");
+        let help = format!(
+            "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
+        );
+        reader.push(Diagnostic::new(title, span, "this aggregate").help(help));
+    }
+    types
+}
+
+/// The rules of a type, and the spans of its aggregates.
+fn read_one(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    lookup: &LookupTables,
+    schemas: &mut Schemas<'_>,
+) -> (TypeConfig, Vec<SourceSpan>) {
+    reader.check_keys(section, KEYS);
+    let id = reader.text(section, "id", pointer::parse);
+    let time = reader.text(section, "time", pointer::parse);
+    let schema = schema::read(reader, section, schemas);
+    let transform = transform::read(reader, section, lookup);
+    // What steps with mistakes would make isn't known.
+    let is_whole = transform.is_some() == section.get("transform").is_some();
+    let mut reach = schema.as_ref().filter(|_| is_whole).map(|schema| Reachability::new(&schema.compiled));
+    if let Some(reach) = &mut reach {
+        transform.iter().for_each(|transform| transform::warn(reader, section, transform, reach));
+        // These are looked up in what comes out of the steps.
+        unreachable_paths::pointer(reader, section, ("id", id.as_ref()), reach);
+        unreachable_paths::pointer(reader, section, ("time", time.as_ref()), reach);
+    }
+    let id = id.map(|found| found.value);
+    let time = event_time::read(reader, section, time.map(|found| found.value));
+    let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
+    let ack = reader.text(section, "ack", ack);
+
+    let errors_before = reader.errors();
+    let list = routes::written(reader, section);
+    let names = list.as_ref().map_or(&[][..], |list| &list.value);
+    if let Some(reach) = &mut reach {
+        routes::warn(reader, names, reach);
+    }
+    let routes = routes::resolve(reader, section, names, sinks);
+    if names.is_empty() && reader.errors() == errors_before {
+        let (at, label) =
+            list.as_ref().map_or((section.span(), "has no `routes`"), |list| (&list.span, "names no sink"));
+        let title = format!("the events of type `{}` would be stored nowhere", section.name());
+        let help = "name at least one sink, as in routes = [\"local\"]; a sink of kind \"null\" discards them";
+        reader.push(Diagnostic::new(title, at.clone(), label).help(help.to_owned()));
+    }
+    let ack_stored = ack.as_ref().is_some_and(|found| found.value);
+    if let Some(Located { span, .. }) = ack.filter(|_| ack_stored) {
+        warn_of_objects(reader, section, (&routes, sinks), span);
+    }
+    let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
+    let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
+    let texts = reader.text(section, "text", text).map(|found| found.value);
+    let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
+    (TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read }, spans)
+}
+
+/// Whether events are stored before they are answered.
+fn ack(text: &str) -> Result<bool, InvalidValue> {
+    match text {
+        "disk" => Ok(false),
+        "stored" => Ok(true),
+        "memory" => {
+            let wrong = InvalidValue::new("can't be `memory`", "wanted \"disk\" or \"stored\"");
+            Err(wrong.help("set ack_memory = true, and let clients that want it ask for it: Forebay-Ack: memory"))
+        }
+        _ => Err(InvalidValue::new("is no kind of acknowledgement", "wanted \"disk\" or \"stored\"")),
+    }
+}
+
+/// A store of objects has an event when the object is whole: long after the clients have stopped waiting.
+fn warn_of_objects(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    (routes, sinks): (&[Route], &Sinks),
+    span: SourceSpan,
+) {
+    let of_objects = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.has_objects());
+    let Some(Route { to, .. }) = routes.iter().find(of_objects) else { return };
+    let title = format!("`{}` makes clients wait for whole objects", section.key_path("ack"));
+    let label = format!("the sink `{to}` stores an event with its object, up to `max_age` later");
+    let help = "most answers will be 202 after `ack_timeout`: leave `ack` out, or route the type to other stores";
+    reader.push(Diagnostic::warning(title, span, label).help(help.to_owned()));
+}
+
+/// What is done about texts that not every store can take.
+fn text(text: &str) -> Result<TextRule, InvalidValue> {
+    match text {
+        "any" => Ok(TextRule { flaws: Incompatibilities::NONE, repair: false }),
+        "refuse" => Ok(TextRule { flaws: Incompatibilities::ALL, repair: false }),
+        "repair" => Ok(TextRule { flaws: Incompatibilities::ALL, repair: true }),
+        _ => Err(InvalidValue::new("is not what can be done", "wanted \"any\", \"refuse\" or \"repair\"")),
+    }
+}
+
+/// What the stores can't take that the events go to, and that get what is made of them.
+fn flaws(routes: &[Route], aggregates: &[AggregateConfig], sinks: &Sinks) -> Incompatibilities {
+    let routes = routes.iter().chain(aggregates.iter().flat_map(|aggregate| &aggregate.routes));
+    let stores = routes.filter_map(|route| sinks.valid.get(&route.to));
+    stores.fold(Incompatibilities::NONE, |flaws, settings| flaws | settings.store.cannot_take())
+}
+
+fn read_aggregates(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    sinks: &Sinks,
+    events: (Option<&TimeRule>, Option<&mut Reachability<'_>>),
+) -> (Vec<AggregateConfig>, Vec<SourceSpan>) {
+    if section.name() != OTHERS {
+        return aggregate::read(reader, section, sinks, events).into_iter().unzip();
+    }
+    if let Some((key, _)) = section.entry(aggregate::TABLE) {
+        let title = "events of any type can't be aggregated together".to_owned();
+        let help = "give the type a table of its own, as in [types.access.aggregate.hits]";
+        reader.push(Diagnostic::new(title, section.span_of(key), "of `*`").help(help.to_owned()));
+    }
+    (Vec::new(), Vec::new())
+}
+
+/// The sink that `read` names: it must get the events, and keep them so that they can be read.
+fn read_sink(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    routes: &[Located<Written>],
+    sinks: &Sinks,
+) -> Option<SinkName> {
+    let named = reader.text(section, "read", |text| Ok(text.to_owned()))?;
+    if !routes.iter().any(|route| route.value.to == named.value) {
+        let title = format!("`{}` names a sink that the type has no route to", section.key_path("read"));
+        let help = format!("add \"{}\" to its routes, or name one of these", named.value);
+        reader.push(Diagnostic::new(title, named.span, "not in `routes`").help(help));
+        return None;
+    }
+    // A sink with mistakes of its own, or none at all, was reported as such.
+    let (name, settings) = sinks.valid.iter().find(|(name, _)| **name.as_arc() == *named.value)?;
+    if settings.store.can_be_read() {
+        return Some(name.clone());
+    }
+    let title = format!("`{}` names a sink that can't be read", section.key_path("read"));
+    let mistake = Diagnostic::new(title, named.span, "keeps nothing that could be read back");
+    reader.push(mistake.help("name one of kind \"sqlite\", or leave it out".to_owned()));
+    None
+}

@@ -1,0 +1,89 @@
+//! `routes` of a type and of an aggregate: the sinks that get the events, each with a condition if it has one.
+
+use std::fmt::Display;
+
+use delivery::Condition;
+use schema_tools::Reachability;
+use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
+use toml::de::DeValue;
+
+use crate::sinks::route::Route;
+use crate::sinks::{SinkName, Sinks};
+use crate::types::conditional::{self, Form, Worded};
+use crate::types::unreachable_paths;
+
+const KEY: &str = "routes";
+const FORM: Form = Form {
+    key: "to",
+    what: "sink",
+    example: "a route with a condition is { to = \"search\", when = \"status >= 500\" }",
+};
+
+/// A route as it is written.
+pub(crate) struct Written {
+    pub(crate) to: String,
+    when: Option<Worded<Condition>>,
+}
+
+/// All routes of a table as they are written. The span of each is its sink's name.
+pub(crate) fn written(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+) -> Option<Located<Vec<Located<Written>>>> {
+    let plain = |to: String| Written { to, when: None };
+    let element =
+        |reader: &mut SettingsReader<'_>, name: &dyn Display, span: SourceSpan, value: &DeValue<'_>| match value
+            .as_table()
+        {
+            Some(entries) => {
+                let (Located { value: to, span }, when) = conditional::read(reader, &FORM, (name, span), entries)?;
+                Some(Located { value: Written { to, when }, span })
+            }
+            None => {
+                reader.string(name, span, value).map(|found| Located { value: plain(found.value), span: found.span })
+            }
+        };
+    reader.list(section, KEY, "a list of names of sinks", element, plain)
+}
+
+/// Warns of conditions that look at what no event can have.
+pub(crate) fn warn(reader: &mut SettingsReader<'_>, routes: &[Located<Written>], reach: &mut Reachability<'_>) {
+    for when in routes.iter().filter_map(|route| route.value.when.as_ref()) {
+        unreachable_paths::condition(reader, when, when.condition.expression().places(), reach);
+    }
+}
+
+/// The routes to sinks that there are, each sink once.
+pub(crate) fn resolve(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    routes: &[Located<Written>],
+    sinks: &Sinks,
+) -> Vec<Route> {
+    let mut found = Vec::new();
+    for (index, Located { value, span }) in routes.iter().enumerate() {
+        if let Some(first) = routes[..index].iter().find(|first| first.value.to == value.to) {
+            let title = format!("`{}` names a sink twice", section.key_path(KEY));
+            let mistake = Diagnostic::new(title, span.clone(), "here again");
+            reader.push(mistake.also(first.span.clone(), "named here"));
+        } else if let Some(to) = sinks.resolve(reader, section, &value.to, span) {
+            let route = Route { to, when: value.when.as_ref().map(|when| when.condition.clone()) };
+            match sinks.spread(route) {
+                Ok(routes) => found.extend(routes),
+                Err(why) => {
+                    let title =
+                        format!("`{}` can't be spread over the shards of `{}`", section.key_path(KEY), value.to);
+                    reader.push(Diagnostic::new(title, span.clone(), why));
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The sink to read a type's events from: the first that has all of them, or else the first that has some.
+pub(crate) fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
+    let can_be_read = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.can_be_read());
+    let has_all = |route: &&Route| can_be_read(route) && route.when.is_none();
+    routes.iter().find(has_all).or_else(|| routes.iter().find(can_be_read)).map(|route| route.to.clone())
+}

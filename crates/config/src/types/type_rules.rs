@@ -1,0 +1,138 @@
+//! `type_rules` and `unknown_type` of `[gateway]`: the types of events whose type isn't named, or is unknown.
+
+use std::fmt::Display;
+
+use event::TypeName;
+use expression::Expression;
+use schema_tools::Reachability;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, nearest};
+use toml::de::DeValue;
+
+use crate::types::conditional::{self, Form, Worded};
+use crate::types::event_type::Types;
+use crate::types::unreachable_paths;
+
+/// The setting that is a list of tables.
+pub(crate) const RULES: &str = "type_rules";
+/// As many rules as are asked of an event.
+const RULES_MAX: usize = 64;
+const FORM: Form =
+    Form { key: "type", what: "type", example: "a rule is { type = \"access\", when = \"has(method)\" }" };
+
+/// What the type of an event is where that isn't plain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Naming {
+    /// Asked in this order.
+    pub rules: Vec<TypeRule>,
+    /// As what events of unknown types are taken, if they are.
+    pub unknown: Option<TypeName>,
+}
+
+/// Events on which the condition is true are of this type.
+#[derive(Clone, Debug)]
+pub struct TypeRule {
+    pub of: TypeName,
+    pub when: Expression,
+}
+
+impl PartialEq for TypeRule {
+    fn eq(&self, other: &Self) -> bool {
+        self.of == other.of && self.when.to_string() == other.when.to_string()
+    }
+}
+
+impl Eq for TypeRule {}
+
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Naming {
+    Naming { rules: rules(reader, section, types), unknown: unknown(reader, section, types) }
+}
+
+fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Vec<TypeRule> {
+    let Some((span, value)) = section.get(RULES) else { return Vec::new() };
+    let path = section.key_path(RULES);
+    let Some(list) = value.as_array() else {
+        reader.wrong_kind::<()>(
+            &path,
+            span,
+            value,
+            "a list of rules, such as [{ type = \"access\", when = \"has(method)\" }]",
+        );
+        return Vec::new();
+    };
+    if list.len() > RULES_MAX {
+        let title = format!("`{path}` has {} rules", list.len());
+        reader.push(Diagnostic::new(title, span, format!("at most {RULES_MAX} are asked")));
+    }
+    let rules = list.iter().enumerate().filter_map(|(index, element)| {
+        let name = format_args!("{path}[{index}]");
+        rule(reader, (&name, section.span_of(element)), element.get_ref(), types)
+    });
+    rules.collect()
+}
+
+fn rule(
+    reader: &mut SettingsReader<'_>,
+    (path, span): (&dyn Display, SourceSpan),
+    value: &DeValue<'_>,
+    types: &Types,
+) -> Option<TypeRule> {
+    let Some(entries) = value.as_table() else {
+        return reader.wrong_kind(path, span, value, "a rule, such as { type = \"access\", when = \"has(method)\" }");
+    };
+    let errors_before = reader.errors();
+    let (of, when) = conditional::read(reader, &FORM, (path, span.clone()), entries)?;
+    if when.is_none() && reader.errors() == errors_before {
+        let title = format!("`{path}` has no condition");
+        reader.push(Diagnostic::new(title, span, "has no `when`").help(FORM.example.to_owned()));
+    }
+    let of = known(reader, &format_args!("{path}.type"), of, types)?;
+    let when = when?;
+    warn(reader, &of, &when, types);
+    Some(TypeRule { of, when: when.condition })
+}
+
+/// Warns of what must be there for a rule to be true, and which the schema of its type refuses: no event is taken by it. To ask
+/// whether something isn't there is another thing: the event may be of any type yet.
+fn warn(reader: &mut SettingsReader<'_>, of: &TypeName, when: &Worded<Expression>, types: &Types) {
+    let config = types.named.get(of).or(types.others.as_ref());
+    if let Some(schema) = config.and_then(|config| config.schema.as_ref()) {
+        unreachable_paths::condition(reader, when, when.condition.needed(), &mut Reachability::new(&schema.compiled));
+    }
+}
+
+fn unknown(reader: &mut SettingsReader<'_>, section: &Section<'_>, types: &Types) -> Option<TypeName> {
+    let found = reader.text(section, "unknown_type", |text| Ok::<_, InvalidValue>(text.to_owned()))?;
+    let path = section.key_path("unknown_type");
+    if types.others.is_some() {
+        let title = format!("`{path}` is never used");
+        let help = "[types.\"*\"] takes events of every type: remove the one or the other".to_owned();
+        reader.push(Diagnostic::new(title, found.span, "no type is unknown").help(help));
+        return None;
+    }
+    known(reader, &path, found, types)
+}
+
+/// A type that events are taken as.
+fn known(
+    reader: &mut SettingsReader<'_>,
+    path: &dyn Display,
+    found: Located<String>,
+    types: &Types,
+) -> Option<TypeName> {
+    let name = match TypeName::new(&found.value) {
+        Ok(name) if types.named.contains_key(&name) || types.others.is_some() => return Some(name),
+        Ok(name) => name,
+        Err(error) => {
+            let title = format!("`{path}` can't be the name of a type");
+            reader.push(Diagnostic::new(title, found.span, error.to_string()));
+            return None;
+        }
+    };
+    let title = format!("`{path}` names a type that doesn't exist");
+    let help = match nearest(name.as_str(), types.named.keys().map(TypeName::as_str)) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("add [types.{name}]"),
+    };
+    reader.push(Diagnostic::new(title, found.span, "no such type").help(help));
+    None
+}

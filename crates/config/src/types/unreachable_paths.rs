@@ -1,0 +1,63 @@
+//! Warns of settings that name a place in events which the schema of their type never lets be there: they do nothing, and are most
+//! often a slip. It is a warning and no mistake: the same configuration was taken before, and does no harm.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use json::JsonPointer;
+use schema_tools::{Reachability, Unreachable};
+use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
+
+use crate::types::conditional::Worded;
+
+/// Warns of a setting that is a pointer.
+pub(crate) fn pointer(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    (key, found): (&str, Option<&Located<JsonPointer>>),
+    reach: &mut Reachability<'_>,
+) {
+    if let Some(found) = found {
+        place(reader, &section.key_path(key), (found.span.clone(), &found.value), reach);
+    }
+}
+
+/// Warns of places that a condition names, of those that are meant.
+pub(crate) fn condition<T>(
+    reader: &mut SettingsReader<'_>,
+    condition: &Worded<T>,
+    places: Vec<(Range<usize>, JsonPointer)>,
+    reach: &mut Reachability<'_>,
+) {
+    let Worded { path, text, .. } = condition;
+    for (place, pointer) in places {
+        if let Err(unreachable) = reach.find(&pointer) {
+            let at = reader.within(&text.span, &text.value, place);
+            let help = unreachable.nearest_in_expression().map(|nearest| format!("did you mean `{nearest}`?"));
+            warn(reader, format!("`{path}` names what no event can have"), (at, unreachable.why), help);
+        }
+    }
+}
+
+/// Warns of a place that a setting names.
+pub(crate) fn place(
+    reader: &mut SettingsReader<'_>,
+    setting: &dyn Display,
+    (span, pointer): (SourceSpan, &JsonPointer),
+    reach: &mut Reachability<'_>,
+) {
+    if let Err(Unreachable { why, nearest }) = reach.find(pointer) {
+        let help = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+        warn(reader, format!("`{setting}` names what no event can have"), (span, why), help);
+    }
+}
+
+/// Warns with these words.
+pub(crate) fn warn(
+    reader: &mut SettingsReader<'_>,
+    title: String,
+    (span, why): (SourceSpan, String),
+    help: Option<String>,
+) {
+    reader.push(Diagnostic::warning(title, span, why).help(help));
+}

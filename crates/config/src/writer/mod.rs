@@ -1,0 +1,230 @@
+//! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
+
+pub(crate) mod registration;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::time::Duration;
+
+use access::{Demand, Scope, Scopes};
+use settings::{Diagnostic, Diagnostics, Environment, Located, Section, SettingsReader};
+
+use crate::etcd;
+use crate::flags::Flags;
+use crate::load::{Inputs, LoadError, OF_FLAGS, load_by, read_by};
+use crate::log;
+use crate::log::Log;
+use crate::port::address::{address, demand, is_loopback};
+use crate::port::tls;
+use crate::port::tls_files::TlsFiles;
+use crate::port::tokens;
+use crate::role_tables;
+use crate::sinks::{self, SinkName, SinkSettings};
+use crate::stopping;
+use crate::token_file::TokenFile;
+use crate::upstreams::Upstreams;
+use crate::writer::registration::WriterEtcd;
+
+/// The settings of `[writer]`.
+pub(crate) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY, registration::ADVERTISE];
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
+/// The default address of metrics.
+pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);
+
+/// The most connections of a sink that has one for each lane, if its settings don't say. PostgreSQL allows 100 to all its clients together.
+const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::new(16).expect("above 0");
+
+/// The sinks of a writer whose file has none.
+const BUILT_IN: &str = r#"[sinks.local]
+kind = "sqlite"
+path = "events.db"
+table = "events"
+"#;
+
+/// The checked configuration of a writer.
+#[derive(Clone, Debug)]
+pub struct WriterConfiguration {
+    /// The address that gateways use.
+    pub listen: SocketAddr,
+    /// The address of metrics.
+    pub admin: SocketAddr,
+    /// Whether each gateway that reaches the port may use it without a token.
+    pub open: bool,
+    /// How long a stop still accepts batches while `/readyz` answers 503.
+    pub stop_delay: Duration,
+    /// The file of tokens.
+    pub tokens: TokenFile,
+    /// Certificate and key, if the port uses TLS.
+    pub tls: Option<TlsFiles>,
+    /// The registration in etcd, if there is one.
+    pub etcd: Option<WriterEtcd>,
+    /// The log's settings.
+    pub log: Log,
+    /// The stores.
+    pub sinks: BTreeMap<SinkName, SinkSettings>,
+}
+
+impl WriterConfiguration {
+    /// Which requests need a token.
+    pub fn demand(&self) -> Demand {
+        demand(self.open, self.listen)
+    }
+
+    /// Whether the port can only be reached from this machine.
+    pub fn listens_on_loopback(&self) -> bool {
+        is_loopback(self.listen)
+    }
+
+    /// Whether the admin port can be reached from elsewhere.
+    pub fn admin_is_reachable(&self) -> bool {
+        !is_loopback(self.admin)
+    }
+
+    /// Whether a store is embedded: the writer then locks the data directory.
+    pub fn has_embedded_store(&self) -> bool {
+        self.sinks.values().any(|settings| settings.store.local_path().is_some())
+    }
+}
+
+impl fmt::Display for WriterConfiguration {
+    /// A short summary, one fact a line: addresses and sinks.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls =
+            self.tls.as_ref().map_or_else(String::new, |files| format!(", TLS as {}", files.certificate.display()));
+        writeln!(f, "listen  {}{tls}\nadmin   {}", self.listen, self.admin)?;
+        if let Some(WriterEtcd { etcd, advertise, lease }) = &self.etcd {
+            writeln!(f, "etcd    {etcd}, as {advertise}, lease {}", humantime::format_duration(*lease))?;
+        }
+        self.sinks.iter().try_for_each(|(name, settings)| writeln!(f, "sink    {name}: {settings}"))
+    }
+}
+
+/// Reads the writer's configuration.
+///
+/// # Errors
+/// The file or the tokens can't be read, or something in the configuration is wrong.
+pub fn load(
+    path: Option<&Path>,
+    environment: &Environment,
+    flags: &Flags,
+    data: &Path,
+) -> Result<(WriterConfiguration, Diagnostics), LoadError> {
+    load_by(read, path, environment, flags, data)
+}
+
+pub(crate) fn read(inputs: &Inputs<'_>) -> Result<(WriterConfiguration, Diagnostics), Diagnostics> {
+    read_by(inputs, BUILT_IN, role_tables::check_of_writer, read_tables)
+}
+
+fn read_tables(
+    reader: &mut SettingsReader<'_>,
+    inputs: &Inputs<'_>,
+    file: &Section<'_>,
+    built_in: &Section<'_>,
+) -> WriterConfiguration {
+    let section = reader.table(file, "writer");
+    reader.check_keys(&section, &[KEYS, &["tls", etcd::TABLE]].concat());
+    let Flags { listen, admin, .. } = inputs.flags;
+    let listen = reader.text_or_flag(&section, "listen", listen.as_deref(), address);
+    let admin = reader.text_or_flag(&section, "admin", admin.as_deref(), address);
+    let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
+    let stop_delay = stopping::read_delay(reader, &section);
+    let (tokens, scopes) = tokens::read(reader, &section, inputs);
+    check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
+    let has_tls = section.get("tls").is_some();
+    let tls = tls::read(reader, &section, inputs.folder);
+    let etcd = registration::read(reader, &section, inputs.folder, has_tls || tls.is_some());
+    let section = reader.table(file, "log");
+    let log = log::read(reader, &section, inputs.flags);
+    let document = if file.get("sinks").is_some() { file } else { built_in };
+    let sections = reader.table(document, "sinks");
+    let sections = reader.tables(&sections);
+    let mut sinks = sinks::read(reader, &sections, inputs.folders(), &Upstreams::default());
+    refuse_what_cant_be_offered(reader, &sections, &sinks.valid);
+    bound_connections(&mut sinks.valid);
+    reader.check_variables(OF_FLAGS);
+    WriterConfiguration {
+        listen: listen.map_or(LISTEN, |found| found.value),
+        admin: admin.map_or(ADMIN, |found| found.value),
+        open,
+        stop_delay,
+        tokens,
+        tls,
+        etcd,
+        log,
+        sinks: sinks.valid,
+    }
+}
+
+fn check_reach(
+    reader: &mut SettingsReader<'_>,
+    listen: Option<&Located<SocketAddr>>,
+    admin: Option<&Located<SocketAddr>>,
+    open: bool,
+    scopes: Scopes,
+) {
+    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(Scope::Deliver)) {
+        let title = "`writer.listen` would let everybody store events who reaches this machine";
+        let help = "make a token (forebay token new NAME --scope deliver --data DIR), or set `open = true` in [writer] if \
+                    that is meant, or listen on 127.0.0.1 or [::1]";
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
+    }
+    if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
+        let title = "`writer.admin` would let everybody look in who reaches this machine";
+        let help = "make a token (forebay token new NAME --scope admin --data DIR), or listen on 127.0.0.1 or [::1]";
+        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
+    }
+}
+
+/// Limits the connections of stores with one for each lane: gateways bring any number of lanes.
+fn bound_connections(sinks: &mut BTreeMap<SinkName, SinkSettings>) {
+    for settings in sinks.values_mut() {
+        settings.store.limit_connections(CONNECTIONS_MAX);
+    }
+}
+
+/// Reports sinks of kind `writer`: a writer doesn't forward to other writers.
+fn refuse_what_cant_be_offered(
+    reader: &mut SettingsReader<'_>,
+    sections: &[Section<'_>],
+    sinks: &BTreeMap<SinkName, SinkSettings>,
+) {
+    for section in sections {
+        let Some(settings) = SinkName::new(section.name()).and_then(|name| sinks.get(&name)) else { continue };
+        if settings.store.writer_kind().is_none() {
+            let title = format!("a writer can't offer the sink `{}`", section.name());
+            let label = "other writers are used by gateways themselves";
+            reader.push(Diagnostic::new(title, section.span().clone(), label));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_sink_for_postgresql_has_a_limit_of_connections_whether_it_is_configured_or_not() {
+        let file = "[sinks.a]\nkind = \"postgres\"\nurl = \"postgres://u@a\"\n\
+                    [sinks.b]\nkind = \"postgres\"\nurl = \"postgres://u@b\"\nmax_connections = 3\n";
+        let (configuration, _) = read(&Inputs {
+            file: Some(("forebay.toml", file.as_bytes())),
+            folder: Path::new(""),
+            environment: &Environment::default(),
+            flags: &Flags::default(),
+            data: Path::new("d"),
+            scopes: Scopes::default(),
+        })
+        .unwrap();
+        let limits = configuration.sinks.values().map(|settings| {
+            let config: &sink_postgres::PostgresConfig = settings.store.store().unwrap().downcast_ref().unwrap();
+            config.connections.max.map(NonZeroUsize::get)
+        });
+        assert_eq!(limits.collect::<Vec<_>>(), [Some(16), Some(3)]);
+    }
+}

@@ -1,0 +1,81 @@
+//! The registration of a writer: `[writer] advertise` and `[writer.etcd]`.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use net::http_client::Endpoint;
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration};
+use sink_remote::EtcdConfig;
+
+use crate::etcd;
+use crate::server_address;
+
+/// The setting of `[writer]`.
+pub(crate) const ADVERTISE: &str = "advertise";
+/// The setting of `[writer.etcd]` that gateways don't have.
+pub(crate) const LEASE: &str = "lease";
+const LEASE_DEFAULT: Duration = Duration::from_secs(10);
+/// The shortest lease that etcd creates.
+const LEASE_MIN: Duration = Duration::from_secs(2);
+const LEASE_MAX: Duration = Duration::from_hours(1);
+
+/// How a writer registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriterEtcd {
+    /// The etcd.
+    pub etcd: EtcdConfig,
+    /// The URL that gateways use.
+    pub advertise: Endpoint,
+    /// The time after which etcd removes the registration of a writer that has ended, in whole seconds.
+    pub lease: Duration,
+}
+
+/// Reads both; relative paths start at `folder`. With `has_tls` the writer's port speaks TLS.
+pub(crate) fn read(
+    reader: &mut SettingsReader<'_>,
+    writer: &Section<'_>,
+    folder: &Path,
+    has_tls: bool,
+) -> Option<WriterEtcd> {
+    let errors_before = reader.errors();
+    let advertise = reader.text(writer, ADVERTISE, |text| advertised(text, has_tls));
+    let is_missing = advertise.is_none() && reader.errors() == errors_before;
+    let Some(section) = etcd::section(reader, writer) else {
+        if let Some(found) = advertise.filter(|_| writer.get(etcd::TABLE).is_none()) {
+            let title = format!("`{}` has no meaning without [writer.etcd]", writer.key_path(ADVERTISE));
+            reader.push(Diagnostic::new(title, found.span, "only the registration in etcd uses it"));
+        }
+        return None;
+    };
+    reader.check_keys(&section, &[etcd::KEYS, &[LEASE]].concat());
+    let etcd = etcd::read(reader, &section, folder);
+    let lease = reader.text(&section, LEASE, lease).map_or(LEASE_DEFAULT, |found| found.value);
+    if is_missing {
+        let help = "name the address that gateways use, as in advertise = \"http://10.0.0.5:8081\" or \
+                    \"http://${HOSTNAME}:8081\"";
+        reader.missing(writer, ADVERTISE, help);
+    }
+    Some(WriterEtcd { etcd: etcd?, advertise: advertise?.value, lease })
+}
+
+fn advertised(text: &str, has_tls: bool) -> Result<Endpoint, InvalidValue> {
+    let url = server_address::parse(text).map_err(|error| server_address::not_of_writer(&error))?;
+    let host = url.host_and_port().map(|(host, _)| host).unwrap_or_default();
+    if host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_unspecified()) {
+        return Err(InvalidValue::new("can't be used by gateways", "wanted an address or a name of this machine"));
+    }
+    if has_tls && url.to_string().starts_with("http://") {
+        return Err(InvalidValue::new(
+            "is not https://, but the writer uses TLS",
+            "wanted https://, because [writer.tls] is set",
+        ));
+    }
+    Ok(url)
+}
+
+/// etcd counts in seconds.
+fn lease(text: &str) -> Result<Duration, InvalidValue> {
+    let lease = duration::within(text, LEASE_MIN, LEASE_MAX)?;
+    Ok(Duration::from_secs(lease.as_secs() + u64::from(lease.subsec_nanos() > 0)))
+}

@@ -1,0 +1,65 @@
+//! Lets requests in on an admin port, that of a writer too: everybody who reaches it on loopback until the operator makes a token with the scope `admin`, then only
+//! clients that show one. To revoke the last such token lets nobody in.
+
+use std::sync::Arc;
+
+use access::{Demand, Scope, Tokens};
+use bytes::Bytes;
+use eventlog::unix_microseconds;
+use http_body_util::Full;
+use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use hyper::{HeaderMap, Response, StatusCode};
+
+use super::{PROBLEM, csrf, response, set};
+
+/// Lets requests in.
+pub(crate) struct AdminAuth {
+    tokens: Arc<Tokens>,
+    is_reachable: bool,
+    has_tls: bool,
+}
+
+type Refused = Response<Full<Bytes>>;
+
+impl AdminAuth {
+    /// For a port that is reachable from elsewhere or isn't, and speaks TLS or doesn't.
+    pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool, has_tls: bool) -> Self {
+        Self { tokens, is_reachable, has_tls }
+    }
+
+    /// Whether requests need a token now.
+    fn needs_token(&self) -> bool {
+        self.is_reachable || self.tokens.current().made().has(Scope::Admin)
+    }
+
+    /// The answer to a request that isn't let in: it needs a token with one of these scopes, or, where none is needed, a page of a
+    /// stranger may have sent it. No such page has a token, and with one the port may be called by any name.
+    pub(crate) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
+        if !self.needs_token() {
+            return csrf::refuse(headers, self.has_tls).map(|why| refused(StatusCode::FORBIDDEN, "page", why.into()));
+        }
+        let mut values = headers.get_all(AUTHORIZATION).iter();
+        let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
+        let tokens = self.tokens.current();
+        match tokens.check(Demand::Always, shown, unix_microseconds()) {
+            Ok(Some(token)) if scopes.iter().any(|scope| token.scopes.has(*scope)) => None,
+            Ok(_) => {
+                let wanted: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+                let detail = format!("the token lacks the scope `{}`", wanted.join("` or `"));
+                Some(refused(StatusCode::FORBIDDEN, "forbidden", detail))
+            }
+            Err(denied) => {
+                let mut response = refused(StatusCode::UNAUTHORIZED, "unauthorized", denied.to_string());
+                response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                Some(response)
+            }
+        }
+    }
+}
+
+fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
+    let mut response = Response::new(Full::from(response::problem(status, code, detail).body));
+    *response.status_mut() = status;
+    set(response.headers_mut(), PROBLEM);
+    response
+}

@@ -1,0 +1,103 @@
+//! `/api/try`: one payload through the schema and the steps of its type, as `forebay try` takes it. Nothing of it is kept or counted.
+//!
+//! | request | answer |
+//! |---|---|
+//! | `POST /api/try/TYPE?client=&source=&received=&key=`, without `/TYPE` where the configuration is to tell it | what each stage does, how long it takes, and what would be stored or refused |
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use event::{percent, rfc3339};
+use eventlog::unix_microseconds;
+use gateway::RequestContext;
+use hyper::body::Incoming;
+use hyper::{HeaderMap, Method, Request, StatusCode};
+use tokio::sync::Semaphore;
+
+use super::payload::Payloads;
+use super::response::{Answer, json, not_allowed, problem, stopping};
+use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
+use crate::type_info::TypeInfo;
+
+/// The beginning of all paths here.
+pub(super) const PATH: &str = "/api/try";
+
+/// Takes trials: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
+/// the shards wait for it.
+pub(crate) struct DryRuns {
+    types: TypeInfo,
+    turns: Arc<Semaphore>,
+}
+
+impl DryRuns {
+    pub(crate) fn new(types: TypeInfo) -> Self {
+        Self { types, turns: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Answers a request whose path goes on with `rest` behind [`PATH`].
+    pub(super) async fn respond(&self, rest: &str, request: &mut Request<Incoming>, payloads: &Payloads) -> Answer {
+        if *request.method() != Method::POST {
+            return not_allowed("POST");
+        }
+        self.answer(rest, request, payloads).await.unwrap_or_else(|refused| refused)
+    }
+
+    async fn answer(&self, rest: &str, request: &mut Request<Incoming>, payloads: &Payloads) -> Result<Answer, Answer> {
+        let around = around(request.uri().query().unwrap_or_default(), request.headers())
+            .map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
+        let unknown = |detail: &str| problem(StatusCode::NOT_FOUND, "unknown_type", detail.to_owned());
+        let finder = self.types.finder();
+        let name = rest.strip_prefix('/').filter(|name| !name.is_empty());
+        let name = name.map(|name| percent::decode(name).unwrap_or_else(|| name.to_owned()));
+        let named =
+            name.map(|name| finder.named(&name)).transpose().map_err(|rejection| unknown(rejection.detail()))?;
+        let (bytes, _place) = payloads.read(request).await?;
+        let turn = self.turns.clone().acquire_owned().await.map_err(|_| stopping())?;
+        let types = self.types.clone();
+        let work = move || {
+            // Held until it is done, though its client may have left.
+            let _turn = turn;
+            let name = match named.map_or_else(|| finder.of_payload(&bytes, &around), Ok) {
+                Ok(name) => name,
+                Err(rejection) => return json(StatusCode::OK, &DryRunJson::of(&DryRunReport::without_type(rejection))),
+            };
+            let Some(config) = types.config_of(&name) else {
+                let detail = format!("the configuration has changed and has no [types.{name}] any more");
+                return problem(StatusCode::NOT_FOUND, "unknown_type", detail);
+            };
+            let trial = DryRunner::new(name, &config).run(&bytes, &around);
+            json(StatusCode::OK, &DryRunJson::of(&trial))
+        };
+        tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
+    }
+}
+
+/// What stands around the event: what the query says, and the headers of this request.
+fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
+    let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    let received_at = unix_microseconds();
+    let mut around = RequestContext { received_at, client, headers: texts(headers), ..RequestContext::default() };
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+        match key {
+            "client" => around.client = Some(value.parse().map_err(|_| format!("client={value}: wanted an address"))?),
+            "source" => around.source = value,
+            "received" => {
+                around.received_at = rfc3339::parse(&value).map_err(|why| format!("received={value}: {why}"))?;
+            }
+            "key" => around.key = value,
+            _ => return Err(format!("{key} is unknown: there are client, source, received and key")),
+        }
+    }
+    Ok(around)
+}
+
+/// Headers as steps see them: several of a name are one with commas. What lets a sender in no step may ask for.
+fn texts(headers: &HeaderMap) -> Vec<(String, String)> {
+    let joined = |name| {
+        let values = headers.get_all(name).iter().filter_map(|value| str::from_utf8(value.as_bytes()).ok());
+        values.collect::<Vec<_>>().join(", ")
+    };
+    headers.keys().map(|name| (name.as_str().to_owned(), joined(name))).collect()
+}

@@ -1,0 +1,250 @@
+//! The admin port: metrics, dead letters, and whether the process lives. It is on another listener than the intake, so that
+//! nothing of it can be reached from there.
+
+mod auth;
+mod csrf;
+mod dead;
+mod dry_run;
+mod event_type;
+mod payload;
+mod query;
+mod response;
+mod routes;
+mod tls;
+mod write_timeout;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Scope;
+use bytes::Bytes;
+use delivery::DeadLetterService;
+use event::Origin;
+use gateway::{ConnectionLimiter, Readiness};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, VARY};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use net::tls::ServerTls;
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::admin::tls::Opened;
+use crate::log;
+use crate::metrics::collect::Metrics;
+use crate::metrics::text_format;
+use crate::reload::ReloadHandle;
+use crate::type_info::TypeInfo;
+pub(crate) use auth::AdminAuth;
+pub(crate) use dry_run::DryRuns;
+pub(crate) use payload::Payloads;
+pub(crate) use query::DeadQuery;
+use response::Answer;
+pub(crate) use routes::Routes;
+use write_timeout::WriteTimeout;
+
+/// Connections at a time: a few scrapers and people. More wait.
+const CONNECTIONS_MAX: usize = 128;
+/// Connections of one client at a time. More are closed at once, as on the intake port.
+const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
+/// A client gets this long for its request's head.
+const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// A client that takes nothing of an answer for so long doesn't want it.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long to wait after the listener failed, for instance for want of a descriptor.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// What can be asked for here.
+pub(crate) struct Admin {
+    pub(crate) metrics: Metrics,
+    pub(crate) dead_letters: DeadLetterService,
+    pub(crate) routes: Routes,
+    pub(crate) types: TypeInfo,
+    pub(crate) trials: DryRuns,
+    pub(crate) payloads: Payloads,
+    pub(crate) reload: ReloadHandle,
+    pub(crate) origin: Origin,
+    pub(crate) auth: AdminAuth,
+    pub(crate) readiness: Arc<Readiness>,
+    /// What is shown to clients, where they must speak TLS.
+    pub(crate) tls: Option<Arc<ServerTls>>,
+}
+
+/// Serves until the future is dropped.
+pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
+    let places = ConnectionLimiter::new(CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX);
+    loop {
+        let Some(free) = places.free().await else { return };
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                log::warning(format_args!("the admin port can't take a connection: {error}"));
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let Some(place) = places.take(free, peer.ip().to_canonical()) else { continue };
+        let admin = admin.clone();
+        tokio::spawn(async move {
+            serve_one(stream, &admin).await;
+            drop(place);
+        });
+    }
+}
+
+async fn serve_one(stream: TcpStream, admin: &Arc<Admin>) {
+    match tls::open(admin.tls.as_ref(), stream).await {
+        Some(Opened::Plain(stream)) => serve_requests(stream, admin, false).await,
+        Some(Opened::Secure(stream)) => serve_requests(stream, admin, false).await,
+        Some(Opened::NotSecure(stream)) => serve_requests(stream, admin, true).await,
+        None => {}
+    }
+}
+
+async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc<Admin>, refuses: bool) {
+    let answer = service_fn(|mut request| {
+        let admin = admin.clone();
+        async move { Ok::<_, Infallible>(if refuses { tls::not_secure() } else { respond(&mut request, &admin).await }) }
+    });
+    let mut server = http1::Builder::new();
+    // Its date panics where the clock is before 1970 or beyond 9999.
+    server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).auto_date_header(false);
+    // A client that breaks off is its own business.
+    let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
+}
+
+async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+    let mut response = respond_to(request, admin).await;
+    // A page of another origin is refused where no token is needed.
+    response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
+    response
+}
+
+async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+    let path = request.uri().path();
+    if !is_public(path)
+        && let Some(refused) = admin.auth.refuse(request.headers(), scopes(path))
+    {
+        return refused;
+    }
+    if path == API || path.starts_with("/api/") {
+        return respond_api(request, admin).await;
+    }
+    let (status, content_type, body) = match path {
+        _ if request.method() != Method::GET && request.method() != Method::HEAD => {
+            return not_allowed();
+        }
+        METRICS => (StatusCode::OK, text_format::CONTENT_TYPE, admin.metrics.render()),
+        HEALTH => (StatusCode::OK, TEXT, ALIVE.into()),
+        READY => readiness(admin.readiness.reason()),
+        _ => {
+            let text = "not found: the admin port has /metrics, /healthz, /readyz and /api\n";
+            (StatusCode::NOT_FOUND, TEXT, text.into())
+        }
+    };
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    set(response.headers_mut(), content_type);
+    response
+}
+
+async fn respond_api(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
+    let answer = answer_api(request, admin).await;
+    let mut response = Response::new(Full::from(answer.body));
+    *response.status_mut() = answer.status;
+    set(response.headers_mut(), if answer.status == StatusCode::OK { JSON } else { PROBLEM });
+    if let Some(allow) = answer.allow {
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+    }
+    response
+}
+
+async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> Answer {
+    if let Some(rest) = request.uri().path().strip_prefix(dry_run::PATH).filter(|rest| is_below(rest)) {
+        let rest = rest.to_owned();
+        return admin.trials.respond(&rest, request, &admin.payloads).await;
+    }
+    if let Some(rest) = request.uri().path().strip_prefix(dead::PATH).filter(|rest| is_below(rest)) {
+        let rest = rest.to_owned();
+        return dead::respond(&rest, request, admin).await;
+    }
+    let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
+    let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
+    if let Some(rest) = below(routes::PATH) {
+        return admin.routes.respond(method, rest, query, admin.origin).await;
+    }
+    if let Some(rest) = below(event_type::PATH) {
+        return event_type::respond(method, rest, &admin.types);
+    }
+    match path {
+        RELOAD if *method != Method::POST => response::not_allowed("POST"),
+        RELOAD => match admin.reload.reload().await {
+            Ok(()) => response::json(StatusCode::OK, &ReloadJson { applied: true }),
+            Err(detail) => response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail),
+        },
+        _ => response::problem(
+            StatusCode::NOT_FOUND,
+            "path",
+            "there are /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
+        ),
+    }
+}
+
+/// Whether a path goes on like this behind one that is known.
+fn is_below(rest: &str) -> bool {
+    rest.is_empty() || rest.starts_with('/')
+}
+
+/// What a reload is answered that was right.
+#[derive(Serialize)]
+struct ReloadJson {
+    applied: bool,
+}
+
+const API: &str = "/api";
+const RELOAD: &str = "/api/reload";
+pub(crate) const HEALTH: &str = "/healthz";
+pub(crate) const READY: &str = "/readyz";
+pub(crate) const METRICS: &str = "/metrics";
+
+/// The answer of [`HEALTH`].
+pub(crate) const ALIVE: &str = "alive\n";
+
+/// Whether a path never needs a token.
+pub(crate) fn is_public(path: &str) -> bool {
+    matches!(path, HEALTH | READY)
+}
+
+/// The answer of [`READY`]: 503 with the reason if the process can't accept events.
+pub(crate) fn readiness(reason: Option<&str>) -> (StatusCode, &'static str, String) {
+    reason.map_or_else(
+        || (StatusCode::OK, TEXT, "ready\n".into()),
+        |reason| (StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("not ready: {reason}\n")),
+    )
+}
+
+/// What a token must allow for this path; one of them is enough.
+pub(crate) fn scopes(path: &str) -> &'static [Scope] {
+    if path == METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
+}
+
+const JSON: &str = "application/json";
+const PROBLEM: &str = "application/problem+json";
+pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
+
+fn set(headers: &mut HeaderMap, content_type: &'static str) {
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+}
+
+fn not_allowed() -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from("only GET and HEAD\n"));
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    set(response.headers_mut(), TEXT);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response
+}

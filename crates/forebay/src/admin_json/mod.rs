@@ -1,0 +1,4 @@
+//! The JSON of the admin API, which the server writes and commands read.
+
+pub(crate) mod dead;
+pub(crate) mod route;

@@ -1,0 +1,44 @@
+//! The flags of commands that send events.
+
+use clap::Args;
+use load::{Server, Target};
+
+use super::{CaError, CaFlag, TokenFlag, WrongToken};
+
+/// Where to send events, and as which type.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct SendFlags {
+    /// The server
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
+    url: Target,
+    #[command(flatten)]
+    ca: CaFlag,
+    /// The type of the events; without it the server finds it as for any other event
+    #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
+    pub(crate) event_type: Option<String>,
+    #[command(flatten)]
+    token: TokenFlag,
+}
+
+impl SendFlags {
+    /// The server.
+    ///
+    /// # Errors
+    /// No authority can be trusted.
+    pub(crate) fn server(&self) -> Result<Server, CaError> {
+        self.ca.server(&self.url)
+    }
+
+    /// The token, if there is one.
+    ///
+    /// # Errors
+    /// It can't be in a header.
+    pub(crate) fn token(&self) -> Result<Option<String>, WrongToken> {
+        Ok(self.token.token()?.map(str::to_owned))
+    }
+}
+
+/// Shared with `bench`.
+fn type_name(text: &str) -> Result<String, String> {
+    event::TypeName::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,74 @@
+//! `forebay check`: reads the configuration as a role would, and says what is wrong with it.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+
+use config::Role;
+use config::{self, Configuration, LoadError};
+use journal::disk::ReadOnlyDisk;
+use settings::{Diagnostics, Environment};
+
+use crate::cli::{CheckFlags, Common};
+use crate::commands::output::Output;
+use crate::configuration_report::{EXIT_CONFIGURATION, show};
+use crate::memory_plan::Plan;
+
+/// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
+/// the error output. Gives the process's exit code.
+///
+/// # Errors
+/// The output can't be written.
+pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environment) -> io::Result<u8> {
+    let role = flags.role.or(role).unwrap_or(Role::Serve);
+    let common = flags.into_common(role);
+    common.warn_of_overlooked();
+    if role == Role::Writer {
+        return conclude(common.load_writer(environment), |_| Ok(String::new()));
+    }
+    let loaded = common.load(environment);
+    conclude(loaded, |configuration| {
+        warn_of_memory(configuration)?;
+        Ok(origin(&common))
+    })
+}
+
+/// Shows the configuration, with what there is to add, or what is wrong with it.
+fn conclude<T: Display>(
+    loaded: Result<(T, Diagnostics), LoadError>,
+    add: impl FnOnce(&T) -> io::Result<String>,
+) -> io::Result<u8> {
+    match loaded {
+        Ok((configuration, warnings)) => {
+            if !warnings.is_empty() {
+                show(&LoadError::Invalid(warnings));
+            }
+            let added = add(&configuration)?;
+            write!(Output::lock(), "ok\n{configuration}{added}")?;
+            Ok(0)
+        }
+        Err(error) => {
+            show(&error);
+            Ok(EXIT_CONFIGURATION)
+        }
+    }
+}
+
+fn warn_of_memory(configuration: &Configuration) -> io::Result<()> {
+    let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+    match Plan::of(configuration, shards.get().into()).warning() {
+        Some(warning) => writeln!(io::stderr(), "warning: {warning}"),
+        None => Ok(()),
+    }
+}
+
+/// The origin of the data directory, once a gateway has made it.
+fn origin(common: &Common) -> String {
+    let path: &Path = &common.data.directory;
+    // A directory that can't be read is a matter of the start.
+    let origin = journal::origin_of(Arc::new(ReadOnlyDisk), path).ok().flatten();
+    origin.map_or_else(String::new, |origin| format!("origin  {origin}, of {}\n", path.display()))
+}

@@ -1,0 +1,290 @@
+//! `forebay dead …`: looks at dead letters, mends them, sends them again, gives them up.
+//!
+//! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
+//! are read from the directory; all else is the server's.
+
+mod edit;
+mod print;
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use config::{self, Flags, LoadError};
+use delivery::{DeadFilter, SavedLedger, read_dead_letters};
+use journal::disk::OsDisk;
+use journal::{DataDirectory, DirectoryError};
+use load::{Server, Target};
+use serde::de::DeserializeOwned;
+
+use crate::admin::DeadQuery;
+use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson, ProblemJson};
+use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
+use crate::commands::admin_client::{self, Call};
+use crate::commands::output::Output;
+use crate::log;
+pub(crate) use print::{json as letter_as_json, on_one_line};
+use settings::Environment;
+
+/// Letters of one event: one for each sink, unless ids were used twice.
+const SHOW_MAX: u64 = 1000;
+/// What the command exits with when letters stay, or there is none.
+const EXIT_SOME_STAY: u8 = 1;
+
+/// Why the command can't do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DeadCommandError {
+    /// There is no such directory.
+    #[error("there is no data directory {0}; name one with --data, or a running server with --admin")]
+    Missing(PathBuf),
+    /// The token can't be sent.
+    #[error(transparent)]
+    Token(#[from] WrongToken),
+    /// Nobody can be trusted.
+    #[error(transparent)]
+    Ca(#[from] CaError),
+    /// It can't be used.
+    #[error(transparent)]
+    Directory(DirectoryError),
+    /// No server works on the directory.
+    #[error(
+        "no Forebay is running on {0}: start it, and then edit, replay or drop; only list and show work without it"
+    )]
+    NotRunning(PathBuf),
+    /// No server works on the directory, whose lane is to go on.
+    #[error("no Forebay is running on {0}: start it, and then accept: the lane has to ask its store")]
+    NoLane(PathBuf),
+    /// The server can't be asked.
+    #[error(
+        "can't ask the server at {address}: {source}; name the admin address of the running one with --admin, or its configuration with --config"
+    )]
+    Call {
+        /// Its admin address.
+        address: Target,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Nobody knows the sink.
+    #[error("there is no sink {0}, and no dead letter of one")]
+    NoSink(String),
+    /// The configuration that says where the server is can't be read, or is wrong.
+    #[error("{0}")]
+    Configuration(LoadError),
+    /// The ledger can't be read.
+    #[error(transparent)]
+    Ledger(#[from] delivery::LoadError),
+    /// What routes hold can't be given up.
+    #[error(transparent)]
+    GiveUp(#[from] delivery::GiveUpError),
+    /// The server said no.
+    #[error("the server at {address} refused: {detail}")]
+    Refused {
+        /// Its admin address.
+        address: Target,
+        /// Its words.
+        detail: String,
+    },
+    /// The editor can't be used.
+    #[error("{0}")]
+    Editor(String),
+    /// Something can't be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// What was read or written.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`DeadCommandError`] says what stands in the way.
+pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
+    match command {
+        DeadCommand::List(list) => run_list(list),
+        DeadCommand::Show(show) => run_show(show),
+        DeadCommand::Edit(edit) => edit::run(edit),
+        DeadCommand::Replay(replay) => act(&replay.at, "replay", query(&replay.choice, replay.limit, false)),
+        DeadCommand::Drop(drop) => act(&drop.at, "drop", query(&drop.choice, drop.limit, drop.all)),
+    }
+}
+
+/// Where the letters and routes are.
+pub(crate) enum Place {
+    Directory(DataDirectory),
+    /// A server's admin address, and the origin of the data directory that it should have.
+    Server(Server, Option<String>),
+}
+
+impl Place {
+    /// The data directory, if no server has it; else the server.
+    ///
+    /// # Errors
+    /// There is no such directory, or it can't be used.
+    pub(crate) fn find(at: &DeadAt) -> Result<Self, DeadCommandError> {
+        let path = &at.data.directory;
+        if let Some(address) = &at.admin {
+            return Ok(Self::Server(at.ca.server(address)?, None));
+        }
+        if !path.is_dir() {
+            return Err(DeadCommandError::Missing(path.clone()));
+        }
+        // Nothing is made of a directory that is none of Forebay's.
+        let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
+        match opened {
+            Ok(directory) => Ok(Self::Directory(directory)),
+            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address(at)?)?, Some(origin(path)?))),
+            Err(error) => Err(DeadCommandError::Directory(error)),
+        }
+    }
+}
+
+/// The admin address in the named configuration or the environment.
+fn address(at: &DeadAt) -> Result<Target, DeadCommandError> {
+    let loaded = config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
+    match loaded {
+        Ok((configuration, _)) => Ok(admin_client::of_server(Some(&configuration))),
+        Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
+        // No configuration is named, so the variables may be meant for another program.
+        Err(_) => Ok(admin_client::of_server(None)),
+    }
+}
+
+/// So that the server of another data directory isn't taken for the right one.
+fn origin(path: &Path) -> Result<String, DeadCommandError> {
+    let failed = |source| DeadCommandError::Io { path: path.into(), source };
+    let origin = journal::origin_of(Arc::new(OsDisk), path).map_err(failed)?;
+    Ok(origin.map(|origin| origin.to_string()).unwrap_or_default())
+}
+
+fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
+    let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
+    let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
+    DeadQuery { filter, limit, all, again: false, origin: None }
+}
+
+fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {
+    let found = read(&list.at, query(&list.choice, Some(list.limit), false), "")?;
+    print_letters(&found, if list.json { print::json } else { print::line })?;
+    if found.lost > 0 {
+        log::warning(format_args!(
+            "{} positions of the journals of dead letters are lost, with the letters on them: `forebay journal verify` shows where",
+            found.lost
+        ));
+    }
+    if found.more {
+        log::info(format_args!("there are more than {}: choose with filters, or raise --limit", list.limit));
+    }
+    Ok(0)
+}
+
+fn run_show(show: &DeadShow) -> Result<u8, DeadCommandError> {
+    let choice = DeadChoice { sink: show.sink.clone(), id: Some(show.id), ..DeadChoice::default() };
+    let found = read(&show.at, query(&choice, Some(SHOW_MAX), false), &format!("/{}", show.id))?;
+    if found.letters.is_empty() {
+        log::warning(format_args!("no dead letter that is held has the id {}", show.id));
+        return Ok(EXIT_SOME_STAY);
+    }
+    print_letters(&found, if show.json { print::json } else { print::whole })?;
+    Ok(0)
+}
+
+fn print_letters(
+    found: &ListJson,
+    print: fn(&mut BufWriter<Output>, &LetterJson) -> io::Result<()>,
+) -> Result<(), DeadCommandError> {
+    let mut output = BufWriter::new(Output::lock());
+    let printed = found.letters.iter().try_for_each(|letter| print(&mut output, letter));
+    printed.and_then(|()| output.flush()).map_err(output_error)
+}
+
+/// The letters of a query; `path` names one id where payloads are wanted.
+fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadCommandError> {
+    match Place::find(at)? {
+        Place::Server(server, origin) => {
+            query.origin = origin;
+            let target = format!("/api/dead{path}{}", query.write());
+            match ask(&server, Call { method: "GET", target: &target, body: &[] }, at)? {
+                Answered::Json(list) => Ok(list),
+                Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false, lost: 0 }),
+            }
+        }
+        Place::Directory(directory) => {
+            let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+            let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
+            let found = found.map_err(|source| DeadCommandError::Io { path: directory.path().join("dead"), source })?;
+            if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
+                && !SavedLedger::load(&directory)?.knows(&sink)
+            {
+                return Err(DeadCommandError::NoSink(sink));
+            }
+            Ok(ListJson {
+                letters: found.letters.iter().map(LetterJson::of).collect(),
+                more: found.more,
+                lost: found.lost,
+            })
+        }
+    }
+}
+
+fn act(at: &DeadAt, action: &str, query: DeadQuery) -> Result<u8, DeadCommandError> {
+    order(at, "POST", action, query, &[])
+}
+
+/// Has the running server do something with letters, and prints what became of them.
+fn order(at: &DeadAt, method: &str, path: &str, mut query: DeadQuery, body: &[u8]) -> Result<u8, DeadCommandError> {
+    let server = match Place::find(at)? {
+        Place::Server(server, origin) => {
+            query.origin = origin;
+            server
+        }
+        Place::Directory(directory) => return Err(DeadCommandError::NotRunning(directory.path().into())),
+    };
+    let target = format!("/api/dead/{path}{}", query.write());
+    let Answered::Json(OutcomesJson { sinks }) = ask(&server, Call { method, target: &target, body }, at)? else {
+        log::warning("no dead letter that is held has this id");
+        return Ok(EXIT_SOME_STAY);
+    };
+    let sinks: Vec<_> =
+        sinks.into_iter().filter(|sink| method != "PUT" || sink.edited > 0 || sink.failure.is_some()).collect();
+    let mut output = BufWriter::new(Output::lock());
+    let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
+    printed.and_then(|()| output.flush()).map_err(output_error)?;
+    let some_stay = sinks.iter().any(|sink| sink.refused > 0 || sink.left > 0 || sink.failure.is_some());
+    Ok(if some_stay { EXIT_SOME_STAY } else { 0 })
+}
+
+/// What a server answers.
+pub(crate) enum Answered<T> {
+    Json(T),
+    /// No letter has this id.
+    NoLetter,
+}
+
+/// Asks a server.
+///
+/// # Errors
+/// It can't be asked, or said no.
+pub(crate) fn ask<T: DeserializeOwned>(
+    server: &Server,
+    call: Call<'_>,
+    at: &DeadAt,
+) -> Result<Answered<T>, DeadCommandError> {
+    let address = || server.target().clone();
+    let failed = |source| DeadCommandError::Call { address: address(), source };
+    let answer = admin_client::call(server, call, at.token.token()?).map_err(failed)?;
+    if answer.status == 200 {
+        return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
+    }
+    match serde_json::from_str::<ProblemJson>(&answer.body) {
+        Ok(problem) if problem.code == "letter" => Ok(Answered::NoLetter),
+        Ok(problem) => Err(DeadCommandError::Refused { address: address(), detail: problem.detail }),
+        Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
+    }
+}
+
+pub(crate) fn output_error(source: io::Error) -> DeadCommandError {
+    DeadCommandError::Io { path: "standard output".into(), source }
+}

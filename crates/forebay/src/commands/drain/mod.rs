@@ -1,0 +1,187 @@
+//! `forebay drain`: delivers all events in the data directory of a removed server, so that the operator can delete the directory.
+
+mod dead_letters;
+mod local_files;
+mod progress;
+mod remaining;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Role;
+use config::{self, Configuration};
+use delivery::{AggregateBoard, Delivery, Ledger, UnusableState, unusable_states};
+use journal::DataDirectory;
+use settings::Environment;
+use tokio::time::{Instant, sleep};
+
+use crate::cli::DrainFlags;
+use crate::configuration_report::{EXIT_CONFIGURATION, shown};
+use crate::discovery::UpstreamBoard;
+use crate::opened::{Opened, plan_memory, seal};
+use crate::serve_error::ServeError;
+use crate::signals::{Signals, end_at_once, runtime_with_signals};
+use crate::{compose, log};
+use dead_letters::Letters;
+use progress::Progress;
+use remaining::Stays;
+
+/// The exit code if something remains in the directory.
+const EXIT_STAYS: u8 = 3;
+/// The pause between two checks of delivery's progress.
+const CHECK_EVERY: Duration = Duration::from_millis(100);
+/// The pause between two log lines about the progress.
+const LOG_EVERY: Duration = Duration::from_secs(5);
+
+/// Why a directory can't be drained.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DrainError {
+    /// There is no such directory.
+    #[error("there is no data directory {0}: name one with --data")]
+    Missing(PathBuf),
+    /// It is something else.
+    #[error("{0} isn't a directory: name a data directory with --data")]
+    NoDirectory(PathBuf),
+    /// It can't be opened, or its journal failed.
+    #[error(transparent)]
+    Serve(#[from] ServeError),
+    /// It is no data directory of Forebay, or not readable.
+    #[error(transparent)]
+    Directory(#[from] journal::DirectoryError),
+    /// A file can't be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+/// Drains the directory. Returns the process's exit code.
+///
+/// # Errors
+/// [`DrainError`] names the cause. The next run resumes at the cursors.
+pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environment) -> Result<u8, DrainError> {
+    if role == Some(Role::Writer) {
+        log::fatal("a writer has no journal to drain: set FOREBAY_ROLE to the role of the removed server");
+        return Ok(EXIT_CONFIGURATION);
+    }
+    let common = flags.common(role);
+    let (runtime, (signals, _)) = runtime_with_signals()?;
+    let data = &common.data.directory;
+    // The command must not create a data directory, or take another program's directory for one.
+    if !data.is_dir() {
+        let missing = if data.exists() { DrainError::NoDirectory } else { DrainError::Missing };
+        return Err(missing(data.clone()));
+    }
+    let loaded = common.load(environment);
+    log::start_thread();
+    common.warn_of_overlooked();
+    let Some(mut configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
+    log::configure(configuration.log.format, configuration.log.level);
+    let unusable = unusable_states(&DataDirectory::look(data)?, &compose::aggregates(&configuration));
+    let unusable = unusable.map_err(|source| DrainError::Io { path: data.join("aggregates"), source })?;
+    if !unusable.is_empty() {
+        unusable.iter().for_each(refuse);
+        return Ok(EXIT_CONFIGURATION);
+    }
+    let letters = flags.dead_letters.as_deref().map(|path| Letters::new(path, data)).transpose()?;
+    let code = runtime.block_on(drain(&mut configuration, data, (letters, flags.timeout), signals));
+    // A DNS look-up may take longer than the end of the process should.
+    runtime.shutdown_background();
+    code
+}
+
+/// Says why a drain would give up the open windows of an aggregate.
+fn refuse(state: &UnusableState) {
+    let UnusableState { name, path, reason } = state;
+    log::fatal(format_args!(
+        "aggregate {name} {reason}, and may have open windows: drain with the configuration that it had. To give its windows up, move \
+         {}.* elsewhere.",
+        path.display()
+    ));
+}
+
+async fn drain(
+    configuration: &mut Configuration,
+    data: &Path,
+    (letters, timeout): (Option<Letters>, Duration),
+    mut signals: Signals,
+) -> Result<u8, DrainError> {
+    let memory = plan_memory(configuration, data);
+    let sinks = compose::sinks(configuration, |_, store| compose::new_driver(store, &memory));
+    let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks)?;
+    // Discovery runs until this is dropped.
+    let _upstreams = UpstreamBoard::new(configuration);
+    let stays = Stays::new(&log, &delivery);
+    let end = tokio::select! {
+        end = follow(&delivery, timeout) => end,
+        () = signals.next() => End::Signal,
+        reason = log.failed() => return Err(ServeError::JournalFailed(reason).into()),
+    };
+    match end {
+        End::Drained => {}
+        End::NoProgress => log::warning(format_args!(
+            "nothing was stored for {}: giving up (--timeout)",
+            humantime::format_duration(timeout)
+        )),
+        End::Signal => log::info("stopping: events that aren't stored yet remain in the directory"),
+    }
+    tokio::spawn(end_at_once(signals));
+    // On a blocking thread, so that the runtime still receives a second signal.
+    let stopped = tokio::task::spawn_blocking(move || delivery.stop(Duration::ZERO)).await;
+    stopped.map_err(|_| ServeError::JournalFailed("the stop was interrupted by a bug".into()))?;
+    seal(&log)?;
+    let mut stays = stays.find(&directory)?;
+    stays.add(local_files::find(configuration, data).map_err(|source| DrainError::Io { path: data.into(), source })?);
+    if let Some(Err(error)) = letters.map(|letters| letters.write(&directory)) {
+        let message = format!("the dead letters weren't exported: {error}");
+        log::error(&message);
+        stays.add(vec![message]);
+    }
+    stays.print(data)?;
+    Ok(if stays.is_empty() { 0 } else { EXIT_STAYS })
+}
+
+/// Why delivery ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Drained,
+    NoProgress,
+    Signal,
+}
+
+/// Drains until everything has ended, or until there is no progress for `timeout`.
+async fn follow(delivery: &Delivery, timeout: Duration) -> End {
+    let (ledger, aggregates) = (delivery.ledger().clone(), delivery.aggregates().clone());
+    delivery.drain();
+    let (mut progress, mut log_at) = (Progress::new(delivery), Instant::now());
+    while !delivery.has_ended() {
+        if progress.is_stuck_for(delivery) >= timeout {
+            return End::NoProgress;
+        }
+        if log_at <= Instant::now() {
+            log_progress(&ledger, &aggregates);
+            log_at = Instant::now() + LOG_EVERY;
+        }
+        sleep(CHECK_EVERY).await;
+    }
+    End::Drained
+}
+
+/// Logs the progress.
+fn log_progress(ledger: &Arc<Ledger>, aggregates: &AggregateBoard) {
+    let pending = ledger.pending_by_sink().into_iter().map(|(sink, events)| format!("{events} for {sink}"));
+    let pending: Vec<String> = pending.collect();
+    let windows: usize = aggregates.aggregates().iter().map(|aggregate| aggregate.figures().windows).sum();
+    if !pending.is_empty() || windows > 0 {
+        log::info(format_args!("draining: pending events: {}; open windows: {windows}", none_or(&pending)));
+    }
+}
+
+fn none_or(list: &[String]) -> String {
+    if list.is_empty() { "none".to_owned() } else { list.join(", ") }
+}

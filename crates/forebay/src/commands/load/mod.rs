@@ -1,0 +1,143 @@
+//! `forebay load`: hands the flags to crate `load`, and shows what comes of it.
+
+mod progress;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use load::loader::{self, Counters, Counts, Ended, Input, InputError, LoadOptions};
+
+use crate::cli::{CaError, LoadFlags, WrongToken};
+use crate::commands::interrupt;
+use crate::commands::output::Output;
+use crate::log;
+use progress::Progress;
+
+/// What `load` exits with when everything was answered, and some lines were refused, couldn't be judged, or may have been left unread.
+const EXIT_REFUSED: u8 = 3;
+/// What it exits with when there is more to load, as after a failure.
+const EXIT_STOPPED: u8 = 1;
+
+/// Why a load can't be done.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LoadCommandError {
+    /// More than one input, or none that can be followed.
+    #[error("--follow goes on for ever: give it one file")]
+    FollowsOne,
+    /// The token can't be sent.
+    #[error(transparent)]
+    Token(#[from] WrongToken),
+    /// Nobody can be trusted.
+    #[error(transparent)]
+    Ca(#[from] CaError),
+    /// An input failed.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The operating system refused something.
+    #[error("can't {what}: {source}")]
+    System {
+        /// What was asked of it.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`LoadCommandError`] says what stands in the way. Starting again goes on from there.
+pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
+    if flags.follow && flags.files.len() > 1 {
+        return Err(LoadCommandError::FollowsOne);
+    }
+    let options = options(flags)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    // While only counting there is nothing to end in good order.
+    if !flags.count {
+        interrupt::sets(stop.clone())
+            .map_err(|source| LoadCommandError::System { what: "wait for signals", source })?;
+    }
+    let counters = Counters::default();
+    let shows_progress = io::stderr().is_terminal();
+    let ended = thread::scope(|scope| {
+        let progress = shows_progress.then(|| Progress::start(scope, &counters));
+        let notify = |message: &str| {
+            progress::clear(shows_progress);
+            log::warning(message);
+        };
+        let ended = loader::run(&options, &counters, &stop, &notify);
+        if let Some(progress) = progress {
+            progress.end();
+        }
+        ended
+    });
+    let counts = counters.read();
+    // A load that failed at its first step has nothing to tell but why.
+    if ended.is_ok() || counts.has_begun() {
+        let text = if flags.count { format!("{}\n", counts.matched) } else { summary(&counts) };
+        let shown = Output::lock().write_all(text.as_bytes());
+        shown.map_err(|source| LoadCommandError::System { what: "write to the standard output", source })?;
+    }
+    match ended? {
+        // Nothing else ends a load that follows its file.
+        Ended::Stopped if !flags.follow => {
+            log::warning("stopped before the end; start it again, and it goes on from there");
+            Ok(EXIT_STOPPED)
+        }
+        Ended::Stopped | Ended::Complete => Ok(exit_code(&counts)),
+    }
+}
+
+/// A load that is gone on with isn't without refused lines because none was refused this time.
+fn exit_code(counts: &Counts) -> u8 {
+    if counts.refused_before > 0 {
+        log::warning(format_args!(
+            "{} line(s) were refused in earlier runs of this load: they were named then, and aren't sent again",
+            counts.refused_before
+        ));
+    }
+    if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
+}
+
+fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
+    let input = |path: &std::path::PathBuf| {
+        if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
+    };
+    Ok(LoadOptions {
+        server: flags.to.server()?,
+        event_type: flags.to.event_type.clone(),
+        token: flags.to.token()?,
+        inputs: flags.files.iter().map(input).collect(),
+        workers: usize::from(flags.workers),
+        batch_bytes: flags.batch_bytes,
+        id: flags.id.clone(),
+        state: flags.state.clone(),
+        refused: flags.refused.clone(),
+        filter: flags.filter.clone(),
+        condition: flags.condition.clone(),
+        edits: flags.edits(),
+        count_only: flags.count,
+        follow: flags.follow,
+    })
+}
+
+fn summary(counts: &Counts) -> String {
+    let Counts { lines_read, matched, undecided, accepted, duplicates, refused, batches_again, gaps, .. } = counts;
+    let rows = [
+        ("lines read", lines_read),
+        ("matched", matched),
+        ("undecided", undecided),
+        ("sent", &counts.sent()),
+        ("accepted", accepted),
+        ("duplicates", duplicates),
+        ("refused", refused),
+        ("batches sent again", batches_again),
+    ];
+    // Only a file that is followed has any.
+    let gaps = (*gaps > 0).then_some(("files with gaps", gaps));
+    rows.iter().chain(&gaps).map(|(name, count)| format!("{name:<20}{count}\n")).collect()
+}

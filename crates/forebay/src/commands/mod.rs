@@ -1,0 +1,18 @@
+//! The commands but for those of roles: each runs and ends.
+
+mod admin_client;
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod dead;
+pub(crate) mod drain;
+pub(crate) mod generated_help;
+pub(crate) mod health;
+mod interrupt;
+pub(crate) mod journal;
+pub(crate) mod load;
+mod output;
+pub(crate) mod route;
+pub(crate) mod schema;
+pub(crate) mod test;
+pub(crate) mod token;
+pub(crate) mod try_event;

@@ -1,0 +1,119 @@
+//! `forebay route …`: lists routes, gives up what those hold that are out of the configuration, and lets stopped lanes go on. A running server is
+//! asked over its admin port; where none runs, the data directory is read and written.
+
+use std::io::{self, BufWriter, Write};
+
+use delivery::{DeadFilter, SavedLedger};
+use serde::Serialize;
+
+use crate::admin::DeadQuery;
+use crate::admin_json::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
+use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
+use crate::commands::admin_client::Call;
+use crate::commands::dead::{Answered, DeadCommandError, Place, ask, on_one_line, output_error};
+use crate::commands::output::Output;
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// [`DeadCommandError`] says what stands in the way.
+pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
+    match command {
+        RouteCommand::List(list) => run_list(list),
+        RouteCommand::Drop(drop) => run_drop(drop),
+        RouteCommand::Accept(accept) => run_accept(accept),
+    }
+}
+
+fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
+    let routes = match Place::find(&list.at)? {
+        Place::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
+        Place::Server(server, origin) => {
+            let query = DeadQuery { origin, ..DeadQuery::default() };
+            let target = format!("/api/routes{}", query.write());
+            match ask(&server, Call { method: "GET", target: &target, body: &[] }, &list.at)? {
+                Answered::Json(routes) => routes,
+                Answered::NoLetter => RoutesJson { routes: Vec::new() },
+            }
+        }
+    };
+    let mut output = BufWriter::new(Output::lock());
+    let print = if list.json { json::<RouteJson> } else { line };
+    let printed = routes.routes.iter().try_for_each(|route| print(&mut output, route));
+    printed.and_then(|()| output.flush()).map_err(output_error)?;
+    Ok(0)
+}
+
+fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
+    let given_up = match Place::find(&drop.at)? {
+        Place::Directory(directory) => {
+            let mut saved = SavedLedger::load(&directory)?;
+            GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
+        }
+        Place::Server(server, origin) => {
+            let type_name = drop.type_name.as_ref().map(ToString::to_string);
+            let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
+            let query = DeadQuery { filter, origin, ..DeadQuery::default() };
+            let target = format!("/api/routes/drop{}", query.write());
+            match ask(&server, Call { method: "POST", target: &target, body: &[] }, &drop.at)? {
+                Answered::Json(given_up) => given_up,
+                Answered::NoLetter => GivenUpJson { routes: Vec::new(), lanes: 0 },
+            }
+        }
+    };
+    let mut output = BufWriter::new(Output::lock());
+    print_given_up(&mut output, &drop.sink, &given_up).and_then(|()| output.flush()).map_err(output_error)?;
+    Ok(0)
+}
+
+fn run_accept(accept: &RouteAccept) -> Result<u8, DeadCommandError> {
+    let (server, origin) = match Place::find(&accept.at)? {
+        Place::Server(server, origin) => (server, origin),
+        Place::Directory(_) => return Err(DeadCommandError::NoLane(accept.at.data.directory.clone())),
+    };
+    let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
+    let query = DeadQuery { filter, again: accept.again, origin, ..DeadQuery::default() };
+    let target = format!("/api/routes/accept{}", query.write());
+    let lanes = match ask(&server, Call { method: "POST", target: &target, body: &[] }, &accept.at)? {
+        Answered::Json(AcceptedJson { lanes }) => lanes,
+        Answered::NoLetter => 0,
+    };
+    let mut output = BufWriter::new(Output::lock());
+    let sink = &accept.sink;
+    let written =
+        writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers");
+    written.and_then(|()| output.flush()).map_err(output_error)?;
+    Ok(0)
+}
+
+fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
+    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, lost, .. } = route;
+    write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
+    if *lost > 0 {
+        write!(output, ", {lost} lost")?;
+    }
+    if let (Some(reason), Some(since)) = (reason, since) {
+        write!(output, "  since {since}: {}", on_one_line(reason))?;
+    }
+    if let Some(LastDeadJson { at, reason }) = &route.last_set_aside {
+        write!(output, "  {} set aside, last refused {at}: {}", route.set_aside, on_one_line(reason))?;
+    }
+    if let Some(LastDeadJson { at, reason }) = &route.last_dead {
+        write!(output, "  last dead letter {at}: {}", on_one_line(reason))?;
+    }
+    writeln!(output)
+}
+
+fn json<T: Serialize>(output: &mut BufWriter<Output>, value: &T) -> io::Result<()> {
+    writeln!(output, "{}", serde_json::to_string(value)?)
+}
+
+fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUpJson) -> io::Result<()> {
+    for route in &given_up.routes {
+        writeln!(output, "{} to {sink}: {} event(s) given up", route.type_name, route.events)?;
+    }
+    if given_up.lanes > 0 {
+        writeln!(output, "{sink}: {} stopped lane(s) go on behind what the store has lost", given_up.lanes)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,175 @@
+//! `forebay try`: one payload through the schema and the steps of its type, with what each step does and how long it takes.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use event::limits::EVENT_BYTES_MAX;
+use eventlog::unix_microseconds;
+use gateway::{RequestContext, DryRunOutcome, DryRunTrace, AcceptedEvent};
+use transform::{Did, Filtered, Traced};
+use settings::Environment;
+
+use crate::cli::TryFlags;
+use crate::commands::output::Output;
+use crate::configuration_report::{EXIT_CONFIGURATION, valid};
+use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, UnknownType, config_of, type_of};
+
+/// What the process exits with where the payload would be refused.
+const EXIT_REFUSED: u8 = 3;
+/// What stands for the type where the configuration is to tell it.
+const BY_CONFIGURATION: &str = "-";
+
+/// Why nothing can be tried.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum TryError {
+    /// The payload can't be read.
+    #[error("can't read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file stands where the type should.
+    #[error(
+        "`{0}` is a file, and the type stands before it: write `forebay try TYPE {0}`, or `-` for TYPE and the configuration tells it"
+    )]
+    FileAsType(String),
+    /// The type isn't one of the configuration's.
+    #[error(transparent)]
+    UnknownType(#[from] UnknownType),
+    /// The output can't be written.
+    #[error("can't write: {0}")]
+    Write(#[from] io::Error),
+}
+
+/// Tries a payload and gives the process's exit code.
+///
+/// # Errors
+/// [`TryError`] says what stands in the way.
+pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, TryError> {
+    flags.common.warn_of_overlooked();
+    let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
+    let named = flags.event_type.as_deref().filter(|name| *name != BY_CONFIGURATION);
+    let named = match named.map(|name| (name, type_of(&configuration, name))) {
+        Some((name, Err(_))) if Path::new(name).is_file() => return Err(TryError::FileAsType(name.to_owned())),
+        Some((_, found)) => Some(found?),
+        None => None,
+    };
+    let (bytes, around) = (payload(flags)?, around(flags));
+    let found = match named {
+        Some((name, _)) => Ok(name),
+        None => dry_run::finder(&configuration).of_payload(&bytes, &around),
+    };
+    let trial = match found {
+        Ok(name) => {
+            let config = config_of(&configuration, &name).ok_or_else(|| UnknownType::of_nobody(&name))?;
+            DryRunner::new(name, config).run(&bytes, &around)
+        }
+        Err(rejection) => DryRunReport::without_type(rejection),
+    };
+    let mut output = Output::lock();
+    if flags.json {
+        writeln!(output, "{}", serde_json::to_string(&DryRunJson::of(&trial)).map_err(io::Error::from)?)?;
+    } else {
+        output.write_all(as_text(&bytes, &trial).as_bytes())?;
+    }
+    Ok(if trial.rehearsed.end.refused.is_some() { EXIT_REFUSED } else { 0 })
+}
+
+fn payload(flags: &TryFlags) -> Result<Vec<u8>, TryError> {
+    let read = |input: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        input.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        let too_large = || io::Error::other(format!("an event has at most {EVENT_BYTES_MAX} bytes"));
+        if bytes.len() > EVENT_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
+    };
+    let path = &flags.file;
+    let result = if path.as_os_str() == "-" {
+        read(&mut io::stdin())
+    } else {
+        fs::File::open(path).and_then(|mut file| read(&mut file))
+    };
+    result.map_err(|source| TryError::Read { path: path.clone(), source })
+}
+
+fn around(flags: &TryFlags) -> RequestContext {
+    RequestContext {
+        received_at: flags.received.unwrap_or_else(unix_microseconds),
+        client: Some(flags.client),
+        source: flags.source.clone(),
+        key: flags.key.clone(),
+        headers: flags.header.clone(),
+    }
+}
+
+fn as_text(received: &[u8], trial: &DryRunReport<'_>) -> String {
+    let DryRunTrace { schema, steps, more_steps, end, .. } = &trial.rehearsed;
+    let received = String::from_utf8_lossy(received);
+    let mut text = format!("received  {}\n", received.trim());
+    if let Some(event_type) = &trial.event_type {
+        text += &format!("type      {event_type}\n");
+    }
+    if let Some(took) = schema {
+        let is_refused = end.refused.as_ref().is_some_and(|refused| refused.code() == "schema");
+        let found = if is_refused { "refused" } else { "ok" };
+        text += &format!("schema    {found}, {took:.1?}\n");
+    }
+    let (mut before, mut part_before) = (received.trim(), &Vec::new());
+    for step in steps {
+        let Traced { step: number, operation, part, did, took, payload } = step;
+        if part != part_before {
+            // Of each part what its first step comes to is new.
+            (before, part_before) = ("", part);
+        }
+        let part: String = part.iter().map(|part| format!(", event {}", part + 1)).collect();
+        text += &format!("step {number}    {operation}{part}: {}, {took:.1?}\n", said(did));
+        if let Some(payload) = payload.as_deref().filter(|payload| *payload != before) {
+            text += &format!("          {payload}\n");
+            before = payload;
+        }
+    }
+    if *more_steps > 0 {
+        text += &format!("          and {more_steps} more\n");
+    }
+    text + &end_as_text(end, trial)
+}
+
+fn end_as_text(end: &DryRunOutcome, trial: &DryRunReport<'_>) -> String {
+    let stored = |taken: &AcceptedEvent| {
+        let id = taken.id.map_or_else(|| "a new id".to_owned(), |id| format!("the id {id}"));
+        let unread = taken.time_unread.as_ref().map(|why| {
+            format!("          its time cannot be read ({why}): it counts as happened when it is received\n")
+        });
+        let unread = unread.unwrap_or_default();
+        format!("stored    {}\n          with {id}, in {}\n{unread}", taken.payload, trial.routing(taken))
+    };
+    let mut text: String = end.taken.iter().map(stored).collect();
+    for Filtered { step, operation } in &end.filtered {
+        text += &format!("filtered  by step {step} ({operation})\n");
+    }
+    if let Some(refused) = &end.refused {
+        text += &format!("refused   {}: {}\n", refused.code(), refused.detail());
+        for violation in refused.errors().iter().skip(1) {
+            text += &format!("          {}: {violation}\n", at(&violation.pointer));
+        }
+    }
+    text
+}
+
+/// A place as a person reads it.
+pub(crate) fn at(pointer: &str) -> &str {
+    if pointer.is_empty() { "the value" } else { pointer }
+}
+
+fn said(did: &Did) -> String {
+    match did {
+        Did::Done => "done".to_owned(),
+        Did::NotMet => "its condition is false".to_owned(),
+        Did::Skipped(why) => format!("skipped, since {why}"),
+        Did::Refused(why) => format!("refused, since {why}"),
+        Did::Filtered => "filtered".to_owned(),
+        Did::Exploded(count) => format!("became {count} events"),
+    }
+}

@@ -1,0 +1,146 @@
+//! What a configuration comes to for the parts that run: once at the start, and again when it is reloaded.
+
+use std::sync::Arc;
+
+use config::Connections;
+use config::{self, AggregateConfig, Configuration, TypeConfig};
+use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
+use event::TypeName;
+use event::memory::Budgets;
+use event::read::StoreReader;
+use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
+use objects::ObjectSink;
+use sink::Sink;
+
+use crate::log;
+use crate::process::descriptors;
+use crate::read_back::SinkReader;
+
+/// Who may use the gateway, and its limits; the tokens aren't part of it.
+pub(crate) fn gateway_options(gateway: &config::Gateway, memory: &Budgets) -> GatewayOptions {
+    let Connections { all, per_client } = descriptors::within_limit(gateway.connections_wanted(memory));
+    GatewayOptions {
+        connections_max: all,
+        connections_per_client: per_client,
+        cors_origins: gateway.cors_origins.clone(),
+        allowed_hosts: gateway.hosts(),
+        trusted_proxies: gateway.trusted_proxies.clone(),
+        demand: gateway.demand(),
+        read_demand: gateway.read_demand(),
+        ack_timeout: gateway.ack_timeout,
+        in_flight_bytes_max: memory.in_flight_bytes,
+        memory: *memory,
+        ..GatewayOptions::default()
+    }
+}
+
+/// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
+pub(crate) fn warn_of_descriptors(gateway: &config::Gateway, memory: &Budgets) {
+    let wanted = gateway.connections_wanted(memory);
+    let Connections { all, per_client } = descriptors::within_limit(wanted);
+    if all < wanted.all {
+        let message = format!(
+            "only {all} of {} connections can be open at a time, {per_client} of them from one client: the process may not have more \
+             file descriptors (ulimit -n, LimitNOFILE=)",
+            wanted.all
+        );
+        if gateway.max_connections.is_some() { log::warning(message) } else { log::info(message) }
+    }
+}
+
+/// What delivery is to do with these sinks.
+pub(crate) fn delivery(configuration: &Configuration, sinks: Vec<SinkSetup>) -> delivery::Setup {
+    delivery::Setup { routes: routes(configuration), sinks, aggregates: aggregates(configuration) }
+}
+
+/// The aggregates of all types.
+pub(crate) fn aggregates(configuration: &Configuration) -> Vec<AggregateSetup> {
+    let of_type = |(of, config): (&TypeName, &TypeConfig)| -> Vec<AggregateSetup> {
+        let setup = |aggregate: &AggregateConfig| AggregateSetup { of: of.clone(), rules: aggregate.rules.clone() };
+        config.aggregates.iter().map(setup).collect()
+    };
+    configuration.types.iter().flat_map(of_type).collect()
+}
+
+/// Which types go to which sinks, those of results too.
+fn routes(configuration: &Configuration) -> Routes {
+    let mut routes = Routes::new();
+    for (name, config) in &configuration.types {
+        routes = add(routes, Some(name), &config.routes);
+        for aggregate in &config.aggregates {
+            routes = add(routes, Some(aggregate.rules.name()), &aggregate.routes);
+        }
+    }
+    match &configuration.other_types {
+        Some(config) => add(routes, None, &config.routes),
+        None => routes,
+    }
+}
+
+/// Adds the routes of a type, or of all others.
+fn add(routes: Routes, of: Option<&TypeName>, added: &[config::Route]) -> Routes {
+    let sinks = added.iter().map(|route| route.to.as_arc().clone());
+    let routes = match of {
+        Some(name) => routes.with(name.clone(), sinks),
+        None => routes.with_others(sinks),
+    };
+    let conditions = added.iter().filter_map(|route| Some((route.to.as_arc(), route.when.as_ref()?)));
+    conditions.fold(routes, |routes, (sink, when)| routes.when(of.cloned(), sink.clone(), when.clone()))
+}
+
+/// The sinks, each with a driver from `driver`.
+pub(crate) fn sinks(
+    configuration: &Configuration,
+    driver: impl Fn(&config::SinkName, &config::SinkConfig) -> Sink,
+) -> Vec<SinkSetup> {
+    let setup = |(name, settings): (&config::SinkName, &config::SinkSettings)| SinkSetup {
+        name: name.as_arc().clone(),
+        sink: driver(name, &settings.store),
+        begin: settings.from,
+        max_backlog: settings.max_backlog,
+        max_dead_letters: settings.max_dead_letters,
+    };
+    configuration.sinks.iter().map(setup).collect()
+}
+
+/// A driver that isn't connected yet.
+pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
+    let sink = store.build();
+    if let Some(objects) = ObjectSink::of(&sink) {
+        objects.shrink_to(memory);
+    }
+    sink
+}
+
+/// The types that are taken. Their events are read from `sinks`, and how far these are stands on the board.
+pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> GatewayTypes {
+    let readers = SinkReader::of_all(sinks, lanes);
+    let reader = |name: &config::SinkName| {
+        let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
+        Some(reader.clone() as Arc<dyn StoreReader>)
+    };
+    let rules = |config: &TypeConfig| TypeRules {
+        id: config.id.clone(),
+        time: config.time.clone(),
+        schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
+        steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
+        texts: config.texts,
+        ack_memory: config.ack_memory,
+        ack_stored: config.ack_stored,
+        reader: config.read.as_ref().and_then(reader),
+    };
+    let of_results = |aggregate: &AggregateConfig| {
+        let rules = TypeRules { reader: aggregate.read.as_ref().and_then(reader), ..TypeRules::default() };
+        (aggregate.rules.name().clone(), rules)
+    };
+    let naming = &configuration.gateway.naming;
+    let results = configuration.types.values().flat_map(|config| &config.aggregates);
+    GatewayTypes {
+        results: results.map(of_results).collect(),
+        named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
+        open: configuration.other_types.as_ref().map(rules),
+        type_pointer: configuration.gateway.type_pointer.clone(),
+        choice: TypeResolver::new(naming.rules.iter().map(|rule| (rule.of.clone(), rule.when.clone()))),
+        unknown: naming.unknown.clone(),
+    }
+}

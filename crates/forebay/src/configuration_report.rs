@@ -1,0 +1,46 @@
+//! Shows what is wrong with a configuration.
+
+use std::io::{self, IsTerminal};
+
+use config::LoadError;
+use settings::Diagnostics;
+
+use crate::log;
+
+/// The exit code of a process whose configuration has errors.
+pub(crate) const EXIT_CONFIGURATION: u8 = 2;
+
+/// Shows the warnings of a configuration, or its errors: then there is none.
+pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), LoadError>) -> Option<T> {
+    match loaded {
+        Ok((configuration, warnings)) => {
+            if !warnings.is_empty() {
+                show(&LoadError::Invalid(warnings));
+            }
+            Some(configuration)
+        }
+        Err(error) => {
+            show(&error);
+            None
+        }
+    }
+}
+
+/// Shows the errors of a configuration: then there is none. Its warnings aren't shown.
+pub(crate) fn valid<T>(loaded: Result<(T, Diagnostics), LoadError>) -> Option<T> {
+    loaded.map_err(|error| show(&error)).ok().map(|(configuration, _)| configuration)
+}
+
+/// Whether to use colours on a stream: on a terminal, unless the operator doesn't want them.
+pub(crate) fn is_coloured(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Writes errors and warnings to stderr, with colours if that is a terminal.
+pub(crate) fn show(error: &LoadError) {
+    let coloured = is_coloured(&io::stderr());
+    log::text(match error {
+        LoadError::Invalid(report) => report.render(coloured),
+        LoadError::Unreadable { .. } | LoadError::Tokens(_) => format!("error: {error}\n"),
+    });
+}

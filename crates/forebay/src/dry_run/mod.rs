@@ -1,0 +1,212 @@
+//! A dry run of one payload, for the command and for the admin API: the gateway runs its pipeline and stops before the append. This module
+//! reports the result.
+
+mod routing;
+
+use std::time::Duration;
+
+use config::{Configuration, Route, TypeConfig};
+use delivery::LaneBoard;
+use event::TypeName;
+use gateway::{RequestContext, DryRunOutcome, DryRun, DryRunTrace, DryRunRejection, AcceptedEvent, TypeFinder, TypeRules};
+use transform::{Did, Filtered, Traced};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+
+use crate::compose;
+use routing::Routing;
+
+/// What stands for all types that have no table of their own.
+pub(crate) const OTHERS: &str = "*";
+
+/// An event of this type isn't taken, in the words that its sender would be answered with.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct UnknownType(String);
+
+impl UnknownType {
+    pub(crate) fn new(rejection: &DryRunRejection) -> Self {
+        Self(rejection.detail().to_owned())
+    }
+
+    /// The gateway takes it, and the configuration says nothing of it.
+    pub(crate) fn of_nobody(name: &TypeName) -> Self {
+        Self(format!("BUG: type {name} is taken by no table of the configuration"))
+    }
+}
+
+/// How the gateway would find the type of an event.
+pub(crate) fn finder(configuration: &Configuration) -> TypeFinder {
+    TypeFinder::new(compose::types(configuration, &[], &LaneBoard::default()))
+}
+
+/// The events of a type, one after the other.
+pub(crate) struct DryRunner<'c> {
+    name: TypeName,
+    config: &'c TypeConfig,
+    rehearsal: DryRun,
+}
+
+impl<'c> DryRunner<'c> {
+    pub(crate) fn new(name: TypeName, config: &'c TypeConfig) -> Self {
+        let rules = TypeRules {
+            id: config.id.clone(),
+            time: config.time.clone(),
+            schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
+            steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
+            texts: config.texts,
+            ..TypeRules::default()
+        };
+        Self { name: name.clone(), config, rehearsal: DryRun::new(name, rules) }
+    }
+
+    /// Tries a payload as it would come.
+    pub(crate) fn run(&mut self, bytes: &[u8], around: &RequestContext) -> DryRunReport<'c> {
+        let rehearsed = self.rehearsal.run(bytes, around);
+        DryRunReport { event_type: Some(self.name.clone()), rehearsed, routes: &self.config.routes }
+    }
+}
+
+/// What became of a payload.
+pub(crate) struct DryRunReport<'c> {
+    /// As what it is taken; nothing where it is of no type that is.
+    pub(crate) event_type: Option<TypeName>,
+    pub(crate) rehearsed: DryRunTrace,
+    routes: &'c [Route],
+}
+
+impl<'c> DryRunReport<'c> {
+    /// One whose type isn't found.
+    pub(crate) fn without_type(rejection: DryRunRejection) -> Self {
+        let end = DryRunOutcome { refused: Some(rejection), ..DryRunOutcome::default() };
+        Self { event_type: None, rehearsed: DryRunTrace { end, ..DryRunTrace::default() }, routes: &[] }
+    }
+
+    /// Where an event that is left of it would go.
+    pub(crate) fn routing(&self, event: &AcceptedEvent) -> Routing<'c> {
+        Routing::of(self.routes, &event.payload)
+    }
+}
+
+/// A trial as JSON. Payloads stand in it byte for byte. Times are in microseconds.
+#[derive(Serialize)]
+pub(crate) struct DryRunJson<'t> {
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    event_type: Option<&'t str>,
+    json_microseconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_microseconds: Option<f64>,
+    steps: Vec<StepJson<'t>>,
+    #[serde(skip_serializing_if = "is_zero")]
+    more_steps: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ids_microseconds: Option<f64>,
+    stored: Vec<StoredJson<'t>>,
+    filtered: Vec<FilteredJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<&'t DryRunRejection>,
+}
+
+#[derive(Serialize)]
+struct StepJson<'t> {
+    step: usize,
+    operation: &'static str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    part: &'t [usize],
+    did: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'t str>,
+    microseconds: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    payload: Option<Box<RawValue>>,
+}
+
+/// An event that would be stored.
+#[derive(Serialize)]
+struct StoredJson<'t> {
+    /// Nothing where an id is made when it is taken.
+    id: Option<String>,
+    /// Why the time in it cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time_unread: Option<String>,
+    #[serde(flatten)]
+    ways: Routing<'t>,
+    payload: Option<Box<RawValue>>,
+}
+
+#[derive(Serialize)]
+struct FilteredJson {
+    step: usize,
+    operation: &'static str,
+}
+
+impl<'t> DryRunJson<'t> {
+    pub(crate) fn of(trial: &'t DryRunReport<'_>) -> Self {
+        let DryRunTrace { json, schema, steps, more_steps, ids, end } = &trial.rehearsed;
+        let stored = |taken: &AcceptedEvent| StoredJson {
+            id: taken.id.map(|id| id.to_string()),
+            time_unread: taken.time_unread.clone(),
+            ways: trial.routing(taken),
+            payload: raw(&taken.payload),
+        };
+        let filtered = |by: &Filtered| FilteredJson { step: by.step, operation: by.operation };
+        Self {
+            event_type: trial.event_type.as_ref().map(TypeName::as_str),
+            json_microseconds: microseconds(*json),
+            schema_microseconds: schema.map(microseconds),
+            steps: steps.iter().map(StepJson::of).collect(),
+            more_steps: *more_steps,
+            ids_microseconds: ids.map(microseconds),
+            stored: end.taken.iter().map(stored).collect(),
+            filtered: end.filtered.iter().map(filtered).collect(),
+            refused: end.refused.as_ref(),
+        }
+    }
+}
+
+impl<'t> StepJson<'t> {
+    fn of(traced: &'t Traced) -> Self {
+        let Traced { step, operation, part, did, took, payload } = traced;
+        let (did, detail) = match did {
+            Did::Done => ("done", None),
+            Did::NotMet => ("not_met", None),
+            Did::Skipped(why) => ("skipped", Some(why.as_str())),
+            Did::Refused(why) => ("refused", Some(why.as_str())),
+            Did::Filtered => ("filtered", None),
+            Did::Exploded(_) => ("exploded", None),
+        };
+        let payload = payload.as_deref().and_then(raw);
+        Self { step: *step, operation, part, did, detail, microseconds: microseconds(*took), payload }
+    }
+}
+
+/// What comes out of steps is JSON.
+fn raw(payload: &str) -> Option<Box<RawValue>> {
+    serde_json::from_str::<&RawValue>(payload).and_then(to_raw_value).ok()
+}
+
+fn microseconds(took: Duration) -> f64 {
+    took.as_secs_f64() * 1e6
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// As what an event is taken that has this name as its type, and what the configuration says of it.
+///
+/// # Errors
+/// It takes no events of it.
+pub(crate) fn type_of<'c>(
+    configuration: &'c Configuration,
+    name: &str,
+) -> Result<(TypeName, &'c TypeConfig), UnknownType> {
+    let name = finder(configuration).named(name).map_err(|rejection| UnknownType::new(&rejection))?;
+    config_of(configuration, &name).map(|config| (name.clone(), config)).ok_or_else(|| UnknownType::of_nobody(&name))
+}
+
+/// What the configuration says of a type that is taken.
+pub(crate) fn config_of<'c>(configuration: &'c Configuration, name: &TypeName) -> Option<&'c TypeConfig> {
+    configuration.types.get(name).or(configuration.other_types.as_ref())
+}

@@ -1,0 +1,5 @@
+//! `/metrics`.
+
+pub(crate) mod collect;
+pub(crate) mod text_format;
+mod upstreams;

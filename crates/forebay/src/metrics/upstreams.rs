@@ -1,0 +1,65 @@
+//! Metrics of the requests of a gateway to its writers, by upstream and server.
+
+use std::sync::Arc;
+
+use delivery::LaneStatus;
+use sink_remote::{RequestOutcome, Server, Upstream};
+
+use crate::metrics::text_format::{Exposition, Labels};
+
+/// Renders the metrics. A writer's backlog is that of the lanes whose last batch went to it.
+pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc<LaneStatus>]) {
+    text.counter("forebay_upstream_requests_total", "Requests to writers, by their outcome.", |series| {
+        each_server(upstreams, |[upstream, server], state| {
+            for outcome in RequestOutcome::ALL {
+                series.count(&[upstream, server, ("outcome", outcome.as_str())], state.requests(outcome));
+            }
+        });
+    });
+    let help = "Time from a request to the end of its answer, the work of the store included.";
+    text.histogram("forebay_upstream_request_seconds", help, |series| {
+        each_server(upstreams, |labels, server| series.durations(&labels, &server.latency().snapshot()));
+    });
+    let help = "Times that a writer was ejected because it failed or refused a request, or a store behind it failed.";
+    text.counter("forebay_upstream_ejections_total", help, |series| {
+        each_server(upstreams, |labels, server| series.count(&labels, server.ejections().get()));
+    });
+    text.gauge("forebay_upstream_servers", "Writers of an upstream, by state.", |series| {
+        for upstream in upstreams {
+            let (ejected, available): (Vec<_>, Vec<_>) =
+                upstream.servers().into_iter().partition(|server| server.is_ejected());
+            for (state, servers) in [("available", available), ("ejected", ejected)] {
+                let labels: Labels<'_> = &[("upstream", &upstream.config().name), ("state", state)];
+                series.count(labels, servers.len() as u64);
+            }
+        }
+    });
+    let help = "Look-ups of an upstream's writers in DNS or etcd, by result.";
+    text.counter("forebay_upstream_lookups_total", help, |series| {
+        for upstream in upstreams {
+            let lookups = upstream.lookups();
+            for (result, count) in [("resolved", &lookups.resolved), ("failed", &lookups.failed)] {
+                series.count(&[("upstream", &upstream.config().name), ("result", result)], count.get());
+            }
+        }
+    });
+    let help = "Events of all types behind the cursors of the lanes whose last batch went to the writer.";
+    text.gauge("forebay_upstream_backlog_events", help, |series| {
+        for upstream in upstreams {
+            let used: Vec<_> =
+                lanes.iter().filter_map(|lane| Some((upstream.server_of(lane.lane())?, lane.backlog()))).collect();
+            each_server(std::slice::from_ref(upstream), |labels, server| {
+                let lanes = used.iter().filter(|(used, _)| std::ptr::eq(Arc::as_ptr(used), server));
+                series.count(&labels, lanes.map(|(_, backlog)| backlog).sum());
+            });
+        }
+    });
+}
+
+fn each_server(upstreams: &[Upstream], mut add: impl FnMut([(&str, &str); 2], &Server)) {
+    for upstream in upstreams {
+        for server in upstream.servers() {
+            add([("upstream", &upstream.config().name), ("server", &server.label())], &server);
+        }
+    }
+}

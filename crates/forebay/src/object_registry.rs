@@ -1,0 +1,122 @@
+//! The sinks that give their objects back: whom the gateway asks for them, and what metrics show of that.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use config::{Configuration, SinkSettings};
+use delivery::{LaneBoard, SinkSetup};
+use event::Position;
+use event::memory::Budgets;
+use event::object::{FoundObject, Looking, ObjectReader, Opening, Pieces};
+use event::read::ReadError;
+use gateway::ObjectReaders;
+use objects::ObjectSink;
+use objects::read::{ObjectCache, ObjectReads};
+
+use crate::log;
+
+/// A sink that gives its objects back.
+pub(crate) struct Served {
+    pub(crate) name: Arc<str>,
+    pub(crate) reads: ObjectReads,
+    lanes: LaneBoard,
+    /// What it was made from.
+    settings: SinkSettings,
+    cache_control: Arc<str>,
+}
+
+/// All of them, as they were asked for last, with what of their objects is in memory. Cheap to clone: the clones share it.
+#[derive(Clone)]
+pub(crate) struct ObjectRegistry {
+    served: Arc<Mutex<BTreeMap<Arc<str>, Arc<Served>>>>,
+    cache: ObjectCache,
+    /// Bytes of the cache, unless the configuration says how many.
+    cache_bytes: u64,
+    lanes: LaneBoard,
+}
+
+impl ObjectRegistry {
+    /// An empty board. How far the sinks are stands on that of their lanes.
+    pub(crate) fn new(lanes: LaneBoard, memory: &Budgets) -> Self {
+        let cache_bytes = memory.object_cache_bytes as u64;
+        Self { served: Arc::default(), cache: ObjectCache::new(0), cache_bytes, lanes }
+    }
+
+    /// Whom a gateway asks by this configuration. A sink that is the same as before keeps what it has in memory.
+    pub(crate) fn readers(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> ObjectReaders {
+        self.cache.resize(configuration.gateway.object_cache.unwrap_or(self.cache_bytes));
+        let mut board = self.served.lock().unwrap_or_else(PoisonError::into_inner);
+        let served = configuration.sinks.iter().filter_map(|(name, settings)| {
+            let name = name.as_arc();
+            let same = board.get(name).filter(|served| served.settings == *settings);
+            let served = same.cloned().or_else(|| self.serve(name, settings, sinks).map(Arc::new))?;
+            Some((name.clone(), served))
+        });
+        *board = served.collect();
+        board.values().map(|served| served.clone() as Arc<dyn ObjectReader>).collect()
+    }
+
+    fn serve(&self, name: &Arc<str>, settings: &SinkSettings, sinks: &[SinkSetup]) -> Option<Served> {
+        let serving = settings.serving.as_ref()?;
+        let store = ObjectSink::of(&sinks.iter().find(|setup| setup.name == *name)?.sink)?;
+        Some(Served {
+            name: name.clone(),
+            reads: store.reads(name.clone(), serving.rules.clone(), self.cache.clone()),
+            lanes: self.lanes.clone(),
+            settings: settings.clone(),
+            cache_control: serving.cache_control.clone(),
+        })
+    }
+
+    /// Each of them.
+    pub(crate) fn all(&self) -> Vec<Arc<Served>> {
+        self.served.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Bytes of objects in memory.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+}
+
+impl Served {
+    /// The client is told that the store can't be read; why is the operator's.
+    fn told<T>(&self, answer: Result<T, ReadError>) -> Result<T, ReadError> {
+        if let Err(ReadError::Unavailable(reason)) = &answer {
+            log::warning(format_args!("objects of sink {} can't be read back: {reason}", self.name));
+        }
+        answer
+    }
+}
+
+impl ObjectReader for Served {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn look<'a>(&'a self, name: &'a str) -> Looking<'a> {
+        Box::pin(async move { self.told(self.reads.look(name).await) })
+    }
+
+    fn open<'a>(&'a self, name: &'a str, found: &'a FoundObject, range: Range<u64>) -> Opening<'a> {
+        Box::pin(async move {
+            let pieces = self.told(self.reads.open(name, found, range).await)?;
+            Ok(Box::new(pieces) as Box<dyn Pieces>)
+        })
+    }
+
+    fn awaited(&self, name: &str) -> Option<Position> {
+        let place = self.reads.place(name)?;
+        let lanes = self.lanes.lanes();
+        let is_of_place = |lane: &event::Lane| {
+            lane.origin == place.origin && lane.shard == place.position.shard && lane.sink == self.name
+        };
+        let lane = lanes.iter().find(|status| is_of_place(status.lane()))?;
+        (lane.cursor() < place.position.sequence).then_some(place.position)
+    }
+
+    fn cache_control(&self) -> &str {
+        &self.cache_control
+    }
+}

@@ -1,0 +1,7 @@
+//! The process: its limits, and its service manager.
+
+pub(crate) mod descriptors;
+pub(crate) mod disk_size;
+pub(crate) mod file_size;
+pub(crate) mod memory_limit;
+pub(crate) mod service_manager;

@@ -1,0 +1,236 @@
+//! `forebay serve`: gateway and delivery in one process, from start to stop.
+//!
+//! It starts in the order in which the components depend on each other, and stops in the reverse order.
+
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use access::Tokens;
+use config::{Configuration, Stopping};
+use delivery::{Delivery, SinkSetup};
+use event::memory::Budgets;
+use eventlog::{EventLog, Types};
+use gateway::{Gateway, GatewayOptions};
+use journal::DataDirectory;
+use settings::Environment;
+use tokio::signal::unix::Signal;
+use tokio::sync::watch;
+
+use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes};
+use crate::cli::Common;
+use crate::configuration_report::{EXIT_CONFIGURATION, shown};
+use crate::discovery::UpstreamBoard;
+use crate::metrics::collect::Metrics;
+use crate::object_registry::ObjectRegistry;
+use crate::opened::{Opened, plan_memory, seal};
+use crate::process::service_manager::{ServiceManager, State};
+use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
+use crate::roles::startup_message;
+use crate::serve_error::ServeError;
+use crate::signals::{Signals, delayed, end_at_once, runtime_with_signals};
+use crate::tls::listeners::PortsTls;
+use crate::token_watch::TokenWatch;
+use crate::type_info::TypeInfo;
+use crate::{admin, allocator, compose, log};
+
+/// Requests in flight get this long to be answered when Forebay stops.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+/// Serves until a signal comes, and gives the process's exit code.
+///
+/// # Errors
+/// [`ServeError`] says what stands in the way.
+pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
+    let inputs = Inputs { common: common.clone(), environment: environment.clone() };
+    let (runtime, signals) = runtime_with_signals()?;
+    let loaded = allocator::joining_at_once(|| inputs.load());
+    log::start_thread();
+    common.warn_of_overlooked();
+    let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
+    log::configure(configuration.log.format, configuration.log.level);
+    let code = runtime.block_on(serve(configuration, inputs, signals));
+    // A DNS look-up may take longer than the end of the process should.
+    runtime.shutdown_background();
+    code
+}
+
+async fn serve(
+    mut configuration: Configuration,
+    inputs: Inputs,
+    (mut signals, hangup): (Signals, Signal),
+) -> Result<u8, ServeError> {
+    let data = inputs.common.data.directory.clone();
+    let manager = ServiceManager::of(&inputs.environment);
+    let (intake, admin) = bind(&configuration)?;
+    let watch = TokenWatch::start(configuration.gateway.tokens.clone())?;
+    let tls = PortsTls::start(&configuration)?;
+    let memory = plan_memory(&mut configuration, &data);
+    let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
+    let (desk, asked) = ReloadHandle::new();
+    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory };
+    let running = Running::start(start, intake, (sinks.clone(), desk))?;
+    let needs_token = watch.tokens().current().were_made();
+    tokio::spawn(watch.follow());
+    tokio::spawn(allocator::give_back());
+    tokio::spawn(tell_unread_times(running.log.types().clone()));
+    tls.follow();
+    let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
+    tokio::spawn(admin::serve(admin, running.admin.clone()));
+    let ports = startup_message::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
+    startup_message::show(&ports, &configuration, (&data, running.admin.origin));
+    let counters = running.reloads.clone();
+    let (stopping, times) = watch::channel(configuration.gateway.stopping);
+    let reloader = Reloader {
+        inputs,
+        components: running.reload_components(tls, stopping),
+        current: configuration,
+        sinks,
+        counters,
+    };
+    let reloads = tokio::spawn(reloader.follow(hangup, asked));
+    manager.notify(State::Ready);
+
+    tokio::select! {
+        () = signals.next() => {}
+        reason = running.log.failed() => return running.fail(reason),
+    }
+    tokio::spawn(end_at_once(signals));
+    manager.notify(State::Stopping);
+    running.gateway.announce_stop();
+    let Stopping { delay, deliver } = *times.borrow();
+    if !delay.is_zero() {
+        log::info(delayed(delay, "requests"));
+        tokio::select! {
+            () = tokio::time::sleep(delay) => {}
+            reason = running.log.failed() => return running.fail(reason),
+        }
+    }
+    // A reload in progress is cancelled: the components stop with the configuration that they have.
+    reloads.abort();
+    let shown = humantime::format_duration(deliver);
+    log::info(format_args!("stopping: requests in flight are answered, then events are delivered for up to {shown}"));
+    // On a blocking thread, so that the runtime still receives a second signal.
+    let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
+    stopped.unwrap_or_else(|_| Err(ServeError::JournalFailed("the stop was interrupted by a bug".into())))
+}
+
+fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpListener), ServeError> {
+    let gateway = &configuration.gateway;
+    let failed = |address, flag| move |source| ServeError::Listen { address, flag, source };
+    let intake = TcpListener::bind(gateway.listen).map_err(failed(gateway.listen, "--listen"))?;
+    let admin = TcpListener::bind(gateway.admin).and_then(|listener| {
+        listener.set_nonblocking(true)?;
+        tokio::net::TcpListener::from_std(listener)
+    });
+    Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
+}
+
+/// What everything is started with.
+struct Start<'a> {
+    configuration: &'a Configuration,
+    data: &'a std::path::Path,
+    tokens: &'a Arc<Tokens>,
+    tls: &'a PortsTls,
+    memory: Budgets,
+}
+
+/// Everything that runs.
+struct Running {
+    log: Arc<EventLog>,
+    delivery: Delivery,
+    gateway: Gateway,
+    admin: Arc<Admin>,
+    reloads: Arc<ReloadCounters>,
+    types: TypeInfo,
+    objects: ObjectRegistry,
+    upstreams: UpstreamBoard,
+    memory: Budgets,
+    /// Given back last.
+    _directory: DataDirectory,
+}
+
+impl Running {
+    fn start(
+        start: Start<'_>,
+        intake: TcpListener,
+        (sinks, reload): (Vec<SinkSetup>, ReloadHandle),
+    ) -> Result<Self, ServeError> {
+        let Start { configuration, data, tokens, tls, memory } = start;
+        let opened = Opened::start(configuration, data, memory, sinks.clone())?;
+        let Opened { log, delivery, directory } = opened;
+        compose::warn_of_descriptors(&configuration.gateway, &memory);
+        let objects = ObjectRegistry::new(delivery.lanes().clone(), &memory);
+        let options = GatewayOptions {
+            tokens: tokens.clone(),
+            tls: tls.intake(),
+            objects: objects.readers(configuration, &sinks),
+            ..compose::gateway_options(&configuration.gateway, &memory)
+        };
+        let gateway = Gateway::start(intake, &log, compose::types(configuration, &sinks, delivery.lanes()), options)
+            .map_err(|source| ServeError::System { what: "start the gateway", source })?;
+        let reloads = Arc::<ReloadCounters>::default();
+        let types = TypeInfo::new(configuration);
+        let upstreams = UpstreamBoard::new(configuration);
+        let boards = (objects.clone(), upstreams.clone());
+        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), boards);
+        let admin = Arc::new(Admin {
+            metrics,
+            dead_letters: delivery.dead_letters().clone(),
+            routes: Routes::new(&delivery),
+            types: types.clone(),
+            trials: DryRuns::new(types.clone()),
+            payloads: Payloads::new(),
+            reload,
+            origin: directory.origin(),
+            auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
+            readiness: gateway.readiness().clone(),
+            tls: tls.admin(),
+        });
+        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })
+    }
+
+    fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {
+        Components {
+            tls,
+            log: self.log.clone(),
+            gateway: self.gateway.control().clone(),
+            delivery: self.delivery.control().clone(),
+            lanes: self.delivery.lanes().clone(),
+            types: self.types.clone(),
+            objects: self.objects.clone(),
+            upstreams: self.upstreams.clone(),
+            memory: self.memory,
+            stopping,
+        }
+    }
+
+    /// Answers 500 to the requests that wait for the journal. Then the process ends, so that the next start recovers the journal.
+    fn fail(self, reason: String) -> Result<u8, ServeError> {
+        log::error(&reason);
+        self.gateway.stop(Instant::now() + ANSWER_MAX);
+        Err(ServeError::JournalFailed(reason))
+    }
+
+    fn stop(self, deliver: Duration) -> Result<u8, ServeError> {
+        if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
+            log::warning("some requests were still in flight and got no answer");
+        }
+        self.delivery.stop(deliver);
+        seal(&self.log)?;
+        log::info("stopped");
+        Ok(0)
+    }
+}
+
+/// Logs the first event of each type whose time cannot be read. The others are counted.
+async fn tell_unread_times(types: Arc<Types>) {
+    loop {
+        for (name, reason) in types.unread_times().news().await {
+            log::warning(format_args!(
+                "the time of an event of type {name} cannot be read ({reason}): it counts as happened when it was received. Others of \
+                 the type are counted in forebay_event_times_unread_total. See time_format and time_zone, or refuse them with \
+                 time_unreadable = \"refuse\""
+            ));
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a person sees at the start: that it runs, how to post the first event, and where to look.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::thread;
+
+use config::Configuration;
+use event::{Origin, TypeName};
+use eventlog::unix_microseconds;
+use gateway::{RequestContext, DEFAULT_TYPE};
+use sink::StoreConfig;
+
+use crate::dry_run;
+use crate::dry_run::DryRunner;
+
+/// Where the server can be reached.
+pub(crate) struct Ports {
+    pub(crate) listen: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    pub(crate) needs_token: bool,
+}
+
+/// Writes to the standard output, on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
+/// nothing reads it, nothing is lost.
+pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
+    let text = text(ports, configuration, data);
+    let write = move || {
+        let mut output = io::stdout().lock();
+        let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    };
+    let _ = thread::Builder::new().name("banner".into()).spawn(write);
+}
+
+fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Origin)) -> String {
+    let &Ports { listen, admin, needs_token } = ports;
+    let (intake, port) = (scheme(configuration.gateway.tls.is_some()), scheme(configuration.admin.tls.is_some()));
+    let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
+    let mut text = format!(
+        "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n\n\
+         Post the first event:\n  curl -i {intake}{listen}{} -d {}{shows}\n",
+        env!("CARGO_PKG_VERSION"),
+        data.display(),
+        path(configuration),
+        payload(configuration)
+    );
+    if configuration.sinks.values().any(|settings| settings.store.remote().is_some()) {
+        text += &format!("Writers know it by its origin {origin}.\n");
+    }
+    for (name, sink) in &configuration.sinks {
+        let Some(look) = sink.store.store().and_then(StoreConfig::look_command) else { continue };
+        text += &format!("Look at what sink {name} has stored:\n  {look}\n");
+    }
+    text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
+    text
+}
+
+/// Where an event is taken that doesn't say its type, or one of the first type that there is.
+fn path(configuration: &Configuration) -> String {
+    match first_type(configuration) {
+        Some(name) => format!("/ingest/event/{name}"),
+        None => "/ingest/event".to_owned(),
+    }
+}
+
+/// The first type that there is, where events that don't say theirs aren't taken.
+fn first_type(configuration: &Configuration) -> Option<&str> {
+    let names = || configuration.types.keys().map(TypeName::as_str);
+    let takes_default = configuration.other_types.is_some() || names().any(|name| name == DEFAULT_TYPE);
+    names().next().filter(|_| !takes_default)
+}
+
+/// A payload that is taken. Where the type's schema or steps refuse the usual one, whoever runs it knows better what is.
+fn payload(configuration: &Configuration) -> String {
+    const HELLO: &str = "{\"hello\": \"world\"}";
+    let name = first_type(configuration).unwrap_or(DEFAULT_TYPE);
+    let is_refused = dry_run::type_of(configuration, name).is_ok_and(|(name, config)| {
+        let around = RequestContext { received_at: unix_microseconds(), ..RequestContext::default() };
+        DryRunner::new(name, config).run(HELLO.as_bytes(), &around).rehearsed.end.refused.is_some()
+    });
+    if is_refused { "@event.json".to_owned() } else { format!("'{HELLO}'") }
+}
+
+const fn scheme(has_tls: bool) -> &'static str {
+    if has_tls { "https://" } else { "http://" }
+}

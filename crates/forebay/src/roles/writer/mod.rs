@@ -1,0 +1,141 @@
+//! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
+
+mod admin;
+mod registration;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::WriterConfiguration;
+use journal::DataDirectory;
+use journal::disk::OsDisk;
+use settings::Environment;
+use tokio::net::TcpListener;
+use tokio::signal::unix::Signal;
+use writer::{Offered, Writer};
+
+use crate::admin::AdminAuth;
+use crate::cli::Common;
+use crate::configuration_report::{EXIT_CONFIGURATION, shown};
+use crate::process::descriptors::connections_within_limit;
+use crate::process::service_manager::{ServiceManager, State};
+use crate::roles::writer::admin::Shown;
+use crate::roles::writer::registration::Registration;
+use crate::serve_error::ServeError;
+use crate::signals::{self, Signals, runtime_with_signals};
+use crate::tls::watch::TlsWatch;
+use crate::token_watch::TokenWatch;
+use crate::{allocator, log};
+
+/// Batches in flight get this long to be answered when a writer stops.
+const ANSWER_MAX: Duration = Duration::from_secs(10);
+
+/// Runs a writer until a signal comes, and gives the process's exit code.
+///
+/// # Errors
+/// [`ServeError`] says what stands in the way.
+pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
+    let (runtime, signals) = runtime_with_signals()?;
+    let loaded = common.load_writer(environment);
+    log::start_thread();
+    let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
+    log::configure(configuration.log.format, configuration.log.level);
+    let manager = ServiceManager::of(environment);
+    runtime.block_on(serve(&configuration, common, (signals, &manager)))
+}
+
+async fn serve(
+    configuration: &WriterConfiguration,
+    common: &Common,
+    ((mut signals, hangup), manager): ((Signals, Signal), &ServiceManager),
+) -> Result<u8, ServeError> {
+    tokio::spawn(warn_of_hangups(hangup));
+    tokio::spawn(allocator::give_back());
+    let listener = bind(configuration.listen, "--listen").await?;
+    let admin = bind(configuration.admin, "--admin").await?;
+    // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
+    let data = &common.data.directory;
+    let _directory =
+        configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data)).transpose()?;
+    let tokens = TokenWatch::start(configuration.tokens.clone())?;
+    let tls = configuration.tls.clone().map(TlsWatch::start).transpose()?.map(Arc::new);
+    let shown = tls.as_ref().map(|watch| watch.tls().clone());
+    let offered = offered(configuration);
+    let is_loopback = configuration.listens_on_loopback();
+    let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
+    let writer = Arc::new(writer);
+    let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
+    tokio::spawn(tokens.follow());
+    if let Some(tls) = &tls {
+        tokio::spawn(tls.clone().follow());
+    }
+    tell(&listener, &admin, &writer, tls.is_some());
+    let registration = configuration.etcd.clone().map(Registration::start);
+    let is_registered = registration.as_ref().map(Registration::is_registered);
+    tokio::spawn(admin::serve(admin, Shown { writer: writer.clone(), is_registered }, auth));
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let connections = connections_within_limit(writer::CONNECTIONS_MAX);
+    let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
+    manager.notify(State::Ready);
+    signals.next().await;
+    tokio::spawn(signals::end_at_once(signals));
+    manager.notify(State::Stopping);
+    writer.announce_stop();
+    if let Some(registration) = registration {
+        registration.leave().await;
+    }
+    let delay = configuration.stop_delay;
+    if !delay.is_zero() {
+        log::info(signals::delayed(delay, "batches"));
+        tokio::time::sleep(delay).await;
+    }
+    log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
+    drop(stop);
+    tokio::select! {
+        _ = &mut serving => {}
+        () = tokio::time::sleep(ANSWER_MAX) => log::warning("some batches were still in flight and got no answer"),
+    }
+    for offered in writer.offered().values() {
+        // What was answered is stored all the same.
+        let _ = offered.sink.close().await;
+    }
+    log::info("stopped");
+    Ok(0)
+}
+
+/// A writer keeps nothing, so a restart loses nothing; a reload would only be another way to do the same.
+async fn warn_of_hangups(mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        log::warning(
+            "SIGHUP: a writer doesn't reload its configuration. Restart it: gateways use another writer or wait.",
+        );
+    }
+}
+
+async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, flag, source })
+}
+
+fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
+    let offer = |(name, settings): (&_, &config::SinkSettings)| {
+        let (kind, parts) = (settings.store.writer_kind()?.as_str(), settings.store.parts());
+        let sink = settings.store.build();
+        Some((config::SinkName::to_string(name), Offered::new(kind, parts, sink)))
+    };
+    configuration.sinks.iter().filter_map(offer).collect()
+}
+
+fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure: bool) {
+    let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    let scheme = if is_secure { "https" } else { "http" };
+    let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
+    log::info(format_args!(
+        "writer {} takes batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
+        env!("CARGO_PKG_VERSION"),
+        shown(listener),
+        sinks.join(", "),
+        shown(admin)
+    ));
+}

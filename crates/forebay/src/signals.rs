@@ -1,0 +1,60 @@
+//! Signals of a role's process.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::log;
+use crate::serve_error::ServeError;
+
+/// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
+pub(crate) const EXIT_AT_ONCE: i32 = 143;
+
+/// The runtime of a role's process. Signals are waited for before anything else, so that one in the midst of the start isn't lost, nor ends
+/// the process.
+pub(crate) fn runtime_with_signals() -> Result<(Runtime, (Signals, Signal)), ServeError> {
+    let system = |what| move |source| ServeError::System { what, source };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+    let signals = {
+        let _context = runtime.enter();
+        Signals::new().map_err(system("wait for signals"))?
+    };
+    Ok((runtime, signals))
+}
+
+/// A second signal ends the process at once.
+pub(crate) async fn end_at_once(mut signals: Signals) {
+    signals.next().await;
+    log::warning("stopped at once by a second signal; acknowledged events are in the journal");
+    log::flush();
+    std::process::exit(EXIT_AT_ONCE);
+}
+
+/// The log message of a stop that first waits for load balancers.
+pub(crate) fn delayed(delay: Duration, what: &str) -> String {
+    let delay = humantime::format_duration(delay);
+    format!("stopping: /readyz answers 503, and {what} are accepted for another {delay} (stop_delay)")
+}
+
+/// SIGTERM and SIGINT.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// They, and SIGHUP.
+    pub(crate) fn new() -> io::Result<(Self, Signal)> {
+        let this = Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
+        Ok((this, signal(SignalKind::hangup())?))
+    }
+
+    pub(crate) async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! The types that are taken now, for whoever wants to see them while the configuration may be read again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
+use event::TypeName;
+use gateway::{TextRule, TypeFinder};
+use json::store_compat::Incompatibilities;
+use schema::Schema;
+use serde::Serialize;
+
+use crate::dry_run;
+
+/// Types by name; `*` stands for all others. Cheap to clone.
+#[derive(Clone, Default)]
+pub(crate) struct TypeInfo(Arc<Mutex<Shown>>);
+
+#[derive(Default)]
+struct Shown {
+    types: BTreeMap<String, TypeConfig>,
+    finder: Arc<TypeFinder>,
+}
+
+/// What is said of a type.
+#[derive(Serialize)]
+pub(crate) struct TypeJson {
+    r#type: String,
+    id: Option<String>,
+    time: Option<String>,
+    /// What is true of its events when they are answered, where a client asks for nothing else.
+    ack: &'static str,
+    ack_memory: bool,
+    routes: Vec<RouteJson>,
+    /// What is done about texts that not every store can take.
+    text: TextJson,
+    aggregates: Vec<String>,
+    read: Option<String>,
+    schema: Option<SchemaJson>,
+    /// What its steps do.
+    transform: Vec<&'static str>,
+}
+
+/// What is said of a route, as it stands in a configuration: a sink's name, or a table where there is a condition.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum RouteJson {
+    Plain(String),
+    When { to: String, when: String },
+}
+
+/// What becomes of texts that not every store can take.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum TextJson {
+    /// They are taken.
+    Any,
+    /// They are refused: those that the type's stores can't take, or all.
+    Refuse,
+    /// They are repaired.
+    Repair,
+}
+
+/// What is said of its schema.
+#[derive(Serialize)]
+struct SchemaJson {
+    path: String,
+    formats: bool,
+}
+
+impl TypeInfo {
+    pub(crate) fn new(configuration: &Configuration) -> Self {
+        let board = Self::default();
+        board.show(configuration);
+        board
+    }
+
+    /// From now on these are taken.
+    pub(crate) fn show(&self, configuration: &Configuration) {
+        let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
+        let others = configuration.other_types.iter().map(|config| (dry_run::OTHERS.to_owned(), config.clone()));
+        let shown = Shown { types: named.chain(others).collect(), finder: Arc::new(dry_run::finder(configuration)) };
+        *self.held() = shown;
+    }
+
+    fn held(&self) -> MutexGuard<'_, Shown> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn list(&self) -> Vec<TypeJson> {
+        self.held().types.iter().map(|(name, config)| TypeJson::of(name, config)).collect()
+    }
+
+    /// How the type of an event is found.
+    pub(crate) fn finder(&self) -> Arc<TypeFinder> {
+        self.held().finder.clone()
+    }
+
+    /// What is said of a type that is taken, unless it has just gone.
+    pub(crate) fn config_of(&self, name: &TypeName) -> Option<TypeConfig> {
+        let held = self.held();
+        held.types.get(name.as_str()).or_else(|| held.types.get(dry_run::OTHERS)).cloned()
+    }
+
+    /// The schema of a type, if there is such a type, and if it has one.
+    pub(crate) fn schema(&self, name: &str) -> Option<Option<Arc<Schema>>> {
+        self.held().types.get(name).map(|config| config.schema.as_ref().map(|schema| schema.compiled.clone()))
+    }
+}
+
+impl TypeJson {
+    fn of(name: &str, config: &TypeConfig) -> Self {
+        let TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read } =
+            config;
+        Self {
+            r#type: name.to_owned(),
+            id: id.as_ref().map(ToString::to_string),
+            time: time.as_ref().map(|rule| rule.pointer().to_string()),
+            ack: if *ack_stored { "stored" } else { "disk" },
+            ack_memory: *ack_memory,
+            routes: routes.iter().map(RouteJson::of).collect(),
+            text: TextJson::of(*texts),
+            aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
+            read: read.as_ref().map(SinkName::to_string),
+            schema: schema.as_ref().map(SchemaJson::of),
+            transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),
+        }
+    }
+}
+
+impl RouteJson {
+    fn of(Route { to, when }: &Route) -> Self {
+        let to = to.to_string();
+        match when {
+            None => Self::Plain(to),
+            Some(when) => Self::When { to, when: when.to_string() },
+        }
+    }
+}
+
+impl TextJson {
+    const fn of(rule: TextRule) -> Self {
+        match rule {
+            TextRule { repair: true, .. } => Self::Repair,
+            TextRule { flaws: Incompatibilities::NONE, .. } => Self::Any,
+            TextRule { .. } => Self::Refuse,
+        }
+    }
+}
+
+impl SchemaJson {
+    fn of(schema: &TypeSchema) -> Self {
+        Self { path: schema.path.display().to_string(), formats: schema.formats }
+    }
+}

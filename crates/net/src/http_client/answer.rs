@@ -1,0 +1,106 @@
+//! An answer: its head, and its body as it comes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::response::Parts;
+use http::{HeaderMap, Response, StatusCode};
+use hyper::body::{Body as _, Incoming};
+use tokio::time::Instant;
+
+use super::connection::PooledConnection;
+use super::failure::{HttpFailure, HttpFailureKind};
+use super::origin::Origin;
+use super::pace::Pace;
+use super::pool::Pool;
+
+/// An answer whose body is still to be read. Dropped before its end it takes its connection with it.
+pub struct Answer {
+    head: Parts,
+    body: Incoming,
+    origin: Origin,
+    connection: Option<PooledConnection>,
+    silence_max: Duration,
+    pace: Option<Pace>,
+    pool: Arc<Pool>,
+}
+
+impl Answer {
+    pub(super) fn new(
+        origin: Origin,
+        connection: PooledConnection,
+        response: Response<Incoming>,
+        silence_max: Duration,
+        pool: Arc<Pool>,
+    ) -> Self {
+        let (head, body) = response.into_parts();
+        Self { head, body, origin, connection: Some(connection), silence_max, pace: Some(Pace::new(silence_max)), pool }
+    }
+
+    /// The status.
+    #[must_use]
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// The headers.
+    #[must_use]
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// Takes the body however slowly it comes, as long as something comes: for servers that send single bytes while they work.
+    #[must_use]
+    pub fn at_any_rate(self) -> Self {
+        Self { pace: None, ..self }
+    }
+
+    /// The next bytes of the body, as they come; none after its end.
+    ///
+    /// # Errors
+    /// [`HttpFailure`] if the connection breaks, or nothing comes any more, or too slowly.
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>, HttpFailure> {
+        loop {
+            let Some(connection) = &mut self.connection else { return Ok(None) };
+            let begun = Instant::now();
+            let frame = connection.frame(&mut self.body, self.silence_max).await;
+            match frame.map_err(|kind| self.origin.failure(kind))? {
+                // Trailers say nothing that is asked for.
+                Some(frame) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    if self.pace.as_mut().is_some_and(|pace| !pace.keeps_up(begun.elapsed(), data.len())) {
+                        return Err(self.origin.failure(HttpFailureKind::TooSlow));
+                    }
+                    return Ok(Some(data));
+                }
+                None => self.give_back().await,
+            }
+        }
+    }
+
+    /// The whole body.
+    ///
+    /// # Errors
+    /// [`HttpFailure`] where it has more than `bytes_max` bytes, or doesn't come to its end.
+    pub async fn bytes(mut self, bytes_max: usize) -> Result<Bytes, HttpFailure> {
+        let too_long = |origin: &Origin| Err(origin.failure(HttpFailureKind::TooLong(bytes_max)));
+        if self.body.size_hint().lower() > bytes_max as u64 {
+            return too_long(&self.origin);
+        }
+        let mut whole = BytesMut::new();
+        while let Some(chunk) = self.chunk().await? {
+            if chunk.len() > bytes_max - whole.len() {
+                return too_long(&self.origin);
+            }
+            whole.extend_from_slice(&chunk);
+        }
+        Ok(whole.freeze())
+    }
+
+    async fn give_back(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.pool.keep(&self.origin, connection).await;
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! One connection to a server, driven by whoever waits for it.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::{Either, select};
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming};
+use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper_util::rt::TokioIo;
+use tokio::time::{sleep, timeout};
+
+use super::failure::{HttpFailure, HttpFailureKind};
+use super::idle_timeout::{Activity, IdleTimeoutStream};
+use super::origin::Origin;
+use super::{Body, HttpOptions};
+use crate::stream::{MaybeTlsStream, ServerAddress, is_of_trust};
+
+/// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
+pub const IDLE_MAX: Duration = Duration::from_mins(1);
+/// A connection isn't used for longer, so that a name's new address is found, and a cluster's new nodes get their share.
+const LIFE_MAX: Duration = Duration::from_mins(15);
+
+/// A connection.
+pub(super) struct PooledConnection {
+    sender: SendRequest<Body>,
+    driver: Pin<Box<Connection<TokioIo<IdleTimeoutStream>, Body>>>,
+    has_ended: bool,
+    activity: Arc<Activity>,
+    /// Whose runtime says when there is something to read.
+    thread: ThreadId,
+}
+
+/// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
+type Unanswered = Result<Box<Request<Body>>, HttpFailure>;
+
+impl PooledConnection {
+    pub(super) async fn open(origin: &Origin, options: &HttpOptions) -> Result<Self, HttpFailure> {
+        let failure = |kind| origin.failure(kind);
+        let Origin { is_secure, host, port, address } = origin;
+        let place = ServerAddress { host, port: *port, is_secure: *is_secure, ca: options.ca.as_deref() };
+        let opened = timeout(options.connect_timeout, MaybeTlsStream::open_at(*address, place)).await;
+        let stream = opened.map_err(|_| failure(HttpFailureKind::ConnectTimeout(options.connect_timeout)))?;
+        let stream = stream.map_err(|error| {
+            failure(if is_of_trust(&error) {
+                HttpFailureKind::Untrusted(error)
+            } else {
+                HttpFailureKind::Connect(error)
+            })
+        })?;
+        let activity = Activity::new();
+        let watched = TokioIo::new(IdleTimeoutStream::new(stream, Arc::clone(&activity), options.silence_max));
+        let (sender, driver) = http1::handshake(watched).await.map_err(|error| failure(error.into()))?;
+        Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity, thread: thread::current().id() })
+    }
+
+    /// Sends a request and waits for the answer's head.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Body>,
+        origin: &Origin,
+        silence_max: Duration,
+    ) -> Result<Response<Incoming>, Unanswered> {
+        self.activity.begin_head();
+        let sent = self.sender.try_send_request(request);
+        let activity = Arc::clone(&self.activity);
+        let answered = self.drive(sent, activity.silence(silence_max), silence_max).await;
+        self.activity.end_head();
+        answered.map_err(|kind| Err(origin.failure(kind)))?.map_err(|mut error| match error.take_message() {
+            Some(request) => Ok(Box::new(request)),
+            None => Err(origin.failure(error.into_error().into())),
+        })
+    }
+
+    /// Waits for the next frame of an answer's body: for so long, whatever comes that isn't one.
+    pub(super) async fn frame(
+        &mut self,
+        body: &mut Incoming,
+        silence_max: Duration,
+    ) -> Result<Option<Frame<Bytes>>, HttpFailureKind> {
+        let frame = self.drive(body.frame(), sleep(silence_max), silence_max).await?;
+        Ok(frame.transpose()?)
+    }
+
+    /// Drives the connection until `work` is done, or `deadline` ends.
+    async fn drive<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        deadline: impl Future<Output = ()>,
+        silence_max: Duration,
+    ) -> Result<T, HttpFailureKind> {
+        self.activity.touch();
+        let Self { driver, has_ended, .. } = self;
+        let mut work = pin!(work);
+        let driven = poll_fn(|cx| {
+            // How it ends is told to who waits for an answer or for a part of one.
+            *has_ended = *has_ended || driver.as_mut().poll(cx).is_ready();
+            work.as_mut().poll(cx)
+        });
+        match select(driven, pin!(deadline)).await {
+            Either::Left((done, _)) => Ok(done),
+            Either::Right(_) => Err(HttpFailureKind::Silent(silence_max)),
+        }
+    }
+
+    /// Whether it was made by the thread that asks.
+    pub(super) fn is_of_this_thread(&self) -> bool {
+        self.thread == thread::current().id()
+    }
+
+    /// Whether another request can be sent.
+    pub(super) async fn is_fresh(&mut self) -> bool {
+        poll_fn(|cx| {
+            self.has_ended = self.has_ended || self.driver.as_mut().poll(cx).is_ready();
+            Poll::Ready(())
+        })
+        .await;
+        !self.has_ended && self.sender.is_ready() && !self.is_old()
+    }
+
+    /// Whether it has waited or lived too long to be used again.
+    pub(super) fn is_old(&self) -> bool {
+        self.activity.quiet_for() >= IDLE_MAX || self.activity.age() >= LIFE_MAX
+    }
+}

@@ -1,0 +1,74 @@
+//! Why there is no answer, in words for a person. None of them shows a path, a query or a header.
+
+use std::error::Error;
+use std::io;
+use std::time::Duration;
+
+use http::StatusCode;
+
+/// A request without an answer.
+#[derive(Debug, thiserror::Error)]
+#[error("{place}: {kind}")]
+pub struct HttpFailure {
+    /// The server.
+    pub place: String,
+    /// What happened.
+    pub kind: HttpFailureKind,
+}
+
+/// What happened to a request.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpFailureKind {
+    /// The URL can't be asked for.
+    #[error("its URL can't be asked for")]
+    Url,
+    /// No connection was made: nothing was sent.
+    #[error("no connection: {0}")]
+    Connect(io::Error),
+    /// Nobody vouches for the server: nothing was sent.
+    #[error("{}", crate::tls::in_configuration(.0))]
+    Untrusted(io::Error),
+    /// The server took no connection for so long: nothing was sent.
+    #[error("no connection within {0:?}")]
+    ConnectTimeout(Duration),
+    /// The connection was closed before anything was sent.
+    #[error("the server closed the connection")]
+    Closed,
+    /// The connection broke, or what came isn't HTTP: what the server did isn't known.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// No answer came for so long: what the server did isn't known.
+    #[error("no answer for {0:?}: look at the server and at the network; nothing is lost meanwhile")]
+    Silent(Duration),
+    /// The body of the answer comes too slowly.
+    #[error("its answer comes too slowly: look at the server and at the network; nothing is lost meanwhile")]
+    TooSlow,
+    /// The server changed the protocol instead of answering: what it did isn't known.
+    #[error("it answered {0}, which is no answer to a request: does the URL name an HTTP server?")]
+    Interim(StatusCode),
+    /// The answer has more bytes than were wanted.
+    #[error("its answer has more than {0} bytes")]
+    TooLong(usize),
+}
+
+impl HttpFailure {
+    /// Whether the server certainly got nothing of the request.
+    #[must_use]
+    pub const fn is_unsent(&self) -> bool {
+        use HttpFailureKind::{Closed, Connect, ConnectTimeout, Untrusted, Url};
+        matches!(self.kind, Url | Connect(_) | Untrusted(_) | ConnectTimeout(_) | Closed)
+    }
+
+    /// Whether a person must act.
+    #[must_use]
+    pub const fn is_misconfigured(&self) -> bool {
+        matches!(self.kind, HttpFailureKind::Url | HttpFailureKind::Untrusted(_))
+    }
+}
+
+impl From<hyper::Error> for HttpFailureKind {
+    fn from(error: hyper::Error) -> Self {
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self::Broken(format!("{error}{cause}"))
+    }
+}

@@ -1,0 +1,60 @@
+//! Connections that wait for their next request.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::task::yield_now;
+
+use super::connection::PooledConnection;
+use super::origin::Origin;
+
+/// Connections to one server that are kept although nobody uses them.
+const IDLE_COUNT_MAX: usize = 16;
+
+/// The connections, the one that was used last at the end.
+#[derive(Default)]
+pub(super) struct Pool(Mutex<HashMap<Origin, Vec<PooledConnection>>>);
+
+impl Pool {
+    fn held(&self) -> MutexGuard<'_, HashMap<Origin, Vec<PooledConnection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection that is good for a request, if there is one that this thread has made: what it hears of it depends on no other's work.
+    pub(super) async fn take(&self, origin: &Origin) -> Option<PooledConnection> {
+        loop {
+            let mut connection = {
+                let mut held = self.held();
+                let idle = held.get_mut(origin)?;
+                let at = idle.iter().rposition(PooledConnection::is_of_this_thread)?;
+                idle.remove(at)
+            };
+            // The runtime sees what has come meanwhile, such as the connection's end.
+            yield_now().await;
+            if connection.is_fresh().await {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Keeps a connection whose answer is read, if it can be used again.
+    pub(super) async fn keep(&self, origin: &Origin, mut connection: PooledConnection) {
+        if !connection.is_fresh().await {
+            return;
+        }
+        let mut held = self.held();
+        // Those to an address that is used no more would stay open for ever.
+        held.retain(|_, idle| {
+            idle.retain(|connection| !connection.is_old());
+            !idle.is_empty()
+        });
+        let idle = held.entry(origin.clone()).or_default();
+        if idle.len() < IDLE_COUNT_MAX {
+            idle.push(connection);
+        }
+    }
+
+    pub(super) fn clear(&self) {
+        self.held().clear();
+    }
+}

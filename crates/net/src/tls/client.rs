@@ -1,0 +1,105 @@
+//! The side of a client: whom it trusts, and a connection to such a server.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::version::{TLS12, TLS13};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+
+use super::dated::WallClock;
+use super::exact::Verifier;
+use super::explained::explained;
+use super::trust_error::TrustError;
+use super::{HTTP_11, PROVIDER};
+
+/// Whom a client trusts.
+#[derive(Clone, Debug)]
+pub struct ClientTls(Arc<ClientConfig>);
+
+impl ClientTls {
+    /// Trusts the authorities of a PEM file, and servers that show one of its certificates themselves.
+    ///
+    /// # Errors
+    /// There is none, or one can't be read.
+    pub fn trusting(pem: &[u8]) -> Result<Self, TrustError> {
+        let (mut roots, mut named) = (RootCertStore::empty(), Vec::new());
+        for certificate in CertificateDer::pem_slice_iter(pem) {
+            let certificate = certificate.map_err(|_| TrustError::WrongCertificate)?;
+            named.push(certificate.clone());
+            roots.add(certificate).map_err(|_| TrustError::WrongCertificate)?;
+        }
+        if roots.is_empty() { Err(TrustError::NoCertificate) } else { Self::with(roots, named) }
+    }
+
+    /// Trusts whom this machine trusts.
+    ///
+    /// # Errors
+    /// It trusts nobody.
+    pub fn of_system() -> Result<Self, TrustError> {
+        let mut roots = RootCertStore::empty();
+        // Some lists have certificates that nobody can read any more: the others count.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() { Err(TrustError::NoSystemRoots) } else { Self::with(roots, Vec::new()) }
+    }
+
+    pub(crate) fn config(&self) -> &ClientConfig {
+        &self.0
+    }
+
+    fn with(roots: RootCertStore, named: Vec<CertificateDer<'static>>) -> Result<Self, TrustError> {
+        let verifier = Verifier::new(roots, named)?;
+        let builder = ClientConfig::builder_with_details(PROVIDER.clone(), Arc::new(WallClock));
+        let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| TrustError::Unusable)?;
+        // "Dangerous" is what a verifier leaves out: this one is rustls' own, and more for certificates that were named.
+        let builder = builder.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = vec![HTTP_11.into()];
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// Shakes hands over a socket that blocks, with the server of this name or address.
+    ///
+    /// # Errors
+    /// The name can't be one, the server isn't trusted, or the connection breaks.
+    pub fn connect(&self, host: &str, mut stream: TcpStream) -> io::Result<ClientStream> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the server's name can't be in a certificate"))?;
+        let mut connection = ClientConnection::new(self.0.clone(), name).map_err(io::Error::other)?;
+        while connection.is_handshaking() {
+            connection.complete_io(&mut stream).map_err(explained)?;
+        }
+        Ok(ClientStream(Box::new(StreamOwned::new(connection, stream))))
+    }
+}
+
+/// A connection to a server that is trusted.
+#[derive(Debug)]
+pub struct ClientStream(Box<StreamOwned<ClientConnection, TcpStream>>);
+
+impl ClientStream {
+    /// The socket under it.
+    #[must_use]
+    pub const fn socket(&self) -> &TcpStream {
+        &self.0.sock
+    }
+}
+
+impl Read for ClientStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer)
+    }
+}
+
+impl Write for ClientStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    /// Where the socket doesn't block, what can't be sent now is kept, and sent with the next call.
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

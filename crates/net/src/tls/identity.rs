@@ -1,0 +1,104 @@
+//! What a server shows of itself: a chain of certificates and the key to its first.
+
+use std::sync::Arc;
+
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
+use rustls::version::{TLS12, TLS13};
+use rustls::{Error, InconsistentKeys, ServerConfig};
+
+use super::dated::{Tickets, WallClock};
+use super::{HTTP_11, PROVIDER};
+
+/// Certificates and a key that fit each other.
+#[derive(Clone, Debug)]
+pub struct Identity(pub(crate) Arc<ServerConfig>);
+
+/// Why certificates and a key can't be used. No message repeats what is in the files: it may be a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityError {
+    /// Nothing that is marked as a certificate.
+    #[error("there is no certificate in it: wanted PEM, with a line -----BEGIN CERTIFICATE-----")]
+    NoCertificate,
+    /// What is marked as a certificate is none.
+    #[error("its certificate is damaged, or of a kind that isn't known here")]
+    WrongCertificate,
+    /// Nothing that is marked as a key.
+    #[error("there is no private key in it: wanted PEM, with a line -----BEGIN PRIVATE KEY----- (RSA and EC too)")]
+    NoKey,
+    /// A key that asks for a password.
+    #[error("its private key is encrypted; write it without a password: openssl pkey -in FILE -out NEW")]
+    EncryptedKey,
+    /// What is marked as a key is none.
+    #[error(
+        "its private key is damaged, or of a kind that isn't known here: wanted RSA, ECDSA P-256 or P-384, or Ed25519"
+    )]
+    WrongKey,
+    /// A key of another certificate.
+    #[error("the private key belongs to another certificate: the first one of the file must be the server's own")]
+    Mismatch,
+    /// The operating system has no randomness, or something else that should never be.
+    #[error("TLS can't be set up on this machine")]
+    Unusable,
+}
+
+impl IdentityError {
+    /// Whether it is the file of certificates that is wrong, and not that of the key.
+    #[must_use]
+    pub const fn is_of_certificate(self) -> bool {
+        matches!(self, Self::NoCertificate | Self::WrongCertificate)
+    }
+}
+
+impl Identity {
+    /// Takes a server's certificate followed by those that lead to its authority, and its key, both in PEM.
+    ///
+    /// # Errors
+    /// [`IdentityError`] says which of the two is wrong, or that they don't fit.
+    pub fn from_pem(certificates: &[u8], key: &[u8]) -> Result<Self, IdentityError> {
+        let chain = certificate_chain(certificates)?;
+        let key = private_key(key)?;
+        let builder = ServerConfig::builder_with_details(PROVIDER.clone(), Arc::new(WallClock));
+        let builder = builder.with_protocol_versions(&[&TLS13, &TLS12]).map_err(|_| IdentityError::Unusable)?;
+        let mut config = builder.with_no_client_auth().with_single_cert(chain, key).map_err(of_rustls)?;
+        config.alpn_protocols = vec![HTTP_11.into()];
+        // What a client needs to come back quicker it keeps itself, so that nothing is remembered of those who left.
+        config.session_storage = Arc::new(NoServerSessionStorage {});
+        if let Some(tickets) = Tickets::make().map_err(|_| IdentityError::Unusable)? {
+            config.ticketer = tickets;
+        }
+        Ok(Self(Arc::new(config)))
+    }
+}
+
+fn certificate_chain(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    match chain {
+        Ok(chain) if chain.is_empty() => Err(IdentityError::NoCertificate),
+        Ok(chain) => Ok(chain),
+        Err(_) => Err(IdentityError::WrongCertificate),
+    }
+}
+
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, IdentityError> {
+    let is_encrypted = has(pem, b"BEGIN ENCRYPTED PRIVATE KEY") || has(pem, b"Proc-Type: 4,ENCRYPTED");
+    PrivateKeyDer::from_pem_slice(pem).map_err(|error| match error {
+        _ if is_encrypted => IdentityError::EncryptedKey,
+        pem::Error::NoItemsFound => IdentityError::NoKey,
+        _ => IdentityError::WrongKey,
+    })
+}
+
+fn has(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
+}
+
+/// rustls reads the key first and then looks whether the certificate has the same one.
+fn of_rustls(error: Error) -> IdentityError {
+    match error {
+        Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => IdentityError::Mismatch,
+        Error::InvalidCertificate(_) => IdentityError::WrongCertificate,
+        _ => IdentityError::WrongKey,
+    }
+}

@@ -1,0 +1,247 @@
+//! The bytes of an object, made part by part: memory holds one part, whatever the object's size.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+use super::Manifest;
+use super::codec::{Encoder, LineCodec};
+use super::parts::{NoParts, Parts};
+use super::sealed::{BUFFER_BYTES, Sealed};
+use super::writer::Writer;
+use sink::Record;
+
+/// Why an object's bytes weren't made.
+pub enum Unmade {
+    /// Its events can't be read.
+    Parts(NoParts),
+    /// They can't be written.
+    Output(io::Error),
+    /// Nobody waits for it any more.
+    Abandoned,
+}
+
+impl From<io::Error> for Unmade {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What stands in a line in the place of a record's payload, where that is something else.
+pub type Replacing<'a> = &'a dyn Fn(&Record<'_>) -> Option<Vec<u8>>;
+
+/// Writes the object of `manifest` to `output`, and says what it came to.
+///
+/// # Errors
+/// [`Unmade`]
+pub fn write(
+    manifest: &Manifest,
+    parts: &mut dyn Parts,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+    replacing: Replacing<'_>,
+) -> Result<Sealed, Unmade> {
+    if let (Some(codec), Some(lines)) = (manifest.codec.of_lines(), parts.take_lines()) {
+        let (pieces, sealed, _held) = lines.into_whole();
+        return write_lines(codec, pieces, sealed, output, abandoned);
+    }
+    let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
+    pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
+    Ok(digested.seal(sealed))
+}
+
+/// Writes an object whose lines are made, and says what it came to. They are let go as they are written.
+pub(crate) fn write_lines(
+    codec: LineCodec,
+    pieces: Vec<Bytes>,
+    sealed: Sealed,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+) -> Result<Sealed, Unmade> {
+    let mut digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
+    let mut encoder = Encoder::new(codec, io::BufWriter::with_capacity(BUFFER_BYTES, &mut digested))?;
+    for piece in pieces {
+        if abandoned.load(Ordering::Relaxed) {
+            return Err(Unmade::Abandoned);
+        }
+        match codec {
+            LineCodec::None => encoder.write_all(&piece)?,
+            // As if each were made now.
+            LineCodec::Gzip | LineCodec::Zstd => {
+                piece.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| encoder.write_all(line))?;
+            }
+        }
+    }
+    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(digested.seal(sealed))
+}
+
+/// Writes the object of `manifest` once more: what it comes to is known.
+pub(crate) fn write_again(
+    manifest: &Manifest,
+    parts: &mut dyn Parts,
+    output: &mut dyn Write,
+    abandoned: &AtomicBool,
+    replacing: Replacing<'_>,
+) -> Result<(), Unmade> {
+    pour(manifest, parts, output, (abandoned, replacing), |_, _| {})
+}
+
+fn pour(
+    manifest: &Manifest,
+    parts: &mut dyn Parts,
+    output: &mut dyn Write,
+    (abandoned, replacing): (&AtomicBool, Replacing<'_>),
+    mut written: impl FnMut(&Record<'_>, usize),
+) -> Result<(), Unmade> {
+    let mut writer = Writer::new(manifest, io::BufWriter::with_capacity(BUFFER_BYTES, output))?;
+    while let Some(part) = parts.next().map_err(Unmade::Parts)? {
+        for record in part.records() {
+            if abandoned.load(Ordering::Relaxed) {
+                return Err(Unmade::Abandoned);
+            }
+            let replaced = replacing(&record);
+            let shown = Record { payload: replaced.as_deref().unwrap_or(record.payload), ..record };
+            written(&record, writer.add(&shown)?);
+        }
+    }
+    writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    Ok(())
+}
+
+/// Takes the digest of what passes.
+struct Digested<'a> {
+    output: &'a mut dyn Write,
+    sha256: Sha256,
+    bytes: u64,
+}
+
+impl Digested<'_> {
+    fn seal(self, sealed: Sealed) -> Sealed {
+        Sealed { bytes: self.bytes, sha256: self.sha256.finalize().into(), ..sealed }
+    }
+}
+
+impl Write for Digested<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.output.write(bytes)?;
+        self.sha256.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use event::{EventId, Lane, Origin};
+
+    use sink::Batch;
+
+    use super::*;
+    use crate::memory_budget::MemoryBudget;
+    use crate::prefetched_lines::Lines;
+    use crate::{Codec, Line, ObjectRules, Prefix, line};
+    use sink::Write as Kind;
+
+    const COUNT: u64 = 3_000;
+
+    fn rules(line: Line, codec: Codec) -> ObjectRules {
+        let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
+        ObjectRules { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None }
+    }
+
+    fn manifest(line: Line, codec: Codec) -> Manifest {
+        let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
+        Manifest::new(lane, 1..=COUNT, "access", 0, &rules(line, codec), None, None)
+    }
+
+    fn record(sequence: u64, payload: &[u8]) -> Record<'_> {
+        let (id, write) = (EventId(u128::from(sequence).to_be_bytes()), Kind::Insert);
+        Record { sequence, id, type_name: "", source: "", received_at: 0, event_time: None, write, payload }
+    }
+
+    fn payload(number: u64) -> String {
+        format!("{{\"n\":{number},\"hash\":{}}}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    /// The same events, so many in a part.
+    struct Parted(u64, u64);
+
+    impl Parts for Parted {
+        fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+            let Self(next, count) = *self;
+            let mut batch = Batch::new(manifest(Line::Payload, Codec::None).lane, next);
+            for number in (next..=COUNT).take(usize::try_from(count).unwrap()) {
+                let block = bytes::Bytes::from(payload(number));
+                let nothing = std::str::from_utf8(&block[..0]).unwrap();
+                batch.push(&block, &Record { type_name: nothing, source: nothing, ..record(number, &block) });
+            }
+            self.0 += count;
+            Ok(Some(batch).filter(|batch| !batch.is_empty()))
+        }
+
+        fn again(&self) -> Box<dyn Parts> {
+            Box::new(Self(1, self.1))
+        }
+    }
+
+    /// Events whose lines were made ahead.
+    struct Ahead(Option<Lines>, Parted);
+
+    impl Parts for Ahead {
+        fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+            self.1.next()
+        }
+
+        fn take_lines(&mut self) -> Option<Lines> {
+            self.0.take()
+        }
+
+        fn again(&self) -> Box<dyn Parts> {
+            Box::new(Self(None, Parted(1, self.1.1)))
+        }
+    }
+
+    fn made_ahead(line: Line, codec: Codec) -> Lines {
+        let mut lines = Lines::new(&rules(line, codec), 3, &MemoryBudget::new()).unwrap();
+        assert!((1..=COUNT).all(|number| lines.add(&record(number, payload(number).as_bytes()))));
+        lines
+    }
+
+    /// One that an older version has begun must be the same again, and so must one that is read in other parts.
+    #[test]
+    fn an_object_is_the_same_as_by_lines_that_are_put_in_one_by_one() {
+        for (line, codec) in
+            [Line::Payload, Line::Envelope].into_iter().flat_map(|line| Codec::ALL.map(|codec| (line, codec)))
+        {
+            let Some(coding) = codec.of_lines() else { continue };
+            let manifest = manifest(line, codec);
+            let mut by_lines = Encoder::new(coding, Vec::new()).unwrap();
+            for number in 1..=COUNT {
+                let mut output = Vec::new();
+                line::write(&mut output, line, 3, &record(number, payload(number).as_bytes()));
+                by_lines.write_all(&output).unwrap();
+            }
+            let by_lines = by_lines.finish().unwrap();
+            for count in [1, 7, COUNT] {
+                let (mut object, kept) = (Vec::new(), AtomicBool::new(false));
+                let written = write(&manifest, &mut Parted(1, count), &mut object, &kept, &|_| None);
+                let Ok(sealed) = written else { panic!("memory takes everything") };
+                assert_eq!((sealed.records, sealed.bytes), (COUNT, object.len() as u64));
+                assert!(object == by_lines, "{codec} in parts of {count}");
+                let (mut ahead, mut of_lines) = (Ahead(Some(made_ahead(line, codec)), Parted(1, count)), Vec::new());
+                let again = write(&manifest, &mut ahead, &mut of_lines, &kept, &|_| None);
+                assert!(again.is_ok_and(|again| again == sealed), "{codec}");
+                assert!(of_lines == object, "{codec} made ahead");
+            }
+        }
+    }
+}

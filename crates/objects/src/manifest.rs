@@ -1,0 +1,96 @@
+//! What is fixed about an object before it is written.
+
+use std::ops::RangeInclusive;
+
+use event::{Lane, rfc3339};
+
+use super::{Apart, Codec, Line, ObjectRules};
+use sink::Claim;
+
+/// Digits of a claim that names are made of.
+pub(super) const TOKEN: usize = 16;
+
+/// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Manifest {
+    /// The lane whose events it holds.
+    pub lane: Lane,
+    /// The first position that it accounts for.
+    pub first: u64,
+    /// The last one.
+    pub last: u64,
+    /// When the first of its events was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// What stands in a line.
+    pub line: Line,
+    /// How it is coded.
+    pub codec: Codec,
+    /// What of its events' payloads is an object of its own.
+    pub apart: Option<Apart>,
+    /// The name of the lane's object before this one.
+    pub previous: Option<String>,
+    /// Its own name.
+    pub name: String,
+}
+
+impl Manifest {
+    /// An object of these positions, as the rules have it now: what they say later doesn't change it. Where they tell types apart, it holds
+    /// events of `type_name`. A process with a `claim` has names of its own: another one, on a copy of the data directory, may give the
+    /// same positions to other events.
+    #[must_use]
+    pub fn new(
+        lane: Lane,
+        run: RangeInclusive<u64>,
+        type_name: &str,
+        received_at: i64,
+        rules: &ObjectRules,
+        previous: Option<String>,
+        claim: Option<Claim>,
+    ) -> Self {
+        let (line, codec) = (rules.line, rules.codec);
+        let name = rules.prefix.at(type_name, received_at) + &name(&lane, *run.start(), received_at, codec, claim);
+        let apart = rules.apart.clone();
+        Self { lane, first: *run.start(), last: *run.end(), received_at, line, codec, apart, previous, name }
+    }
+
+    /// Its name without what says how it is coded.
+    pub(super) fn stem(&self) -> &str {
+        self.name.strip_suffix(self.codec.ending()).unwrap_or(&self.name)
+    }
+}
+
+/// The name sorts by time, and tells sinks, origins and processes apart, so that two objects never have the same name.
+fn name(lane: &Lane, first: u64, received_at: i64, codec: Codec, claim: Option<Claim>) -> String {
+    let Lane { origin, shard, sink } = lane;
+    let time = rfc3339::format(received_at);
+    let (time, _) = time.split_once('.').unwrap_or((&time, ""));
+    let time = time.replace(['-', ':'], "");
+    // The lane of replays has a slash in its name.
+    let sink = sink.replace('/', "-");
+    let token = claim.map(|claim| format!("-{:.TOKEN$}", claim.to_string())).unwrap_or_default();
+    format!("{sink}-{time}Z-{origin}-{shard:04}-{first:020}{token}{}", codec.ending())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use event::Origin;
+
+    use super::*;
+
+    #[test]
+    fn a_name_is_made_of_sink_time_lane_and_first_position() {
+        let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
+        let age_max = Duration::from_secs(1);
+        let prefix = "{day}/".parse().unwrap();
+        let (line, codec) = (Line::Payload, Codec::Zstd);
+        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
+        let manifest = Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None);
+        let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012", "ab".repeat(16));
+        assert_eq!(manifest.name, format!("2025-10-09/{name}.ndjson.zst"));
+        let claim = Some(Claim([0xc1; 16]));
+        let manifest = Manifest::new(manifest.lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim);
+        assert_eq!(manifest.name, format!("2025-10-09/{name}-c1c1c1c1c1c1c1c1.ndjson.zst"));
+    }
+}

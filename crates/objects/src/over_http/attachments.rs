@@ -1,0 +1,251 @@
+//! Parts of payloads that are objects of their own: found, decoded, and replaced by the names that they are stored under.
+
+use std::ops::Range;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use http::HeaderValue;
+use json::JsonPointer;
+use json::text::scalar_text;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::JoinHandle;
+
+use super::error::Failure;
+use crate::{Apart, Manifest, Parts};
+use sink::{Reason, Record};
+
+/// With `=` at the end or without.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+/// Of bytes that nobody has named.
+const OCTETS: HeaderValue = HeaderValue::from_static("application/octet-stream");
+/// Longer ones are no content types.
+const CONTENT_TYPE_BYTES_MAX: usize = 127;
+
+/// Where such parts stand.
+#[derive(Debug)]
+pub(super) struct Attachments {
+    data: JsonPointer,
+    content_type: Option<JsonPointer>,
+}
+
+/// A part that becomes an object.
+#[derive(Debug)]
+pub(super) struct Attachment {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) content_type: HeaderValue,
+}
+
+impl Attachments {
+    /// `None` where there are no such parts.
+    pub(super) fn of(apart: Option<&Apart>) -> Option<Self> {
+        let apart = apart?;
+        let pointer = |text: &str| text.parse().ok();
+        // Whoever reads configurations has parsed them.
+        let content_type = apart.content_type.as_deref().and_then(pointer);
+        Some(Self { data: pointer(&apart.data)?, content_type })
+    }
+
+    /// Why a payload can't be taken apart, if it can't.
+    pub(super) fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        self.decode(payload).err().map(Into::into)
+    }
+
+    /// The part of a record that becomes an object, if it has one.
+    pub(super) fn part(&self, manifest: &Manifest, record: &Record<'_>) -> Option<Attachment> {
+        // What can't be decoded has been refused.
+        let (bytes, content_type) = self.decode(record.payload).ok()??;
+        Some(Attachment { name: name(manifest, record), bytes, content_type })
+    }
+
+    /// The payload of a record with the object's name in the place of its bytes, if it has such a part.
+    pub(super) fn replaced(&self, manifest: &Manifest, record: &Record<'_>) -> Option<Vec<u8>> {
+        let payload = record.payload;
+        // As in `part`: a name that nothing stands under is in no line.
+        self.decode(payload).ok()??;
+        let Range { start, end } = self.find(std::str::from_utf8(payload).ok()?)?;
+        let name = name(manifest, record);
+        // Names are made of letters that stand in JSON as they are.
+        Some([&payload[..start], b"\"", name.as_bytes(), b"\"", &payload[end..]].concat())
+    }
+
+    /// Where the part stands.
+    fn find(&self, payload: &str) -> Option<Range<usize>> {
+        let raw = self.data.lookup(payload).filter(|raw| *raw != "null")?;
+        let start = raw.as_ptr() as usize - payload.as_ptr() as usize;
+        Some(start..start + raw.len())
+    }
+
+    fn decode(&self, payload: &[u8]) -> Result<Option<(Vec<u8>, HeaderValue)>, String> {
+        let payload = std::str::from_utf8(payload).map_err(|error| format!("the payload is no text: {error}"))?;
+        let Some(found) = self.find(payload) else { return Ok(None) };
+        let text = text(&payload[found])
+            .ok_or_else(|| format!("what stands at {} can't become an object: wanted a text in base64", self.data))?;
+        let bytes = BASE64.decode(text.as_bytes()).map_err(|error| {
+            format!("what stands at {} can't become an object, since it isn't base64: {error}", self.data)
+        })?;
+        Ok(Some((bytes, self.content_type(payload)?)))
+    }
+
+    fn content_type(&self, payload: &str) -> Result<HeaderValue, String> {
+        let Some(pointer) = &self.content_type else { return Ok(OCTETS) };
+        let Some(raw) = pointer.lookup(payload).filter(|raw| *raw != "null") else { return Ok(OCTETS) };
+        let good = |text: &str| {
+            let is_plain = text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+            is_plain && text.len() <= CONTENT_TYPE_BYTES_MAX && text.trim() == text && text.contains('/')
+        };
+        let value = text(raw).filter(|text| good(text)).and_then(|text| HeaderValue::try_from(&*text).ok());
+        value.ok_or_else(|| format!("what stands at {pointer} is no content type, as \"image/png\" is"))
+    }
+}
+
+/// Reads the parts of all events, on a thread that may block, as they are taken: memory has a few of them. They are all only
+/// where the thread has ended by itself.
+pub(super) fn read(
+    attachments: Attachments,
+    manifest: Manifest,
+    mut events: Box<dyn Parts>,
+) -> (impl Stream<Item = Result<Attachment, Failure>> + Send, JoinHandle<()>) {
+    let (sender, parts) = mpsc::channel(1);
+    let reading = tokio::task::spawn_blocking(move || {
+        loop {
+            let batch = match events.next() {
+                Ok(Some(batch)) => batch,
+                Ok(None) => return,
+                Err(error) => return drop(sender.blocking_send(Err(Failure::Parts(error.0)))),
+            };
+            for part in batch.records().filter_map(|record| attachments.part(&manifest, &record)) {
+                // Nobody waits for them any more.
+                if sender.blocking_send(Ok(part)).is_err() {
+                    return;
+                }
+            }
+        }
+    });
+    (unfold(parts, async |mut parts: Receiver<_>| Some((parts.recv().await?, parts))), reading)
+}
+
+/// The text of a JSON string.
+fn text(raw: &str) -> Option<std::borrow::Cow<'_, str>> {
+    scalar_text(raw).filter(|_| raw.starts_with('"'))
+}
+
+/// Fixed by the manifest: below the object that has the event's line, with its position before its id, so that none has two.
+fn name(manifest: &Manifest, record: &Record<'_>) -> String {
+    format!("{}/{:020}-{}", manifest.stem(), record.sequence, record.id)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use event::{EventId, Lane, Origin};
+
+    use super::*;
+    use crate::{Codec, Line, ObjectRules, Prefix};
+    use sink::Write;
+
+    fn attachments() -> Attachments {
+        Attachments::of(Some(&Apart { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
+    }
+
+    fn manifest() -> Manifest {
+        let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
+        let rules = ObjectRules {
+            line: Line::Payload,
+            codec: Codec::Gzip,
+            bytes_max: 1,
+            records_max: 1,
+            age_max: Duration::from_secs(1),
+            prefix: Prefix::NONE,
+            apart: None,
+        };
+        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None)
+    }
+
+    fn record(payload: &str) -> Record<'_> {
+        Record {
+            sequence: 12,
+            id: EventId([0x11; 16]),
+            type_name: "shot",
+            source: "",
+            received_at: 0,
+            event_time: None,
+            write: Write::Insert,
+            payload: payload.as_bytes(),
+        }
+    }
+
+    #[test]
+    fn a_part_is_decoded_and_its_name_stands_in_its_place() {
+        let name = format!(
+            "archive-20251009T085320Z-{}-0003-00000000000000000012/00000000000000000012-{}",
+            "ab".repeat(16),
+            "11111111-1111-1111-1111-111111111111"
+        );
+        for (payload, bytes, content_type, replaced) in [
+            (
+                r#"{"a" : {"image":	"AAH/"}, "n":1e0}"#,
+                &b"\0\x01\xff"[..],
+                "application/octet-stream",
+                r#"{"a" : {"image":	"N"}, "n":1e0}"#,
+            ),
+            (
+                r#"{"a":{"image":"AAH\/"},"kind":"image/png"}"#,
+                b"\0\x01\xff",
+                "image/png",
+                r#"{"a":{"image":"N"},"kind":"image/png"}"#,
+            ),
+            (
+                r#"{"a":{"image":"aGk"},"kind":null}"#,
+                b"hi",
+                "application/octet-stream",
+                r#"{"a":{"image":"N"},"kind":null}"#,
+            ),
+            (r#"{"a":{"image":"aGk="}}"#, b"hi", "application/octet-stream", r#"{"a":{"image":"N"}}"#),
+            (r#"{"a":{"image":""}}"#, b"", "application/octet-stream", r#"{"a":{"image":"N"}}"#),
+        ] {
+            let (record, attachments) = (record(payload), attachments());
+            assert_eq!(attachments.refusal(payload.as_bytes()), None, "{payload}");
+            let part = attachments.part(&manifest(), &record).unwrap();
+            assert_eq!((&*part.bytes, part.content_type.to_str().unwrap(), &part.name), (bytes, content_type, &name));
+            let found = String::from_utf8(attachments.replaced(&manifest(), &record).unwrap()).unwrap();
+            assert_eq!(found, replaced.replace("\"N\"", &format!("\"{name}\"")));
+        }
+    }
+
+    #[test]
+    fn an_event_without_such_a_part_stays_as_it_is() {
+        for payload in ["1", "{}", r#"{"a":{"image":null}}"#, r#"{"a":[],"image":"AAH/"}"#] {
+            let (record, attachments) = (record(payload), attachments());
+            assert_eq!(attachments.refusal(payload.as_bytes()), None);
+            assert!(
+                attachments.part(&manifest(), &record).is_none()
+                    && attachments.replaced(&manifest(), &record).is_none()
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_base64_or_no_content_type_is_refused_with_its_place() {
+        for (payload, why) in [
+            (r#"{"a":{"image":1}}"#, "at /a/image can't become an object: wanted a text in base64"),
+            (r#"{"a":{"image":["AAH/"]}}"#, "wanted a text in base64"),
+            (r#"{"a":{"image":"AA H/"}}"#, "isn't base64: Invalid symbol 32, offset 2"),
+            (r#"{"a":{"image":"AAH_"}}"#, "isn't base64"),
+            (r#"{"a":{"image":"A"}}"#, "isn't base64"),
+            (r#"{"a":{"image":"AAH/"},"kind":"png"}"#, "at /kind is no content type"),
+            (r#"{"a":{"image":"AAH/"},"kind":"a/b\nc: d"}"#, "at /kind is no content type"),
+            (r#"{"a":{"image":"AAH/"},"kind":7}"#, "at /kind is no content type"),
+        ] {
+            let reason = attachments().refusal(payload.as_bytes()).unwrap();
+            assert!(reason.contains(why), "{payload}: {reason}");
+        }
+    }
+}

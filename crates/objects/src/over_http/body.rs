@@ -1,0 +1,151 @@
+//! The body of a request: bytes at hand, as one or in pieces, or bytes that are made while they are sent. Either way its length is known before.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::vec;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::body::{Body as HttpBody, Frame, SizeHint};
+use tokio::sync::mpsc::Receiver;
+
+use crate::memory_budget::MemoryPermit;
+
+/// A body.
+#[derive(Debug)]
+pub enum Body {
+    /// Bytes in memory.
+    Whole(Bytes),
+    /// Pieces none of which is empty, which are let go as they are sent, and so is their room.
+    Kept {
+        /// The pieces.
+        pieces: vec::IntoIter<Bytes>,
+        /// Bytes that are left to send.
+        left: u64,
+        /// The memory that they use.
+        room: MemoryPermit,
+    },
+    /// Pieces that a thread makes while they are sent.
+    Made {
+        /// The pieces.
+        pieces: Receiver<io::Result<Bytes>>,
+        /// Bytes that are left to send.
+        left: u64,
+    },
+    /// Bytes that another process sends, passed on as they come.
+    Passed {
+        /// The body that they are read from.
+        from: net::http_client::Body,
+        /// Bytes that are left to send.
+        left: u64,
+    },
+}
+
+impl Body {
+    /// A body without bytes.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self::Whole(Bytes::new())
+    }
+
+    /// As the client takes it.
+    #[must_use]
+    pub fn into_client(self) -> net::http_client::Body {
+        self.map_err(Into::into).boxed_unsync()
+    }
+}
+
+impl HttpBody for Body {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Made { left: 0, .. } => Poll::Ready(None),
+            Self::Kept { pieces, left, room } => Poll::Ready(pieces.next().map(|piece| {
+                // Those before this one are written, but for what the connection has at hand.
+                room.shrink_to(usize::try_from(*left).unwrap_or(usize::MAX));
+                *left -= piece.len() as u64;
+                Ok(Frame::data(piece))
+            })),
+            Self::Passed { from, left } => poll_passed(from, left, cx),
+            Self::Made { pieces, left } => pieces.poll_recv(cx).map(|piece| match piece {
+                Some(Ok(bytes)) if bytes.len() as u64 <= *left => {
+                    *left -= bytes.len() as u64;
+                    Some(Ok(Frame::data(bytes)))
+                }
+                Some(Err(error)) => Some(Err(error)),
+                // Whoever made it has ended too early, or has made more than it had said.
+                Some(Ok(_)) | None => Some(Err(io::ErrorKind::UnexpectedEof.into())),
+            }),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Kept { left, .. } | Self::Made { left, .. } => *left == 0,
+            Self::Passed { left, .. } => *left == 0,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(match self {
+            Self::Whole(bytes) => bytes.len() as u64,
+            Self::Kept { left, .. } | Self::Made { left, .. } => *left,
+            Self::Passed { left, .. } => *left,
+        })
+    }
+}
+
+/// No more and no fewer bytes than were announced.
+fn poll_passed(
+    from: &mut net::http_client::Body,
+    left: &mut u64,
+    cx: &mut Context<'_>,
+) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+    loop {
+        let frame = std::task::ready!(Pin::new(&mut *from).poll_frame(cx));
+        let piece = match frame.map(|frame| frame.map(Frame::into_data)) {
+            // Trailers say nothing that is asked for.
+            Some(Ok(Err(_))) => continue,
+            Some(Ok(Ok(piece))) => piece,
+            None if *left == 0 => return Poll::Ready(None),
+            Some(Err(_)) | None => return Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into()))),
+        };
+        let Some(rest) = left.checked_sub(piece.len() as u64) else {
+            return Poll::Ready(Some(Err(io::ErrorKind::InvalidData.into())));
+        };
+        *left = rest;
+        return Poll::Ready(Some(Ok(Frame::data(piece))));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::limits::OBJECTS_AHEAD_BYTES_MAX;
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::memory_budget::MemoryBudget;
+
+    /// The next object is made in the room of what is sent.
+    #[test]
+    fn what_is_sent_makes_room() {
+        let room = MemoryBudget::new();
+        let pieces = vec![Bytes::from(vec![7; OBJECTS_AHEAD_BYTES_MAX / 4]); 4];
+        let held = room.take_ahead(OBJECTS_AHEAD_BYTES_MAX).unwrap();
+        let mut body = Body::Kept { pieces: pieces.into_iter(), left: OBJECTS_AHEAD_BYTES_MAX as u64, room: held };
+        for sent in 0..4 {
+            let freed = sent * OBJECTS_AHEAD_BYTES_MAX / 4;
+            assert!(body.frame().now_or_never().flatten().is_some_and(|frame| frame.is_ok()));
+            assert!(room.has_ahead(freed) && !room.has_ahead(freed + 1), "before piece {sent}");
+        }
+        assert!(body.frame().now_or_never().is_some_and(|end| end.is_none()) && body.is_end_stream());
+        drop(body);
+        assert!(room.has_ahead(OBJECTS_AHEAD_BYTES_MAX));
+    }
+}

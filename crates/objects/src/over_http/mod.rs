@@ -1,0 +1,144 @@
+//! Stores of objects over HTTP. An object is put under its name if nothing has the name yet, its digest is compared with the store's answer,
+//! and an object that exists under the name is compared. A [`Service`] adds what differs: the requests' authentication.
+
+mod attachments;
+mod body;
+mod container;
+mod container_target;
+mod digest_pool;
+mod digests;
+mod error;
+mod escaped;
+mod exchange;
+mod mark;
+mod md5_pair;
+mod read;
+mod refusal;
+mod request;
+mod secret;
+mod service;
+pub mod settings;
+mod upload;
+mod upload_body;
+mod uploader;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use net::http_client::{HttpClient, HttpOptions};
+use sink::{Mark, Reason, SinkError};
+
+pub use body::Body;
+pub use container::{Container, InvalidContainer};
+pub use container_target::{CHECKSUM, drain, expect_success};
+pub use digests::Digests;
+pub use error::Failure;
+pub use escaped::escaped;
+pub use read::ContainerReader;
+pub use refusal::ServiceRefusal;
+pub use request::ContainerRequest;
+pub use secret::Secret;
+pub use service::{Service, Source};
+pub use upload::{DESCRIPTION, Target, Upload};
+pub use uploader::Uploader;
+
+use crate::read::ObjectReader;
+use crate::{Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+use container_target::ContainerTarget;
+
+/// How long a server may take to accept a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What a service is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Objects are stored. Nobody waits for an answer, so requests wait as long as the store asks for.
+    Storing,
+    /// Objects are given to readers, who are answered at once.
+    Reading,
+}
+
+/// A client of the service.
+#[must_use]
+pub fn client(ca: Option<PathBuf>, silence_max: Duration, use_of: Use) -> HttpClient {
+    let waits_for_retry_after = use_of == Use::Storing;
+    HttpClient::new(HttpOptions { ca, connect_timeout: CONNECT_TIMEOUT, silence_max, waits_for_retry_after })
+}
+
+/// A store of objects over HTTP.
+pub struct OverHttp<S> {
+    uploader: Uploader,
+    target: ContainerTarget<S>,
+    /// Makes another service, with connections and a token of its own: these belong to the thread that uses them.
+    service: Box<dyn Fn(Use) -> S + Send + Sync>,
+    /// The store as a writer's gateways read it, made when the first of them reads.
+    reader: OnceLock<ContainerReader<S>>,
+}
+
+impl<S: Service> OverHttp<S> {
+    /// A store of objects with these rules, at the service that `service` makes. Nothing is requested before the first call.
+    #[must_use]
+    pub fn new(service: impl Fn(Use) -> S + Send + Sync + 'static, rules: ObjectRules) -> Self {
+        let target = ContainerTarget::new(service(Use::Storing));
+        Self { uploader: Uploader::new(rules), target, service: Box::new(service), reader: OnceLock::new() }
+    }
+
+    fn new_reader(&self) -> ContainerReader<S> {
+        ContainerReader((self.service)(Use::Reading))
+    }
+
+    fn named<T>(&self, done: Result<T, Failure>) -> Result<T, SinkError> {
+        done.map_err(|failure| failure.into_sink_error(&self.target.name()))
+    }
+}
+
+impl<S: Service> ObjectStore for OverHttp<S> {
+    fn rules(&self) -> &ObjectRules {
+        &self.uploader.rules
+    }
+
+    fn memory_budget(&self) -> &MemoryBudget {
+        &self.uploader.memory
+    }
+
+    fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        self.uploader.refusal(payload)
+    }
+
+    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(async { self.named(self.target.prepare().await) })
+    }
+
+    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>> {
+        Box::pin(async { self.named(mark::of(&self.target, &self.uploader.rules.prefix).await) })
+    }
+
+    fn put<'a>(
+        &'a self,
+        manifest: &'a Manifest,
+        parts: Box<dyn Parts>,
+    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>> {
+        Box::pin(async { self.named(self.uploader.put(&self.target, manifest, parts).await) })
+    }
+
+    fn reader(&self) -> Box<dyn ObjectReader> {
+        Box::new(self.new_reader())
+    }
+
+    fn accept(&self, upload: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(async { self.named(self.target.accept(upload).await) })
+    }
+
+    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>> {
+        Box::pin(async { self.named(self.reader.get_or_init(|| self.new_reader()).fetch(name, query).await) })
+    }
+}
+
+impl<S: Service> fmt::Debug for OverHttp<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OverHttp").field(&self.target.name()).finish()
+    }
+}

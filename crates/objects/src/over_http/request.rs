@@ -1,0 +1,55 @@
+//! What a store is asked about its container or one of its objects, without what says who asks.
+
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+
+use super::body::Body;
+use super::digests::Digests;
+
+/// A request.
+pub struct ContainerRequest<'a> {
+    /// The method.
+    pub method: Method,
+    /// The name of an object; `None` for the container itself.
+    pub object: Option<&'a str>,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Body,
+    /// Those of the body.
+    pub digests: Digests,
+}
+
+impl<'a> ContainerRequest<'a> {
+    /// Without a body.
+    #[must_use]
+    pub fn of(method: Method, object: Option<&'a str>) -> Self {
+        Self { method, object, headers: HeaderMap::new(), body: Body::empty(), digests: Digests::of(b"") }
+    }
+
+    /// To store an object.
+    #[must_use]
+    pub fn put(object: &'a str, body: Body, digests: Digests, content_type: HeaderValue) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, content_type);
+        Self { method: Method::PUT, object: Some(object), headers, body, digests }
+    }
+
+    /// With this header.
+    #[must_use]
+    pub fn with(mut self, name: HeaderName, value: &'static str) -> Self {
+        self.headers.insert(name, HeaderValue::from_static(value));
+        self
+    }
+}
+
+/// A request in words, for a message.
+pub(super) fn words(method: &Method, object: Option<&str>) -> String {
+    let what = object.map_or("what objects are kept in".to_owned(), |object| format!("object {object}"));
+    let verb = match (method, object) {
+        (&Method::PUT, Some(_)) => "store",
+        (&Method::PUT, None) => "make",
+        (&Method::GET, _) => "give",
+        _ => "show",
+    };
+    format!("{verb} {what}")
+}

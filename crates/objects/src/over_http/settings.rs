@@ -1,0 +1,97 @@
+//! The settings of all stores of objects over HTTP: the URL, the container, the key, the codec, and the prefix of names.
+
+use std::sync::Arc;
+
+use net::http_client::{Endpoint, InvalidEndpoint};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
+
+use crate::over_http::{Container, InvalidContainer, Secret};
+use crate::settings::read_rules;
+use crate::{Apart, Codec, InvalidPrefix, ObjectRules, Prefix};
+
+/// The settings of a writer's sink that a gateway reads too, beside [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
+pub const LAYOUT: &[&str] = &["format", "object", "object_from", "object_type_from"];
+/// What `format` may say.
+const FORMATS: [(&str, Codec); 4] =
+    [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
+
+/// Reads how objects are coded and named, and how large they get.
+pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
+    let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
+    let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
+    let apart = apart(reader, section);
+    ObjectRules { apart, ..read_rules(reader, section, codec, prefix) }
+}
+
+/// Which part of payloads is an object of its own.
+fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Apart> {
+    let data = reader.text(section, "object_from", part);
+    let content_type = reader.text(section, "object_type_from", part);
+    if let (None, Some(found)) = (&data, &content_type) {
+        let title = format!("`{}` has no meaning here", section.key_path("object_type_from"));
+        let label = "only beside `object_from`, which says what it is the type of".to_owned();
+        reader.push(Diagnostic::new(title, found.span.clone(), label));
+    }
+    Some(Apart { data: data?.value, content_type: content_type.map(|found| found.value) })
+}
+
+/// A pointer to a part of a payload, which stands in a line of what is saved.
+fn part(text: &str) -> Result<Arc<str>, InvalidValue> {
+    let pointer: json::JsonPointer = pointer::parse(text)?;
+    if pointer.as_str().is_empty() || text.contains(char::is_control) {
+        let label = "wanted a pointer to a part of the payload, without control characters";
+        return Err(InvalidValue::new("can't be an object of its own", label).help("for example \"/image\""));
+    }
+    Ok(text.into())
+}
+
+fn format(text: &str) -> Result<Codec, InvalidValue> {
+    let known = FORMATS.iter().find(|(name, _)| *name == text).map(|(_, codec)| *codec);
+    known.ok_or_else(|| {
+        InvalidValue::new("is not a format", "wanted \"ndjson\", \"ndjson.gz\", \"ndjson.zst\" or \"parquet\"")
+    })
+}
+
+fn prefix(text: &str) -> Result<Prefix, InvalidValue> {
+    text.parse().map_err(|error: InvalidPrefix| {
+        InvalidValue::new("can't be what names begin with", error.to_string()).help("for example \"access/{day}/\"")
+    })
+}
+
+/// Parses the URL of a store. Credentials have settings of their own.
+///
+/// # Errors
+/// It is none.
+pub fn url(text: &str) -> Result<Endpoint, InvalidValue> {
+    let wrong = |label: String| InvalidValue::new("is not the URL of a store", label);
+    let url: Endpoint = text.parse().map_err(|error: InvalidEndpoint| wrong(error.to_string()))?;
+    if url.user.is_some() {
+        return Err(wrong("who asks has settings of its own".to_owned()));
+    }
+    Ok(url)
+}
+
+/// Parses the name of a container.
+///
+/// # Errors
+/// It is none.
+pub fn container(text: &str) -> Result<Container, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidContainer| InvalidValue::new("can't be the name of a container", error.to_string()))
+}
+
+/// Parses a secret.
+///
+/// # Errors
+/// It is empty.
+pub fn secret(text: &str) -> Result<Secret, InvalidValue> {
+    word(text).map(|text| Secret::from(text.as_str()))
+}
+
+/// Parses a text.
+///
+/// # Errors
+/// It is empty.
+pub fn word(text: &str) -> Result<String, InvalidValue> {
+    if text.is_empty() { Err(InvalidValue::new("is empty", "wanted a text")) } else { Ok(text.to_owned()) }
+}

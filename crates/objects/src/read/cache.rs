@@ -1,0 +1,295 @@
+//! The objects of all sinks that are in memory: together no more bytes than it is told, those that were asked for last. What is
+//! evicted counts until the last who reads it has let go of it, and what there is no room for isn't taken into memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use bytes::Bytes;
+use event::limits::OBJECT_CACHED_BYTES_MAX;
+use event::object::FoundObject;
+
+/// What an entry takes beside its bytes and its texts, about.
+const ENTRY_BYTES: u64 = 512;
+/// An object that takes more than such a part of the cache would push out many others.
+const PART: u64 = 4;
+
+/// An object, and when its store was asked for it.
+#[derive(Clone)]
+pub(super) struct Entry {
+    pub(super) found: Arc<FoundObject>,
+    pub(super) asked: Instant,
+}
+
+/// The cache of a process. Cheap to clone: the clones share it.
+#[derive(Clone)]
+pub struct ObjectCache(Arc<Shared>);
+
+struct Shared {
+    room: Arc<MemoryBudget>,
+    kept: Mutex<Kept>,
+    sinks: AtomicU64,
+}
+
+/// How many bytes there may be, and are.
+struct MemoryBudget {
+    bytes_max: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// A part of the room, until this is dropped.
+struct Taken {
+    room: Arc<MemoryBudget>,
+    bytes: u64,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.room.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl MemoryBudget {
+    fn take(self: &Arc<Self>, bytes: u64) -> Option<Taken> {
+        let bytes_max = self.bytes_max.load(Ordering::Relaxed);
+        let with = |taken: u64| taken.checked_add(bytes).filter(|sum| *sum <= bytes_max);
+        self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with).ok()?;
+        Some(Taken { room: self.clone(), bytes })
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > self.bytes_max.load(Ordering::Relaxed)
+    }
+}
+
+/// MemoryBudget for an object's bytes, which are still to come.
+pub struct CacheSlot {
+    taken: Taken,
+}
+
+impl CacheSlot {
+    /// The bytes, as many as the place was taken for. They count until nobody has them any more.
+    pub fn filled(self, bytes: Vec<u8>) -> Bytes {
+        debug_assert!(bytes.capacity() as u64 <= self.taken.bytes, "no more than was taken");
+        Bytes::from_owner(Counted { bytes, _taken: self.taken })
+    }
+}
+
+struct Counted {
+    bytes: Vec<u8>,
+    _taken: Taken,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// The number by which a sink's objects are known here.
+pub(super) type SinkNumber = u64;
+
+/// What is kept, by sink and name.
+#[derive(Default)]
+struct Kept {
+    sinks: HashMap<SinkNumber, HashMap<Arc<str>, Slot>>,
+    /// Names by when they were used, in uses.
+    order: BTreeMap<u64, (SinkNumber, Arc<str>)>,
+    uses: u64,
+}
+
+struct Slot {
+    entry: Entry,
+    used: u64,
+    /// What the slot takes beside the object's bytes.
+    _taken: Taken,
+}
+
+impl Kept {
+    fn get(&mut self, sink: SinkNumber, name: &str) -> Option<Entry> {
+        let slot = self.sinks.get_mut(&sink)?.get_mut(name)?;
+        let key = self.order.remove(&slot.used)?;
+        self.uses += 1;
+        slot.used = self.uses;
+        self.order.insert(self.uses, key);
+        Some(slot.entry.clone())
+    }
+
+    fn put(&mut self, sink: SinkNumber, name: &Arc<str>, entry: Entry, taken: Taken) {
+        self.remove(sink, name);
+        self.uses += 1;
+        self.order.insert(self.uses, (sink, name.clone()));
+        let slot = Slot { entry, used: self.uses, _taken: taken };
+        self.sinks.entry(sink).or_default().insert(name.clone(), slot);
+    }
+
+    fn remove(&mut self, sink: SinkNumber, name: &str) {
+        if let Some(slot) = self.sinks.get_mut(&sink).and_then(|names| names.remove(name)) {
+            self.order.remove(&slot.used);
+        }
+    }
+
+    /// Lets go of what was asked for the longest time ago, if anything is kept.
+    fn drop_oldest(&mut self) -> bool {
+        let Some((_, (sink, name))) = self.order.pop_first() else { return false };
+        if let Some(names) = self.sinks.get_mut(&sink) {
+            names.remove(&name);
+        }
+        true
+    }
+
+    fn forget(&mut self, sink: SinkNumber) {
+        for slot in self.sinks.remove(&sink).unwrap_or_default().values() {
+            self.order.remove(&slot.used);
+        }
+    }
+}
+
+impl ObjectCache {
+    /// An empty cache of so many bytes.
+    #[must_use]
+    pub fn new(bytes_max: u64) -> Self {
+        let room = Arc::new(MemoryBudget { bytes_max: AtomicU64::new(bytes_max), bytes: AtomicU64::new(0) });
+        Self(Arc::new(Shared { room, kept: Mutex::default(), sinks: AtomicU64::new(0) }))
+    }
+
+    /// Has so many bytes from now on.
+    pub fn resize(&self, bytes_max: u64) {
+        self.0.room.bytes_max.store(bytes_max, Ordering::Relaxed);
+        while self.0.room.is_overfull() && self.kept().drop_oldest() {}
+    }
+
+    /// Bytes in memory, with what stands around them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.0.room.bytes.load(Ordering::Relaxed)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes room, in the place of what was asked for the longest time ago where it must be. There may be too little in spite of that:
+    /// others are reading what was evicted.
+    fn take(&self, bytes: u64) -> Option<Taken> {
+        loop {
+            let taken = self.0.room.take(bytes);
+            if taken.is_some() || !self.kept().drop_oldest() {
+                return taken;
+            }
+        }
+    }
+
+    /// MemoryBudget for an object of so many bytes, if it is to be in memory as a whole.
+    pub fn place(&self, bytes: u64) -> Option<CacheSlot> {
+        let bytes_max = self.0.room.bytes_max.load(Ordering::Relaxed);
+        let taken = (bytes <= OBJECT_CACHED_BYTES_MAX.min(bytes_max / PART)).then(|| self.take(bytes))?;
+        taken.map(|taken| CacheSlot { taken })
+    }
+
+    /// A number for a sink, which nothing is kept under.
+    pub(super) fn add_sink(&self) -> SinkNumber {
+        self.0.sinks.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What is kept under a name. It is used by that.
+    pub(super) fn get(&self, sink: SinkNumber, name: &str) -> Option<Entry> {
+        self.kept().get(sink, name)
+    }
+
+    /// Keeps an object in the place of what has its name, if there is room.
+    pub(super) fn put(&self, sink: SinkNumber, name: &Arc<str>, entry: Entry) {
+        let FoundObject { etag, content_type, .. } = &*entry.found;
+        let around = (name.len() + etag.len() + content_type.len()) as u64 + ENTRY_BYTES;
+        match self.take(around) {
+            Some(taken) => self.kept().put(sink, name, entry, taken),
+            None => self.remove(sink, name),
+        }
+    }
+
+    pub(super) fn remove(&self, sink: SinkNumber, name: &str) {
+        self.kept().remove(sink, name);
+    }
+
+    /// Lets go of all that is kept of a sink.
+    pub(super) fn forget(&self, sink: SinkNumber) {
+        self.kept().forget(sink);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Its content has so many bytes, for which there is room.
+    fn entry(cache: &ObjectCache, bytes: usize) -> Entry {
+        let content = cache.place(bytes as u64).map(|place| place.filled(vec![7; bytes]));
+        assert!(content.is_some());
+        let found = FoundObject { etag: "\"a\"".into(), content_type: "a/b".into(), bytes: bytes as u64, content };
+        Entry { found: found.into(), asked: Instant::now() }
+    }
+
+    /// What an entry takes in these tests beside its bytes.
+    const AROUND: u64 = ENTRY_BYTES + 1 + 3 + 3;
+
+    fn names() -> [Arc<str>; 4] {
+        ["a", "b", "c", "d"].map(Into::into)
+    }
+
+    fn kept(cache: &ObjectCache, sink: SinkNumber) -> [bool; 4] {
+        names().map(|name| cache.get(sink, &name).is_some())
+    }
+
+    #[test]
+    fn those_that_were_used_last_are_kept_within_the_bound() {
+        let cache = ObjectCache::new(3 * (AROUND + 100) + 50);
+        let (sink, names) = (cache.add_sink(), names());
+        names[..3].iter().for_each(|name| cache.put(sink, name, entry(&cache, 100)));
+        assert_eq!(cache.bytes(), 3 * (AROUND + 100));
+        assert!(cache.get(sink, "a").is_some());
+        cache.put(sink, &names[3], entry(&cache, 100));
+        assert_eq!(kept(&cache, sink), [true, false, true, true]);
+        cache.put(sink, &names[0], entry(&cache, 151));
+        assert_eq!(kept(&cache, sink), [true, false, false, true], "it took the room of two");
+        assert_eq!(cache.bytes(), 2 * AROUND + 251);
+        assert!(cache.place(cache.0.room.bytes_max.load(Ordering::Relaxed) / PART + 1).is_none());
+        assert_eq!(kept(&cache, sink), [true, false, false, true], "nothing was evicted for it");
+        names.iter().for_each(|name| cache.remove(sink, name));
+        let kept = cache.kept();
+        assert_eq!((cache.bytes(), kept.order.len(), kept.sinks[&sink].len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_is_evicted_counts_until_nobody_reads_it() {
+        let cache = ObjectCache::new(4_999);
+        let (sink, names) = (cache.add_sink(), names());
+        cache.put(sink, &names[0], entry(&cache, 1000));
+        let reading = cache.get(sink, "a").unwrap().found.content.clone().unwrap().slice(1..2);
+        cache.remove(sink, "a");
+        assert_eq!(cache.bytes(), 1000);
+        let others: Vec<_> = std::iter::from_fn(|| cache.place(1000)).collect();
+        assert_eq!((others.len(), cache.bytes()), (3, 4_000));
+        drop(reading);
+        assert!(cache.place(1000).is_some());
+        drop(others);
+        assert_eq!(cache.bytes(), 0);
+    }
+
+    #[test]
+    fn a_sink_that_goes_and_a_smaller_cache_let_go() {
+        let cache = ObjectCache::new(1 << 20);
+        let (one, other) = (cache.add_sink(), cache.add_sink());
+        for (sink, bytes) in [(one, 10), (other, 20)] {
+            names().iter().for_each(|name| cache.put(sink, name, entry(&cache, bytes)));
+        }
+        cache.forget(one);
+        assert_eq!((kept(&cache, one), kept(&cache, other)), ([false; 4], [true; 4]));
+        assert_eq!(cache.bytes(), 4 * (AROUND + 20));
+        cache.resize(2 * (AROUND + 20));
+        assert_eq!(kept(&cache, other), [false, false, true, true]);
+        cache.resize(0);
+        assert_eq!((kept(&cache, other), cache.bytes()), ([false; 4], 0));
+        assert!(cache.place(1).is_none());
+    }
+}

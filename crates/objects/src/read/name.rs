@@ -1,0 +1,223 @@
+//! Which names are asked for: those that Forebay gives to objects of a sink. So no name leads out of a container or a directory, or
+//! to what others keep there.
+
+use std::sync::Arc;
+
+use event::{EventId, Origin, Position};
+
+use crate::manifest::TOKEN;
+use crate::{Codec, Prefix};
+
+/// Stores take names of 1,024 bytes.
+const BYTES_MAX: usize = 1024;
+const DESCRIBED: &str = ".manifest.json";
+
+/// Which events an object of some name would have, or describe: of a part of a payload the very one, else the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectPlace {
+    /// The data directory that they come from.
+    pub origin: Origin,
+    /// Where they stand in its journal.
+    pub position: Position,
+}
+
+impl ObjectPlace {
+    /// What an object of this name would hold, if it is the name of an object of any sink.
+    pub(crate) fn of(name: &str, has_folders: bool) -> Option<Self> {
+        // Hidden files are those that a directory writes.
+        if name.starts_with('.') && !has_folders {
+            return None;
+        }
+        place(name, has_folders, |before| !before.is_empty())
+    }
+}
+
+/// The names of a sink's objects.
+pub(super) struct Names {
+    pub(super) sink: Arc<str>,
+    /// What they begin with now. It may have been another text before.
+    pub(super) prefix: Prefix,
+    /// Whether there may be a folder in them.
+    pub(super) has_folders: bool,
+}
+
+impl Names {
+    /// What an object of this name would hold, if one of this sink can have it: its lines, what describes them, or a part of a payload.
+    pub(super) fn place(&self, name: &str) -> Option<ObjectPlace> {
+        place(name, self.has_folders, |before| self.is_before(before))
+    }
+
+    /// A sink's name may be the end of another's: before it stands nothing, a folder, or what is configured.
+    fn is_before(&self, text: &str) -> bool {
+        let before = text.strip_suffix(&*self.sink);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('/') || self.prefix.can_be(before))
+    }
+}
+
+/// What an object of this name would hold. `is_before` judges what stands before the time: the sink's name behind what names begin with.
+fn place(name: &str, has_folders: bool, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
+    let is_path = name.len() <= BYTES_MAX && name.split('/').all(is_part);
+    if !is_path || (name.contains('/') && !has_folders) {
+        return None;
+    }
+    if let Some((stem, last)) = name.rsplit_once('/')
+        && let Some(sequence) = apart(last)
+    {
+        let ObjectPlace { origin, position } = of_stem(stem, is_before)?;
+        return Some(ObjectPlace { origin, position: Position { sequence, ..position } });
+    }
+    let lines = name.strip_suffix(DESCRIBED).unwrap_or(name);
+    let stem = Codec::ALL.iter().find_map(|codec| lines.strip_suffix(codec.ending()))?;
+    of_stem(stem, is_before)
+}
+
+/// `SINK-TIME-ORIGIN-SHARD-FIRST-TOKEN`, behind what names of the sink begin with. Older names have no token.
+fn of_stem(stem: &str, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
+    let stem = stem.rsplit_once('-').filter(|(_, last)| is_token(last)).map_or(stem, |(before, _)| before);
+    let mut parts = stem.rsplitn(5, '-');
+    let sequence = number(parts.next()?, 20)?;
+    let shard = number(parts.next()?, 4)?;
+    let origin = origin(parts.next()?)?;
+    let is_of_sink = is_time(parts.next()?) && is_before(parts.next()?);
+    let position = Position { shard: u16::try_from(shard).ok()?, sequence };
+    is_of_sink.then_some(ObjectPlace { origin, position })
+}
+
+fn is_part(part: &str) -> bool {
+    let is_plain = part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte));
+    is_plain && !matches!(part, "" | "." | "..")
+}
+
+/// What tells the processes apart that may use a data directory.
+fn is_token(text: &str) -> bool {
+    text.len() == TOKEN && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// 32 digits in the one way in which they are written.
+fn origin(text: &str) -> Option<Origin> {
+    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let bits = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32 && text.bytes().all(is_digit))?;
+    Some(Origin(bits.to_be_bytes()))
+}
+
+/// `20261121T130000Z`.
+fn is_time(text: &str) -> bool {
+    let parts = text.strip_suffix('Z').and_then(|text| text.split_once('T'));
+    parts.is_some_and(|(day, time)| number(day, 8).is_some() && number(time, 6).is_some())
+}
+
+/// `SEQUENCE-ID`: a part of a payload.
+fn apart(text: &str) -> Option<u64> {
+    let (sequence, id) = text.split_once('-')?;
+    let is_id = id.parse().is_ok_and(|parsed: EventId| parsed.to_string() == id);
+    number(sequence, 20).filter(|_| is_id)
+}
+
+/// A number of so many digits.
+fn number(text: &str, digits: usize) -> Option<u64> {
+    let are_digits = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| are_digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use event::Lane;
+
+    use super::*;
+    use crate::{Codec, Line, Manifest, ObjectRules};
+    use sink::Claim;
+
+    fn name(sink: &str, codec: Codec, prefix: &str) -> String {
+        named(sink, codec, prefix, None)
+    }
+
+    fn named(sink: &str, codec: Codec, prefix: &str, claim: Option<Claim>) -> String {
+        let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: sink.into() };
+        let age_max = Duration::from_secs(1);
+        let (line, prefix) = (Line::Payload, prefix.parse().unwrap());
+        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
+        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim).name
+    }
+
+    fn names(sink: &str, prefix: &str) -> Names {
+        Names { sink: sink.into(), prefix: prefix.parse().unwrap(), has_folders: true }
+    }
+
+    #[test]
+    fn what_a_sink_stores_can_be_asked_for() {
+        let claim = Some(Claim([0x17; 16]));
+        for (codec, prefix, claim) in [
+            (Codec::None, "", None),
+            (Codec::Gzip, "a/day={day}/{type}/", claim),
+            (Codec::Zstd, "{type}-{hour}", claim),
+        ] {
+            let lines = named("a-b", codec, prefix, claim);
+            let stem = lines.split(".ndjson").next().unwrap();
+            let apart = format!("{stem}/00000000000000000017-11111111-1111-1111-1111-111111111111");
+            for (name, sequence) in [(lines.clone(), 12), (format!("{lines}.manifest.json"), 12), (apart, 17)] {
+                let position = Position { shard: 3, sequence };
+                let place = ObjectPlace { origin: Origin([0xab; 16]), position };
+                assert_eq!(names("a-b", prefix).place(&name), Some(place), "{name}");
+                for other in ["other", "b", "aa-b"] {
+                    assert_eq!(names(other, prefix).place(&name), None, "{name} of {other}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn folders_of_before_are_found_and_other_beginnings_are_not() {
+        let before = name("archive", Codec::None, "old/{day}/");
+        assert!(names("archive", "new/").place(&before).is_some());
+        let directory = Names { has_folders: false, ..names("archive", "") };
+        assert!(directory.place(&before).is_none());
+        assert!(directory.place(&name("archive", Codec::None, "")).is_some());
+        assert!(names("archive", "new-").place(&name("archive", Codec::None, "old-")).is_none());
+    }
+
+    #[test]
+    fn nothing_else_can() {
+        let name = name("archive", Codec::None, "");
+        let id = "1111111a-1111-1111-1111-111111111111";
+        let stem = name.strip_suffix(".ndjson").unwrap();
+        assert!(names("archive", "").place(&format!("{stem}/00000000000000000012-{id}")).is_some());
+        for other in [
+            String::new(),
+            "events.db".to_owned(),
+            "../journal/0".to_owned(),
+            format!("/{name}"),
+            format!("../{name}"),
+            format!("a/../{name}"),
+            format!("./{name}"),
+            format!("a//{name}"),
+            format!("%2e%2e/{name}"),
+            format!("..%2f{name}"),
+            format!("a\\{name}"),
+            format!("a\0{name}"),
+            format!("é{name}"),
+            format!("{name}/"),
+            format!("{name}/.."),
+            format!("{name}.bak"),
+            format!("{name}.manifest.json.manifest.json"),
+            format!("{name}?x"),
+            format!("x{name}"),
+            format!(".{name}.partial"),
+            format!("{stem}/00000000000000000012-{}", id.to_uppercase()),
+            format!("{stem}/00000000000000000012-{}", id.replace('-', "")),
+            format!("{stem}/+0000000000000000012-{id}"),
+            format!("{stem}/99999999999999999999-{id}"),
+            name.replace("abab", "ABab"),
+            name.replace("-0003-", "-003-"),
+            name.replace(".ndjson", ""),
+            name.replace(".ndjson", "-ABABABABABABABAB.ndjson"),
+            name.replace(".ndjson", "-abababababababab-abababababababab.ndjson"),
+            format!("{}{name}", "a/".repeat(600)),
+        ] {
+            assert_eq!(names("archive", "").place(&other), None, "{other}");
+            // A sink of a gateway may be called `xarchive`.
+            assert_eq!(ObjectPlace::of(&other, false).is_some(), other == format!("x{name}"), "{other}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The handle of a store of objects: delivery writes to it by manifests, and every other caller by batches.
+
+use std::any::Any;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ::sink::{
+    Batch, Capabilities, Mark, Reason, RejectedRecord, Sink, SinkError, Store, StoreBinding, WriteOutcome, make_visible,
+};
+use event::memory::Budgets;
+use event::read::{Page, Query, ReadError};
+
+use crate::parts::OnePart;
+use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
+use crate::{Lines, Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+
+/// A sink of whole objects. It is the only way to call an [`ObjectStore`]. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct ObjectSink {
+    store: Arc<dyn ObjectStore>,
+}
+
+impl ObjectSink {
+    /// A sink that isn't connected yet.
+    #[must_use]
+    pub fn new(store: impl ObjectStore) -> Self {
+        Self { store: Arc::new(store) }
+    }
+
+    /// The sink of objects behind this handle, if it is one.
+    #[must_use]
+    pub fn of(sink: &Sink) -> Option<&Self> {
+        sink.downcast_ref()
+    }
+
+    /// The rules of its objects.
+    #[must_use]
+    pub fn rules(&self) -> ObjectRules {
+        self.store.rules().clone()
+    }
+
+    /// Whether its objects are files of this machine.
+    #[must_use]
+    pub fn is_on_this_disk(&self) -> bool {
+        self.store.is_on_this_disk()
+    }
+
+    /// Why an event with this payload can't be stored; `None` if it can. Such an event must be left out of every manifest.
+    #[must_use]
+    pub fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        self.store.refusal(payload).map(visible)
+    }
+
+    /// A buffer for lines of an object of `shard`, to be filled while its events are gathered. `None` if the store must encode its objects
+    /// otherwise.
+    #[must_use]
+    pub fn lines(&self, shard: u16) -> Option<Lines> {
+        Lines::new(self.store.rules(), shard, self.store.memory_budget())
+    }
+
+    /// Whether there is too little memory for lines of the next object until an object in flight is stored.
+    #[must_use]
+    pub fn lacks_memory(&self) -> bool {
+        let budget = self.store.memory_budget();
+        Lines::bytes_ahead(self.store.rules(), budget).is_some_and(|bytes| !budget.has_ahead(bytes))
+    }
+
+    /// Keeps no more in memory than the budgets say. To be called before the first write.
+    pub fn shrink_to(&self, memory: &Budgets) {
+        self.store.memory_budget().shrink_to(memory);
+    }
+
+    /// Stores the object of `manifest`, whose events `parts` returns, and returns `parts` when the object is durable under its name. If an
+    /// object exists there, it is compared with what would be written.
+    ///
+    /// If the future is dropped before it ends, the object is there as a whole or not at all.
+    ///
+    /// # Errors
+    /// [`SinkError`] if the object may not be there: the same manifest with the same events must be sent again.
+    ///
+    /// # Panics
+    /// If the store returns other parts than it received.
+    pub async fn put<P: Parts>(&self, manifest: &Manifest, parts: P) -> Result<P, SinkError> {
+        let parts = self.store.put(manifest, Box::new(parts)).await.map_err(SinkError::visible)?;
+        let parts: Box<dyn Any> = parts;
+        Ok(*parts.downcast().expect("BUG: a store returns the parts that it received"))
+    }
+
+    /// The objects of the sink named `sink`, to be read through `cache`. Nothing is requested before the first read.
+    #[must_use]
+    pub fn reads(&self, sink: Arc<str>, rules: ReadRules, cache: ObjectCache) -> ObjectReads {
+        ObjectReads::new((sink, self.rules().prefix), self.store.reader(), rules, cache)
+    }
+
+    /// The lane and position in an object's name; `None` if it isn't an object's name. Such a name must not be used: it could address
+    /// something else.
+    #[must_use]
+    pub fn place(&self, name: &str) -> Option<ObjectPlace> {
+        ObjectPlace::of(name, !self.store.is_on_this_disk())
+    }
+
+    /// Stores an object that a gateway has made. It is durable under its name when this returns.
+    ///
+    /// # Errors
+    /// [`SinkError`] if it may not be stored: the gateway then sends the same bytes again.
+    pub async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError> {
+        self.store.accept(upload).await.map_err(SinkError::visible)
+    }
+
+    /// Returns an object, or a part of it.
+    ///
+    /// # Errors
+    /// [`SinkError`] if the store doesn't answer, or if the object of a requested part has changed.
+    pub async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
+        self.store.fetch(name, query).await.map_err(SinkError::visible)
+    }
+}
+
+impl Store for ObjectSink {
+    fn capabilities(&self) -> Capabilities {
+        // A service of objects answers when most copies of an object are on disks: none of them takes over from another.
+        Capabilities { on_this_disk: self.store.is_on_this_disk(), ..Capabilities::default() }
+    }
+
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.store.connect().await
+    }
+
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        self.store.mark().await.map(Some)
+    }
+
+    /// A batch that comes by itself is an object of its own, or one for each of its types, known by its lane and first position.
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        let refusals = batch.records().enumerate();
+        let refusals = refusals.filter_map(|(index, record)| Some((index, self.refusal(record.payload)?)));
+        let refused: Vec<RejectedRecord> = refusals.map(|(index, reason)| RejectedRecord { index, reason }).collect();
+        if !refused.is_empty() {
+            return Ok(WriteOutcome::Rejected { refused });
+        }
+        if batch.mark().is_some() {
+            let mark = self.store.mark().await?;
+            if !mark.is_expected(batch.mark()) {
+                return Err(SinkError::OtherStore(mark));
+            }
+        }
+        let (rules, run) = (self.rules(), batch.first()..=batch.last());
+        for part in by_type(batch, &rules) {
+            let Some(first) = part.get(0) else { continue };
+            let (lane, type_name) = (batch.lane().clone(), first.type_name);
+            let manifest = Manifest::new(lane, run.clone(), type_name, first.received_at, &rules, None, None);
+            self.put(&manifest, OnePart::new(part.clone())).await?;
+        }
+        Ok(WriteOutcome::Committed)
+    }
+
+    async fn read(&self, _: Query) -> Result<Page, ReadError> {
+        Err(ReadError::Unavailable("a store of objects can't be read back".into()))
+    }
+
+    fn warning(&self) -> Option<Reason> {
+        self.store.warning()
+    }
+
+    fn binding(&self) -> Option<&dyn StoreBinding> {
+        self.store.binding()
+    }
+}
+
+fn visible(mut reason: Reason) -> Reason {
+    make_visible(&mut reason);
+    reason
+}
+
+/// The batch as a whole, or its events of each type where these are told apart.
+fn by_type(batch: &Batch, rules: &ObjectRules) -> Vec<Batch> {
+    if !rules.prefix.tells_types() {
+        return vec![batch.clone()];
+    }
+    let types: BTreeSet<&str> = batch.records().map(|record| record.type_name).collect();
+    let others = |name: &str| -> Vec<usize> {
+        let records = batch.records().enumerate();
+        records.filter(|(_, record)| record.type_name != name).map(|(index, _)| index).collect()
+    };
+    types.into_iter().map(|name| batch.without(&others(name))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use event::{EventId, Lane, Origin};
+
+    use super::*;
+    use crate::{Codec, Line};
+    use ::sink::{Record, Write};
+    use std::time::Duration;
+
+    #[test]
+    fn a_batch_is_an_object_for_each_type_where_these_are_told_apart() {
+        let lane = Lane { origin: Origin([1; 16]), shard: 0, sink: "archive".into() };
+        let mut batch = Batch::new(lane, 1);
+        let block = bytes::Bytes::from_static(b"1ab");
+        let text = |at: usize| std::str::from_utf8(&block[at..=at]).unwrap();
+        for (sequence, name) in [(1, 1), (2, 2), (3, 1)] {
+            let (id, type_name) = (EventId(u128::from(sequence).to_be_bytes()), text(name));
+            let (source, payload, write) = (&text(0)[..0], &block[..1], Write::Insert);
+            batch.push(
+                &block,
+                &Record { sequence, id, type_name, source, received_at: 0, event_time: None, write, payload },
+            );
+        }
+        let sequences = |prefix: &str| -> Vec<Vec<u64>> {
+            let prefix = prefix.parse().unwrap();
+            let rules = ObjectRules {
+                line: Line::Payload,
+                codec: Codec::None,
+                bytes_max: 1,
+                records_max: 1,
+                age_max: Duration::from_secs(1),
+                prefix,
+                apart: None,
+            };
+            let parts = by_type(&batch, &rules);
+            parts.iter().map(|part| part.records().map(|record| record.sequence).collect()).collect()
+        };
+        assert_eq!(sequences("{day}/"), [[1, 2, 3]]);
+        assert_eq!(sequences("{type}/"), [vec![1, 3], vec![2]]);
+    }
+}

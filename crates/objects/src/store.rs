@@ -1,0 +1,63 @@
+//! What a store of whole objects implements.
+
+use std::fmt;
+
+use ::sink::{Mark, Reason, SinkError, StoreBinding};
+use futures_util::future::BoxFuture;
+
+use crate::memory_budget::MemoryBudget;
+use crate::read::ObjectReader;
+use crate::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectUpload, Parts};
+
+/// A store of whole objects, as its crate implements it. Everyone else calls it through an [`ObjectSink`](crate::ObjectSink), which escapes
+/// control characters in what a store says.
+pub trait ObjectStore: fmt::Debug + Send + Sync + 'static {
+    /// The rules of its objects.
+    fn rules(&self) -> &ObjectRules;
+
+    /// The memory that its objects may use while they are written.
+    fn memory_budget(&self) -> &MemoryBudget;
+
+    /// Why an event with this payload can't be stored; `None` if it can.
+    fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        let _ = payload;
+        None
+    }
+
+    /// Whether its objects are files of this machine.
+    fn is_on_this_disk(&self) -> bool {
+        false
+    }
+
+    /// Connects to the store, creates what is missing in it and checks what exists.
+    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>>;
+
+    /// The mark of what the objects are kept in. It is created if there is none.
+    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>>;
+
+    /// See [`ObjectSink::put`](crate::ObjectSink::put). Returns the same `parts`.
+    fn put<'a>(
+        &'a self,
+        manifest: &'a Manifest,
+        parts: Box<dyn Parts>,
+    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>>;
+
+    /// The same store for readers, with connections of its own: no read waits for a write.
+    fn reader(&self) -> Box<dyn ObjectReader>;
+
+    /// See [`ObjectSink::accept`](crate::ObjectSink::accept).
+    fn accept(&self, upload: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>>;
+
+    /// See [`ObjectSink::fetch`](crate::ObjectSink::fetch).
+    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>>;
+
+    /// See [`Store::warning`](::sink::Store::warning).
+    fn warning(&self) -> Option<Reason> {
+        None
+    }
+
+    /// See [`Store::binding`](::sink::Store::binding).
+    fn binding(&self) -> Option<&dyn StoreBinding> {
+        None
+    }
+}

@@ -1,0 +1,21 @@
+//! The sinks for Swift and S3 on servers of their own: the suite of all sinks, and what can only go wrong with these stores.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod ahead;
+mod answers;
+mod apart;
+mod aws;
+mod conformance;
+#[path = "../../../sink/tests/events/mod.rs"]
+#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
+mod events;
+mod faults;
+mod keystone;
+mod lines;
+mod reads;
+mod rejections;
+mod stand;
+mod stand_in;
+#[path = "../../../sink/tests/through_writer/mod.rs"]
+mod through_writer;
+mod through_writers;

@@ -1,0 +1,277 @@
+//! The environment as a value, for tests: the variable of a setting, and `${NAME}` in strings.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
+use std::ops::Range;
+
+use crate::files;
+
+/// The prefix of Forebay's variables.
+pub const PREFIX: &str = "FOREBAY_";
+
+/// The variables of a process. Those whose names are not UTF-8 are left out: no setting has such a name.
+#[derive(Clone, Debug, Default)]
+pub struct Environment(BTreeMap<String, OsString>);
+
+/// The suffix of a variable that names the file with another variable's value, such as a secret of Docker or Kubernetes.
+pub const FILE: &str = "_FILE";
+/// The largest file. Secrets are short, so a larger one is the wrong file.
+const FILE_BYTES_MAX: u64 = 64 * 1024;
+
+/// The value of a variable, and its source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariableValue<'e> {
+    /// The text.
+    pub text: Cow<'e, str>,
+    /// The path of its file, if the value was read from one.
+    pub file: Option<&'e str>,
+}
+
+/// Why a variable has no usable value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// The variable or its file is not UTF-8.
+    NotText,
+    /// The variable is set, and the one that names its file is set too.
+    SetTwice,
+    /// Its file can't be read: the reason, without the path.
+    Unreadable(String),
+}
+
+impl Environment {
+    /// The variables of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        let text_names = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+        Self(text_names.collect())
+    }
+
+    /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`]. An empty variable counts as not set,
+    /// because scripts often can't omit one.
+    pub fn get(&self, name: &str) -> Option<Result<VariableValue<'_>, Unusable>> {
+        match (self.set(name), self.set(&format!("{name}{FILE}"))) {
+            (None, None) => None,
+            (Some(_), Some(_)) => Some(Err(Unusable::SetTwice)),
+            (Some(value), None) => Some(value.map(|text| VariableValue { text: text.into(), file: None })),
+            (None, Some(path)) => Some(path.and_then(|path| {
+                let text = content(path)?.into();
+                Ok(VariableValue { text, file: Some(path) })
+            })),
+        }
+    }
+
+    fn set(&self, name: &str) -> Option<Result<&str, Unusable>> {
+        let value = self.0.get(name).filter(|value| !value.is_empty())?;
+        Some(value.to_str().ok_or(Unusable::NotText))
+    }
+
+    /// Whether there is any variable that could be a setting's.
+    #[must_use]
+    pub fn has_own(&self) -> bool {
+        self.0.keys().any(|name| name.starts_with(PREFIX))
+    }
+
+    /// The names that begin with [`PREFIX`], in order, without those that Kubernetes makes for a service of this name.
+    pub fn own_names(&self) -> impl Iterator<Item = &str> {
+        let own = self.0.iter().filter(|(name, value)| name.starts_with(PREFIX) && !is_of_service(name, value));
+        own.map(|(name, _)| name.as_str())
+    }
+}
+
+impl<N: Into<String>, V: Into<OsString>> FromIterator<(N, V)> for Environment {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().map(|(name, value)| (name.into(), value.into())).collect())
+    }
+}
+
+/// Whether a variable tells where a service is, as Kubernetes and Docker's links do it: `FOREBAY_SERVICE_HOST`,
+/// `FOREBAY_PORT=tcp://10.0.0.7:8080`, `FOREBAY_PORT_8080_TCP_ADDR`.
+fn is_of_service(name: &str, value: &OsStr) -> bool {
+    let of_port =
+        name.split("_PORT_").nth(1).is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    let is_address = name.ends_with("_PORT") && value.to_str().is_some_and(|value| value.contains("://"));
+    name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || of_port || is_address
+}
+
+/// The content of a file, without the line break at its end.
+fn content(path: &str) -> Result<String, Unusable> {
+    let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
+    let mut bytes = Vec::new();
+    files::open(path.as_ref())
+        .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(Unusable::Unreadable(format!("it has more than {} KiB", FILE_BYTES_MAX >> 10)));
+    }
+    let mut text = String::from_utf8(bytes).map_err(|_| Unusable::NotText)?;
+    let line = text.strip_suffix('\n').map_or(text.len(), |line| line.strip_suffix('\r').unwrap_or(line).len());
+    text.truncate(line);
+    if text.is_empty() { Err(Unusable::Unreadable("it is empty".to_owned())) } else { Ok(text) }
+}
+
+/// The variable of a setting: `FOREBAY_` and its path in upper case, joined by `_`. All but letters and digits becomes `_` too.
+pub fn variable_name<'a>(path: impl IntoIterator<Item = &'a str>) -> String {
+    let parts: Vec<&str> = path.into_iter().collect();
+    let upper = |byte: char| if byte.is_ascii_alphanumeric() { byte.to_ascii_uppercase() } else { '_' };
+    PREFIX.chars().chain(parts.join("_").chars().map(upper)).collect()
+}
+
+/// Why a `${…}` can't be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unreplaced {
+    /// There is no `}`.
+    Open,
+    /// The text between the braces is no variable's name.
+    Name,
+    /// The variable isn't set, or is empty.
+    Unset,
+    /// The variable has no usable value.
+    Unusable(Unusable),
+}
+
+/// Replaces each `${NAME}` in `text`. `$${` becomes a plain `${`; any other `$` stays.
+///
+/// # Errors
+/// Every reference that can't be replaced, with its bytes in `text`.
+pub fn expand(text: &str, environment: &Environment) -> Result<String, Vec<(Range<usize>, Unreplaced)>> {
+    let mut expanded = String::with_capacity(text.len());
+    let mut wrong = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find("${") {
+        let start = at + found;
+        if text[at..start].ends_with('$') {
+            expanded.push_str(&text[at..start - 1]);
+            expanded.push_str("${");
+            at = start + 2;
+            continue;
+        }
+        expanded.push_str(&text[at..start]);
+        let Some(length) = text[start..].find('}') else {
+            wrong.push((start..text.len(), Unreplaced::Open));
+            return Err(wrong);
+        };
+        at = start + length + 1;
+        match value(&text[start + 2..at - 1], environment) {
+            Ok(value) => expanded.push_str(&value),
+            Err(why) => wrong.push((start..at, why)),
+        }
+    }
+    expanded.push_str(&text[at..]);
+    if wrong.is_empty() { Ok(expanded) } else { Err(wrong) }
+}
+
+fn value<'e>(name: &str, environment: &'e Environment) -> Result<Cow<'e, str>, Unreplaced> {
+    let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    if name.is_empty() || name.as_bytes()[0].is_ascii_digit() || !name.bytes().all(word) {
+        return Err(Unreplaced::Name);
+    }
+    match environment.get(name) {
+        Some(value) => value.map(|value| value.text).map_err(Unreplaced::Unusable),
+        None => Err(Unreplaced::Unset),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment() -> Environment {
+        [("A", "one"), ("B_2", "${A}"), ("EMPTY", "")].into_iter().collect()
+    }
+
+    #[test]
+    fn where_a_service_is_is_no_setting() {
+        let named = [
+            ("FOREBAY_SERVICE_HOST", "10.0.0.7"),
+            ("FOREBAY_SERVICE_PORT_HTTP", "8080"),
+            ("FOREBAY_PORT", "tcp://10.0.0.7:8080"),
+            ("FOREBAY_PORT_8080_TCP_ADDR", "10.0.0.7"),
+            ("FOREBAY_ADMIN_PORT_9000_TCP", "tcp://10.0.0.7:9000"),
+            ("OTHER", "1"),
+        ];
+        let environment: Environment = named.into_iter().chain([("FOREBAY_LISTEN", "1")]).collect();
+        assert_eq!(environment.own_names().collect::<Vec<_>>(), ["FOREBAY_LISTEN"]);
+        let environment: Environment = [("FOREBAY_PORT", "8080")].into_iter().collect();
+        assert_eq!(environment.own_names().collect::<Vec<_>>(), ["FOREBAY_PORT"]);
+    }
+
+    #[test]
+    fn a_value_may_be_in_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: &[u8]| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, bytes).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let (long, longest) = ("x".repeat(64 * 1024 + 1), "x".repeat(64 * 1024));
+        let files = [
+            ("A", write("a", b"one\n")),
+            ("B", write("b", b"t w o\r\n")),
+            ("C", write("c", b"three\n\n")),
+            ("D", write("d", b"\xff")),
+            ("E", write("e", long.as_bytes())),
+            ("F", write("f", longest.as_bytes())),
+            ("G", write("g", b"\n")),
+            ("H", folder.path().join("none").to_str().unwrap().to_owned()),
+            ("TWICE", write("h", b"1")),
+        ];
+        let named = files.iter().map(|(name, path)| (format!("{name}{FILE}"), path.clone()));
+        let environment: Environment = named.chain([("TWICE".to_owned(), "2".to_owned())]).collect();
+        let get = |name: &str| environment.get(name).unwrap().map(|value| value.text.into_owned());
+        assert_eq!([get("A"), get("B"), get("C")], ["one", "t w o", "three\n"].map(|text| Ok(text.to_owned())));
+        assert_eq!([get("D"), get("TWICE")], [Err(Unusable::NotText), Err(Unusable::SetTwice)]);
+        assert_eq!(get("F"), Ok(longest));
+        for name in ["E", "G", "H"] {
+            assert!(matches!(get(name), Err(Unusable::Unreadable(_))), "{name}");
+        }
+        let path = &files[0].1;
+        assert_eq!(environment.get("A").unwrap().unwrap().file, Some(path.as_str()));
+        assert_eq!(get("A_FILE"), Ok(path.clone()), "a variable that names a file is a variable too");
+        assert_eq!(expand("a://${B}@h", &environment).as_deref(), Ok("a://t w o@h"));
+    }
+
+    #[test]
+    fn references_are_replaced_once() {
+        for (text, expanded) in [
+            ("", ""),
+            ("plain $ and $5 and }", "plain $ and $5 and }"),
+            ("${A}", "one"),
+            ("x${A}${A}y", "xoneoney"),
+            ("é${B_2}é", "é${A}é"),
+            ("$${A} ${A}", "${A} one"),
+            ("$$${A}", "$${A}"),
+        ] {
+            assert_eq!(expand(text, &environment()).as_deref(), Ok(expanded), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_bad_reference_is_found() {
+        assert_eq!(
+            expand("${C} ${} ${A} ${1} ${EMPTY} ${A", &environment()),
+            Err(vec![
+                (0..4, Unreplaced::Unset),
+                (5..8, Unreplaced::Name),
+                (14..18, Unreplaced::Name),
+                (19..27, Unreplaced::Unset),
+                (28..31, Unreplaced::Open),
+            ])
+        );
+    }
+
+    #[test]
+    fn a_variable_is_named_by_its_path() {
+        assert_eq!(variable_name(["gateway", "type_pointer"]), "FOREBAY_GATEWAY_TYPE_POINTER");
+        assert_eq!(variable_name(["types", "access.hits-2", "routes"]), "FOREBAY_TYPES_ACCESS_HITS_2_ROUTES");
+        assert_eq!(variable_name(["types", "*", "id"]), "FOREBAY_TYPES___ID");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_panics(text in "[${}A-Z_é]{0,12}") {
+            let _ = expand(&text, &environment());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Files of settings, secrets and certificates. Only regular files are opened: a pipe would block the start or a reload.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Opens a file for reading, and never waits for a pipe.
+///
+/// # Errors
+/// The operating system's, and `InvalidInput` if the path leads to a directory, a pipe, a socket or a device.
+pub fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// Reads a file as a whole.
+///
+/// # Errors
+/// As [`open`], and what reading says.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
+/// Reads a text file that a person writes.
+///
+/// # Errors
+/// Those of [`read`], and `InvalidData` if the file is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    let text = std::str::from_utf8(content(&read(path)?)).map(str::to_owned);
+    text.map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// The bytes of a text file without the byte order mark that some editors put at its front.
+#[must_use]
+pub fn content(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for path in [&*pipe, folder.path(), Path::new("/dev/zero")] {
+            assert_eq!(read(path).unwrap_err().to_string(), "it is not a regular file", "{}", path.display());
+        }
+        let file = folder.path().join("file");
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(read(&file).unwrap(), b"text");
+        assert_eq!(read(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

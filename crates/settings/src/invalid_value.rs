@@ -1,0 +1,37 @@
+//! Why a text is no value of its setting.
+
+/// Why a text, or a number, is no value of its setting.
+#[derive(Clone, Debug)]
+pub struct InvalidValue {
+    /// Follows the setting's name: "is not an address".
+    pub what: String,
+    /// Is written under the value.
+    pub label: String,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl InvalidValue {
+    /// `what` follows the setting's name, `label` is written under the value.
+    pub fn new(what: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { what: what.into(), label: label.into(), help: None }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn help(self, help: impl Into<String>) -> Self {
+        Self { help: Some(help.into()), ..self }
+    }
+}
+
+/// The meaning of a word.
+///
+/// # Errors
+/// It is none of `words`: `what` follows the setting's name.
+pub fn one_of<T: Copy>(words: &[(&str, T)], text: &str, what: &str) -> Result<T, InvalidValue> {
+    let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+    known.ok_or_else(|| {
+        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        InvalidValue::new(what, format!("wanted one of {}", words.join(", ")))
+    })
+}

@@ -1,0 +1,48 @@
+//! Reads settings: one TOML document, the environment and flags.
+//!
+//! A later source wins over an earlier one: the document, then the environment, then flags. An error in any of them is reported all the
+//! same, so that one run shows them all, each with its file, its line and a hint.
+//!
+//! This crate knows no setting. A component declares its own, and reads them from its table:
+//!
+//! ```
+//! use settings::{Section, SettingsReader, client, size};
+//!
+//! /// The settings of the component.
+//! const KEYS: &[&str] = &["url", "max_bytes", "ca", "timeout"];
+//!
+//! struct Settings {
+//!     url: String,
+//!     max_bytes: u64,
+//! }
+//!
+//! fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Settings> {
+//!     reader.check_keys(section, KEYS);
+//!     // Every setting is read before the first `?`, so that all errors are reported.
+//!     let url = reader.required(section, "url", "add the server, as in url = \"http://HOST\"", |text| Ok(text.to_owned()));
+//!     let max_bytes = reader.text_or(section, "max_bytes", "1MiB", size::parse);
+//!     Some(Settings { url: url?, max_bytes: max_bytes? })
+//! }
+//! ```
+
+pub mod client;
+mod diagnostics;
+mod did_you_mean;
+pub mod duration;
+mod environment;
+pub mod files;
+mod folder;
+mod invalid_value;
+pub mod path;
+pub mod pointer;
+mod reader;
+mod section;
+pub mod size;
+
+pub use diagnostics::{Diagnostic, Diagnostics, Mask, SourceId, SourceSpan};
+pub use did_you_mean::nearest;
+pub use environment::{Environment, FILE, PREFIX, Unreplaced, Unusable, VariableValue, expand, variable_name};
+pub use folder::Folder;
+pub use invalid_value::{InvalidValue, one_of};
+pub use reader::SettingsReader;
+pub use section::{KeyPath, Located, Section};

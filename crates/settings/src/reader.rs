@@ -1,0 +1,452 @@
+//! Reads settings from their three sources and collects errors. The caller passes a function that makes a value of a text.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeString, DeValue};
+
+use crate::diagnostics::{Diagnostic, Diagnostics, SourceId, SourceSpan};
+use crate::did_you_mean::nearest;
+use crate::environment::{Environment, FILE, PREFIX, Unreplaced, Unusable, expand};
+use crate::invalid_value::InvalidValue;
+use crate::section::{Located, Section};
+
+/// Reads settings and collects errors.
+///
+/// A later source wins: the document, then the environment, then flags. An error in an earlier one is reported all the same.
+#[derive(Debug)]
+pub struct SettingsReader<'e> {
+    environment: &'e Environment,
+    /// Whether the environment has a variable that could be a setting.
+    has_own_variables: bool,
+    report: Diagnostics,
+    /// The table whose tables may have dots in their names.
+    dotted: &'static str,
+    /// The variables of all settings that were read, set or not, and those that texts name.
+    asked: BTreeSet<String>,
+}
+
+impl<'e> SettingsReader<'e> {
+    /// A reader that adds its errors to `diagnostics`.
+    #[must_use]
+    pub fn new(environment: &'e Environment, diagnostics: Diagnostics) -> Self {
+        let has_own_variables = environment.has_own();
+        Self { has_own_variables, environment, report: diagnostics, dotted: "", asked: BTreeSet::new() }
+    }
+
+    /// Adds a hint to unknown tables within tables of `table`: their names may need quotes.
+    #[must_use]
+    pub fn with_dotted_names(self, table: &'static str) -> Self {
+        Self { dotted: table, ..self }
+    }
+
+    /// All errors and warnings.
+    #[must_use]
+    pub fn finish(self) -> Diagnostics {
+        self.report
+    }
+
+    /// Adds an error or a warning.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        self.report.push(diagnostic);
+    }
+
+    /// Adds a text that spans refer to.
+    pub fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> SourceId {
+        self.report.source(name, text)
+    }
+
+    /// The text at a span.
+    #[must_use]
+    pub fn written(&self, span: &SourceSpan) -> &str {
+        self.report.text(span)
+    }
+
+    /// How many errors there are so far.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.report.errors()
+    }
+
+    /// The table `name` within `parent`. One that the document lacks has the settings of the environment.
+    pub fn table<'d>(&mut self, parent: &Section<'d>, name: &str) -> Section<'d> {
+        let present = parent.entry(name).and_then(|(key, value)| self.open(parent, key, value));
+        present.unwrap_or_else(|| Section::absent(parent, name))
+    }
+
+    /// All tables within `parent`. Reports entries that are no tables, and skips them.
+    pub fn tables<'d>(&mut self, parent: &Section<'d>) -> Vec<Section<'d>> {
+        parent.entries().filter_map(|(key, value)| self.open(parent, key, value)).collect()
+    }
+
+    fn open<'d>(
+        &mut self,
+        parent: &Section<'d>,
+        key: &Spanned<DeString<'_>>,
+        value: &'d Spanned<DeValue<'d>>,
+    ) -> Option<Section<'d>> {
+        let Some(entries) = value.get_ref().as_table() else {
+            self.wrong_kind::<()>(&parent.key_path(key.get_ref()), parent.span_of(value), value.get_ref(), "a table");
+            return None;
+        };
+        Some(Section::child(parent, key, entries))
+    }
+
+    /// Reports the keys of `section` that are none of `known`.
+    pub fn check_keys(&mut self, section: &Section<'_>, known: &[&str]) {
+        for (key, value) in section.entries() {
+            let name: &str = key.get_ref();
+            if known.contains(&name) {
+                continue;
+            }
+            let help = match nearest(name, known.iter().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None if value.get_ref().is_table() && section.is_within(self.dotted) => {
+                    format!("a name with a dot in it stands in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
+                }
+                None => format!("known here: {}", known.join(", ")),
+            };
+            let title = format!("`{}` is not a setting", section.key_path(name));
+            self.push(Diagnostic::new(title, section.span_of(key), "unknown").help(help));
+        }
+    }
+
+    /// A setting whose value is a text.
+    pub fn text<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<Located<T>> {
+        self.text_or_flag(section, key, None, parse)
+    }
+
+    /// A setting whose value is a text, with its default.
+    pub fn text_or<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        default: &str,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<T> {
+        let errors_before = self.errors();
+        let found = self.text(section, key, &parse);
+        let absent = found.is_none() && self.errors() == errors_before;
+        found.map(|found| found.value).or_else(|| parse(default).ok().filter(|_| absent))
+    }
+
+    /// A setting whose value is a text, and which must be set; `help` says how.
+    pub fn required<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        help: &str,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<T> {
+        let errors_before = self.errors();
+        let found = self.text(section, key, parse);
+        if found.is_none() && self.errors() == errors_before {
+            self.missing(section, key, help);
+        }
+        found.map(|found| found.value)
+    }
+
+    /// Reports a missing setting; `help` says what to do.
+    pub fn missing(&mut self, section: &Section<'_>, key: &str, help: &str) {
+        let title = format!("`{}` is missing", section.key_path(key));
+        let mistake = Diagnostic::new(title, section.span().clone(), format!("has no `{key}`"));
+        self.push(mistake.help(help.to_owned()));
+    }
+
+    /// A setting whose value is a text, which the flag `--key` sets too.
+    pub fn text_or_flag<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        flag: Option<&str>,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<Located<T>> {
+        self.text_or_named_flag(section, key, (key, flag), parse)
+    }
+
+    /// A setting whose value is a text, with the name of the flag that sets it too.
+    pub fn text_or_named_flag<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        flag: (&str, Option<&str>),
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<Located<T>> {
+        let name = section.key_path(key);
+        let in_document = section.get(key).and_then(|(span, value)| self.string(&name, span, value));
+        let variable = self.variable(section, key);
+        let flag = flag.1.map(|text| self.flag(flag.0, text));
+        let candidates = [in_document, variable, flag].into_iter().flatten();
+        let parsed: Vec<_> = candidates.map(|found| self.parse(&name, found, &parse)).collect();
+        parsed.into_iter().next_back().flatten()
+    }
+
+    /// A text setting that only this variable sets.
+    pub fn text_of_variable<T>(
+        &mut self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<Located<T>> {
+        let found = self.variable_named(name)?;
+        self.parse(&name, found, parse)
+    }
+
+    /// A setting that is true or false.
+    pub fn boolean(&mut self, section: &Section<'_>, key: &str) -> Option<Located<bool>> {
+        let name = section.key_path(key);
+        let in_document = section.get(key).and_then(|(span, value)| match value.as_bool() {
+            Some(value) => Some(Located { value, span }),
+            None => self.wrong_kind(&name, span, value, "true or false"),
+        });
+        let variable = self.variable(section, key);
+        let parse =
+            |text: &str| text.parse().map_err(|_| InvalidValue::new("is not true or false", "wanted true or false"));
+        variable.map_or(in_document, |found| self.parse(&name, found, parse))
+    }
+
+    /// A setting that is a whole number; `parse` checks its range.
+    pub fn integer<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        parse: impl Fn(i64) -> Result<T, InvalidValue>,
+    ) -> Option<Located<T>> {
+        let name = section.key_path(key);
+        let not_whole = || InvalidValue::new("is not a whole number", "wanted a whole number");
+        let in_document = section.get(key).and_then(|(span, value)| match value.as_integer() {
+            Some(number) => Some(Located { value: (number.as_str().to_owned(), number.radix()), span }),
+            None => self.wrong_kind(&name, span, value, "a whole number"),
+        });
+        let variable = self.variable(section, key);
+        let variable = variable.map(|found| Located { value: (found.value, 10), span: found.span });
+        let parsed: Vec<_> = [in_document, variable]
+            .into_iter()
+            .flatten()
+            .map(|Located { value: (digits, radix), span }| {
+                let parse = |digits: &str| parse(i64::from_str_radix(digits, radix).map_err(|_| not_whole())?);
+                self.parse(&name, Located { value: digits, span }, parse)
+            })
+            .collect();
+        parsed.into_iter().next_back().flatten()
+    }
+
+    /// A setting that is a list of texts. In the environment they are separated by commas. The span is the whole list's.
+    pub fn texts(&mut self, section: &Section<'_>, key: &str) -> Option<Located<Vec<Located<String>>>> {
+        self.list(section, key, "a list of strings", Self::string, |text| text)
+    }
+
+    /// A list of texts of a repeated flag, or else of a variable. The document has no such setting.
+    pub fn texts_of_flag_or_variable(
+        &mut self,
+        flag: &str,
+        given: &[String],
+        variable: &str,
+    ) -> Option<Located<Vec<Located<String>>>> {
+        if given.is_empty() {
+            return self.variable_named(variable).map(|found| split(&found));
+        }
+        let value: Vec<Located<String>> = given.iter().map(|text| self.flag(flag, text)).collect();
+        let span = value.first()?.span.clone();
+        Some(Located { value, span })
+    }
+
+    /// A setting that is a list. `element` reads one by its name, span and value. In the environment it is a list of texts, separated
+    /// by commas. The span is the whole list's.
+    pub fn list<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        wanted: &str,
+        mut element: impl FnMut(&mut Self, &dyn Display, SourceSpan, &DeValue<'_>) -> Option<Located<T>>,
+        of_text: impl Fn(String) -> T,
+    ) -> Option<Located<Vec<Located<T>>>> {
+        let name = section.key_path(key);
+        let in_document = section.get(key).and_then(|(span, value)| {
+            let Some(list) = value.as_array() else {
+                return self.wrong_kind(&name, span, value, wanted);
+            };
+            let elements = list.iter().enumerate().filter_map(|(index, part)| {
+                element(self, &format_args!("{name}[{index}]"), section.span_of(part), part.get_ref())
+            });
+            Some(Located { value: elements.collect(), span })
+        });
+        let Some(found) = self.variable(section, key) else { return in_document };
+        let Located { value, span } = split(&found);
+        let value = value.into_iter().map(|Located { value, span }| Located { value: of_text(value), span }).collect();
+        Some(Located { value, span })
+    }
+
+    /// The span of a part of the text at `whole`. If the text has escapes, offsets don't match, and it is the whole span.
+    #[must_use]
+    pub fn within(&self, whole: &SourceSpan, text: &str, part: Range<usize>) -> SourceSpan {
+        let start = self.written(whole).find(text);
+        start.map_or_else(|| whole.clone(), |start| whole.part(start + part.start, part.len().max(1)))
+    }
+
+    fn parse<T>(
+        &mut self,
+        name: &dyn Display,
+        found: Located<String>,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Option<Located<T>> {
+        match parse(&found.value) {
+            Ok(value) => Some(Located { value, span: found.span }),
+            Err(wrong) => {
+                let title = format!("`{name}` {}", wrong.what);
+                self.push(Diagnostic::new(title, found.span, wrong.label).help(wrong.help));
+                None
+            }
+        }
+    }
+
+    /// A string of the document with its `${NAME}` replaced.
+    pub fn string(&mut self, name: &dyn Display, span: SourceSpan, value: &DeValue<'_>) -> Option<Located<String>> {
+        let Some(text) = value.as_str() else {
+            return self.wrong_kind(name, span, value, "a string");
+        };
+        if !text.contains("${") {
+            return Some(Located { value: text.to_owned(), span });
+        }
+        let is_named = |name: &&str| text.contains(&format!("${{{}}}", name.strip_suffix(FILE).unwrap_or(name)));
+        self.asked.extend(self.environment.own_names().filter(is_named).map(str::to_owned));
+        match expand(text, self.environment) {
+            Ok(value) => Some(Located { value, span }),
+            Err(references) => {
+                for (range, why) in references {
+                    self.unreplaced(name, &span, &text[range], why);
+                }
+                None
+            }
+        }
+    }
+
+    fn unreplaced(&mut self, name: &dyn Display, span: &SourceSpan, reference: &str, why: Unreplaced) {
+        // A string with escapes is longer than its value, so the reference is searched for.
+        let place = self.report.text(span).find(reference).map(|offset| span.part(offset, reference.len()));
+        let label = match why {
+            Unreplaced::Open => "no `}` follows".to_owned(),
+            Unreplaced::Name => "no name of a variable".to_owned(),
+            Unreplaced::Unset => "this variable is not set".to_owned(),
+            Unreplaced::Unusable(Unusable::NotText) => "the value of this variable is not UTF-8".to_owned(),
+            Unreplaced::Unusable(Unusable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
+            Unreplaced::Unusable(Unusable::Unreadable(why)) => {
+                format!("the file of this variable can't be read: {why}")
+            }
+        };
+        let title = format!("`{name}` can't be filled in from the environment");
+        let mistake = Diagnostic::new(title, place.unwrap_or_else(|| span.clone()), label);
+        self.push(mistake.help("`${NAME}` stands for a variable, or for the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
+    }
+
+    /// Whether the document or the environment has the setting.
+    #[must_use]
+    pub fn is_set(&self, section: &Section<'_>, key: &str) -> bool {
+        section.get(key).is_some() || (self.has_own_variables && self.environment.get(&section.variable(key)).is_some())
+    }
+
+    fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Located<String>> {
+        if !self.has_own_variables {
+            // To build the names of all unset variables takes 0.1 s with thousands of tables.
+            return None;
+        }
+        self.variable_named(&section.variable(key))
+    }
+
+    fn variable_named(&mut self, name: &str) -> Option<Located<String>> {
+        let value = self.environment.get(name);
+        self.asked.insert(name.to_owned());
+        match value? {
+            Ok(value) => {
+                let (name, shown) = match value.file {
+                    // The content may be a secret.
+                    Some(path) => (format!("{name}{FILE}"), path),
+                    None => (name.to_owned(), &*value.text),
+                };
+                let text = format!("{name}={shown}");
+                let range = name.len() + 1..text.len();
+                let span = SourceSpan { source: self.report.source("environment", text), range };
+                Some(Located { value: value.text.into_owned(), span })
+            }
+            Err(unusable) => {
+                let span = self.whole_source("environment", name);
+                let (title, label) = match unusable {
+                    Unusable::NotText => (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned()),
+                    Unusable::SetTwice => {
+                        (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
+                    }
+                    Unusable::Unreadable(why) => (format!("the file that `{name}{FILE}` names can't be used"), why),
+                };
+                self.push(Diagnostic::new(title, span, label));
+                None
+            }
+        }
+    }
+
+    fn flag(&mut self, key: &str, text: &str) -> Located<String> {
+        let line = format!("--{key} {text}");
+        let range = key.len() + 3..line.len();
+        Located { value: text.to_owned(), span: SourceSpan { source: self.report.source("command line", line), range } }
+    }
+
+    fn whole_source(&mut self, name: &str, text: &str) -> SourceSpan {
+        SourceSpan { source: self.report.source(name, text), range: 0..text.len() }
+    }
+
+    /// Reports a value of another kind than `wanted`.
+    pub fn wrong_kind<T>(
+        &mut self,
+        name: &dyn Display,
+        span: SourceSpan,
+        value: &DeValue<'_>,
+        wanted: &str,
+    ) -> Option<T> {
+        let is = match value.type_str() {
+            kind @ ("integer" | "array") => format!("an {kind}"),
+            kind => format!("a {kind}"),
+        };
+        self.push(Diagnostic::new(format!("`{name}` must be {wanted}"), span, format!("this is {is}")));
+        None
+    }
+
+    /// Warns of variables that look like settings and set nothing: misspelt ones, and those of tables that the document lacks. Their
+    /// values may be secrets and are not shown. `of_flags` are variables of flags that are no settings.
+    pub fn check_variables(&mut self, of_flags: &[&str]) {
+        let is_asked =
+            |name: &str| self.asked.contains(name) || name.strip_suffix(FILE).is_some_and(|of| self.asked.contains(of));
+        let is_unknown = |name: &&str| !is_asked(name) && !of_flags.contains(name);
+        let unknown: Vec<&str> = self.environment.own_names().filter(is_unknown).collect();
+        for name in unknown {
+            let help = self.nearest_variable(name, of_flags).map(|near| format!("did you mean `{near}`?"));
+            let span = self.whole_source("environment", name);
+            self.push(Diagnostic::warning(format!("`{name}` sets nothing"), span, "no such setting").help(help));
+        }
+    }
+
+    /// A known variable whose name is nearly this one, or ends nearly like it.
+    fn nearest_variable<'n>(&'n self, name: &str, of_flags: &[&'n str]) -> Option<&'n str> {
+        let known = || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied());
+        let ends = || known().flat_map(|known| known.match_indices('_').map(move |(at, _)| (&known[at + 1..], known)));
+        let near = nearest(name.strip_prefix(PREFIX)?, ends().map(|(end, _)| end))?;
+        ends().find(|(end, _)| *end == near).map(|(_, known)| known)
+    }
+}
+
+/// The parts of a variable's value between commas, without the blanks around them.
+fn split(found: &Located<String>) -> Located<Vec<Located<String>>> {
+    let mut offset = 0;
+    let mut parts = Vec::new();
+    for part in found.value.split(',') {
+        let blank = part.len() - part.trim_start().len();
+        let value = part.trim().to_owned();
+        parts.push(Located { span: found.span.part(offset + blank, value.len()), value });
+        offset += part.len() + 1;
+    }
+    Located { value: parts, span: found.span.clone() }
+}

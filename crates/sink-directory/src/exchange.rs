@@ -1,0 +1,161 @@
+//! Objects of gateways: their bytes come from the network while they are written, and go there while they are read.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use futures_util::future::join;
+use futures_util::stream;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc::{self, Receiver, Sender};
+
+use super::put::{Comparison, Named};
+use super::{Directory, error, read};
+use net::http_client::{Body, BodyError};
+use objects::read::PIECE_BYTES;
+use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
+use sink::SinkError;
+
+/// Pieces that have come before the disk takes them.
+const PIECES_AHEAD: usize = 4;
+
+impl Directory {
+    /// Stores an object that a gateway sends.
+    pub(super) async fn write_upload(&self, upload: ObjectUpload) -> Result<(), SinkError> {
+        let ObjectUpload { name, bytes, sha256, replaces, body, .. } = upload;
+        let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
+        let writing = self.work_aside(move |files, folder, abandoned| {
+            let named = Named { files, folder, name: &name };
+            Accepting { named, bytes, sha256, pieces, abandoned }.run(replaces)
+        });
+        join(pass(body, sender), writing).await.1
+    }
+
+    /// Gives an object to a gateway.
+    pub(super) async fn download(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
+        let sought = name.to_owned();
+        let opened = self.reading(move |folder| read::find(folder, &sought)).await?;
+        let Some((file, found)) = opened else { return Ok(ObjectDownload::Missing) };
+        let range = match query {
+            ObjectQuery::Unless(Some(tag)) if **tag == *found.etag => return Ok(ObjectDownload::Same),
+            ObjectQuery::Unless(_) => 0..found.bytes,
+            ObjectQuery::Part(tag, range) if **tag == *found.etag && range.end <= found.bytes => range.clone(),
+            ObjectQuery::Part(..) => return Err(read::changed(name)),
+        };
+        Ok(ObjectDownload::Found(found, self.body(file, range)))
+    }
+
+    fn body(&self, file: File, range: Range<u64>) -> Body {
+        let (directory, file) = (self.clone(), Arc::new(file));
+        let pieces = stream::unfold(range.start, move |at| {
+            let (directory, file, end) = (directory.clone(), file.clone(), range.end.min(at + PIECE_BYTES as u64));
+            async move {
+                if at >= end {
+                    return None;
+                }
+                let piece = directory.reading(move |folder| read::piece(folder, &file, at..end)).await;
+                Some((piece.map(|piece| Frame::data(Bytes::from(piece))).map_err(BodyError::from), end))
+            }
+        });
+        BodyExt::boxed_unsync(StreamBody::new(pieces))
+    }
+}
+
+/// Passes on what comes, as fast as the disk takes it.
+async fn pass(mut body: Body, sender: Sender<Bytes>) {
+    while let Some(Ok(frame)) = body.frame().await {
+        let Ok(piece) = frame.into_data() else { continue };
+        if sender.send(piece).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Why an object wasn't written.
+enum Unwritten {
+    Output(io::Error),
+    Damaged,
+    Abandoned,
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// An object on its way into its directory.
+struct Accepting<'a> {
+    named: Named<'a>,
+    bytes: u64,
+    sha256: [u8; 32],
+    pieces: Receiver<Bytes>,
+    abandoned: &'a AtomicBool,
+}
+
+impl Accepting<'_> {
+    fn run(mut self, replaces: bool) -> Result<(), SinkError> {
+        let object = self.named.object();
+        // A process that reads this directory's configuration may write to it, too.
+        let _lock = self.named.files.lock(self.named.folder).map_err(|error| self.named.failed(&error))?;
+        if !replaces {
+            match self.named.files.open(&object) {
+                Ok(there) => return self.compare(Comparison::new(there), &object),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(self.named.failed(&error)),
+            }
+        }
+        let Self { named, bytes, sha256, pieces, abandoned } = &mut self;
+        let expected = (*bytes, *sha256);
+        let written = named.write_file(&object, |mut file| pour(pieces, expected, abandoned, &mut file));
+        written.map_err(|unwritten| self.failed(unwritten))
+    }
+
+    /// The object is there: it must be what comes.
+    fn compare(&mut self, mut comparison: Comparison, object: &Path) -> Result<(), SinkError> {
+        let expected = (self.bytes, self.sha256);
+        let poured = pour(&mut self.pieces, expected, self.abandoned, &mut comparison);
+        poured.map_err(|unwritten| self.failed(unwritten))?;
+        if !comparison.ends_here().map_err(|error| self.named.failed(&error))? {
+            return Err(error::taken_by_other(object));
+        }
+        self.named.name_again().map_err(|error| self.named.failed(&error))
+    }
+
+    fn failed(&self, unwritten: Unwritten) -> SinkError {
+        match unwritten {
+            Unwritten::Output(error) => self.named.failed(&error),
+            Unwritten::Damaged => error::damaged(&self.named.object()),
+            Unwritten::Abandoned => error::abandoned(&self.named.object()),
+        }
+    }
+}
+
+/// Writes all pieces, which must come to as many bytes with this digest.
+fn pour(
+    pieces: &mut Receiver<Bytes>,
+    expected: (u64, [u8; 32]),
+    abandoned: &AtomicBool,
+    output: &mut dyn Write,
+) -> Result<(), Unwritten> {
+    let (mut bytes, mut sha256) = (0, Sha256::new());
+    while let Some(piece) = pieces.blocking_recv() {
+        bytes += piece.len() as u64;
+        if bytes > expected.0 {
+            return Err(Unwritten::Damaged);
+        }
+        sha256.update(&piece);
+        output.write_all(&piece)?;
+    }
+    if abandoned.load(Ordering::Relaxed) {
+        return Err(Unwritten::Abandoned);
+    }
+    let is_whole = (bytes, <[u8; 32]>::from(sha256.finalize())) == expected;
+    if is_whole { Ok(()) } else { Err(Unwritten::Damaged) }
+}

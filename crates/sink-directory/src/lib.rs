@@ -1,0 +1,194 @@
+//! A directory as a store of objects: each is a file, beside it its description. It is never listed.
+//!
+//! What writes to the disk may take long, so it has a thread of tokio's. One object of a directory is written at a
+//! time, so that a write whose caller has left is over before the next begins: lanes wait for their turn, and other
+//! drivers and processes are kept out by a lock.
+
+mod config;
+mod error;
+mod exchange;
+mod files;
+mod mark;
+mod put;
+mod read;
+mod settings;
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+pub use config::DirectoryConfig;
+pub use files::{Files, NewFile, OsFiles};
+pub use settings::{DirectoryKind, rules};
+
+use futures_util::future::BoxFuture;
+use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender};
+use objects::{
+    Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectSink, ObjectStore, ObjectUpload, Parts,
+};
+use put::Put;
+use sink::{Mark, Sink, SinkError};
+
+/// A sink of a directory whose files are made through `files`. Nothing is made before the first call.
+#[must_use]
+pub fn sink(config: DirectoryConfig, files: Arc<dyn Files>) -> Sink {
+    Sink::new(ObjectSink::new(Directory::new(config, files)))
+}
+
+/// A directory of objects. Cheap to clone.
+#[derive(Clone)]
+pub struct Directory(Arc<Shared>);
+
+struct Shared {
+    config: DirectoryConfig,
+    files: Arc<dyn Files>,
+    turn: Mutex<()>,
+    memory: MemoryBudget,
+}
+
+impl Directory {
+    /// A directory whose files are made through `files`. Nothing is made before the first call.
+    #[must_use]
+    pub fn new(config: DirectoryConfig, files: Arc<dyn Files>) -> Self {
+        Self(Arc::new(Shared { config, files, turn: Mutex::new(()), memory: MemoryBudget::new() }))
+    }
+
+    async fn reading<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        let shared = self.0.clone();
+        let read = tokio::task::spawn_blocking(move || work(&shared.config.path)).await;
+        read.unwrap_or_else(|_| Err(error::unanswered(&self.0.config.path)))
+    }
+
+    /// Does `work` in its turn. It is told when nobody waits for it any more.
+    async fn work<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        if self.0.files.may_block() {
+            return self.work_aside(work).await;
+        }
+        let _turn = self.0.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        work(&*self.0.files, &self.0.config.path, &AtomicBool::new(false))
+    }
+
+    /// The same on a thread that may block.
+    async fn work_aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&dyn Files, &Path, &AtomicBool) -> Result<T, SinkError> + Send + 'static,
+    ) -> Result<T, SinkError> {
+        let shared = self.0.clone();
+        let caller = Caller(Arc::default());
+        let abandoned = caller.0.clone();
+        let in_turn = move || {
+            let _turn = shared.turn.lock().unwrap_or_else(PoisonError::into_inner);
+            work(&*shared.files, &shared.config.path, &abandoned)
+        };
+        let worked = tokio::task::spawn_blocking(in_turn).await;
+        worked.unwrap_or_else(|_| Err(error::unanswered(&self.0.config.path)))
+    }
+}
+
+impl ObjectStore for Directory {
+    fn rules(&self) -> &ObjectRules {
+        &self.0.config.rules
+    }
+
+    fn memory_budget(&self) -> &MemoryBudget {
+        &self.0.memory
+    }
+
+    fn is_on_this_disk(&self) -> bool {
+        true
+    }
+
+    /// Creates the directory if it is missing, and checks whether files can be created in it.
+    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(self.work(|files, folder, _| put::probe(files, folder)))
+    }
+
+    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>> {
+        Box::pin(self.work(|files, folder, _| mark::of(files, folder)))
+    }
+
+    fn put<'a>(
+        &'a self,
+        manifest: &'a Manifest,
+        mut parts: Box<dyn Parts>,
+    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>> {
+        let manifest = manifest.clone();
+        Box::pin(self.work(move |files, folder, abandoned| {
+            Put::new(files, folder, &manifest).run(&mut *parts, abandoned)?;
+            Ok(parts)
+        }))
+    }
+
+    fn reader(&self) -> Box<dyn ObjectReader> {
+        Box::new(self.clone())
+    }
+
+    fn accept(&self, upload: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(self.write_upload(upload))
+    }
+
+    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>> {
+        Box::pin(self.download(name, query))
+    }
+}
+
+impl ObjectReader for Directory {
+    fn look<'a>(
+        &'a self,
+        name: &'a str,
+        known: Option<&'a str>,
+        cache: &'a ObjectCache,
+    ) -> BoxFuture<'a, Result<Lookup, SinkError>> {
+        let (name, known, cache) = (name.to_owned(), known.map(str::to_owned), cache.clone());
+        Box::pin(self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)))
+    }
+
+    /// A slow receiver holds no thread.
+    fn give<'a>(
+        &'a self,
+        (name, etag): (&'a str, &'a str),
+        range: Range<u64>,
+        sender: &'a PieceSender,
+    ) -> BoxFuture<'a, Result<(), SinkError>> {
+        let (name, etag) = (name.to_owned(), etag.to_owned());
+        Box::pin(async move {
+            let file = self.reading(move |folder| read::open_same(folder, &name, &etag)).await?;
+            let (file, mut at) = (Arc::new(file), range.start);
+            let mut given = sender.begin().await;
+            while given.is_ok() && at < range.end {
+                let (file, end) = (file.clone(), range.end.min(at + PIECE_BYTES as u64));
+                let piece = self.reading(move |folder| read::piece(folder, &file, at..end)).await?;
+                at = end;
+                given = sender.give(piece.into()).await;
+            }
+            Ok(())
+        })
+    }
+
+    fn has_folders(&self) -> bool {
+        false
+    }
+}
+
+impl fmt::Debug for Directory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Directory").field(&self.0.config).finish()
+    }
+}
+
+/// Whoever waits for an answer: with it goes the wish for one.
+struct Caller(Arc<AtomicBool>);
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}

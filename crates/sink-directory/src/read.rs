@@ -1,0 +1,103 @@
+//! Gives files back: as a whole where there is room for them in memory, and else a part of them piece by piece.
+
+use std::fs::{self, File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path;
+
+use event::object::FoundObject;
+
+use super::error;
+use objects::Codec;
+use objects::read::{Lookup, ObjectCache};
+use sink::SinkError;
+
+/// What stands under a name, unless it has the tag that is known.
+pub(super) fn look(folder: &Path, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
+    let Some((file, found)) = find(folder, name)? else { return Ok(Lookup::Missing) };
+    if known == Some(&*found.etag) {
+        return Ok(Lookup::Same);
+    }
+    let content = match cache.place(found.bytes) {
+        Some(place) => Some(place.filled(piece(folder, &file, 0..found.bytes)?)),
+        None => None,
+    };
+    Ok(Lookup::Found(FoundObject { content, ..found }))
+}
+
+/// A file and what it is, without its bytes.
+pub(super) fn find(folder: &Path, name: &str) -> Result<Option<(File, FoundObject)>, SinkError> {
+    let failed = |error: io::Error| error::of_io(folder, &error);
+    let Some((file, metadata)) = open(&folder.join(name)).map_err(failed)? else {
+        // Where the directory is gone, nobody knows.
+        return fs::metadata(folder).map(|_| None).map_err(failed);
+    };
+    let (etag, content_type, bytes) = (etag(&metadata), content_type(name).into(), metadata.len());
+    Ok(Some((file, FoundObject { etag, content_type, bytes, content: None })))
+}
+
+/// The file with this tag.
+pub(super) fn open_same(folder: &Path, name: &str, tag: &str) -> Result<File, SinkError> {
+    let opened = open(&folder.join(name)).map_err(|error| error::of_io(folder, &error))?;
+    let same = opened.filter(|(_, metadata)| *etag(metadata) == *tag).map(|(file, _)| file);
+    same.ok_or_else(|| changed(name))
+}
+
+pub(super) fn changed(name: &str) -> SinkError {
+    SinkError::Unavailable(format!("{name} was changed while it was read").into())
+}
+
+/// Bytes of a file.
+pub(super) fn piece(folder: &Path, file: &File, range: Range<u64>) -> Result<Vec<u8>, SinkError> {
+    let mut piece = vec![0; usize::try_from(range.end - range.start).unwrap_or(0)];
+    file.read_exact_at(&mut piece, range.start).map_err(|error| error::of_io(folder, &error))?;
+    Ok(piece)
+}
+
+/// A plain file of this name, if there is one: nothing else is opened, which could lead elsewhere or never answer.
+fn open(path: &Path) -> io::Result<Option<(File, Metadata)>> {
+    let seen = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_file() => metadata,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => return Ok(None),
+    };
+    let file = File::open(path)?;
+    let metadata = file.metadata()?;
+    // Somebody may have put a link in its place meanwhile.
+    let is_same = (seen.dev(), seen.ino()) == (metadata.dev(), metadata.ino());
+    Ok(is_same.then_some((file, metadata)))
+}
+
+/// A file never changes under its name; should somebody change one, its number, length or time is another.
+fn etag(metadata: &Metadata) -> Box<str> {
+    let (number, bytes) = (metadata.ino(), metadata.len());
+    format!("\"{number:x}-{bytes:x}-{:x}.{:x}\"", metadata.mtime(), metadata.mtime_nsec()).into()
+}
+
+fn content_type(name: &str) -> &'static str {
+    match Codec::ALL.into_iter().find(|codec| name.ends_with(codec.ending())) {
+        Some(codec) => codec.content_type(),
+        None if name.ends_with(".json") => "application/json",
+        None => "application/octet-stream",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_of_the_types_that_objects_over_http_are_of() {
+        for (name, expected) in [
+            ("a.ndjson", "application/x-ndjson"),
+            ("a.ndjson.gz", "application/gzip"),
+            ("a.ndjson.zst", "application/zstd"),
+            ("a.parquet", "application/vnd.apache.parquet"),
+            ("a.parquet.manifest.json", "application/json"),
+            ("a", "application/octet-stream"),
+        ] {
+            assert_eq!(content_type(name), expected, "{name}");
+        }
+    }
+}

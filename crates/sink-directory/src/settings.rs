@@ -1,0 +1,150 @@
+//! The settings of sinks of kind `directory`: the path of the files, and their size.
+
+use objects::{OBJECT_LAYOUT, layout_of};
+use sink::local_path::{plain, refuse_own};
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use objects::{Codec, ObjectRules, Prefix};
+
+use crate::{DirectoryConfig, OsFiles};
+use settings::{InvalidValue, Section, SettingsReader};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "path",
+    "codec",
+    "envelope",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
+];
+
+/// Reads them; a relative path starts at `data`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
+    let help = "add the directory that files are made in, as in path = \"archive\"";
+    let path = reader.required(section, "path", help, |text| path(text, data));
+    let rules = rules(reader, section);
+    Some(DirectoryConfig { path: path?, rules })
+}
+
+/// Reads how files are coded, and how large they get.
+pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
+    let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
+    objects::read_rules(reader, section, codec, Prefix::NONE)
+}
+
+fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
+    let wrong = |label: &str| InvalidValue::new("is not the path of a directory", label);
+    if text.is_empty() {
+        return Err(wrong("wanted the name of a directory"));
+    }
+    if text.contains('\0') {
+        return Err(wrong("holds a NUL character"));
+    }
+    let path = plain(&data.join(text));
+    refuse_own(&path, data)
+        .map_err(|wrong| wrong.help("name a directory of its own; a relative path leads from the data directory"))?;
+    Ok(path)
+}
+
+fn codec(text: &str) -> Result<Codec, InvalidValue> {
+    text.parse().map_err(|error: objects::UnknownCodec| InvalidValue::new("is not a coding", error.to_string()))
+}
+
+/// Sinks of kind `directory`.
+#[derive(Debug)]
+pub struct DirectoryKind;
+
+impl SinkKind for DirectoryKind {
+    fn name(&self) -> &'static str {
+        "directory"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.data)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("", OBJECT_LAYOUT), ("", &["codec"])]
+    }
+}
+
+impl StoreConfig for DirectoryConfig {
+    fn kind(&self) -> &'static str {
+        DirectoryKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        crate::sink(self.clone(), Arc::new(OsFiles))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.path.display().to_string()];
+        Some(Destination { id, what: "directory", another: "another `path`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(&self.rules, "codec")
+    }
+
+    fn local_path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn has_objects(&self) -> bool {
+        true
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.rules.memory_bytes()
+    }
+
+    fn look_command(&self) -> Option<String> {
+        Some(format!("ls {}", self.path.display()))
+    }
+}
+
+impl fmt::Display for DirectoryConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, rules } = self;
+        write!(f, "directory {}, codec {}, files of at most {}", path.display(), rules.codec, rules.limits())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_from_the_data_directory_and_not_into_what_it_holds() {
+        let shown = |text| path(text, Path::new("./data")).map(|path| path.display().to_string());
+        assert_eq!(shown("archive/").unwrap(), "data/archive");
+        assert_eq!(shown("./x/./archive").unwrap(), "data/x/archive");
+        assert_eq!(shown("/var/archive").unwrap(), "/var/archive");
+        assert_eq!(shown("..").unwrap(), "data/..");
+        for bad in ["", ".", "./", "journal", "./dead/x", "objects", "a\0b"] {
+            assert!(path(bad, Path::new("./data")).is_err(), "{bad:?}");
+        }
+        assert!(path("/data", Path::new("/data")).is_err());
+    }
+}

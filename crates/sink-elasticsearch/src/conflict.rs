@@ -1,0 +1,263 @@
+//! Whether the document that stands under an event's id is this event's: then it is a repetition, and changes nothing.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::ops::Range;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::bulk::{EVENT_VERSION, document_id};
+use super::config::{ElasticsearchConfig, Shape};
+use super::document::{self, PAYLOAD, TIMESTAMP};
+use super::error::Failure;
+use super::in_doubt::Made;
+use super::server::Server;
+use super::store_error::StoreError;
+use sink::{Batch, Record, Write as Kind};
+
+/// Documents that are asked for at once, and about how many bytes they have.
+const ASKED_MAX: usize = 500;
+const ASKED_BYTES: usize = 4 * 1024 * 1024;
+
+/// An event whose id is taken.
+#[derive(Clone, Debug)]
+pub(super) struct Taken {
+    /// Its index within the batch.
+    pub(super) at: usize,
+    /// Where the document stands.
+    pub(super) index: String,
+}
+
+/// What the comparison came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Same,
+    Other,
+    /// It was there a moment ago.
+    Gone,
+}
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    docs: Vec<Found<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Found<'a> {
+    #[serde(default)]
+    found: bool,
+    #[serde(borrow, rename = "_source")]
+    source: Option<&'a RawValue>,
+    #[serde(rename = "_version")]
+    version: Option<u64>,
+    #[serde(rename = "_seq_no")]
+    number: Option<u64>,
+    #[serde(rename = "_primary_term")]
+    term: Option<u64>,
+    error: Option<StoreError>,
+}
+
+/// Compares them, in their order.
+pub(super) async fn compare(
+    config: &ElasticsearchConfig,
+    server: &Server,
+    batch: &Batch,
+    taken: &[Taken],
+) -> Result<Vec<Verdict>, Failure> {
+    let mut verdicts = Vec::with_capacity(taken.len());
+    for run in runs(batch, taken) {
+        let taken = &taken[run];
+        let answer = server.documents(question(config, batch, taken), true).await?;
+        let found = found(&answer, taken)?;
+        verdicts.extend(taken.iter().zip(found).map(|(taken, found)| verdict(config, batch, taken, &found)));
+    }
+    Ok(verdicts)
+}
+
+/// The results of the batch under whose ids there are events.
+pub(super) async fn occupied(
+    config: &ElasticsearchConfig,
+    server: &Server,
+    batch: &Batch,
+) -> Result<Vec<Taken>, Failure> {
+    let results = batch.records().enumerate().filter(|(_, record)| matches!(record.write, Kind::Upsert(_)));
+    let results: Vec<Taken> = results.map(|(at, record)| Taken { at, index: config.index.of(&record) }).collect();
+    let mut occupied = Vec::new();
+    for results in results.chunks(ASKED_MAX) {
+        let answer = server.documents(question(config, batch, results), false).await?;
+        let found = results.iter().zip(found(&answer, results)?);
+        let events = found.filter(|(_, found)| found.found && found.version == Some(EVENT_VERSION));
+        occupied.extend(events.map(|(taken, _)| taken.clone()));
+    }
+    Ok(occupied)
+}
+
+/// For each of `wanted` the places at which there is a document, in their order, with the documents.
+pub(super) async fn all_found(
+    config: &ElasticsearchConfig,
+    server: &Server,
+    batch: &Batch,
+    wanted: Vec<Vec<Taken>>,
+) -> Result<Vec<Vec<(Taken, Made)>>, Failure> {
+    let mut all = vec![Vec::new(); wanted.len()];
+    let places =
+        wanted.into_iter().enumerate().flat_map(|(number, places)| places.into_iter().map(move |at| (number, at)));
+    let (numbers, places): (Vec<usize>, Vec<Taken>) = places.unzip();
+    for (numbers, places) in numbers.chunks(ASKED_MAX).zip(places.chunks(ASKED_MAX)) {
+        let answer = server.documents(question(config, batch, places), false).await?;
+        for ((number, place), found) in numbers.iter().zip(places).zip(found(&answer, places)?) {
+            if is_there(place, &found)?
+                && let Some(places) = all.get_mut(*number)
+            {
+                let (Some(number), Some(term)) = (found.number, found.term) else {
+                    return Err(Failure::Odd("its answer to _mget has a document without _seq_no".to_owned()));
+                };
+                places.push((place.clone(), Made { index: place.index.clone(), number, term }));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Whether there is a document at a place. An index that was deleted has none; neither has one that was closed, as far as can be told:
+/// old ones often are, and nothing would be written until somebody opened them.
+fn is_there(place: &Taken, found: &Found<'_>) -> Result<bool, Failure> {
+    match &found.error {
+        Some(error) if !matches!(error.kind.as_str(), "index_not_found_exception" | "index_closed_exception") => {
+            let (index, words) = (&place.index, error.words());
+            Err(Failure::Odd(format!("index {index} can't be asked for what may have been sent before: {words}")))
+        }
+        Some(_) => Ok(false),
+        None => Ok(found.found),
+    }
+}
+
+/// What was found, in the order in which it was asked for.
+fn found<'a>(answer: &'a [u8], asked: &[Taken]) -> Result<Vec<Found<'a>>, Failure> {
+    let answer: Answer<'_> = serde_json::from_slice(answer)
+        .map_err(|error| Failure::Odd(format!("its answer to _mget can't be read: {error}")))?;
+    if answer.docs.len() != asked.len() {
+        return Err(Failure::Odd("its answer to _mget has another number of documents".to_owned()));
+    }
+    Ok(answer.docs)
+}
+
+/// Those that are asked for together.
+fn runs(batch: &Batch, taken: &[Taken]) -> Vec<Range<usize>> {
+    let (mut runs, mut start, mut bytes) = (Vec::new(), 0, 0);
+    for (number, taken) in taken.iter().enumerate() {
+        let more = batch.get(taken.at).map_or(0, |record| record.payload.len());
+        if number > start && (number - start >= ASKED_MAX || bytes + more > ASKED_BYTES) {
+            runs.push(start..number);
+            (start, bytes) = (number, 0);
+        }
+        bytes += more;
+    }
+    if start < taken.len() {
+        runs.push(start..taken.len());
+    }
+    runs
+}
+
+fn question(config: &ElasticsearchConfig, batch: &Batch, taken: &[Taken]) -> String {
+    let mut question = String::from(r#"{"docs":["#);
+    for (number, Taken { at, index }) in taken.iter().enumerate() {
+        let comma = if number == 0 { "" } else { "," };
+        let id = batch.get(*at).map(|record| document_id(config.target, &record)).unwrap_or_default();
+        let index = Value::from(index.as_str());
+        // Writing to memory can't fail.
+        let _ = write!(question, r#"{comma}{{"_index":{index},"_id":"{id}"}}"#);
+    }
+    question.push_str("]}");
+    question
+}
+
+fn verdict(config: &ElasticsearchConfig, batch: &Batch, taken: &Taken, found: &Found<'_>) -> Verdict {
+    let (Some(record), Some(source)) = (batch.get(taken.at), found.source.filter(|_| found.found)) else {
+        return Verdict::Gone;
+    };
+    if is_same(config.shape, &record, source.get()) { Verdict::Same } else { Verdict::Other }
+}
+
+/// Whether the document holds the record's payload. When and where the event was received isn't compared: it differs where the same event
+/// comes again.
+fn is_same(shape: Shape, record: &Record<'_>, source: &str) -> bool {
+    let mut ours = Vec::new();
+    document::write(&mut ours, shape, 0, record);
+    if ours == source.as_bytes() {
+        return true;
+    }
+    let ours: Result<Members<'_>, _> = serde_json::from_slice(&ours);
+    let theirs: Result<Members<'_>, _> = serde_json::from_str(source);
+    let (Ok(mut ours), Ok(mut theirs)) = (ours, theirs) else { return false };
+    if shape == Shape::Envelope {
+        return are_equal(ours.get(PAYLOAD).copied(), theirs.get(PAYLOAD).copied());
+    }
+    if document::has_own_timestamp(shape, record.payload) {
+        ours.remove(TIMESTAMP);
+        theirs.remove(TIMESTAMP);
+    }
+    ours.len() == theirs.len() && ours.iter().all(|(name, value)| are_equal(Some(value), theirs.get(name).copied()))
+}
+
+type Members<'a> = BTreeMap<String, &'a RawValue>;
+
+/// Whether two texts have the same value: stores that don't keep the text keep that.
+fn are_equal(one: Option<&RawValue>, other: Option<&RawValue>) -> bool {
+    let (Some(one), Some(other)) = (one, other) else { return one.is_none() && other.is_none() };
+    let value = |text: &RawValue| serde_json::from_str::<Value>(text.get()).ok();
+    one.get() == other.get() || value(one).zip(value(other)).is_some_and(|(one, other)| one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use event::EventId;
+
+    use super::*;
+
+    fn record(payload: &str, received_at: i64) -> Record<'_> {
+        Record {
+            sequence: 1,
+            id: EventId([1; 16]),
+            type_name: "access",
+            source: "",
+            received_at,
+            event_time: None,
+            write: Kind::Insert,
+            payload: payload.as_bytes(),
+        }
+    }
+
+    fn source(shape: Shape, payload: &str) -> String {
+        let mut document = Vec::new();
+        document::write(&mut document, shape, 7, &record(payload, 1_000_000));
+        String::from_utf8(document).unwrap()
+    }
+
+    #[test]
+    fn the_same_payload_is_the_same_event_whenever_it_came() {
+        for shape in [Shape::Payload, Shape::Envelope] {
+            for (stored, comes, is) in [
+                ("{\"a\": 1}", "{\"a\": 1}", true),
+                ("{\"a\": 1}", "{\"a\":\n1}", true),
+                ("{\"a\": 1, \"b\": [1.0, {}]}", "{\"b\":[1.0,{}],\"a\":1}", true),
+                ("{}", "{}", true),
+                ("7", "7", true),
+                ("{\"a\": 1}", "{\"a\": 2}", false),
+                ("{\"a\": 1, \"b\": 2}", "{\"a\": 1}", false),
+                ("{\"a\": 1}", "{\"a\": 1, \"b\": 2}", false),
+                ("{\"@timestamp\": 1}", "{\"@timestamp\": 2}", false),
+                ("7", "8", false),
+                ("null", "7", false),
+                ("1e999", "2e999", false),
+            ] {
+                let stored = source(shape, stored);
+                assert_eq!(is_same(shape, &record(comes, 5), &stored), is, "{shape:?} {stored} {comes}");
+            }
+        }
+        assert!(!is_same(Shape::Payload, &record("{}", 5), "[]"));
+    }
+}

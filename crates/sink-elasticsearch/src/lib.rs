@@ -1,0 +1,193 @@
+//! Elasticsearch and OpenSearch: documents of indices and data streams.
+//!
+//! Keyed: an event's id is its document's `_id`, which is created and never overwritten; the index follows from the event alone,
+//! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
+
+mod backing_indices;
+mod batch_outcomes;
+mod bulk;
+mod config;
+mod conflict;
+mod document;
+mod error;
+mod fields;
+mod in_doubt;
+mod index;
+mod limiter;
+mod mark;
+mod nodes;
+mod outcome;
+mod page;
+mod reader;
+mod rollover;
+mod server;
+mod settings;
+mod store_error;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use event::read::{Page, Query, ReadError};
+use futures_util::future::{Either, select};
+use tokio::sync::{Mutex, watch};
+
+pub use config::{
+    ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
+};
+pub use index::{IndexPattern, InvalidIndex};
+pub use settings::ElasticsearchKind;
+
+use backing_indices::BackingIndices;
+use batch_outcomes::Writing;
+use error::Failure;
+use limiter::Limiter;
+use reader::Reader;
+use server::Server;
+use sink::read_thread::ReadThread;
+use sink::{Batch, Capabilities, Mark, SinkError, Store, WriteOutcome};
+
+/// The sink's handle. Cheap to clone.
+#[derive(Clone)]
+pub struct Elasticsearch {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: ElasticsearchConfig,
+    server: Server,
+    limiter: Limiter,
+    backing_indices: BackingIndices,
+    /// Whether the store was looked at and has its template.
+    is_ready: Mutex<bool>,
+    /// How often the sink was closed: calls in flight end by it.
+    closed: watch::Sender<u64>,
+    reads: ReadThread,
+    /// Grows behind each write: what was answered to be stored is to be found by reads that begin later.
+    written: Arc<AtomicU64>,
+}
+
+impl Elasticsearch {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: ElasticsearchConfig) -> Self {
+        let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
+        let shared = Shared {
+            config,
+            server,
+            limiter,
+            backing_indices: BackingIndices::default(),
+            is_ready: Mutex::default(),
+            closed: watch::Sender::new(0),
+            reads: ReadThread::new("search-read"),
+            written: Arc::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Does `work`, unless the sink is closed meanwhile.
+    async fn call<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
+        let mut closed = self.shared.closed.subscribe();
+        let done = match select(pin!(work), pin!(closed.changed())).await {
+            Either::Left((done, _)) => done,
+            Either::Right(_) => Err(Failure::Closed),
+        };
+        done.map_err(|failure| failure.into_sink_error(&self.shared.config))
+    }
+}
+
+impl Store for Elasticsearch {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.call(async {
+            let mut is_ready = self.shared.is_ready.lock().await;
+            *is_ready = false;
+            self.shared.prepare().await?;
+            *is_ready = true;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        self.call(mark::of(&self.shared.server)).await.map(Some)
+    }
+
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        if batch.is_empty() {
+            return Ok(WriteOutcome::Committed);
+        }
+        self.call(async {
+            let mut is_ready = self.shared.is_ready.lock().await;
+            if !*is_ready {
+                self.shared.prepare().await?;
+                *is_ready = true;
+            }
+            drop(is_ready);
+            self.shared.check(batch.mark()).await?;
+            let Shared { config, server, limiter, backing_indices, written, .. } = &*self.shared;
+            let report = Writing { config, server, limiter, backing_indices, batch }.store().await;
+            written.fetch_add(1, Ordering::Release);
+            report
+        })
+        .await
+    }
+
+    /// Whether documents have all that an event is.
+    fn can_read(&self) -> bool {
+        self.shared.config.can_read()
+    }
+
+    async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        if !self.can_read() {
+            let what = "without `envelope = true`, or from a data stream, events can't be read back";
+            return Err(ReadError::Unavailable(what.into()));
+        }
+        let Shared { config, reads, written, .. } = &*self.shared;
+        let (config, written) = (config.clone(), Arc::clone(written));
+        reads.read(move || Reader::new(config, written), query).await
+    }
+
+    /// Ends the calls in flight and closes the connections that wait.
+    async fn close(&self) -> Result<(), SinkError> {
+        self.shared.reads.close().await;
+        self.shared.closed.send_modify(|count| *count += 1);
+        self.shared.server.close_idle();
+        *self.shared.is_ready.lock().await = false;
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Fails where a batch is for another store. Connections come and go unseen here, so each batch asks.
+    async fn check(&self, expected: Option<Mark>) -> Result<(), Failure> {
+        if expected.is_none() {
+            return Ok(());
+        }
+        let mark = mark::of(&self.server).await?;
+        if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
+    }
+
+    /// Sees whether it is such a store, and installs the template that it lacks.
+    async fn prepare(&self) -> Result<(), Failure> {
+        self.server.look().await?;
+        match &self.config.template {
+            Some(template) => self.server.install(template).await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Elasticsearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Elasticsearch").field(&self.shared.config).finish()
+    }
+}

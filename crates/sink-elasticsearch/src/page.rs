@@ -1,0 +1,198 @@
+//! One page of the events that stand in envelopes, over all indices that may have some: by the time at which they were received, then by
+//! id; or by id, then by time.
+
+use std::time::{Duration, Instant};
+
+use event::limits::EVENT_BYTES_MAX;
+use event::read::{Bookmark, Filter, Gathered, Page, Query, StoredEvent, Wanted};
+use event::{EventId, rfc3339};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::error::Failure;
+use super::fields::Fields;
+use super::index::IndexPattern;
+use super::server::Server;
+
+/// Documents that are asked for at once: if all are of full size, as much as three pages.
+const STEP: usize = 24;
+/// How long is looked for one page.
+const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
+/// What every question about indices says: of patterns, only what is there; and rather nothing than a part.
+pub(super) const OF_WHAT_IS_THERE: &str = "ignore_unavailable=true&allow_no_indices=true&expand_wildcards=open";
+const WHOLE: &str = "allow_partial_search_results=false";
+
+/// A bookmark by times begins with this, one by ids with the other.
+const BY_TIME: u8 = b't';
+const BY_ID: u8 = b'i';
+/// What an event's document is sorted by, as the store says it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(untagged)]
+enum Key {
+    Number(i64),
+    Text(String),
+}
+
+/// Behind which document a page begins.
+type Place = [Key; 2];
+
+#[derive(Deserialize)]
+struct Answer<'a> {
+    #[serde(borrow)]
+    hits: Hits<'a>,
+}
+
+#[derive(Deserialize)]
+struct Hits<'a> {
+    #[serde(borrow)]
+    hits: Vec<Hit<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Hit<'a> {
+    sort: Place,
+    #[serde(borrow, rename = "_source")]
+    source: Option<&'a RawValue>,
+}
+
+/// A document with an envelope.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    id: String,
+    #[serde(rename = "type")]
+    type_name: String,
+    source: String,
+    received_at: String,
+    #[serde(borrow)]
+    payload: &'a RawValue,
+}
+
+/// Reads a page; `None` where the bookmark is none of this store's.
+pub(super) async fn read(
+    server: &Server,
+    index: &IndexPattern,
+    fields: &Fields,
+    query: &Query,
+) -> Result<Option<Page>, Failure> {
+    let mut place = match &query.after {
+        None => None,
+        Some(bookmark) => match place_of(bookmark, &query.wanted) {
+            Some(place) => Some(place),
+            None => return Ok(None),
+        },
+    };
+    let (begun, path) = (Instant::now(), path(index, &query.wanted));
+    let (mut gathered, mut room) = (Gathered::new(query), query.limit);
+    loop {
+        // One more than there is room for tells whether there is a next page.
+        let size = STEP.min(room.saturating_add(1));
+        let answer = server.of_indices(&path, Some(question(fields, &query.wanted, place.as_ref(), size))).await?;
+        let Answer { hits: Hits { hits } } = serde_json::from_slice(&answer)
+            .map_err(|error| Failure::Odd(format!("its answer to _search can't be read: {error}")))?;
+        let is_last = hits.len() < size;
+        for hit in hits {
+            if let Some(event) = event_in(&hit, &query.wanted) {
+                if !gathered.take(event) {
+                    return Ok(Some(gathered.page(place.map(|place| bookmark(&place, &query.wanted)))));
+                }
+                room -= 1;
+            }
+            place = Some(hit.sort);
+        }
+        if is_last {
+            return Ok(Some(gathered.page(None)));
+        }
+        if begun.elapsed() >= PAGE_TIME_MAX {
+            return Ok(Some(gathered.page(place.map(|place| bookmark(&place, &query.wanted)))));
+        }
+    }
+}
+
+/// What is asked, of the indices that may have such events.
+fn path(index: &IndexPattern, wanted: &Wanted) -> String {
+    let type_name = match wanted {
+        Wanted::Ids { .. } => None,
+        Wanted::Stored(filter) => filter.type_name.as_ref().map(event::TypeName::as_str),
+    };
+    format!("/{}/_search?{OF_WHAT_IS_THERE}&{WHOLE}", index.wildcard(type_name))
+}
+
+fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize) -> String {
+    let Fields { id, type_name, received_at } = fields;
+    // What others have put there may lack them.
+    let mut filters = vec![json!({"exists": {"field": id}}), json!({"exists": {"field": received_at}})];
+    let mut filter = |kind: &str, field: &str, what: Value| filters.push(json!({kind: {field: what}}));
+    let ascending = |field: &str, kind: &str| json!({field: {"order": "asc", "unmapped_type": kind}});
+    let (by_time, by_id) = (ascending(received_at, "date"), ascending(id, "keyword"));
+    let sort = match wanted {
+        Wanted::Ids { first, last } => {
+            filter("range", id, json!({"gte": first.to_string(), "lte": last.to_string()}));
+            [by_id, by_time]
+        }
+        Wanted::Stored(Filter { type_name: only, since, until }) => {
+            if let Some(only) = only {
+                filter("term", type_name, json!(only.as_str()));
+            }
+            // The store may know times by the millisecond alone: what is just outside is left out here.
+            if let Some(since) = since {
+                filter("range", received_at, json!({"gte": rfc3339::format(*since)}));
+            }
+            if let Some(until) = until {
+                filter("range", received_at, json!({"lte": rfc3339::format(*until)}));
+            }
+            [by_time, by_id]
+        }
+    };
+    let mut question = json!({
+        "size": size,
+        "track_total_hits": false,
+        "query": {"bool": {"filter": filters}},
+        "sort": sort,
+    });
+    if let Some(after) = after {
+        question["search_after"] = json!(after);
+    }
+    question.to_string()
+}
+
+/// The event in a document; none where it isn't one, or isn't wanted.
+fn event_in(hit: &Hit<'_>, wanted: &Wanted) -> Option<StoredEvent> {
+    let envelope: Envelope<'_> = serde_json::from_str(hit.source?.get()).ok()?;
+    let payload = envelope.payload.get();
+    let event = StoredEvent {
+        id: envelope.id.parse::<EventId>().ok()?,
+        type_name: envelope.type_name,
+        source: envelope.source,
+        received_at: rfc3339::parse(&envelope.received_at).ok()?,
+        payload: payload.as_bytes().to_vec(),
+    };
+    let is_in_time = |filter: &Filter| {
+        filter.since.is_none_or(|since| event.received_at >= since)
+            && filter.until.is_none_or(|until| event.received_at < until)
+    };
+    let is_wanted = match wanted {
+        Wanted::Ids { .. } => true,
+        Wanted::Stored(filter) => is_in_time(filter),
+    };
+    // Others may have put there what is too large for an event.
+    (is_wanted && payload.len() <= EVENT_BYTES_MAX).then_some(event)
+}
+
+const fn kind_of(wanted: &Wanted) -> u8 {
+    match wanted {
+        Wanted::Ids { .. } => BY_ID,
+        Wanted::Stored(_) => BY_TIME,
+    }
+}
+
+fn place_of(Bookmark(bytes): &Bookmark, wanted: &Wanted) -> Option<Place> {
+    let (kind, place) = bytes.split_first()?;
+    let place: Place = serde_json::from_slice(place).ok()?;
+    let id = if *kind == BY_ID { &place[0] } else { &place[1] };
+    (*kind == kind_of(wanted) && matches!(id, Key::Text(_))).then_some(place)
+}
+
+fn bookmark(place: &Place, wanted: &Wanted) -> Bookmark {
+    Bookmark([vec![kind_of(wanted)], json!(place).to_string().into_bytes()].concat())
+}

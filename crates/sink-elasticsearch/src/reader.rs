@@ -1,0 +1,79 @@
+//! Reads: over connections of their own, behind everything that this sink has written.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use event::read::{Page, Query, ReadError};
+
+use super::config::ElasticsearchConfig;
+use super::error::Failure;
+use super::fields::{Fields, WANTED};
+use super::page::{self, OF_WHAT_IS_THERE};
+use super::server::Server;
+use sink::read_thread::PageReader;
+
+/// What the thread reads with.
+pub(super) struct Reader {
+    config: ElasticsearchConfig,
+    server: Server,
+    /// Counts what the sink has written.
+    written: Arc<AtomicU64>,
+    /// Up to where of that searches find it.
+    refreshed: Option<u64>,
+    /// Looked up with the first read, and again when one has failed.
+    fields: Option<Fields>,
+}
+
+impl Reader {
+    pub(super) fn new(config: ElasticsearchConfig, written: Arc<AtomicU64>) -> Self {
+        let server = Server::new(&config, false);
+        Self { config, server, written, refreshed: None, fields: None }
+    }
+
+    /// The page; `None` where the bookmark is none of this store's.
+    async fn page(&mut self, query: &Query) -> Result<Option<Page>, Failure> {
+        self.refresh().await?;
+        let fields = match self.fields.take() {
+            Some(fields) => Some(fields),
+            None => self.look_up_fields().await?,
+        };
+        let Some(fields) = fields else {
+            // There is no index yet: a bookmark can't be told from one of another store.
+            return Ok(query.after.is_none().then(Page::default));
+        };
+        let page = page::read(&self.server, &self.config.index, &fields, query).await?;
+        self.fields = Some(fields);
+        Ok(page)
+    }
+
+    /// Sees to it that what was written is found: by themselves searches find it only after a while.
+    async fn refresh(&mut self) -> Result<(), Failure> {
+        let written = self.written.load(Ordering::Acquire);
+        if self.refreshed != Some(written) {
+            let path = format!("/{}/_refresh?{OF_WHAT_IS_THERE}", self.config.index.wildcard(None));
+            self.server.of_indices(&path, None).await?;
+            self.refreshed = Some(written);
+        }
+        Ok(())
+    }
+
+    async fn look_up_fields(&self) -> Result<Option<Fields>, Failure> {
+        let index = self.config.index.wildcard(None);
+        let path = format!("/{index}/_field_caps?fields={WANTED}&{OF_WHAT_IS_THERE}");
+        Fields::read(&self.server.of_indices(&path, None).await?)
+    }
+}
+
+impl PageReader for Reader {
+    async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
+        match self.page(query).await {
+            Ok(page) => page.ok_or(ReadError::Bookmark),
+            Err(failure) => Err(ReadError::Unavailable(failure.into_sink_error(&self.config).into_reason())),
+        }
+    }
+
+    async fn hang_up(&mut self) {
+        self.server.close_idle();
+        self.fields = None;
+    }
+}

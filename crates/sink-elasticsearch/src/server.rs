@@ -1,0 +1,301 @@
+//! The store as it is asked: any of its nodes, by HTTP.
+
+use std::io::Write;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, StatusCode};
+use serde::Deserialize;
+
+use super::config::{ElasticsearchConfig, Template};
+use super::error::{Failure, words};
+use super::nodes::Nodes;
+use net::http_client::{Endpoint, HttpClient, HttpFailure, HttpOptions, empty, full};
+
+/// How long a node may take to accept a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes of an answer: of one to as many documents as a batch has, each refused with a page of words, or to a few documents of full size.
+const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Bodies of fewer bytes aren't compressed.
+const GZIP_BYTES_MIN: usize = 1024;
+/// The oldest version of Elasticsearch that has what is asked for: templates of data streams.
+const ELASTICSEARCH_MIN: (u32, u32) = (7, 9);
+
+const JSON: &str = "application/json";
+const NDJSON: &str = "application/x-ndjson";
+/// What of an answer to `_bulk` is read.
+const BULK_FILTER: &str = "items.*.status,items.*.result,items.*.error,items.*._index";
+/// What beside it is read where a document may have to be deleted again.
+const PLACES_FILTER: &str = ",items.*._seq_no,items.*._primary_term";
+
+/// The store.
+pub(super) struct Server {
+    client: HttpClient,
+    nodes: Nodes,
+    endpoints: Vec<Node>,
+    gzip: bool,
+    timeout: Duration,
+}
+
+struct Node {
+    endpoint: Endpoint,
+    authorization: Option<HeaderValue>,
+}
+
+/// What is asked for.
+struct Ask<'a> {
+    method: Method,
+    path: &'a str,
+    content: Option<(&'static str, Bytes)>,
+}
+
+/// What a node says of itself.
+#[derive(Deserialize)]
+struct About {
+    version: Version,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    number: String,
+    distribution: Option<String>,
+}
+
+impl Server {
+    /// Connections of their own. `waits_for_retry_after` is for those who write: a read is answered at once.
+    pub(super) fn new(config: &ElasticsearchConfig, waits_for_retry_after: bool) -> Self {
+        let options = HttpOptions {
+            ca: config.ca.clone(),
+            connect_timeout: CONNECT_TIMEOUT.min(config.timeout),
+            silence_max: config.timeout,
+            waits_for_retry_after,
+        };
+        let endpoints: Vec<Node> = config.nodes.as_slice().iter().map(|node| Node::new(node, config)).collect();
+        let nodes = Nodes::new(endpoints.len());
+        Self { client: HttpClient::new(options), nodes, endpoints, gzip: config.gzip, timeout: config.timeout }
+    }
+
+    /// Sees whether it is what it must be.
+    pub(super) async fn look(&self) -> Result<(), Failure> {
+        let (status, body) = self.ask(Ask { method: Method::GET, path: "/", content: None }).await?;
+        // Who may write may not always look.
+        if status == StatusCode::FORBIDDEN {
+            return Ok(());
+        }
+        let body = taken(status, body)?;
+        let about = serde_json::from_slice::<About>(&body).map_err(|_| {
+            Failure::Unfit("it doesn't say that it is Elasticsearch or OpenSearch: name such a server in `url`".into())
+        })?;
+        about.version.check()
+    }
+
+    /// Installs a template, unless there is one of its name.
+    pub(super) async fn install(&self, template: &Template) -> Result<(), Failure> {
+        let Template { name, body } = template;
+        let path = format!("/_index_template/{name}");
+        let (status, said) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
+        if status != StatusCode::NOT_FOUND {
+            return taken(status, said).map(drop);
+        }
+        let (path, content) = (format!("{path}?create=true"), Some((JSON, Bytes::from(body.clone()))));
+        let (status, said) = self.ask(Ask { method: Method::PUT, path: &path, content }).await?;
+        // Another Forebay was quicker.
+        if status == StatusCode::BAD_REQUEST && words(&said).contains("already exists") {
+            return Ok(());
+        }
+        if status == StatusCode::BAD_REQUEST {
+            return Err(Failure::Unfit(format!("it doesn't take the template {name}: {}", words(&said))));
+        }
+        taken(status, said).map(drop)
+    }
+
+    /// Sends a `_bulk` request, and gives back the answer: with the documents' places in the history of their shards, if these are wanted.
+    pub(super) async fn bulk(&self, body: Vec<u8>, with_places: bool) -> Result<Bytes, Failure> {
+        // It shall say what it couldn't do before it isn't waited for any more.
+        let seconds = (self.timeout * 4 / 5).as_secs().max(1);
+        let places = if with_places { PLACES_FILTER } else { "" };
+        let path = format!("/_bulk?timeout={seconds}s&filter_path={BULK_FILTER}{places}");
+        let (status, body) =
+            self.ask(Ask { method: Method::POST, path: &path, content: Some((NDJSON, body.into())) }).await?;
+        taken(status, body)
+    }
+
+    /// Gets the indices behind a name, with the times when they were made. None where the user may not see them.
+    pub(super) async fn backing_indices(&self, name: &str) -> Result<Option<Bytes>, Failure> {
+        let path = format!("/{name}/_settings?ignore_unavailable=true&filter_path=*.settings.index.creation_date");
+        let (status, body) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
+        match status {
+            StatusCode::NOT_FOUND => Ok(Some(Bytes::from_static(b"{}"))),
+            StatusCode::FORBIDDEN => Ok(None),
+            status => taken(status, body).map(Some),
+        }
+    }
+
+    /// Gets documents, or just what is known of them.
+    pub(super) async fn documents(&self, wanted: String, with_source: bool) -> Result<Bytes, Failure> {
+        let content = Some((JSON, wanted.into()));
+        // Unfiltered: a filter writes the documents anew, without what is empty in them.
+        let path = if with_source { "/_mget" } else { "/_mget?_source=false" };
+        let (status, body) = self.ask(Ask { method: Method::POST, path, content }).await?;
+        taken(status, body)
+    }
+
+    /// Asks something of indices, as `{"query": …}` does of `/INDEX/_search`.
+    pub(super) async fn of_indices(&self, path: &str, question: Option<String>) -> Result<Bytes, Failure> {
+        let content = question.map(|question| (JSON, question.into()));
+        let (status, body) = self.ask(Ask { method: Method::POST, path, content }).await?;
+        taken(status, body)
+    }
+
+    /// Asks something, and gives the answer whatever its status is.
+    pub(super) async fn raw(
+        &self,
+        method: Method,
+        path: &str,
+        json: Option<Bytes>,
+    ) -> Result<(StatusCode, Bytes), Failure> {
+        self.ask(Ask { method, path, content: json.map(|json| (JSON, json)) }).await
+    }
+
+    pub(super) fn close_idle(&self) {
+        self.client.close_idle();
+    }
+
+    /// Asks nodes in their turn, until one has got the request.
+    async fn ask(&self, ask: Ask<'_>) -> Result<(StatusCode, Bytes), Failure> {
+        let Ask { method, path, content } = ask;
+        let content = match content {
+            Some((kind, body)) => Some(self.packed(kind, body).await?),
+            None => None,
+        };
+        for is_last in (1..=self.nodes.count()).map(|attempt| attempt == self.nodes.count()) {
+            let number = self.nodes.next();
+            let Some(node) = self.endpoints.get(number) else { break };
+            let answered = self.ask_node(node, &method, path, content.as_ref()).await;
+            match answered {
+                Ok((status, _)) if matches!(status.as_u16(), 502..=504) => self.nodes.has_failed(number),
+                Ok(_) => self.nodes.is_well(number),
+                Err(_) => self.nodes.has_failed(number),
+            }
+            match answered {
+                Err(failure) if failure.is_unsent() && !is_last => {}
+                answered => return Ok(answered?),
+            }
+        }
+        Err(Failure::Odd("no node is named".to_owned()))
+    }
+
+    async fn ask_node(
+        &self,
+        node: &Node,
+        method: &Method,
+        path: &str,
+        content: Option<&Packed>,
+    ) -> Result<(StatusCode, Bytes), HttpFailure> {
+        let mut request = Request::new(content.map_or_else(empty, |content| full(content.body.clone())));
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = node.endpoint.url(path)?;
+        let headers = request.headers_mut();
+        if let Some(authorization) = &node.authorization {
+            headers.insert(AUTHORIZATION, authorization.clone());
+        }
+        if let Some(Packed { kind, is_gzip, .. }) = content {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+            if *is_gzip {
+                headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            }
+        }
+        let answer = self.client.send(request).await?;
+        let status = answer.status();
+        Ok((status, answer.bytes(ANSWER_BYTES_MAX).await?))
+    }
+
+    /// Compresses on a thread of its own: the one that delivers has other lanes to serve.
+    async fn packed(&self, kind: &'static str, body: Bytes) -> Result<Packed, Failure> {
+        if !self.gzip || body.len() < GZIP_BYTES_MIN {
+            return Ok(Packed { kind, body, is_gzip: false });
+        }
+        let packed = tokio::task::spawn_blocking(move || {
+            let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+            encoder.write_all(&body)?;
+            encoder.finish()
+        });
+        let packed = packed.await.map_err(|_| Failure::Closed)?;
+        let body = packed.map_err(|error| Failure::Odd(format!("a request can't be compressed: {error}")))?;
+        Ok(Packed { kind, body: body.into(), is_gzip: true })
+    }
+}
+
+/// A body as it is sent.
+struct Packed {
+    kind: &'static str,
+    body: Bytes,
+    is_gzip: bool,
+}
+
+/// The body of an answer that says that it is done.
+fn taken(status: StatusCode, body: Bytes) -> Result<Bytes, Failure> {
+    if status.is_success() { Ok(body) } else { Err(Failure::Status(status, words(&body))) }
+}
+
+impl Node {
+    fn new(endpoint: &Endpoint, config: &ElasticsearchConfig) -> Self {
+        let account = || {
+            let (user, password) = (endpoint.user.as_deref()?, endpoint.password.as_deref()?);
+            Some(format!("Basic {}", STANDARD.encode(format!("{user}:{password}"))))
+        };
+        let said = config.api_key.as_ref().map(|key| format!("ApiKey {}", key.0)).or_else(account);
+        let authorization = said.and_then(|said| HeaderValue::try_from(said).ok()).map(|mut value| {
+            value.set_sensitive(true);
+            value
+        });
+        Self { endpoint: endpoint.clone(), authorization }
+    }
+}
+
+impl Version {
+    fn check(&self) -> Result<(), Failure> {
+        if self.distribution.is_some() {
+            return Ok(());
+        }
+        let mut numbers = self.number.split('.').map(|number| number.parse().unwrap_or(0));
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        if version >= ELASTICSEARCH_MIN {
+            return Ok(());
+        }
+        let (major, minor) = ELASTICSEARCH_MIN;
+        Err(Failure::Unfit(format!("its version is {}: {major}.{minor} or later is needed", self.number)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_versions_are_refused() {
+        let check = |number: &str, distribution: Option<&str>| {
+            Version { number: number.to_owned(), distribution: distribution.map(str::to_owned) }.check().is_ok()
+        };
+        assert!(check("7.9.0", None) && check("9.1.2", None) && check("1.0.0", Some("opensearch")));
+        assert!(!check("7.8.1", None) && !check("6.8.23", None) && !check("", None));
+    }
+
+    #[test]
+    fn a_key_goes_before_the_users_of_the_nodes() {
+        let mut config = super::super::tests::config();
+        config.nodes = "http://ann:s3cret@one,http://two".parse().unwrap();
+        let said = |config: &ElasticsearchConfig| {
+            let nodes = config.nodes.as_slice().iter().map(|node| Node::new(node, config).authorization);
+            nodes.map(|value| value.map(|value| value.to_str().unwrap().to_owned())).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&config), [Some("Basic YW5uOnMzY3JldA==".to_owned()), None]);
+        config.api_key = super::super::ApiKey::new("abc==");
+        assert_eq!(said(&config), vec![Some("ApiKey abc==".to_owned()); 2]);
+    }
+}

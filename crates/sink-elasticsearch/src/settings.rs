@@ -1,0 +1,241 @@
+//! The settings of sinks of kind `elasticsearch`, also for OpenSearch: the servers, the indices and their documents.
+
+use sink::{Destination, Folders, JsonLimits, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use crate::{
+    ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape,
+    Target, Template,
+};
+use event::limits;
+use settings::client::{ca, requests, timeout};
+use settings::files;
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "api_key",
+    "ca",
+    "index",
+    "data_stream",
+    "envelope",
+    "template",
+    "conflict",
+    "request_bytes",
+    "max_requests",
+    "gzip",
+    "timeout",
+];
+const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
+const INDEX: &str = "{type}-{day}";
+
+const CONFLICTS: [(&str, Conflict); 4] = [
+    ("dead", Conflict::DeadLetter),
+    ("ignore", Conflict::Ignore),
+    ("overwrite", Conflict::Overwrite),
+    ("merge", Conflict::Merge),
+];
+
+/// Reads them; relative paths start at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<ElasticsearchConfig> {
+    let nodes = nodes(reader, section);
+    let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
+    let ca = ca(reader, section, folder);
+    let index = reader.text_or(section, "index", INDEX, index);
+    let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let template = template(reader, section, folder);
+    let conflict = conflict(reader, section, is_stream);
+    let request_bytes = reader.text(section, "request_bytes", request_bytes).map(|found| found.value);
+    let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
+    let gzip = reader.boolean(section, "gzip").is_some_and(|found| found.value);
+    let timeout = timeout(reader, section);
+    Some(ElasticsearchConfig {
+        nodes: nodes?,
+        api_key,
+        ca,
+        index: index?,
+        target: if is_stream { Target::DataStream } else { Target::Indices },
+        shape: if has_envelope { Shape::Envelope } else { Shape::Payload },
+        template,
+        conflict,
+        request_bytes: request_bytes.unwrap_or(limits::STORE_REQUEST_BYTES),
+        requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
+        gzip,
+        timeout,
+    })
+}
+
+/// Reads the layout from a gateway's table for a writer's sink.
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let index = reader.text_or(section, "index", INDEX, index);
+    let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let conflict = conflict(reader, section, is_stream);
+    let mut parts = vec![
+        ("data_stream", is_stream.to_string()),
+        ("envelope", has_envelope.to_string()),
+        ("conflict", conflict_part(conflict)),
+    ];
+    parts.extend(index.map(|index| ("index", index.to_string())));
+    parts
+}
+
+fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeList> {
+    let url = |text: &str| {
+        text.parse().map_err(|error: InvalidNodes| InvalidValue::new("is not the URL of a server", error.to_string()))
+    };
+    reader.required(section, "url", "add the server, as in url = \"http://127.0.0.1:9200\"", url)
+}
+
+fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
+    let wanted = "wanted what the store gave out as `encoded`: letters, digits and signs without a space";
+    ApiKey::new(text).ok_or_else(|| InvalidValue::new("can't be a key of the store's API", wanted))
+}
+
+fn index(text: &str) -> Result<IndexPattern, InvalidValue> {
+    text.parse().map_err(|error: InvalidIndex| InvalidValue::new("can't be the name of an index", error.to_string()))
+}
+
+/// The file is read now, so that its errors are reported with all others.
+fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<Template> {
+    let Located { value: path, span } = path::read(reader, section, "template", folder, "wanted the path of a file")?;
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let body = files::read_text(&path).map_err(|error| error.to_string());
+    match body.and_then(|body| Template::new(&name, body).map_err(|error| error.to_string())) {
+        Ok(template) => Some(template),
+        Err(why) => {
+            let title = format!("`{}` can't be used: {why}", section.key_path("template"));
+            reader.push(Diagnostic::new(title, span, format!("this is {}", path.display())));
+            None
+        }
+    }
+}
+
+fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> Conflict {
+    let Some(found) = reader.text(section, "conflict", conflict_rule) else { return Conflict::default() };
+    if is_stream && matches!(found.value, Conflict::Overwrite | Conflict::Merge) {
+        let title = format!("`{}` has no meaning for data streams", section.key_path("conflict"));
+        reader.push(Diagnostic::new(title, found.span, "nothing in a data stream is ever overwritten"));
+    }
+    found.value
+}
+
+fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
+    settings::one_of(&CONFLICTS, text, "is no rule for ids that are taken")
+}
+
+fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
+    let (min, max) = (limits::STORE_REQUEST_BYTES_MIN, limits::STORE_REQUEST_BYTES_MAX);
+    let bytes = usize::try_from(size::parse(text)?).ok().filter(|bytes| (min..=max).contains(bytes));
+    bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
+}
+
+fn layout_of(config: &ElasticsearchConfig) -> Vec<(&'static str, String)> {
+    vec![
+        ("index", config.index.to_string()),
+        ("data_stream", (config.target == Target::DataStream).to_string()),
+        ("envelope", (config.shape == Shape::Envelope).to_string()),
+        ("conflict", conflict_part(config.conflict)),
+    ]
+}
+
+fn conflict_part(conflict: Conflict) -> String {
+    let name = match conflict {
+        Conflict::DeadLetter => "dead",
+        Conflict::Ignore => "ignore",
+        Conflict::Overwrite => "overwrite",
+        Conflict::Merge => "merge",
+    };
+    name.to_owned()
+}
+
+/// Sinks of kind `elasticsearch`.
+#[derive(Debug)]
+pub struct ElasticsearchKind;
+
+impl SinkKind for ElasticsearchKind {
+    fn name(&self) -> &'static str {
+        "elasticsearch"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["api_key"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[
+            ("index", &["index"]),
+            ("data_stream", &["data_stream"]),
+            ("envelope", &["envelope"]),
+            ("conflict", &["conflict"]),
+        ]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_layout(reader, section)
+    }
+
+    fn json_limits_of(&self, _: &BTreeMap<String, String>) -> JsonLimits {
+        LIMITS
+    }
+}
+
+impl StoreConfig for ElasticsearchConfig {
+    fn kind(&self) -> &'static str {
+        ElasticsearchKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Elasticsearch::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.nodes.to_string(), self.index.to_string()];
+        Some(Destination { id, what: "index", another: "another `url` or `index`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(self)
+    }
+
+    fn can_read(&self) -> bool {
+        Self::can_read(self)
+    }
+
+    fn json_limits(&self) -> JsonLimits {
+        LIMITS
+    }
+}
+
+impl fmt::Display for ElasticsearchConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = if self.target == Target::DataStream { "data stream" } else { "index" };
+        write!(f, "elasticsearch {}, {what} {}", self.nodes, self.index)
+    }
+}

@@ -1,0 +1,159 @@
+//! A batch as `_bulk` requests, several in flight, and what they came to together.
+
+use futures_util::future::{BoxFuture, FutureExt, join_all};
+
+use super::batch_outcomes::{Outcomes, Writing};
+use super::bulk;
+use super::config::{Conflict, Target};
+use super::conflict::{Taken, compare, occupied};
+use super::error::Failure;
+use super::in_doubt::in_doubt;
+use super::outcome::{Outcome, outcomes};
+use super::rollover::Before;
+use sink::{Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
+
+impl Writing<'_> {
+    /// Stores the batch.
+    ///
+    /// # Errors
+    /// Nothing of it is known to be stored, and nothing is refused.
+    pub(super) async fn store(&self) -> Result<WriteOutcome, Failure> {
+        let Self { config, batch, .. } = self;
+        let refused = self.refused_results().await?;
+        let mut before = self.look_before(in_doubt(config, batch)).await?;
+        let taken = std::mem::take(&mut before.found);
+        let mut left_out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
+        left_out.extend(taken.iter().map(|found| found.at));
+        left_out.sort_unstable();
+        let mut all = Outcomes { refused, taken, ..Outcomes::default() };
+        let parts = bulk::parts(batch, &left_out, config.request_bytes);
+        if batch.has_repetitions() {
+            for part in parts {
+                all.add(self.send(part, &before).await);
+            }
+        } else {
+            let parts = parts.into_iter().map(|part| self.send(part, &before));
+            join_all(parts).await.into_iter().for_each(|part| all.add(part));
+        }
+        // First what was there, since one of a batch's two of one id may be compared with the other.
+        self.compare_taken(&mut all).await;
+        self.look_behind(before, &mut all).await;
+        all.into_write_outcome(batch.len())
+    }
+
+    /// Results that would take the place of events.
+    async fn refused_results(&self) -> Result<Vec<RejectedRecord>, Failure> {
+        let Self { config, server, batch, .. } = self;
+        if config.target == Target::DataStream || config.conflict != Conflict::DeadLetter {
+            return Ok(Vec::new());
+        }
+        let occupied = occupied(config, server, batch).await?;
+        let reason = |index: String| format!("an event is stored under its id in index {index}").into();
+        Ok(occupied
+            .into_iter()
+            .map(|Taken { at, index }| RejectedRecord { index: at, reason: reason(index) })
+            .collect())
+    }
+
+    /// Sends the records of a part, in two halves where they are too large for one request.
+    fn send<'a>(&'a self, part: Vec<usize>, before: &'a Before) -> BoxFuture<'a, Outcomes> {
+        async move {
+            let permit = self.limiter.acquire().await;
+            let answered = self.request(&part, before).await;
+            match answered {
+                Ok(done) => {
+                    let mut outcomes = Outcomes::of(part, done);
+                    outcomes.made.retain(|(at, _)| before.doubts(*at));
+                    if outcomes.waiting > 0 {
+                        permit.overloaded()
+                    } else {
+                        permit.passed()
+                    }
+                    outcomes
+                }
+                Err(failure) if failure.is_too_large() => {
+                    drop(permit);
+                    self.send_less(part, before, failure).await
+                }
+                Err(failure) => {
+                    if failure.is_overload() {
+                        permit.overloaded();
+                    }
+                    Outcomes::failed(part, failure)
+                }
+            }
+        }
+        .boxed()
+    }
+
+    async fn request(&self, part: &[usize], before: &Before) -> Result<Vec<Outcome>, Failure> {
+        let count = part.len();
+        let with_places = part.iter().any(|at| before.doubts(*at));
+        let answer = self.server.bulk(bulk::body(self.config, self.batch, part), with_places).await?;
+        outcomes(&answer, count)
+    }
+
+    async fn send_less(&self, mut part: Vec<usize>, before: &Before, failure: Failure) -> Outcomes {
+        if part.len() <= 1 {
+            let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
+            let refused = part.into_iter().map(|index| RejectedRecord { index, reason: reason.clone() }).collect();
+            return Outcomes { refused, ..Outcomes::default() };
+        }
+        let rest = part.split_off(part.len() / 2);
+        let mut outcomes = self.send(part, before).await;
+        outcomes.add(self.send(rest, before).await);
+        outcomes
+    }
+
+    /// Tells repetitions from other events whose ids are taken.
+    async fn compare_taken(&self, all: &mut Outcomes) {
+        let taken = std::mem::take(&mut all.taken);
+        if taken.is_empty() || self.config.conflict != Conflict::DeadLetter {
+            return;
+        }
+        match compare(self.config, self.server, self.batch, &taken).await {
+            Ok(verdicts) => taken.iter().zip(verdicts).for_each(|(taken, verdict)| all.judge(taken, verdict)),
+            Err(failure) => {
+                let reason: Reason = format!("it can't be compared with what is stored: {}", failure.what()).into();
+                let retry = |taken: &Taken| Retry { index: taken.at, reason: reason.clone(), scope: RetryScope::Store };
+                all.retry.extend(taken.iter().map(retry));
+                all.failures.push(failure);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(done: &[Outcome]) -> Outcomes {
+        Outcomes::of((0..done.len()).collect(), done.to_vec())
+    }
+
+    fn reason() -> Reason {
+        "why".into()
+    }
+
+    #[test]
+    fn a_report_names_what_isn_t_stored() {
+        assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_write_outcome(2).unwrap(), WriteOutcome::Committed);
+        let mut all = Outcomes::of(vec![2, 3], vec![Outcome::Overloaded(reason()), Outcome::Refused(reason())]);
+        all.add(of(&[Outcome::Refused(reason()), Outcome::NotYet(reason())]));
+        let Ok(WriteOutcome::Partial { refused, retry }) = all.into_write_outcome(4) else { panic!("two are refused") };
+        assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 3]);
+        assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [1, 2]);
+    }
+
+    #[test]
+    fn a_store_that_takes_nothing_is_unavailable_and_its_records_are_not_to_blame() {
+        let overloaded = of(&[Outcome::Overloaded(reason()), Outcome::Overloaded(reason())]);
+        assert!(matches!(overloaded.into_write_outcome(2), Err(Failure::Overloaded(_))));
+        let mut failed = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
+        failed.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
+        assert!(matches!(failed.into_write_outcome(2), Err(Failure::Odd(_))), "what a person may act on goes first");
+        // These may be to blame.
+        assert!(of(&[Outcome::NotYet(reason())]).into_write_outcome(1).is_ok());
+        assert!(of(&[Outcome::NotYet(reason()), Outcome::Overloaded(reason())]).into_write_outcome(2).is_ok());
+    }
+}

@@ -1,0 +1,217 @@
+//! What JetStream is asked beside taking messages: about the account, about a stream, and for single messages of it. Requests and
+//! answers are JSON.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use event::rfc3339;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::api_error::ApiError;
+use super::config::{Creation, NatsConfig};
+use super::error::Failure;
+use super::session::Session;
+use super::stream_name::StreamName;
+use super::subject;
+
+/// There is no such stream.
+const NO_STREAM: u32 = 10059;
+/// There is no such message.
+const NO_MESSAGE: u32 = 10037;
+/// Somebody else has made the stream meanwhile.
+const STREAM_EXISTS: u32 = 10058;
+
+/// A stream as the server describes it.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct StreamInfo {
+    pub(super) config: StreamConfig,
+    /// The server's clock.
+    #[serde(default)]
+    ts: String,
+}
+
+/// How a stream is set up, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub(super) struct StreamConfig {
+    pub(super) subjects: Vec<String>,
+    pub(super) retention: String,
+    pub(super) discard: String,
+    pub(super) storage: String,
+    pub(super) num_replicas: u8,
+    pub(super) max_msgs: i64,
+    pub(super) max_bytes: i64,
+    /// Nanoseconds.
+    pub(super) max_age: i64,
+    /// Nanoseconds for which the server drops a message whose id it has had.
+    pub(super) duplicate_window: i64,
+    pub(super) max_msg_size: i64,
+    pub(super) no_ack: bool,
+    pub(super) sealed: bool,
+    pub(super) deny_purge: bool,
+    pub(super) allow_rollup_hdrs: bool,
+    pub(super) allow_msg_ttl: bool,
+    pub(super) allow_msg_counter: bool,
+    pub(super) allow_atomic: bool,
+    pub(super) mirror: Option<Value>,
+    pub(super) subject_transform: Option<Value>,
+}
+
+/// A message that is stored.
+#[derive(Clone, Debug, Deserialize)]
+pub(super) struct Stored {
+    pub(super) seq: u64,
+    #[serde(default)]
+    hdrs: String,
+    /// When it was stored, by the server's clock.
+    #[serde(default)]
+    time: String,
+}
+
+impl Stored {
+    /// The value of a header.
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        let headers = String::from_utf8(STANDARD.decode(&self.hdrs).ok()?).ok()?;
+        let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(|value| value.trim().to_owned());
+        headers.lines().find_map(value)
+    }
+}
+
+/// The stream, which is made where it is missing and shall be.
+pub(super) async fn stream(session: &mut Session, config: &NatsConfig) -> Result<StreamConfig, Failure> {
+    let subject = format!("$JS.API.STREAM.INFO.{}", config.stream);
+    match asked::<StreamInfo>(session, &subject, b"").await? {
+        Ok(info) => Ok(info.config),
+        Err(error) if error.err_code == NO_STREAM => match config.creation {
+            Some(creation) => create(session, config, creation).await,
+            None => Err(Failure::Unfit("there is no such stream, and `create = false`: make it".to_owned())),
+        },
+        Err(error) => Err(Failure::JetStream(error)),
+    }
+}
+
+async fn create(session: &mut Session, config: &NatsConfig, creation: Creation) -> Result<StreamConfig, Failure> {
+    let subject = format!("$JS.API.STREAM.CREATE.{}", config.stream);
+    let age_max = creation.age_max.map_or(0, |age| i64::try_from(age.as_nanos()).unwrap_or(i64::MAX));
+    let wanted = json!({
+        "name": config.stream.to_string(),
+        "subjects": [config.subject.wildcard(), subject::of_cursors(&config.stream)],
+        "retention": "limits", "storage": "file", "discard": "new", "num_replicas": creation.replicas, "max_age": age_max,
+        "max_msgs": -1, "max_bytes": -1, "max_consumers": -1, "max_msg_size": -1, "max_msgs_per_subject": -1,
+        "allow_atomic": true, "allow_rollup_hdrs": true, "allow_msg_ttl": true, "allow_direct": true,
+    });
+    match asked::<StreamInfo>(session, &subject, wanted.to_string().as_bytes()).await? {
+        Ok(info) => Ok(info.config),
+        Err(error) if error.err_code == STREAM_EXISTS => {
+            Err(Failure::NotReady("another lane has just made the stream: it is looked at again".to_owned()))
+        }
+        Err(error) => Err(Failure::JetStream(error)),
+    }
+}
+
+/// The last message under a subject.
+pub(super) async fn last_of(
+    session: &mut Session,
+    stream: &StreamName,
+    subject: &str,
+) -> Result<Option<Stored>, Failure> {
+    message(session, stream, &json!({ "last_by_subj": subject })).await
+}
+
+/// The message with this sequence.
+pub(super) async fn at(session: &mut Session, stream: &StreamName, sequence: u64) -> Result<Option<Stored>, Failure> {
+    message(session, stream, &json!({ "seq": sequence })).await
+}
+
+#[derive(Deserialize)]
+struct Got {
+    message: Stored,
+}
+
+async fn message(session: &mut Session, stream: &StreamName, which: &Value) -> Result<Option<Stored>, Failure> {
+    let subject = format!("$JS.API.STREAM.MSG.GET.{stream}");
+    match asked::<Got>(session, &subject, which.to_string().as_bytes()).await? {
+        Ok(got) => Ok(Some(got.message)),
+        Err(error) if error.err_code == NO_MESSAGE => Ok(None),
+        Err(error) => Err(Failure::JetStream(error)),
+    }
+}
+
+/// Whether a message is so new that its neighbours can't have aged, and that the server still knows their ids.
+pub(super) async fn is_recent(session: &mut Session, stream: &StreamName, message: &Stored) -> Result<bool, Failure> {
+    let subject = format!("$JS.API.STREAM.INFO.{stream}");
+    let info = asked::<StreamInfo>(session, &subject, b"").await?.map_err(Failure::JetStream)?;
+    let times = (rfc3339::parse(&info.ts), rfc3339::parse(&message.time));
+    let (Ok(now), Ok(stored_at)) = times else { return Ok(false) };
+    let nanoseconds = now.saturating_sub(stored_at).saturating_mul(1_000);
+    let StreamConfig { duplicate_window, max_age, .. } = info.config;
+    Ok(nanoseconds < duplicate_window && (max_age == 0 || nanoseconds < max_age))
+}
+
+#[derive(Deserialize)]
+struct AccountInfo {
+    limits: AccountLimits,
+    #[serde(default)]
+    tiers: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct AccountLimits {
+    max_storage: i64,
+    max_memory: i64,
+}
+
+/// Whether the account may store as much as the servers have room for.
+pub(super) async fn is_account_unlimited(session: &mut Session) -> Result<bool, Failure> {
+    let answer = asked::<AccountInfo>(session, "$JS.API.INFO", b"").await?;
+    Ok(answer.is_ok_and(|info| info.tiers.is_none() && info.limits.max_storage < 0 && info.limits.max_memory < 0))
+}
+
+#[derive(Deserialize)]
+struct Failed {
+    error: ApiError,
+}
+
+/// What JetStream answers to a request.
+async fn asked<T: DeserializeOwned>(
+    session: &mut Session,
+    subject: &str,
+    payload: &[u8],
+) -> Result<Result<T, ApiError>, Failure> {
+    let answer = session.request(subject, payload).await?;
+    read(&answer)
+}
+
+/// An answer, or the error that it is.
+pub(super) fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<Result<T, ApiError>, Failure> {
+    if let Ok(failed) = serde_json::from_slice::<Failed>(answer) {
+        return Ok(Err(failed.error));
+    }
+    let odd = |_| Failure::Odd("JetStream answered something that makes no sense");
+    serde_json::from_slice(answer).map(Ok).map_err(odd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_and_errors_are_told_apart() {
+        let answer =
+            br#"{"type": "x", "config": {"name": "E", "subjects": ["a"], "max_age": 5, "mirror": {"name": "M"}}}"#;
+        let config = read::<StreamInfo>(answer).unwrap().unwrap().config;
+        assert_eq!((config.subjects, config.max_age, config.mirror.is_some()), (vec!["a".to_owned()], 5, true));
+        let error = br#"{"type": "x", "error": {"code": 404, "err_code": 10059, "description": "stream not found"}}"#;
+        assert_eq!(read::<StreamInfo>(error).unwrap().unwrap_err().err_code, NO_STREAM);
+        assert!(matches!(read::<StreamInfo>(b"{}"), Err(Failure::Odd(_))));
+    }
+
+    #[test]
+    fn headers_of_a_stored_message_are_found_by_their_names() {
+        let hdrs = STANDARD.encode("NATS/1.0\r\nForebay-Cursor: 12\r\nNats-Batch-Id: x\r\n\r\n");
+        let stored = Stored { seq: 1, hdrs, time: String::new() };
+        assert_eq!(stored.header("Forebay-Cursor").as_deref(), Some("12"));
+        assert_eq!((stored.header("Forebay"), stored.header("Nats-Batch-Sequence")), (None, None));
+    }
+}

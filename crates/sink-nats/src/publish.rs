@@ -1,0 +1,140 @@
+//! One atomic batch: messages, and the cursor as the last of them. The server stores all of them or none, and none where the cursor
+//! before isn't the one that is expected.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use event::Lane;
+use serde::Deserialize;
+
+use super::api;
+use super::api_error::ApiError;
+use super::cursor::{self, Cursor};
+use super::error::Failure;
+use super::mapping::Row;
+use super::session::{Session, random};
+use super::stream_name::StreamName;
+use super::{protocol, subject};
+use sink::Claim;
+
+/// Another cursor stands there than was expected.
+const WRONG_LAST: [u32; 2] = [10071, 10164];
+/// A message with an id that the stream has had.
+const REPETITION: u32 = 10201;
+/// More messages than the server takes in a batch.
+const TOO_LARGE: u32 = 10199;
+/// A message of the batch didn't get there, or the batch was given up: that says less than what came before.
+const INCOMPLETE: u32 = 10176;
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is stored; the sequence is its cursor's.
+    Stored(u64),
+    /// Nothing is stored: the cursor has moved.
+    Moved,
+    /// Nothing is stored: an id in it is known to the stream.
+    Known,
+    /// Nothing is stored: it has too many messages.
+    TooLarge,
+}
+
+/// What a batch needs beside its messages.
+pub(super) struct Frame<'a> {
+    pub(super) stream: &'a StreamName,
+    pub(super) lane: &'a Lane,
+    /// Whether messages vanish when they are old.
+    pub(super) has_age: bool,
+    /// The cursor before.
+    pub(super) before: &'a Cursor,
+    /// The positions that it accounts for.
+    pub(super) first: u64,
+    pub(super) last: u64,
+    /// The claim on the lane from then on.
+    pub(super) claim: Option<Claim>,
+    /// What is stored beyond the last of them.
+    pub(super) beyond: &'a BTreeSet<u64>,
+}
+
+/// What the server answers to the last message.
+#[derive(Deserialize)]
+struct Acknowledged {
+    seq: u64,
+    #[serde(default)]
+    batch: String,
+    #[serde(default)]
+    count: usize,
+}
+
+/// Publishes `rows` and the cursor behind them.
+pub(super) async fn publish(session: &mut Session, frame: &Frame<'_>, rows: &[Row<'_>]) -> Result<Outcome, Failure> {
+    let batch = format!("{:024x}", u128::from_be_bytes(random()?) >> 32);
+    let (begun, reply) = (session.reply(), session.reply());
+    let mut bytes =
+        Vec::with_capacity(rows.iter().map(|row| row.bytes() + row.subject.len() + 64).sum::<usize>() + 1_024);
+    for (number, row) in (1..).zip(rows) {
+        // Only the first is answered, so that what is wrong with all of them is known by its own word.
+        let reply = (number == 1).then_some(begun.as_str());
+        let headers = format!("{}{}", row.headers, of_batch(&batch, number));
+        protocol::publish(&mut bytes, &row.subject, reply, headers.as_bytes(), row.payload);
+    }
+    let count = rows.len() + 1;
+    let headers = headers(frame, &format!("{}Nats-Batch-Commit: 1\r\n", of_batch(&batch, count)));
+    let subject = subject::of_cursor(frame.stream, frame.lane);
+    protocol::publish(&mut bytes, &subject, Some(&reply), headers.as_bytes(), b"");
+    let answers = session.call(&bytes, &reply).await?;
+    match api::read::<Acknowledged>(&answers.last)? {
+        Ok(stored) if stored.batch == batch && stored.count == count => Ok(Outcome::Stored(stored.seq)),
+        Ok(_) => Err(Failure::Odd("the server acknowledged another batch than was sent")),
+        Err(error) => refused(error, answers.earlier.as_deref()),
+    }
+}
+
+/// Publishes a message without a payload, unless the last one under its subject isn't the one that its headers expect.
+pub(super) async fn one(session: &mut Session, subject: &str, headers: &str) -> Result<(), Failure> {
+    let reply = session.reply();
+    let mut bytes = Vec::new();
+    protocol::publish(&mut bytes, subject, Some(&reply), headers.as_bytes(), b"");
+    match api::read::<Acknowledged>(&session.call(&bytes, &reply).await?.last)? {
+        Err(error) if !WRONG_LAST.contains(&error.err_code) => Err(Failure::JetStream(error)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+fn of_batch(batch: &str, number: usize) -> String {
+    format!("{}: {batch}\r\n{}: {number}\r\n", cursor::BATCH, cursor::NUMBER)
+}
+
+/// The headers of the cursor.
+fn headers(frame: &Frame<'_>, of_batch: &str) -> String {
+    let mut lines = format!(
+        "{}: {}\r\n{}: {}\r\nNats-Expected-Stream: {}\r\n{}: {}\r\nNats-Rollup: sub\r\n",
+        cursor::POSITION,
+        frame.last,
+        cursor::FIRST,
+        frame.first,
+        frame.stream,
+        cursor::BEFORE,
+        frame.before.sequence
+    );
+    // Writing to a string can't fail.
+    let _ = frame.claim.map(|claim| write!(lines, "{}: {claim}\r\n", cursor::CLAIM));
+    if !frame.beyond.is_empty() {
+        let _ = write!(lines, "{}: {}\r\n", cursor::STORED, cursor::ranges(frame.beyond));
+    }
+    if frame.has_age {
+        lines.push_str("Nats-TTL: never\r\n");
+    }
+    lines + of_batch
+}
+
+fn refused(last: ApiError, earlier: Option<&[u8]>) -> Result<Outcome, Failure> {
+    let earlier = earlier.and_then(|answer| api::read::<Acknowledged>(answer).ok()?.err());
+    let error = if last.err_code == INCOMPLETE { earlier.unwrap_or(last) } else { last };
+    match error.err_code {
+        code if WRONG_LAST.contains(&code) => Ok(Outcome::Moved),
+        REPETITION => Ok(Outcome::Known),
+        TOO_LARGE => Ok(Outcome::TooLarge),
+        _ => Err(Failure::JetStream(error)),
+    }
+}

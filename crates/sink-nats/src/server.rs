@@ -1,0 +1,156 @@
+//! Where NATS servers are, and who asks: a `nats://` or `tls://` URL, with several hosts where they are a cluster.
+
+use std::fmt;
+use std::str::FromStr;
+
+use net::percent_encoding::percent_decode;
+
+const PORT: u16 = 4222;
+
+/// The servers of one cluster, of which any will do.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Servers {
+    pub(super) hosts: Vec<Host>,
+    pub(super) account: Account,
+    /// Whether TLS is insisted on.
+    pub(super) is_secure: bool,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+pub(super) struct Host {
+    pub(super) name: String,
+    pub(super) port: u16,
+}
+
+/// Who asks.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum Account {
+    Nobody,
+    Token(String),
+    User { name: String, password: String },
+}
+
+/// Why a text is no URL of servers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidServers {
+    /// The text doesn't begin as such a URL does, or has more than it may.
+    #[error("wanted nats://USER:PASSWORD@HOST:PORT,HOST:PORT, or tls:// for TLS")]
+    Form,
+    /// Nobody to connect to.
+    #[error("it names no host: wanted nats://HOST:PORT")]
+    NoHost,
+    /// What stands behind a host's colon is no port.
+    #[error("a port in it is no number from 1 to 65535")]
+    Port,
+    /// A user, password or token that can't be read.
+    #[error("its user and password must have `%` and two hexadecimal digits for every character that URLs don't take")]
+    Escape,
+}
+
+impl FromStr for Servers {
+    type Err = InvalidServers;
+
+    fn from_str(text: &str) -> Result<Self, InvalidServers> {
+        let (scheme, rest) = text.split_once("://").ok_or(InvalidServers::Form)?;
+        let is_secure = match scheme {
+            "nats" => false,
+            "tls" => true,
+            _ => return Err(InvalidServers::Form),
+        };
+        let (account, hosts) = rest.rsplit_once('@').map_or((None, rest), |(account, hosts)| (Some(account), hosts));
+        let hosts = hosts.strip_suffix('/').unwrap_or(hosts);
+        if hosts.contains(['/', '?', '#']) || hosts.contains(char::is_whitespace) {
+            return Err(InvalidServers::Form);
+        }
+        let hosts = hosts.split(',').map(host).collect::<Result<_, _>>()?;
+        let account = account.map_or(Ok(Account::Nobody), account_of)?;
+        Ok(Self { hosts, account, is_secure })
+    }
+}
+
+fn host(address: &str) -> Result<Host, InvalidServers> {
+    let (name, port) = match address.strip_prefix('[') {
+        Some(inner) => {
+            let (name, behind) = inner.split_once(']').ok_or(InvalidServers::Form)?;
+            let port = behind.strip_prefix(':');
+            if port.is_none() && !behind.is_empty() {
+                return Err(InvalidServers::Form);
+            }
+            (name, port)
+        }
+        None => address.split_once(':').map_or((address, None), |(name, port)| (name, Some(port))),
+    };
+    if name.is_empty() {
+        return Err(InvalidServers::NoHost);
+    }
+    let port = port.map_or(Ok(PORT), str::parse).ok().filter(|port| *port != 0);
+    Ok(Host { name: name.to_owned(), port: port.ok_or(InvalidServers::Port)? })
+}
+
+fn account_of(text: &str) -> Result<Account, InvalidServers> {
+    let part = |text| percent_decode(text).filter(|text| !text.is_empty()).ok_or(InvalidServers::Escape);
+    match text.split_once(':') {
+        Some((name, password)) => Ok(Account::User { name: part(name)?, password: part(password)? }),
+        None => Ok(Account::Token(part(text)?)),
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.name.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "{open}{}{close}:{}", self.name, self.port)
+    }
+}
+
+/// The hosts, never who asks.
+impl fmt::Display for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, host) in self.hosts.iter().enumerate() {
+            write!(f, "{}{host}", if index == 0 { "" } else { "," })?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Servers({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_and_shown_without_secrets() {
+        for (text, shown) in [
+            ("nats://localhost", "localhost:4222"),
+            ("nats://one:7000/", "one:7000"),
+            ("tls://ann:s%40cret@one,two:7000", "one:4222,two:7000"),
+            ("nats://t0ken@[::1]:7000,[::2]", "[::1]:7000,[::2]:4222"),
+        ] {
+            assert_eq!(text.parse::<Servers>().map(|servers| servers.to_string()), Ok(shown.to_owned()), "{text}");
+        }
+        let servers: Servers = "tls://ann:s%40c:r@t@one".parse().unwrap();
+        assert!(servers.account == Account::User { name: "ann".into(), password: "s@c:r@t".into() });
+        assert!(servers.is_secure && !format!("{servers:?}").contains("s@c"));
+        let servers: Servers = "nats://t0ken@one".parse().unwrap();
+        assert!(servers.account == Account::Token("t0ken".into()) && !servers.is_secure);
+        for (text, why) in [
+            ("localhost:4222", InvalidServers::Form),
+            ("http://localhost", InvalidServers::Form),
+            ("nats://one/x", InvalidServers::Form),
+            ("nats://one?x", InvalidServers::Form),
+            ("nats://", InvalidServers::NoHost),
+            ("nats://one,,two", InvalidServers::NoHost),
+            ("nats://one:0", InvalidServers::Port),
+            ("nats://one:x", InvalidServers::Port),
+            ("nats://ann:@one", InvalidServers::Escape),
+            ("nats://@one", InvalidServers::Escape),
+            ("nats://%4@one", InvalidServers::Escape),
+        ] {
+            assert_eq!(text.parse::<Servers>(), Err(why), "{text}");
+        }
+    }
+}

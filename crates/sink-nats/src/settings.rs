@@ -1,0 +1,157 @@
+//! The settings of sinks of kind `nats`: the servers, the stream and its subjects.
+
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::{
+    Creation, InvalidServers, InvalidStream, InvalidSubject, Nats, NatsConfig, REPLICAS_MAX, Servers, StreamName,
+    SubjectPattern,
+};
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "credentials",
+    "ca",
+    "stream",
+    "subject",
+    "create",
+    "replicas",
+    "max_age",
+    "timeout",
+    "max_connections",
+];
+/// The settings that are about making the stream.
+const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
+const SUBJECT: &str = "events.{type}";
+/// A stream that keeps messages for less would lose them before anybody is there to read them.
+const AGE_MIN: Duration = Duration::from_mins(1);
+const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
+
+/// Reads them; relative paths start at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
+    let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
+    let servers = reader.required(section, "url", help, servers);
+    let wanted = "wanted the path of a file with a user's key";
+    let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
+    let ca = ca(reader, section, folder);
+    let stream = reader.required(section, "stream", "add its name, as in stream = \"EVENTS\"", stream);
+    let subject = reader.text_or(section, "subject", SUBJECT, subject);
+    let creation = creation(reader, section);
+    let timeout = timeout(reader, section);
+    let connections_max = connections_max(reader, section).unwrap_or(NatsConfig::CONNECTIONS_MAX);
+    let (servers, stream, subject) = (servers?, stream?, subject?);
+    Some(NatsConfig { servers, credentials, ca, stream, subject, creation, timeout, connections_max })
+}
+
+/// Reads the layout from a gateway's table for a writer's sink.
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
+    let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
+    stream.into_iter().chain(subject).collect()
+}
+
+/// How a missing stream is made, unless it shall be there.
+fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Creation> {
+    let replicas = reader.integer(section, "replicas", replicas);
+    let within = |text: &str| duration::within(text, AGE_MIN, AGE_MAX);
+    let age_max = reader.text(section, "max_age", within);
+    if reader.boolean(section, "create").is_none_or(|found| found.value) {
+        return Some(Creation {
+            replicas: replicas.map_or(1, |found| found.value),
+            age_max: age_max.map(|found| found.value),
+        });
+    }
+    let spans = [replicas.map(|found| found.span), age_max.map(|found| found.span)];
+    for (setting, span) in OF_CREATION.into_iter().zip(spans) {
+        let Some(span) = span else { continue };
+        let title = format!("`{}` has no meaning with create = false", section.key_path(setting));
+        reader.push(Diagnostic::new(title, span, "says how the stream is made"));
+    }
+    None
+}
+
+fn servers(text: &str) -> Result<Servers, InvalidValue> {
+    text.parse().map_err(|error: InvalidServers| InvalidValue::new("is not the URL of NATS servers", error.to_string()))
+}
+
+fn stream(text: &str) -> Result<StreamName, InvalidValue> {
+    text.parse().map_err(|error: InvalidStream| InvalidValue::new("can't be the name of a stream", error.to_string()))
+}
+
+fn subject(text: &str) -> Result<SubjectPattern, InvalidValue> {
+    text.parse().map_err(|error: InvalidSubject| InvalidValue::new("can't be a subject", error.to_string()))
+}
+
+fn replicas(number: i64) -> Result<u8, InvalidValue> {
+    let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
+    number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
+}
+
+/// Sinks of kind `nats`.
+#[derive(Debug)]
+pub struct NatsKind;
+
+impl SinkKind for NatsKind {
+    fn name(&self) -> &'static str {
+        "nats"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("stream", &["stream"]), ("subject", &["subject"])]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_layout(reader, section)
+    }
+}
+
+impl StoreConfig for NatsConfig {
+    fn kind(&self) -> &'static str {
+        NatsKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Nats::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.servers.to_string(), self.stream.to_string()];
+        Some(Destination { id, what: "stream", another: "another `url` or `stream`" })
+    }
+
+    fn layout(&self) -> Layout {
+        vec![("stream", self.stream.to_string()), ("subject", self.subject.to_string())]
+    }
+}
+
+impl fmt::Display for NatsConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "nats {}, stream {}, subject {}", self.servers, self.stream, self.subject)
+    }
+}

@@ -1,0 +1,474 @@
+//! A batch that can't be written as it is: with a look at which ids are there, and in halves of halves where the server
+//! refuses one, until the rows are found that it refuses.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
+
+use event::EventId;
+use tokio_postgres::types::ToSql;
+
+use super::columns::{Content, Field};
+use super::config::Conflict;
+use super::conflict;
+use super::error::{Blame, Failure};
+use super::kind::Kind;
+use super::mapping::{Array, Id, put_value};
+use super::session::Talk;
+use super::table::Table;
+use sink::{Batch, Reason, Record, RejectedRecord, Write};
+
+/// A record with its index within the batch.
+type Indexed<'a> = (usize, Record<'a>);
+
+/// Has constraints and triggers that are deferred speak with their rows.
+const IMMEDIATE: &str = "set constraints all immediate";
+
+/// What keeps a batch from being written as it is.
+#[derive(Debug, Default)]
+pub(super) struct Findings {
+    /// Refused for what they are: they can't be rows, or their ids are taken.
+    pub(super) refused: Vec<RejectedRecord>,
+    /// Refused by the server, each alone, with and after its neighbours.
+    pub(super) suspects: Vec<Suspect>,
+}
+
+/// A record that the server refuses alone.
+#[derive(Debug)]
+pub(super) struct Suspect {
+    pub(super) index: usize,
+    failure: Failure,
+}
+
+impl Suspect {
+    pub(super) fn words(&self) -> String {
+        self.failure.words()
+    }
+}
+
+impl Findings {
+    pub(super) const fn is_empty(&self) -> bool {
+        self.refused.is_empty() && self.suspects.is_empty()
+    }
+
+    /// All of them as refusals.
+    pub(super) fn into_refusals(self, batch: &Batch) -> Vec<RejectedRecord> {
+        let mut refused = self.refused;
+        let suspects = self.suspects.iter();
+        refused.extend(suspects.filter_map(|suspect| {
+            let record = batch.get(suspect.index)?;
+            Some(refusal(suspect.index, &record, &suspect.words()))
+        }));
+        refused.sort_by_key(|refusal| refusal.index);
+        refused
+    }
+}
+
+/// Writes what can be written within the open transaction, and finds the records that can't.
+///
+/// A record that the server refuses is tried once more after all others are written. If the server's code leaves open whether the row or
+/// the table is at fault, the record is a suspect only if the server takes one of its neighbours; `probes` of them are tried one by one
+/// before a batch that fails as a whole is halved.
+///
+/// # Errors
+/// [`Failure::NoRowPasses`] if nothing tells a row's fault from the table's.
+pub(super) async fn write(
+    talk: &Talk,
+    table: &Table,
+    records: Vec<Indexed<'_>>,
+    probes: usize,
+) -> Result<Findings, Failure> {
+    // An error that would come with the commit is to come while one record can be blamed for it.
+    talk.order(IMMEDIATE).await?;
+    let sql = Sql::new(table);
+    let tried = records.len();
+    let mut search = Search { talk, sql: &sql, table, added: 0, found: Findings::default() };
+    let (mut new, mut results) = (Vec::new(), Vec::new());
+    for (index, record) in records {
+        match check(&table.fields, &record) {
+            Err(why) => search.found.refused.push(refusal(index, &record, &why)),
+            Ok(()) if record.write == Write::Insert => new.push((index, record)),
+            Ok(()) => results.push((index, record)),
+        }
+    }
+    // In the order of ids, so that two lanes with the same ids never wait for each other in a circle.
+    new.sort_by_key(|(index, record)| (record.id, *index));
+    let results = newest(results);
+    search.find(&new, Step::Insert, probes).await?;
+    search.find(&results, Step::Replace, probes).await?;
+    search.try_again(&new, &results).await?;
+    let Search { added, mut found, .. } = search;
+    if added == 0 {
+        let is_of_the_row = |suspect: &Suspect| suspect.failure.blame() == Some(Blame::Row);
+        let (certain, open) = found.suspects.into_iter().partition(is_of_the_row);
+        found.suspects = certain;
+        if let Some(suspect) = Vec::into_iter(open).next().filter(|_| found.is_empty()) {
+            return Err(suspect.failure.of_all(tried));
+        }
+    }
+    Ok(found)
+}
+
+/// Tries each suspect by itself within the open transaction, and takes it back: which of them the server refuses as before.
+pub(super) async fn refused_again(
+    talk: &Talk,
+    table: &Table,
+    batch: &Batch,
+    suspects: Vec<Suspect>,
+) -> Result<Vec<Suspect>, Failure> {
+    talk.order(IMMEDIATE).await?;
+    let sql = Sql::new(table);
+    let search = Search { talk, sql: &sql, table, added: 0, found: Findings::default() };
+    let mut again = Vec::with_capacity(suspects.len());
+    for suspect in suspects {
+        let Some(record) = batch.get(suspect.index) else { continue };
+        if search.probe((suspect.index, record)).await?.is_some_and(|failure| failure.is_like(&suspect.failure)) {
+            again.push(suspect);
+        }
+    }
+    Ok(again)
+}
+
+/// Whether the record can be a row at all.
+fn check(fields: &[Field], record: &Record<'_>) -> Result<(), String> {
+    let mut row = Vec::new();
+    fields.iter().try_for_each(|field| {
+        row.clear();
+        put_value(field, record, &mut row)
+    })
+}
+
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
+    let reason: Reason = format!("the table doesn't take event {}: {why}", record.id).into();
+    RejectedRecord { index, reason }
+}
+
+/// Of each id the highest revision, the first of equal ones; the others have no effect.
+fn newest(mut results: Vec<Indexed<'_>>) -> Vec<Indexed<'_>> {
+    results.sort_by_key(|(index, record)| (record.id, std::cmp::Reverse(revision(record)), *index));
+    results.dedup_by_key(|(_, record)| record.id);
+    results
+}
+
+const fn revision(record: &Record<'_>) -> u64 {
+    match record.write {
+        Write::Insert => 0,
+        Write::Upsert(revision) => revision,
+    }
+}
+
+/// How records are written.
+#[derive(Clone, Copy)]
+enum Step {
+    /// As new ones.
+    Insert,
+    /// In the place of older revisions.
+    Replace,
+}
+
+impl Step {
+    const fn of(record: &Record<'_>) -> Self {
+        match record.write {
+            Write::Insert => Self::Insert,
+            Write::Upsert(_) => Self::Replace,
+        }
+    }
+}
+
+/// The search for the records of one transaction that can't be written.
+struct Search<'a> {
+    talk: &'a Talk,
+    sql: &'a Sql,
+    table: &'a Table,
+    /// How many rows the server has taken.
+    added: usize,
+    found: Findings,
+}
+
+impl Search<'_> {
+    /// Writes `records` but for those that the server refuses, which are found by halving.
+    async fn find(&mut self, records: &[Indexed<'_>], step: Step, probes: usize) -> Result<(), Failure> {
+        let mut parts = vec![records];
+        while let Some(part) = parts.pop() {
+            if part.is_empty() {
+                continue;
+            }
+            let failure = match self.attempt(part, step).await? {
+                Ok(done) => {
+                    self.talk.order("release savepoint part").await?;
+                    self.added += done.added;
+                    self.found.refused.extend(done.refused);
+                    continue;
+                }
+                Err(failure) => failure,
+            };
+            if let [(index, _)] = part {
+                self.found.suspects.push(Suspect { index: *index, failure });
+                continue;
+            }
+            if part.len() == records.len() && self.added == 0 && failure.blame() == Some(Blame::RowOrTable) {
+                self.passes_some(part, probes).await?;
+            }
+            let (first, second) = part.split_at(part.len() / 2);
+            parts.extend([second, first]);
+        }
+        Ok(())
+    }
+
+    /// Tries the suspects once more, behind their neighbours: a row may refer to one of these.
+    async fn try_again(&mut self, new: &[Indexed<'_>], results: &[Indexed<'_>]) -> Result<(), Failure> {
+        let before = std::mem::take(&mut self.found.suspects);
+        if before.is_empty() || self.added == 0 {
+            self.found.suspects = before;
+            return Ok(());
+        }
+        let before: HashMap<usize, Failure> =
+            before.into_iter().map(|suspect| (suspect.index, suspect.failure)).collect();
+        for (records, step) in [(new, Step::Insert), (results, Step::Replace)] {
+            let again: Vec<Indexed<'_>> =
+                records.iter().filter(|(index, _)| before.contains_key(index)).copied().collect();
+            self.find(&again, step, 0).await?;
+        }
+        let differs = |suspect: &Suspect| !before.get(&suspect.index).is_some_and(|one| one.is_like(&suspect.failure));
+        match self.found.suspects.iter().position(differs) {
+            Some(at) => Err(Failure::Unsteady(self.found.suspects.swap_remove(at).failure.words())),
+            None => Ok(()),
+        }
+    }
+
+    /// Sees whether the server takes one of some records of `part`, which it refuses as a whole.
+    ///
+    /// # Errors
+    /// [`Failure::NoRowPasses`] if it refuses each of them, and none for a value of the row.
+    async fn passes_some(&self, part: &[Indexed<'_>], probes: usize) -> Result<(), Failure> {
+        // Others with each attempt: the ones that are tried may be at fault themselves.
+        let from = usize::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or_default();
+        let probes = probes.min(part.len());
+        for probe in 0..probes {
+            let record = part[(from + probe * part.len() / probes) % part.len()];
+            match self.probe(record).await? {
+                None => return Ok(()),
+                Some(other) if other.blame() == Some(Blame::Row) => return Ok(()),
+                Some(other) if probe + 1 == probes => return Err(other.of_all(probes)),
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Why the server refuses one record; none if it doesn't. What was written for it is taken back.
+    async fn probe(&self, record: Indexed<'_>) -> Result<Option<Failure>, Failure> {
+        let done = self.attempt(&[record], Step::of(&record.1)).await?;
+        if done.is_ok() {
+            self.talk.order("rollback to savepoint part; release savepoint part").await?;
+        }
+        Ok(done.err())
+    }
+
+    /// Writes records behind a savepoint, which stays if that goes well.
+    ///
+    /// # Errors
+    /// Those that no record can be blamed for. The others are the value.
+    async fn attempt(&self, part: &[Indexed<'_>], step: Step) -> Result<Result<Done, Failure>, Failure> {
+        let Self { talk, sql, table, .. } = self;
+        talk.order("savepoint part").await?;
+        let done = match step {
+            Step::Insert => insert(talk, sql, &table.fields, part, &sql.by_rule).await,
+            Step::Replace => replace(talk, sql, &table.fields, part).await,
+        };
+        match done {
+            Ok(done) => Ok(Ok(done)),
+            // Which partition takes a row isn't the row's fault: one was made or taken away meanwhile.
+            Err(failure) if table.divided.is_some() && failure.is_of_partitions() => Err(Failure::Divided),
+            Err(failure) if failure.blame().is_none() => Err(failure),
+            Err(failure) => {
+                talk.order("rollback to savepoint part; release savepoint part").await?;
+                Ok(Err(failure))
+            }
+        }
+    }
+}
+
+/// What came of records that the server takes.
+#[derive(Default)]
+struct Done {
+    /// How many rows were added or replaced.
+    added: usize,
+    refused: Vec<RejectedRecord>,
+}
+
+/// The statements of the careful way.
+struct Sql {
+    /// Adds events, by the table's rule.
+    by_rule: Insert,
+    /// Adds first revisions, to which no rule applies.
+    first: Insert,
+    compare: String,
+    replace: String,
+    advance: String,
+}
+
+/// A statement that adds rows.
+struct Insert {
+    sql: String,
+    /// Whether what isn't the same as the row that has its id is refused.
+    refuses_others: bool,
+}
+
+impl Sql {
+    fn new(table: &Table) -> Self {
+        let quoted: Vec<String> = table.fields.iter().map(Field::quoted).collect();
+        let (columns, to) = (quoted.join(", "), &table.quoted);
+        let arrays: Vec<String> = table
+            .fields
+            .iter()
+            .enumerate()
+            .map(|(at, field)| format!("${}::{}[]", at + 1, field.kind.name()))
+            .collect();
+        let rows = format!("unnest({}) with ordinality as n ({columns}, forebay_n)", arrays.join(", "));
+        // When it was received isn't what an event is: what comes again comes later.
+        let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
+        let same: Vec<String> =
+            told.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
+        let refuses_others = table.conflict == Conflict::Refuse;
+        Self {
+            by_rule: Insert { sql: conflict::insert(table, &columns, &rows), refuses_others },
+            first: Insert { sql: conflict::insert_new(table, &columns, &rows), refuses_others: true },
+            compare: format!(
+                "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on {} order by n.forebay_n",
+                if same.is_empty() { "true".to_owned() } else { same.join(" and ") },
+                table.has_key()
+            ),
+            replace: replacement(table, &columns, &rows),
+            advance: format!(
+                "insert into {0} as r (\"table\", id, revision) \
+                 select '{1}', id, revision from unnest($1::uuid[], $2::bigint[]) as n (id, revision) order by id \
+                 on conflict (\"table\", id) do update set revision = excluded.revision \
+                 where r.revision < excluded.revision returning id, xmax = 0",
+                table.revisions, table.name
+            ),
+        }
+    }
+}
+
+/// Writes the new values in the place of those that are there, and adds rows where there are none. In a table that is
+/// divided a result's row may stand under another time.
+fn replacement(table: &Table, columns: &str, rows: &str) -> String {
+    let to = &table.quoted;
+    let others = table.fields.iter().filter(|field| field.content != Content::Id);
+    if table.divided.is_some() {
+        return format!(
+            "with n as (select {columns} from {rows}), \
+             u as (update {to} t set {} from n where t.id = n.id returning t.id) \
+             insert into {to} ({columns}) select {columns} from n where id not in (select id from u) order by id",
+            table.replaced(others, "n")
+        );
+    }
+    format!(
+        "insert into {to} ({columns}) select {columns} from {rows} order by id, forebay_n on conflict (id) do update set {}",
+        table.replaced(others, "excluded")
+    )
+}
+
+/// A stored value as it can be compared: `json` has no equality.
+fn stored(field: &Field) -> String {
+    format!("t.{}{}", field.quoted(), if field.kind == Kind::Json { "::text" } else { "" })
+}
+
+/// A new value as it can be compared with a stored one: a column may round, as `numeric(10,2)` does.
+fn as_stored(field: &Field) -> String {
+    let cast = if field.kind == Kind::Json { "text" } else { &field.declared };
+    format!("n.{}::{cast}", field.quoted())
+}
+
+/// The columns of the records, each as one parameter.
+fn arrays(fields: &[Field], records: &[Indexed<'_>]) -> Vec<Array> {
+    let column = |field: &Field| {
+        let mut values = Vec::new();
+        for (_, record) in records {
+            // Each was made before, to see whether it can be.
+            let _ = put_value(field, record, &mut values);
+        }
+        Array::new(field.kind.oid(), records.len(), &values)
+    };
+    fields.iter().map(column).collect()
+}
+
+fn parameters(arrays: &[Array]) -> Vec<&(dyn ToSql + Sync)> {
+    arrays.iter().map(|array| array as &(dyn ToSql + Sync)).collect()
+}
+
+/// Adds the records whose ids are new, and looks at what stands under the others.
+async fn insert(
+    talk: &Talk,
+    sql: &Sql,
+    fields: &[Field],
+    records: &[Indexed<'_>],
+    how: &Insert,
+) -> Result<Done, Failure> {
+    let values = arrays(fields, records);
+    let rows = talk.wait(talk.client.query(&how.sql, &parameters(&values))).await?;
+    let mut added: HashSet<EventId> =
+        rows.iter().map(|row| Ok(row.try_get::<_, Id>(0)?.0)).collect::<Result<_, tokio_postgres::Error>>()?;
+    // Of several with one id the first was added.
+    let known: Vec<Indexed<'_>> = records.iter().filter(|(_, record)| !added.remove(&record.id)).copied().collect();
+    let refused =
+        if known.is_empty() { Vec::new() } else { compare(talk, sql, fields, &known, how.refuses_others).await? };
+    Ok(Done { added: rows.len(), refused })
+}
+
+/// Tells a repetition, which has taken effect already, from another event under the same id.
+async fn compare(
+    talk: &Talk,
+    sql: &Sql,
+    fields: &[Field],
+    records: &[Indexed<'_>],
+    refuses_others: bool,
+) -> Result<Vec<RejectedRecord>, Failure> {
+    let values = arrays(fields, records);
+    let rows = talk.wait(talk.client.query(&sql.compare, &parameters(&values))).await?;
+    let mut refused = Vec::new();
+    for row in rows {
+        let (number, is_missing, is_same): (i64, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+        let at = usize::try_from(number - 1).ok().and_then(|at| records.get(at));
+        let Some((index, record)) = at else { return Err(Failure::Odd("a row has a number that none was given")) };
+        if is_missing {
+            refused.push(refusal(*index, record, "a trigger left it out"));
+        } else if refuses_others && !is_same {
+            refused.push(refusal(
+                *index,
+                record,
+                "its id is taken, another payload, type or source is stored under it",
+            ));
+        }
+    }
+    Ok(refused)
+}
+
+/// Writes results in the place of older revisions. An id's first revision is an insert, so that an event is never
+/// replaced by a result.
+async fn replace(talk: &Talk, sql: &Sql, fields: &[Field], records: &[Indexed<'_>]) -> Result<Done, Failure> {
+    let ids = Array::of_ids(records.iter().map(|(_, record)| record.id));
+    // No result is revised so often that the sign would matter.
+    let revisions: Vec<i64> =
+        records.iter().map(|(_, record)| i64::try_from(revision(record)).unwrap_or(i64::MAX)).collect();
+    let rows = talk.wait(talk.client.query(&sql.advance, &[&ids, &revisions])).await?;
+    let (mut first, mut later) = (HashSet::new(), HashSet::new());
+    for row in rows {
+        let id = row.try_get::<_, Id>(0)?.0;
+        if row.try_get(1)? {
+            first.insert(id)
+        } else {
+            later.insert(id)
+        };
+    }
+    let of = |ids: &HashSet<EventId>| {
+        records.iter().filter(|(_, record)| ids.contains(&record.id)).copied().collect::<Vec<_>>()
+    };
+    let (first, later) = (of(&first), of(&later));
+    if !later.is_empty() {
+        let values = arrays(fields, &later);
+        talk.wait(talk.client.execute(&sql.replace, &parameters(&values))).await?;
+    }
+    let done = if first.is_empty() { Done::default() } else { insert(talk, sql, fields, &first, &sql.first).await? };
+    Ok(Done { added: done.added + later.len(), ..done })
+}

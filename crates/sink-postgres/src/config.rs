@@ -1,0 +1,276 @@
+//! What is known of a PostgreSQL sink before it connects: where the servers are, which table, which columns.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use json::JsonPointer;
+use tokio_postgres::config::{Host, TargetSessionAttrs};
+
+use super::connection_limits::Connections;
+use super::kind::Kind;
+use sink::{InvalidTableName, TableName};
+
+/// How long a server may take to accept a connection, unless its URL says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of a name in PostgreSQL.
+const NAME_BYTES_MAX: usize = 63;
+/// What a partition's name has behind the table's: `_20261122`.
+const DAY_SUFFIX_BYTES: usize = 9;
+
+/// Which table of which server, and how it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PostgresConfig {
+    /// Where the servers are and who asks.
+    pub server: Server,
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// The table. It is made if it is missing; its schema isn't.
+    pub table: QualifiedName,
+    /// What the table's columns hold.
+    pub layout: Layout,
+    /// How the table is divided.
+    pub partition: Partition,
+    /// What becomes of an event whose id is taken.
+    pub conflict: Conflict,
+    /// How long the server may take for one statement; a lock is waited for as long at most.
+    pub timeout: Duration,
+    /// How many connections there are, and for how long.
+    pub connections: Connections,
+}
+
+/// Servers of which one takes writes, with the account to use: a `postgres://` URL.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Server(Box<tokio_postgres::Config>);
+
+/// Why a text is no URL of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidServer {
+    /// The text doesn't begin as such a URL does.
+    #[error("wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    Scheme,
+    /// The text is no URL, or has a parameter that isn't known.
+    #[error("{0}")]
+    Url(String),
+    /// Nobody to connect to.
+    #[error("it names no host: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    NoHost,
+    /// A part of the password was taken for the host's.
+    #[error("the host has an `@` in it: within a user or a password it is written %40")]
+    AtSign,
+    /// Nobody to connect as.
+    #[error("it names no user: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
+    NoUser,
+}
+
+impl FromStr for Server {
+    type Err = InvalidServer;
+
+    fn from_str(text: &str) -> Result<Self, InvalidServer> {
+        if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
+            return Err(InvalidServer::Scheme);
+        }
+        // Where TLS is spoken at all, certificates are verified: there is no weaker form to ask for.
+        let text =
+            text.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
+        let mut config: tokio_postgres::Config =
+            text.parse().map_err(|error: tokio_postgres::Error| InvalidServer::Url(words(&error)))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(InvalidServer::NoHost);
+        }
+        let has_at_sign = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
+        if config.get_hosts().iter().any(has_at_sign) {
+            return Err(InvalidServer::AtSign);
+        }
+        if config.get_user().is_none() {
+            return Err(InvalidServer::NoUser);
+        }
+        // A server that takes no writes is of no use: of several the one that does is looked for.
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("forebay");
+        }
+        Ok(Self(Box::new(config)))
+    }
+}
+
+/// The driver's words and those of what is behind it. A URL's own text isn't among them.
+fn words(error: &tokio_postgres::Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => source.to_string(),
+        None => error.to_string(),
+    }
+}
+
+impl Server {
+    pub(super) fn driver(&self) -> &tokio_postgres::Config {
+        &self.0
+    }
+
+    /// How long all hosts together may take to accept a connection.
+    pub(super) fn connect_max(&self) -> Duration {
+        let hosts = self.0.get_hosts().len().max(self.0.get_hostaddrs().len()).max(1);
+        let each = self.0.get_connect_timeout().copied().unwrap_or(CONNECT_TIMEOUT);
+        each.saturating_mul(u32::try_from(hosts).unwrap_or(u32::MAX)).saturating_add(each)
+    }
+}
+
+/// Hosts and database, never the password.
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ports = self.0.get_ports();
+        let addresses = self.0.get_hostaddrs().iter().map(ToString::to_string);
+        let named = self.0.get_hosts().iter().map(|host| match host {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(path) => path.display().to_string(),
+        });
+        let hosts: Vec<String> = if self.0.get_hosts().is_empty() { addresses.collect() } else { named.collect() };
+        for (at, host) in hosts.iter().enumerate() {
+            let port = ports.get(at).or_else(|| ports.first()).copied().unwrap_or(5432);
+            write!(f, "{}{host}:{port}", if at == 0 { "" } else { "," })?;
+        }
+        write!(f, "/{}", self.0.get_dbname().or_else(|| self.0.get_user()).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Server({self})")
+    }
+}
+
+/// A table's name, with its schema or without one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QualifiedName {
+    schema: Option<TableName>,
+    table: TableName,
+}
+
+impl FromStr for QualifiedName {
+    type Err = InvalidTableName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTableName> {
+        Ok(match text.split_once('.') {
+            Some((schema, table)) => Self { schema: Some(TableName::new(schema)?), table: TableName::new(table)? },
+            None => Self { schema: None, table: TableName::new(text)? },
+        })
+    }
+}
+
+impl QualifiedName {
+    /// The name as it stands in SQL.
+    pub(super) fn quoted(&self) -> String {
+        self.beside(&self.table.quoted())
+    }
+
+    /// The name with something behind it, as it stands in SQL.
+    pub(super) fn with_suffix(&self, suffix: &str) -> String {
+        self.beside(&format!("\"{}{suffix}\"", self.table.as_str()))
+    }
+
+    /// Whether the names of partitions, which have more behind it, are names still.
+    #[must_use]
+    pub fn leaves_room_for_days(&self) -> bool {
+        self.table.as_str().len() + DAY_SUFFIX_BYTES <= NAME_BYTES_MAX
+    }
+
+    /// A name in the same schema, as it stands in SQL.
+    pub(super) fn beside(&self, name: &str) -> String {
+        match &self.schema {
+            Some(schema) => format!("{}.{name}", schema.quoted()),
+            None => name.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for QualifiedName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.schema.as_ref().map_or(Ok(()), |schema| write!(f, "{schema}."))?;
+        write!(f, "{}", self.table)
+    }
+}
+
+/// What the columns of a table hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `id`, `type`, `source`, `received_at` and `payload`: such a table can be read back.
+    Whole {
+        /// The type of `payload` in a table that is made.
+        payload: PayloadKind,
+    },
+    /// `id` and `received_at`, then values out of payloads.
+    Columns {
+        /// Those values, at least one.
+        columns: Vec<Column>,
+        /// The type of `payload` in a table that is made, if there is to be one.
+        payload: Option<PayloadKind>,
+    },
+}
+
+impl PostgresConfig {
+    /// Whether nothing of a payload is kept but the payload, byte for byte: then it may have `\u0000` in it.
+    #[must_use]
+    pub const fn keeps_escapes(&self) -> bool {
+        matches!(self.layout, Layout::Whole { payload: PayloadKind::Text })
+    }
+}
+
+/// How a table is divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partition {
+    /// Not at all.
+    #[default]
+    None,
+    /// By the day of the event, in UTC: its key is the id together with `event_time`.
+    Day,
+}
+
+/// What becomes of an event whose id is taken by a row that isn't the same. Results of aggregates have revisions, and
+/// none of these rules.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Conflict {
+    /// It is a dead letter, and the row stays.
+    #[default]
+    Refuse,
+    /// The row stays, and the event counts as stored.
+    Ignore,
+    /// The row is replaced.
+    Overwrite,
+    /// The row is replaced where the event has a greater value here, or has one and the row has none.
+    Newest(JsonPointer),
+}
+
+/// How payloads are kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PayloadKind {
+    /// As values that can be searched: `jsonb`. Blanks, the order of members and all but the last of equal names are lost.
+    #[default]
+    Jsonb,
+    /// Byte for byte: `text`.
+    Text,
+}
+
+impl PayloadKind {
+    pub(super) const fn kind(self) -> Kind {
+        match self {
+            Self::Jsonb => Kind::Jsonb,
+            Self::Text => Kind::Text,
+        }
+    }
+}
+
+/// A column that holds a value out of payloads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: TableName,
+    /// Where its values stand. What isn't there, or is `null`, is null.
+    pub pointer: JsonPointer,
+    /// Its type in a table that is made; `jsonb` without one. A table that is there keeps its own.
+    pub kind: Option<Kind>,
+}

@@ -1,0 +1,142 @@
+//! Recognises a pooler that gives a connection another server process for each transaction, as PgBouncer does with
+//! `pool_mode = transaction`. Settings and prepared statements of a session end up with other clients there.
+//!
+//! A server names its process twice: when the connection is opened, for orders to cancel, and by `pg_backend_pid()`. Both are the same
+//! unless a pooler answers for the server. Only then a second connection opens a transaction: in a pool of transactions it gets the process
+//! that the first had, or the first is given another one. Nothing is set or prepared before.
+
+use std::future::{Ready, ready};
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::timeout;
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use super::config::PostgresConfig;
+use super::connection_limits::Pooler;
+use super::error::Failure;
+use super::session::{Session, Talk};
+
+/// Why a connection is of no use.
+pub(super) const NOT_KEPT: &str = "a pooler stands before the server and gives each transaction another server process (PgBouncer: \
+    pool_mode = transaction), so settings and prepared statements would reach other clients: let `url` lead to the server itself or \
+    to a pool with pool_mode = session";
+
+/// How long the second connection may take. A pool of sessions may have no process left for it, which tells nothing.
+const SECOND_MAX: Duration = Duration::from_secs(3);
+/// How often the processes are compared: another client may come in between.
+const ROUNDS: usize = 3;
+/// Where an order to cancel has the process: behind its length and its code.
+const PROCESS_AT: std::ops::Range<usize> = 8..12;
+const CANCEL_BYTES: usize = 16;
+
+/// The server's process that serves `session`.
+///
+/// # Errors
+/// [`Failure::Unfit`] if it changes between transactions.
+pub(super) async fn find_process(config: &PostgresConfig, session: &mut Session) -> Result<i32, Failure> {
+    let (talk, driver) = session.parts();
+    let process = driver.run(process(talk)).await?;
+    if config.connections.pooler == Pooler::Session || announced(&talk.client).await == Some(process) {
+        return Ok(process);
+    }
+    match timeout(SECOND_MAX, compare(config, session, process)).await {
+        Ok(Ok(true)) => Err(Failure::Unfit(NOT_KEPT.to_owned())),
+        // The first connection failed, or the second can't be had: the first use tells more.
+        Ok(_) | Err(_) => Ok(process),
+    }
+}
+
+/// Whether a second connection shows that the process of the first isn't kept for it.
+async fn compare(config: &PostgresConfig, first: &mut Session, process_of_first: i32) -> Result<bool, Failure> {
+    let mut second = Session::connect(config).await?;
+    let mut changes = false;
+    for _ in 0..ROUNDS {
+        let (talk, driver) = second.parts();
+        let begun = async {
+            // A pool of statements takes no transaction.
+            if talk.order("begin").await.is_err() { Ok(None) } else { process(talk).await.map(Some) }
+        };
+        let Some(process_of_second) = driver.run(begun).await? else { return Ok(true) };
+        changes |= process_of_second == process_of_first;
+        if !changes {
+            let (talk, driver) = first.parts();
+            changes |= driver.run(process(talk)).await? != process_of_first;
+        }
+        let (talk, driver) = second.parts();
+        driver.run(talk.order("rollback")).await?;
+        if changes {
+            break;
+        }
+    }
+    second.close().await;
+    Ok(changes)
+}
+
+/// The process that answers. Asked without a prepared statement: the next one to answer may be another's.
+async fn process(talk: &Talk) -> Result<i32, Failure> {
+    let rows = talk.wait(talk.client.simple_query("select pg_backend_pid()")).await?;
+    let process = rows.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0)?.parse().ok(),
+        _ => None,
+    });
+    process.ok_or(Failure::Odd("the server doesn't say which process it is"))
+}
+
+/// The process that the connection was opened with. The driver tells it only in an order to cancel, which is written to nobody here.
+async fn announced(client: &Client) -> Option<i32> {
+    let written = Arc::new(Mutex::new(Vec::new()));
+    client.cancel_token().cancel_query_raw(Nobody(written.clone()), Plain).await.ok()?;
+    let written = written.lock().unwrap_or_else(PoisonError::into_inner);
+    let order = written.get(written.len().checked_sub(CANCEL_BYTES)?..)?;
+    Some(i32::from_be_bytes(order.get(PROCESS_AT)?.try_into().ok()?))
+}
+
+/// A stream that keeps what is written, and offers TLS when it is asked.
+struct Nobody(Arc<Mutex<Vec<u8>>>);
+
+/// Speaks without TLS where it is offered.
+struct Plain;
+
+impl TlsConnect<Nobody> for Plain {
+    type Stream = Nobody;
+    type Error = io::Error;
+    type Future = Ready<io::Result<Nobody>>;
+
+    fn connect(self, stream: Nobody) -> Self::Future {
+        ready(Ok(stream))
+    }
+}
+
+impl TlsStream for Nobody {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Nobody {
+    fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        buffer.put_slice(b"S");
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Nobody {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

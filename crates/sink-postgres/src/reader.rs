@@ -1,0 +1,62 @@
+//! Reads: over a connection of their own, which can't write.
+
+use event::read::{Page, Query, ReadError};
+
+use super::config::PostgresConfig;
+use super::error::Failure;
+use super::open_session;
+use super::read;
+use super::session::Session;
+use sink::read_thread::PageReader;
+
+/// What the thread reads with.
+pub(super) struct Reader {
+    config: PostgresConfig,
+    open: Option<Session>,
+}
+
+impl Reader {
+    pub(super) const fn new(config: PostgresConfig) -> Self {
+        Self { config, open: None }
+    }
+
+    /// The page; `None` where the bookmark is none of this store's.
+    async fn page(&mut self, query: &Query) -> Result<Option<Page>, Failure> {
+        let mut before = self.open.take();
+        let is_fresh = match &mut before {
+            Some(session) => session.is_fresh().await,
+            None => false,
+        };
+        let mut session = match before.filter(|_| is_fresh) {
+            Some(session) => session,
+            None => begin(&self.config).await?,
+        };
+        let table = self.config.table.quoted();
+        let (talk, driver) = session.parts();
+        let page = driver.run(read::read(talk, &table, query)).await?;
+        self.open = Some(session);
+        Ok(page)
+    }
+}
+
+impl PageReader for Reader {
+    async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
+        let page = self.page(query).await.map_err(|failure| failure.into_read_error(&self.config))?;
+        page.ok_or(ReadError::Bookmark)
+    }
+
+    async fn hang_up(&mut self) {
+        if let Some(session) = self.open.take() {
+            session.close().await;
+        }
+    }
+}
+
+async fn begin(config: &PostgresConfig) -> Result<Session, Failure> {
+    let mut session = open_session::open(config).await?;
+    let (talk, driver) = session.parts();
+    // The bounds of partitions are read as the server writes them.
+    let manners = "set default_transaction_read_only = on; set datestyle = 'ISO'; set timezone = 'UTC'";
+    driver.run(talk.order(manners)).await?;
+    Ok(session)
+}

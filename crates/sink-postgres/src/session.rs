@@ -1,0 +1,224 @@
+//! A connection to a server. Whoever works on it also drives it: there is no task of its own, so a call that is dropped
+//! takes its connection with it, and the server rolls back what it had begun.
+
+use std::future::{Future, poll_fn};
+use std::path::PathBuf;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{fmt, io};
+
+use net::tls::{ClientTls, OverStream};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, timeout};
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
+use tokio_postgres::{Client, Connection, Socket};
+
+use super::config::PostgresConfig;
+use super::connection_limits::Connections;
+use super::error::Failure;
+
+/// How much longer than the server's own limit is waited for its answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the server may take to be told good-bye.
+const FAREWELL_MAX: Duration = Duration::from_secs(1);
+
+/// An open connection.
+pub(super) struct Session {
+    talk: Talk,
+    wire: Wire,
+    limits: Connections,
+    opened: Instant,
+    used: Instant,
+}
+
+type Wire = Pin<Box<Connection<Socket, Secured>>>;
+
+/// What a piece of work has of a connection, while the connection is driven.
+pub(super) struct Talk {
+    pub(super) client: Client,
+    /// The server's process.
+    pub(super) process: i32,
+    limit: Duration,
+}
+
+impl Talk {
+    /// The server's answer to one step.
+    pub(super) async fn wait<T>(
+        &self,
+        step: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Failure> {
+        match timeout(self.limit, step).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(Failure::Silent(self.limit)),
+        }
+    }
+
+    /// Commands without parameters.
+    pub(super) async fn order(&self, sql: &str) -> Result<(), Failure> {
+        self.wait(self.client.batch_execute(sql)).await
+    }
+}
+
+/// Drives a connection.
+pub(super) struct Driver<'a> {
+    wire: &'a mut Wire,
+    used: &'a mut Instant,
+}
+
+impl Driver<'_> {
+    /// Does `work` while the connection is driven. A connection whose work has failed isn't to be used again.
+    pub(super) async fn run<T>(self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let Self { wire, used } = self;
+        let mut work = pin!(work);
+        let mut end = None;
+        let done = poll_fn(|context| {
+            if end.is_none()
+                && let Poll::Ready(ended) = wire.as_mut().poll(context)
+            {
+                end = Some(ended);
+            }
+            match work.as_mut().poll(context) {
+                // Nothing will come any more.
+                Poll::Pending if end.is_some() => Poll::Ready(None),
+                polled => polled.map(Some),
+            }
+        })
+        .await;
+        *used = Instant::now();
+        match (done, end) {
+            // Why a connection ended says more than that it has.
+            (Some(Err(Failure::Driver(error))), Some(Err(why))) if error.is_closed() => Err(why.into()),
+            (Some(done), _) => done,
+            (None, Some(Err(why))) => Err(why.into()),
+            (None, _) => Err(Failure::Ended),
+        }
+    }
+}
+
+impl Session {
+    /// Notes the server's process.
+    pub(super) fn set_process(&mut self, process: i32) {
+        self.talk.process = process;
+    }
+
+    /// How long the connection may be idle.
+    pub(super) fn idle_max(&self) -> Duration {
+        self.limits.idle
+    }
+
+    /// Connects to the first of the servers that takes writes, without any settings.
+    pub(super) async fn connect(config: &PostgresConfig) -> Result<Self, Failure> {
+        let secure = Secure { ca: config.ca.clone(), host: String::new() };
+        let most = config.server.connect_max();
+        let connecting = timeout(most, config.server.driver().connect(secure));
+        let (client, connection) = connecting.await.map_err(|_| Failure::Silent(most))??;
+        let now = Instant::now();
+        let talk = Talk { client, process: 0, limit: config.timeout.saturating_add(PATIENCE) };
+        Ok(Self { talk, wire: Box::pin(connection), limits: config.connections, opened: now, used: now })
+    }
+
+    /// What work needs of the connection, and what drives it meanwhile.
+    pub(super) fn parts(&mut self) -> (&Talk, Driver<'_>) {
+        (&self.talk, Driver { wire: &mut self.wire, used: &mut self.used })
+    }
+
+    /// Whether the connection is still good for a call.
+    pub(super) async fn is_fresh(&mut self) -> bool {
+        let wire = &mut self.wire;
+        // Whatever has come meanwhile is read, the end of the connection too.
+        let ended = poll_fn(|context| Poll::Ready(wire.as_mut().poll(context).is_ready())).await;
+        !ended && !self.talk.client.is_closed() && !self.is_stale()
+    }
+
+    /// Whether it was idle for too long, or is too old.
+    pub(super) fn is_stale(&self) -> bool {
+        self.used.elapsed() >= self.limits.idle || self.opened.elapsed() >= self.limits.lifetime
+    }
+
+    /// Says good-bye.
+    pub(super) async fn close(self) {
+        let Self { talk, wire, .. } = self;
+        drop(talk);
+        // A server that doesn't listen any more notices by itself.
+        let _ = timeout(FAREWELL_MAX, wire).await;
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("opened", &self.opened).finish_non_exhaustive()
+    }
+}
+
+/// TLS as the driver asks for it.
+#[derive(Clone)]
+struct Secure {
+    ca: Option<PathBuf>,
+    host: String,
+}
+
+impl Secure {
+    async fn shake_hands(self, socket: Socket) -> io::Result<Secured> {
+        // The file is read at each handshake, so that an authority can be exchanged without a restart.
+        let trusted = match &self.ca {
+            Some(path) => {
+                let pem = std::fs::read(path)
+                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+                ClientTls::trusting(&pem)
+            }
+            None => ClientTls::of_system(),
+        };
+        let trusted = trusted.map_err(io::Error::other)?;
+        Ok(Secured(trusted.connect_over(&self.host, socket).await?))
+    }
+}
+
+impl MakeTlsConnect<Socket> for Secure {
+    type Stream = Secured;
+    type TlsConnect = Self;
+    type Error = io::Error;
+
+    fn make_tls_connect(&mut self, host: &str) -> io::Result<Self> {
+        Ok(Self { host: host.to_owned(), ..self.clone() })
+    }
+}
+
+impl TlsConnect<Socket> for Secure {
+    type Stream = Secured;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Secured>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(self.shake_hands(socket))
+    }
+}
+
+/// A connection over which TLS is spoken.
+struct Secured(OverStream<Socket>);
+
+impl TlsStream for Secured {
+    fn channel_binding(&self) -> ChannelBinding {
+        ChannelBinding::none()
+    }
+}
+
+impl AsyncRead for Secured {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Secured {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}

@@ -1,0 +1,400 @@
+//! The settings of sinks of kind `postgres`: the server, the table and its columns.
+
+use sink::{Destination, Folders, JsonLimits, LayoutPart, NONE, Sink, SinkKind, StoreConfig};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use crate::{
+    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, Postgres,
+    PostgresConfig, QualifiedName, Server, UnknownKind,
+};
+use event::limits;
+use settings::client::{ca, connections_max, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
+use sink::TableName;
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "ca",
+    "table",
+    "partition",
+    "columns",
+    "payload",
+    "payload_type",
+    "conflict",
+    "timeout",
+    "max_connections",
+    "idle_timeout",
+    "max_lifetime",
+    "pooler",
+    "shard_by",
+    "shards",
+];
+/// The settings of a shard; the others are those of the sink.
+const SHARD_KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
+/// Those of a rule for ids that are taken.
+const CONFLICT_KEYS: &[&str] = &["newest"];
+/// Those of a column.
+const COLUMN_KEYS: &[&str] = &["pointer", "type"];
+const TABLE: &str = "events";
+/// What a table is divided by.
+const EVENT_TIME: &str = "event_time";
+/// Columns that Forebay fills by itself.
+const OWN: &[&str] = &["id", "received_at", "payload"];
+
+/// Reads them but for the shards; a relative `ca` starts at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<PostgresConfig> {
+    let server = server(reader, section);
+    let ca = ca(reader, section, folder);
+    let table = reader.text_or(section, "table", TABLE, table);
+    let timeout = timeout(reader, section);
+    let connections = connections(reader, section, Connections::default());
+    let partition = reader.text(section, "partition", partition);
+    let layout = layout(reader, section);
+    let conflict = conflict(reader, section, &layout);
+    if let Some(partition) = &partition {
+        check_divided(reader, section, &partition.span, (table.as_ref(), &layout, &conflict));
+    }
+    let partition = partition.map(|found| found.value).unwrap_or_default();
+    Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections })
+}
+
+/// Reads the layout from a gateway's table for a writer's sink.
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let table = reader.text_or(section, "table", TABLE, table);
+    let partition = reader.text(section, "partition", partition).map(|found| found.value).unwrap_or_default();
+    let layout = layout(reader, section);
+    let conflict = conflict(reader, section, &layout);
+    let mut parts = vec![("partition", partition_part(partition)), ("conflict", conflict_part(&conflict))];
+    parts.extend(table.map(|table| ("table", table.to_string())));
+    parts.extend(layout_parts(&layout));
+    parts
+}
+
+fn partition(text: &str) -> Result<Partition, InvalidValue> {
+    match text {
+        "day" => Ok(Partition::Day),
+        _ => Err(InvalidValue::new("is no way to divide a table", "wanted \"day\"")),
+    }
+}
+
+/// What a table that is divided can't be.
+fn check_divided(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    span: &SourceSpan,
+    (table, layout, conflict): (Option<&QualifiedName>, &Layout, &Conflict),
+) {
+    let mut push = |title: String, why: &str, help: &str| {
+        reader.push(Diagnostic::new(title, span.clone(), why.to_owned()).help(help.to_owned()));
+    };
+    if table.is_some_and(|table| !table.leaves_room_for_days()) {
+        let title = format!("`{}` has a name that is too long to be divided", section.key_path("table"));
+        push(title, "each partition's name is the table's with a day behind it", "name a table of at most 54 bytes");
+    }
+    if matches!(conflict, Conflict::Overwrite | Conflict::Newest(_)) {
+        let title = format!("`{}` replaces rows, and the table is divided", section.key_path("conflict"));
+        push(
+            title,
+            "a row is found by its id and its time, so one of another time isn't replaced",
+            "take out one of both",
+        );
+    }
+    if let Layout::Columns { columns, .. } = layout
+        && columns.iter().any(|column| column.name.as_str() == EVENT_TIME)
+    {
+        let title = format!("`{}` has a column `{EVENT_TIME}`", section.key_path("columns"));
+        push(title, "a table that is divided has a column of this name for it", "give yours another name");
+    }
+}
+
+/// The server, which must be there.
+fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
+    let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
+    reader.required(section, "url", help, url)
+}
+
+/// How many connections there are, and for how long: what isn't said is as in `otherwise`.
+fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: Connections) -> Connections {
+    let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
+    Connections {
+        max: connections_max(reader, section).or(otherwise.max),
+        idle: reader.text(section, "idle_timeout", age).map_or(otherwise.idle, |found| found.value),
+        lifetime: reader.text(section, "max_lifetime", age).map_or(otherwise.lifetime, |found| found.value),
+        pooler: reader.text(section, "pooler", pooler).map_or(otherwise.pooler, |found| found.value),
+    }
+}
+
+fn pooler(text: &str) -> Result<Pooler, InvalidValue> {
+    match text {
+        "session" => Ok(Pooler::Session),
+        _ => Err(InvalidValue::new(
+            "is no kind of pooler that can be used",
+            "wanted \"session\", for a pooler that keeps a session's server",
+        )),
+    }
+}
+
+fn url(text: &str) -> Result<Server, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a PostgreSQL server", error.to_string()))
+}
+
+fn table(text: &str) -> Result<QualifiedName, InvalidValue> {
+    text.parse().map_err(|error: sink::InvalidTableName| {
+        InvalidValue::new("can't be the name of a table", error.to_string())
+            .help("a table, or a schema and a table: logs.access")
+    })
+}
+
+fn payload_kind(text: &str) -> Result<PayloadKind, InvalidValue> {
+    match text {
+        "jsonb" => Ok(PayloadKind::Jsonb),
+        "text" => Ok(PayloadKind::Text),
+        _ => Err(InvalidValue::new("is no type for payloads", "wanted \"jsonb\" or \"text\"")),
+    }
+}
+
+/// The rule for an event whose id exists already.
+fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, layout: &Layout) -> Conflict {
+    let entry = section.entry("conflict").and_then(|(key, value)| Some((key, value.get_ref().as_table()?)));
+    let Some((key, entries)) = entry else {
+        return reader.text(section, "conflict", conflict_rule).map(|found| found.value).unwrap_or_default();
+    };
+    let rule = Section::child(section, key, entries);
+    reader.check_keys(&rule, CONFLICT_KEYS);
+    let Some(newest) = required_pointer(reader, &rule, "newest") else { return Conflict::default() };
+    if let Layout::Columns { columns, payload: None } = layout
+        && columns.iter().all(|column| column.pointer != newest)
+    {
+        let title = format!("`{}` isn't in the table", rule.key_path("newest"));
+        let mistake = Diagnostic::new(title, rule.span().clone(), "no column holds it, and there is no payload");
+        reader.push(mistake.help("add a column with this pointer, or payload = true".to_owned()));
+    }
+    Conflict::Newest(newest)
+}
+
+fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
+    match text {
+        "ignore" => Ok(Conflict::Ignore),
+        "overwrite" => Ok(Conflict::Overwrite),
+        _ => Err(InvalidValue::new(
+            "is no rule for ids that are taken",
+            "wanted \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
+        )),
+    }
+}
+
+fn layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+    let kind = reader.text(section, "payload_type", payload_kind).map(|found| found.value).unwrap_or_default();
+    let payload = reader.boolean(section, "payload");
+    let columns = columns(reader, section);
+    if !columns.is_empty() {
+        let wanted = payload.is_some_and(|payload| payload.value);
+        return Layout::Columns { columns, payload: wanted.then_some(kind) };
+    }
+    if let Some(payload) = payload.filter(|payload| !payload.value) {
+        let title = format!("`{}` leaves nothing to store", section.key_path("payload"));
+        let mistake = Diagnostic::new(title, payload.span, "without `columns` the payload is what is stored");
+        reader.push(mistake.help("name columns, as in columns = { status = \"/status\" }".to_owned()));
+    }
+    Layout::Whole { payload: kind }
+}
+
+fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column> {
+    let table = reader.table(section, "columns");
+    let mut columns = Vec::new();
+    for (key, value) in table.entries() {
+        let name: &str = key.get_ref();
+        let checked = match TableName::new(name) {
+            Ok(_) if OWN.contains(&name) => Err("this column is Forebay's own".to_owned()),
+            checked => checked.map_err(|error| error.to_string().replace("table name", "column name")),
+        };
+        if let Err(why) = &checked {
+            let title = format!("`{}` can't be the name of a column", table.key_path(name));
+            reader.push(Diagnostic::new(title, table.span_of(key), why.clone()));
+        }
+        let (pointer, kind) = match value.get_ref().as_table() {
+            Some(entries) => {
+                let column = Section::child(&table, key, entries);
+                reader.check_keys(&column, COLUMN_KEYS);
+                let kind = reader.text(&column, "type", column_kind).map(|found| found.value);
+                (required_pointer(reader, &column, "pointer"), kind)
+            }
+            None => (reader.text(&table, name, pointer::parse).map(|found| found.value), None),
+        };
+        if let (Ok(name), Some(pointer)) = (checked, pointer) {
+            columns.push(Column { name, pointer, kind });
+        }
+    }
+    columns
+}
+
+fn required_pointer(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    key: &str,
+) -> Option<json::JsonPointer> {
+    let help = format!("say where its values stand, as in {key} = \"/status\"");
+    reader.required(section, key, &help, pointer::parse)
+}
+
+fn column_kind(text: &str) -> Result<Kind, InvalidValue> {
+    text.parse().map_err(|error: UnknownKind| InvalidValue::new("is not a type of column", error.to_string()))
+}
+
+fn layout_of(config: &PostgresConfig) -> Vec<(&'static str, String)> {
+    let PostgresConfig { table, layout, partition, conflict, .. } = config;
+    let mut parts = vec![
+        ("table", table.to_string()),
+        ("partition", partition_part(*partition)),
+        ("conflict", conflict_part(conflict)),
+    ];
+    parts.extend(layout_parts(layout));
+    parts
+}
+
+fn partition_part(partition: Partition) -> String {
+    match partition {
+        Partition::None => NONE.to_owned(),
+        Partition::Day => "day".to_owned(),
+    }
+}
+
+fn conflict_part(conflict: &Conflict) -> String {
+    match conflict {
+        Conflict::Refuse => NONE.to_owned(),
+        Conflict::Ignore => "ignore".to_owned(),
+        Conflict::Overwrite => "overwrite".to_owned(),
+        Conflict::Newest(pointer) => format!("newest {pointer}"),
+    }
+}
+
+fn layout_parts(layout: &Layout) -> [(&'static str, String); 2] {
+    let kind = |payload: PayloadKind| if payload == PayloadKind::Text { TEXT } else { "jsonb" }.to_owned();
+    let (columns, payload) = match layout {
+        Layout::Whole { payload } => (NONE.to_owned(), kind(*payload)),
+        Layout::Columns { columns, payload } => {
+            let column = |column: &Column| {
+                let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
+                format!("{} {}{kind}", column.name, column.pointer)
+            };
+            let columns: Vec<String> = columns.iter().map(column).collect();
+            (columns.join(", "), payload.map_or_else(|| NONE.to_owned(), kind))
+        }
+    };
+    [("columns", columns), ("payload", payload)]
+}
+
+const TEXT: &str = "text";
+
+/// Sinks of kind `postgres`.
+#[derive(Debug)]
+pub struct PostgresKind;
+
+impl SinkKind for PostgresKind {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[
+            ("table", &["table"]),
+            ("partition", &["partition"]),
+            ("conflict", &["conflict"]),
+            ("columns", &["columns", "payload", "payload_type"]),
+            ("payload", &["columns", "payload", "payload_type"]),
+            ("shards", &["shard_by", "shards"]),
+        ]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> sink::Layout {
+        read_layout(reader, section)
+    }
+
+    /// Only a table that is known to keep payloads byte for byte, and no column of them, keeps U+0000 as an escape.
+    fn json_limits_of(&self, layout: &BTreeMap<String, String>) -> JsonLimits {
+        let is = |name: &str, wanted: &str| layout.get(name).is_some_and(|part| part == wanted);
+        JsonLimits { rejects_nul: !(is("columns", NONE) && is("payload", TEXT)), ..JsonLimits::default() }
+    }
+}
+
+impl StoreConfig for PostgresConfig {
+    fn kind(&self) -> &'static str {
+        PostgresKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Postgres::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.server.to_string(), self.table.to_string()];
+        Some(Destination { id, what: "table", another: "another `url` or `table`" })
+    }
+
+    fn layout(&self) -> sink::Layout {
+        layout_of(self)
+    }
+
+    fn can_read(&self) -> bool {
+        matches!(self.layout, Layout::Whole { .. })
+    }
+
+    /// Neither jsonb nor text has U+0000, and only payloads that are text byte for byte keep it as an escape.
+    fn json_limits(&self) -> JsonLimits {
+        JsonLimits { rejects_nul: !self.keeps_escapes(), ..JsonLimits::default() }
+    }
+
+    fn can_be_sharded(&self) -> bool {
+        true
+    }
+
+    fn read_shard(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        reader.check_keys(section, SHARD_KEYS);
+        let server = server(reader, section);
+        let ca = ca(reader, section, folders.configuration).or_else(|| self.ca.clone());
+        let connections = connections(reader, section, self.connections);
+        Some(Box::new(Self { server: server?, ca, connections, ..self.clone() }))
+    }
+
+    fn with_connections_max(&self, max: NonZeroUsize) -> Option<Box<dyn StoreConfig>> {
+        let connections = Connections { max: self.connections.max.or(Some(max)), ..self.connections };
+        Some(Box::new(Self { connections, ..self.clone() }))
+    }
+}
+
+impl fmt::Display for PostgresConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgres {}, table {}", self.server, self.table)
+    }
+}

@@ -1,0 +1,41 @@
+//! A host and a port.
+
+use std::fmt;
+
+use super::invalid_server::InvalidServer;
+
+/// Where something listens.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Address {
+    pub(super) host: String,
+    pub(super) port: u16,
+}
+
+impl Address {
+    /// `HOST:PORT`, `HOST`, or the same with an address of IPv6 in brackets; `port` stands for one that isn't there.
+    pub(super) fn parse(text: &str, port: u16) -> Result<Self, InvalidServer> {
+        let (host, given) = match text.strip_prefix('[') {
+            Some(inner) => {
+                let (host, behind) = inner.split_once(']').ok_or(InvalidServer::Form)?;
+                let given = behind.strip_prefix(':');
+                if given.is_none() && !behind.is_empty() {
+                    return Err(InvalidServer::Form);
+                }
+                (host, given)
+            }
+            None => text.split_once(':').map_or((text, None), |(host, given)| (host, Some(given))),
+        };
+        if host.is_empty() {
+            return Err(InvalidServer::NoHost);
+        }
+        let port = given.map_or(Ok(port), str::parse).ok().filter(|port| *port != 0);
+        Ok(Self { host: host.to_owned(), port: port.ok_or(InvalidServer::Port)? })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        write!(f, "{open}{}{close}:{}", self.host, self.port)
+    }
+}

@@ -1,0 +1,309 @@
+//! What is known of a Redis sink before it connects: where the server is, which keys, and what stands under them.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use json::JsonPointer;
+
+use super::address::Address;
+use super::deployment::{Deployment, Sentinel};
+use super::server::Server;
+use sink::Record;
+
+/// Bytes of a key's pattern: it stands in the name of two keys of Forebay's own.
+const PATTERN_BYTES_MAX: usize = 256;
+/// What Forebay's own keys begin with.
+const OWN: &str = "forebay:";
+
+/// Which keys of which server, and how they are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RedisConfig {
+    /// Where the server is and who asks.
+    pub server: Server,
+    /// How the server is found.
+    pub deployment: Deployment,
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// The keys, or the channels of [`Structure::Publish`].
+    pub key: KeyPattern,
+    /// What stands under them.
+    pub structure: Structure,
+    /// How long the server may take for one script.
+    pub timeout: Duration,
+    /// So many connections at most. In a cluster each lane that has called lately has one to each node that it needs instead.
+    pub connections_max: NonZeroUsize,
+}
+
+impl RedisConfig {
+    /// [`RedisConfig::connections_max`], if nothing else is wanted.
+    pub const CONNECTIONS_MAX: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
+
+    /// Where events go, for a person.
+    #[must_use]
+    pub fn place(&self) -> String {
+        match &self.deployment {
+            Deployment::Alone => self.server.to_string(),
+            Deployment::Watched(sentinels) => {
+                let sentinels: Vec<String> = sentinels.iter().map(Sentinel::to_string).collect();
+                let Server { address, database, .. } = &self.server;
+                format!("{}/{database} by sentinels {}", address.host, sentinels.join(", "))
+            }
+            Deployment::Cluster(more) => {
+                let nodes: Vec<String> = more.iter().map(Address::to_string).collect();
+                let first = self.server.address.to_string();
+                format!("cluster {}", [&[first], nodes.as_slice()].concat().join(", "))
+            }
+        }
+    }
+
+    /// The key of an event. In a cluster keys with an id in them belong to one of 16 slots, by the id's last digit.
+    pub(super) fn key_of(&self, record: &Record<'_>) -> String {
+        let key = self.key.of(record);
+        match (&self.deployment, self.key.has_id()) {
+            (Deployment::Cluster(_), true) => format!("{{{}}}{key}", last_digit(record)),
+            _ => key,
+        }
+    }
+
+    /// Whether all keys are in one slot of a cluster.
+    pub(super) fn has_one_place(&self) -> bool {
+        !self.key.parts.iter().any(|part| matches!(part, Part::Type | Part::Id))
+    }
+
+    /// What decides the slot of a record's key in a cluster.
+    pub(super) fn place_of(&self, record: &Record<'_>) -> String {
+        if self.key.has_id() { last_digit(record) } else { self.key.of(record) }
+    }
+
+    /// Forebay's own keys of a place. A digit alone doesn't say whose it is: another pattern has the same ones.
+    pub(super) fn own_of(&self, place: &str) -> OwnKeys {
+        if self.key.has_id() { OwnKeys::beside(place, &format!("{}:", self.key.tag())) } else { OwnKeys::of(place) }
+    }
+}
+
+fn last_digit(record: &Record<'_>) -> String {
+    format!("{:x}", record.id.0[15] & 0xf)
+}
+
+/// The keys of Forebay's own beside those of the data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnKeys {
+    /// The hash of cursors.
+    pub(super) cursors: String,
+    /// The hash of what must be known of results and latest values, to tell newer from older.
+    pub(super) revisions: String,
+}
+
+impl OwnKeys {
+    /// Those that are in the slot of this key.
+    fn of(key: &str) -> Self {
+        Self::beside(key, "")
+    }
+
+    /// Those in the slot of what stands in these braces, of which there are others beside.
+    fn beside(braces: &str, whose: &str) -> Self {
+        let own = |what| format!("{OWN}{{{braces}}}:{whose}{what}");
+        Self { cursors: own("cursors"), revisions: own("revisions") }
+    }
+}
+
+/// What events become.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// An entry each, with the fields `id` and `payload`, and `revision` for a result; its own id is given by the server.
+    Stream {
+        /// About how many entries are kept; all of them without it.
+        entries_max: Option<u64>,
+    },
+    /// Payloads behind one another.
+    List {
+        /// How many are kept; all of them without it.
+        entries_max: Option<u64>,
+    },
+    /// Payloads, equal ones once.
+    Set,
+    /// Payloads by the event's id, in one hash; a result replaces its older revisions.
+    Hash,
+    /// Of each value at a pointer the latest payload, in one hash.
+    Latest {
+        /// Where the value stands that is the hash's field.
+        field: JsonPointer,
+    },
+    /// Payloads as strings, each under a key with the event's id; a result replaces its older revisions.
+    Strings,
+    /// Sums, in one hash.
+    Counter {
+        /// Where the value stands that is the hash's field.
+        field: JsonPointer,
+        /// Where the whole number stands that is added; without it each event counts one.
+        by: Option<JsonPointer>,
+    },
+    /// Messages, which only those get who are listening: nothing is kept.
+    Publish,
+}
+
+impl Structure {
+    /// Whether each event has a key of its own.
+    #[must_use]
+    pub const fn needs_id(&self) -> bool {
+        matches!(self, Self::Strings)
+    }
+}
+
+impl fmt::Display for Structure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stream { entries_max: None } => f.write_str("stream"),
+            Self::Stream { entries_max: Some(max) } => write!(f, "stream of about {max} entries"),
+            Self::List { entries_max: None } => f.write_str("list"),
+            Self::List { entries_max: Some(max) } => write!(f, "list of {max} entries"),
+            Self::Set => f.write_str("set"),
+            Self::Hash => f.write_str("hash by id"),
+            Self::Latest { field } => write!(f, "hash of the latest by {field}"),
+            Self::Strings => f.write_str("JSON at"),
+            Self::Counter { field, by: None } => write!(f, "counter by {field}"),
+            Self::Counter { field, by: Some(by) } => write!(f, "counter of {by} by {field}"),
+            Self::Publish => f.write_str("messages on"),
+        }
+    }
+}
+
+/// What is put in the place of a name in braces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Type,
+    Id,
+}
+
+/// A key, in which `{type}` stands for the event's type and `{id}` for its id. Nothing of a payload can get into a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyPattern {
+    text: String,
+    parts: Vec<Part>,
+}
+
+/// Why a text is no pattern of keys.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidKey {
+    /// It has no bytes or too many.
+    #[error("a key has 1 to {PATTERN_BYTES_MAX} bytes, this one has {0}")]
+    Length(usize),
+    /// A control character.
+    #[error("a key can't have control characters")]
+    Control,
+    /// As Forebay's own keys begin.
+    #[error("a key can't begin with `{OWN}`: Forebay's own do")]
+    Own,
+    /// Braces without a known name.
+    #[error("braces stand around `type` or `id` only")]
+    Braces,
+}
+
+impl FromStr for KeyPattern {
+    type Err = InvalidKey;
+
+    fn from_str(text: &str) -> Result<Self, InvalidKey> {
+        if text.is_empty() || text.len() > PATTERN_BYTES_MAX {
+            return Err(InvalidKey::Length(text.len()));
+        }
+        if text.chars().any(char::is_control) {
+            return Err(InvalidKey::Control);
+        }
+        if text.starts_with(OWN) {
+            return Err(InvalidKey::Own);
+        }
+        let (mut parts, mut rest) = (Vec::new(), text);
+        while let Some((before, behind)) = rest.split_once('{') {
+            let (name, after) = behind.split_once('}').ok_or(InvalidKey::Braces)?;
+            parts.push(literal(before)?);
+            parts.push(match name {
+                "type" => Part::Type,
+                "id" => Part::Id,
+                _ => return Err(InvalidKey::Braces),
+            });
+            rest = after;
+        }
+        parts.push(literal(rest)?);
+        parts.retain(|part| *part != Part::Text(String::new()));
+        Ok(Self { text: text.to_owned(), parts })
+    }
+}
+
+fn literal(text: &str) -> Result<Part, InvalidKey> {
+    if text.contains('}') { Err(InvalidKey::Braces) } else { Ok(Part::Text(text.to_owned())) }
+}
+
+impl KeyPattern {
+    /// Whether each event has a key of its own.
+    #[must_use]
+    pub fn has_id(&self) -> bool {
+        self.parts.contains(&Part::Id)
+    }
+
+    /// The key of an event.
+    pub(super) fn of(&self, record: &Record<'_>) -> String {
+        let mut key = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(text) => key.push_str(text),
+                Part::Type => key.push_str(record.type_name),
+                Part::Id => key.push_str(&record.id.to_string()),
+            }
+        }
+        key
+    }
+
+    /// Forebay's own keys for all keys of the pattern. What stands in braces decides a key's slot: a key without names in it has the
+    /// same one.
+    pub(super) fn own(&self) -> OwnKeys {
+        OwnKeys::of(&self.tag())
+    }
+
+    /// The pattern without its braces.
+    pub(super) fn tag(&self) -> String {
+        self.text.chars().filter(|c| !"{}".contains(*c)).collect()
+    }
+}
+
+impl fmt::Display for KeyPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_take_the_type_and_the_id_and_nothing_else() {
+        let key: KeyPattern = "app:{type}:{id}!".parse().unwrap();
+        let record = Record {
+            sequence: 1,
+            id: event::EventId([0; 16]),
+            type_name: "access",
+            source: "",
+            received_at: 0,
+            event_time: None,
+            write: sink::Write::Insert,
+            payload: b"1",
+        };
+        assert_eq!(key.of(&record), "app:access:00000000-0000-0000-0000-000000000000!");
+        assert_eq!(key.own().cursors, "forebay:{app:type:id!}:cursors");
+        assert_eq!("events".parse::<KeyPattern>().unwrap().own().revisions, "forebay:{events}:revisions");
+        for (wrong, why) in [
+            ("", InvalidKey::Length(0)),
+            ("a{day}", InvalidKey::Braces),
+            ("a{type", InvalidKey::Braces),
+            ("a}b", InvalidKey::Braces),
+            ("a\nb", InvalidKey::Control),
+            ("forebay:{type}", InvalidKey::Own),
+        ] {
+            assert_eq!(wrong.parse::<KeyPattern>(), Err(why), "{wrong}");
+        }
+    }
+}

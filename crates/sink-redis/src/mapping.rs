@@ -1,0 +1,147 @@
+//! A record as a script has it: its key, and at most three words of it.
+
+use std::borrow::Cow;
+
+use json::JsonPointer;
+use json::text::scalar_text;
+
+use super::config::{RedisConfig, Structure};
+use sink::{Record, Write};
+
+/// Bytes of a hash's field: what is longer is no name.
+const FIELD_BYTES_MAX: usize = 64 * 1024;
+
+/// A record that can be written.
+#[derive(Debug)]
+pub(super) struct Row<'a> {
+    /// Its index within the batch.
+    pub(super) index: usize,
+    pub(super) sequence: u64,
+    pub(super) key: String,
+    /// What it stands under: an id, or a hash's field.
+    pub(super) name: Cow<'a, str>,
+    /// What tells it from an older or newer one.
+    pub(super) order: String,
+    /// What is written.
+    pub(super) value: Cow<'a, [u8]>,
+}
+
+impl<'a> Row<'a> {
+    /// The record as a row.
+    ///
+    /// # Errors
+    /// Why it can't be one.
+    pub(super) fn new(config: &RedisConfig, index: usize, record: &Record<'a>) -> Result<Self, String> {
+        let mut row = Self {
+            index,
+            sequence: record.sequence,
+            key: config.key_of(record),
+            name: "".into(),
+            order: String::new(),
+            value: record.payload.into(),
+        };
+        match &config.structure {
+            Structure::List { .. } | Structure::Set | Structure::Publish => {}
+            Structure::Stream { .. } | Structure::Hash | Structure::Strings => {
+                row.name = record.id.to_string().into();
+                row.order = revision(record.write).map(|revision| revision.to_string()).unwrap_or_default();
+            }
+            Structure::Latest { field } => {
+                row.name = text_at(field, record)?;
+                row.order = order(record);
+            }
+            Structure::Counter { field, by } => {
+                row.name = text_at(field, record)?;
+                row.order = revision(record.write).map_or_else(String::new, |of| format!("{} {of}", record.id));
+                let amount = by.as_ref().map_or(Ok(1), |by| whole_number(by, record))?;
+                row.value = amount.to_string().into_bytes().into();
+            }
+        }
+        Ok(row)
+    }
+
+    /// About how many bytes of a command it takes.
+    pub(super) fn bytes(&self) -> usize {
+        const LENGTHS: usize = 64;
+        self.name.len() + self.order.len() + self.value.len() + LENGTHS
+    }
+}
+
+const fn revision(write: Write) -> Option<u64> {
+    match write {
+        Write::Insert => None,
+        Write::Upsert(revision) => Some(revision),
+    }
+}
+
+/// A text that is greater, byte by byte, the later the record: by when it happened, or else was received, then by revision.
+fn order(record: &Record<'_>) -> String {
+    // Times before 1970 come before the others.
+    let time = record.time().cast_unsigned() ^ (1 << 63);
+    format!("{time:020} {:020}", revision(record.write).unwrap_or(0))
+}
+
+fn at<'a>(pointer: &JsonPointer, record: &Record<'a>) -> Result<&'a str, String> {
+    let json = std::str::from_utf8(record.payload).map_err(|_| "its payload isn't UTF-8".to_owned())?;
+    pointer.lookup(json).ok_or_else(|| format!("there is nothing at {pointer}"))
+}
+
+/// The text of a string, a number, `true` or `false`.
+fn text_at<'a>(pointer: &JsonPointer, record: &Record<'a>) -> Result<Cow<'a, str>, String> {
+    let raw = at(pointer, record)?;
+    if raw == "null" {
+        return Err(format!("there is nothing at {pointer}"));
+    }
+    let text = scalar_text(raw).ok_or_else(|| format!("what stands at {pointer} can't be the name of a field"))?;
+    if text.len() > FIELD_BYTES_MAX {
+        return Err(format!("what stands at {pointer} is too long for the name of a field"));
+    }
+    Ok(text)
+}
+
+/// A number that can be taken away again.
+fn whole_number(pointer: &JsonPointer, record: &Record<'_>) -> Result<i64, String> {
+    let number = at(pointer, record)?.parse().ok().filter(|number| *number != i64::MIN);
+    number.ok_or_else(|| format!("what stands at {pointer} is no whole number of 64 bits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(time: i64, write: Write) -> Record<'static> {
+        Record {
+            sequence: 1,
+            id: event::EventId([0; 16]),
+            type_name: "access",
+            source: "",
+            received_at: 7,
+            event_time: Some(time),
+            write,
+            payload: br#"{"s": "\u00e9", "n": -12, "f": 1.5, "o": {}, "z": null}"#,
+        }
+    }
+
+    #[test]
+    fn later_records_have_greater_orders() {
+        let of = |time, revision| order(&record(time, Write::Upsert(revision)));
+        let ascending =
+            [of(i64::MIN, 5), of(-1, 5), of(0, 0), of(0, 9), of(0, 10), of(1, 0), of(10, 0), of(i64::MAX, u64::MAX)];
+        assert!(ascending.is_sorted_by(|one, other| one < other), "{ascending:?}");
+    }
+
+    #[test]
+    fn fields_and_amounts_come_from_scalars() {
+        let record = record(0, Write::Insert);
+        let text = |pointer: &str| text_at(&pointer.parse().unwrap(), &record).map(Cow::into_owned);
+        assert_eq!((text("/s"), text("/n")), (Ok("é".into()), Ok("-12".into())));
+        for wrong in ["/o", "/z", "/none", ""] {
+            assert!(text(wrong).is_err(), "{wrong}");
+        }
+        let number = |pointer: &str| whole_number(&pointer.parse().unwrap(), &record);
+        assert_eq!(number("/n"), Ok(-12));
+        for wrong in ["/s", "/f", "/o", "/none"] {
+            assert!(number(wrong).is_err(), "{wrong}");
+        }
+    }
+}

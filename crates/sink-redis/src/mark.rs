@@ -1,0 +1,42 @@
+//! The mark of a server, or of a whole cluster: a field of the cursors' hash in the slot of the key's pattern.
+
+use super::ask::Ask;
+use super::config::RedisConfig;
+use super::error::Failure;
+use super::protocol::{Answer, Command};
+use sink::Mark;
+
+/// Returns the mark, after setting it to the proposed one if there is none. It uses only commands that cursors need too.
+const MAKE: &str = "local mark = redis.call('HGET', KEYS[1], 'mark')
+if not mark then
+  redis.call('HSET', KEYS[1], 'mark', ARGV[1])
+  mark = ARGV[1]
+end
+return mark";
+
+/// Reads the mark, and creates it if there is none.
+pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<Mark, Failure> {
+    let key = config.key.own().cursors;
+    let read = Command::new(&[b"HGET", key.as_bytes(), b"mark"]);
+    let answer = match server.ask(&key, read).await? {
+        Answer::Nothing => {
+            let offered = Mark::random()?.to_string();
+            let make = Command::new(&[b"EVAL", MAKE.as_bytes(), b"1", key.as_bytes(), offered.as_bytes()]);
+            server.ask(&key, make).await?
+        }
+        answer => answer,
+    };
+    let Answer::Text(text) = answer else { return Err(ODD) };
+    text.parse().map_err(|_| ODD)
+}
+
+/// Fails if the batch is for another store.
+pub(super) async fn check<A: Ask>(server: &mut A, config: &RedisConfig, expected: Option<Mark>) -> Result<(), Failure> {
+    if expected.is_none() {
+        return Ok(());
+    }
+    let mark = of(server, config).await?;
+    if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
+}
+
+const ODD: Failure = Failure::Odd("the store's mark is something else than 32 digits");

@@ -1,0 +1,180 @@
+//! Redis' protocol (RESP 2): commands as they are sent, and answers as they come in.
+
+use super::error::Failure;
+
+/// Bytes of one answer: the longest that is asked for says why each record of a script is refused.
+const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// How deep lists stand in lists.
+const DEPTH_MAX: usize = 4;
+/// Bytes of a line: an error, a number, a length.
+const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// A command that is being put together.
+pub(super) struct Command {
+    bytes: Vec<u8>,
+    left: usize,
+}
+
+impl Command {
+    /// A command of so many words, its name among them.
+    pub(super) fn of(words: usize, capacity: usize) -> Self {
+        let mut bytes = Vec::with_capacity(capacity);
+        bytes.extend_from_slice(format!("*{words}\r\n").as_bytes());
+        Self { bytes, left: words }
+    }
+
+    /// A command of these words.
+    pub(super) fn new(words: &[&[u8]]) -> Self {
+        let mut command = Self::of(words.len(), 64);
+        words.iter().for_each(|word| command.word(word));
+        command
+    }
+
+    /// Adds a word, which may have any bytes.
+    pub(super) fn word(&mut self, word: &[u8]) {
+        debug_assert!(self.left > 0, "BUG: a command has more words than it said");
+        self.left = self.left.saturating_sub(1);
+        self.bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
+        self.bytes.extend_from_slice(word);
+        self.bytes.extend_from_slice(b"\r\n");
+    }
+
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        debug_assert!(self.left == 0, "BUG: a command has fewer words than it said");
+        self.bytes
+    }
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A text: a status, or a value.
+    Text(String),
+    /// A refusal: a word in capitals, and what it is about.
+    Error(String),
+    /// A whole number.
+    Number(i64),
+    /// There is no such value.
+    Nothing,
+    /// Several.
+    List(Vec<Answer>),
+}
+
+/// The answer at the beginning of `bytes` and how many bytes it has; `None` while it isn't there as a whole.
+pub(super) fn answer(bytes: &[u8]) -> Result<Option<(Answer, usize)>, Failure> {
+    let mut reading = Reading { bytes, at: 0 };
+    let answer = reading.answer(0)?;
+    if answer.is_none() && bytes.len() > ANSWER_BYTES_MAX {
+        return Err(Failure::Odd("an answer is longer than any that was asked for"));
+    }
+    Ok(answer.map(|answer| (answer, reading.at)))
+}
+
+struct Reading<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reading<'a> {
+    fn answer(&mut self, depth: usize) -> Result<Option<Answer>, Failure> {
+        let Some(line) = self.line()? else { return Ok(None) };
+        let (kind, rest) = line.split_at_checked(1).unwrap_or_default();
+        let text = || String::from_utf8_lossy(rest).into_owned();
+        Ok(match kind {
+            b"+" => Some(Answer::Text(text())),
+            b"-" => Some(Answer::Error(text())),
+            b":" => Some(Answer::Number(number(rest)?)),
+            b"$" => self.value(number(rest)?)?,
+            b"*" if depth < DEPTH_MAX => self.list(number(rest)?, depth)?,
+            _ => return Err(Failure::Odd("an answer isn't Redis' protocol: is it a Redis server?")),
+        })
+    }
+
+    /// A line without its end.
+    fn line(&mut self) -> Result<Option<&'a [u8]>, Failure> {
+        let rest = &self.bytes[self.at..];
+        let within = &rest[..rest.len().min(LINE_BYTES_MAX)];
+        match within.windows(2).position(|pair| pair == b"\r\n") {
+            Some(end) => {
+                self.at += end + 2;
+                Ok(Some(&rest[..end]))
+            }
+            None if rest.len() >= LINE_BYTES_MAX => {
+                Err(Failure::Odd("an answer isn't Redis' protocol: is it a Redis server?"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn value(&mut self, length: i64) -> Result<Option<Answer>, Failure> {
+        let Some(length) = bounded(length)? else { return Ok(Some(Answer::Nothing)) };
+        let Some(value) = self.bytes.get(self.at..self.at + length + 2) else { return Ok(None) };
+        self.at += length + 2;
+        Ok(Some(Answer::Text(String::from_utf8_lossy(&value[..length]).into_owned())))
+    }
+
+    fn list(&mut self, count: i64, depth: usize) -> Result<Option<Answer>, Failure> {
+        let Some(count) = bounded(count)? else { return Ok(Some(Answer::Nothing)) };
+        let mut answers = Vec::new();
+        for _ in 0..count {
+            let Some(answer) = self.answer(depth + 1)? else { return Ok(None) };
+            answers.push(answer);
+        }
+        Ok(Some(Answer::List(answers)))
+    }
+}
+
+fn number(text: &[u8]) -> Result<i64, Failure> {
+    let number = std::str::from_utf8(text).ok().and_then(|text| text.parse().ok());
+    number.ok_or(Failure::Odd("an answer has a number that is none"))
+}
+
+/// A length; none for one that says "nothing".
+fn bounded(length: i64) -> Result<Option<usize>, Failure> {
+    match usize::try_from(length) {
+        Ok(length) if length <= ANSWER_BYTES_MAX => Ok(Some(length)),
+        Err(_) if length == -1 => Ok(None),
+        _ => Err(Failure::Odd("an answer is longer than any that was asked for")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_lists_of_words() {
+        let command = Command::new(&[b"SET", b"k\r\n", b""]);
+        assert_eq!(command.into_bytes(), b"*3\r\n$3\r\nSET\r\n$3\r\nk\r\n\r\n$0\r\n\r\n");
+    }
+
+    #[test]
+    fn an_answer_is_known_when_all_of_it_is_there_and_not_before() {
+        let whole = b"*6\r\n+OK\r\n-ERR no\r\n:-7\r\n$-1\r\n$4\r\na\r\nb\r\n*1\r\n$0\r\n\r\n";
+        for end in 0..whole.len() {
+            assert!(matches!(answer(&whole[..end]), Ok(None)), "at {end}");
+        }
+        let expected = Answer::List(vec![
+            Answer::Text("OK".into()),
+            Answer::Error("ERR no".into()),
+            Answer::Number(-7),
+            Answer::Nothing,
+            Answer::Text("a\r\nb".into()),
+            Answer::List(vec![Answer::Text(String::new())]),
+        ]);
+        let mut and_more = whole.to_vec();
+        and_more.extend_from_slice(b"+");
+        assert_eq!(answer(&and_more).unwrap(), Some((expected, whole.len())));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_no_reason_to_wait_or_to_take_memory() {
+        let nested = "*1\r\n".repeat(DEPTH_MAX + 1);
+        let long = vec![b'+'; LINE_BYTES_MAX];
+        for wrong in
+            [b"HTTP/1.1 400\r\n", &b"$99999999999\r\n"[..], b"$-2\r\n", b":x\r\n", b"\r\n", nested.as_bytes(), &long]
+        {
+            assert!(matches!(answer(wrong), Err(Failure::Odd(_))), "{:?}", &wrong[..wrong.len().min(20)]);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A connection to a server. Whoever calls also drives it: there is no task of its own, and a call that is dropped takes
+//! its connection with it.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
+use tokio::time::{Instant, timeout};
+
+use super::address::Address;
+use super::error::Failure;
+use super::protocol::{self, Answer, Command};
+use super::server::Server;
+use net::stream::{MaybeTlsStream, ServerAddress};
+
+/// How long a server may take to accept a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
+pub(super) const IDLE_MAX: Duration = Duration::from_mins(5);
+/// A connection isn't used for longer, so that the server is looked at again, and a name's new address is found.
+const LIFE_MAX: Duration = Duration::from_hours(1);
+/// An answer that took longer may come from a server that was frozen, and another one has its place since.
+const SLOW: Duration = Duration::from_secs(1);
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 4 * 1024;
+
+/// An open connection.
+pub(super) struct Session {
+    address: Address,
+    stream: MaybeTlsStream,
+    received: Vec<u8>,
+    limit: Duration,
+    opened: Instant,
+    used: Instant,
+    /// When it was last made sure that this is the server to be used; never, or not since it was slow.
+    trusted: Option<Instant>,
+}
+
+impl Session {
+    /// Connects to `address`, and says who asks for which database: what `server` says but for its own address. `limit` is how long
+    /// each answer may take.
+    pub(super) async fn open(
+        address: &Address,
+        server: &Server,
+        ca: Option<&Path>,
+        limit: Duration,
+    ) -> Result<Self, Failure> {
+        let place = ServerAddress { host: &address.host, port: address.port, is_secure: server.is_secure, ca };
+        let within = CONNECT_TIMEOUT.min(limit);
+        let stream = timeout(within, MaybeTlsStream::open(place)).await.map_err(|_| Failure::Silent(within))??;
+        let (now, address) = (Instant::now(), address.clone());
+        let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: None };
+        if let Some(password) = &server.password {
+            let mut words = vec![&b"AUTH"[..]];
+            words.extend(server.user.as_deref().map(str::as_bytes));
+            words.push(password.as_bytes());
+            session.call(Command::new(&words)).await?;
+        }
+        if server.database != 0 {
+            session.call(Command::new(&[b"SELECT", server.database.to_string().as_bytes()])).await?;
+        }
+        Ok(session)
+    }
+
+    pub(super) const fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether it was made sure not longer ago than this that this is the server to be used.
+    pub(super) fn is_trusted(&self, max: Duration) -> bool {
+        self.trusted.is_some_and(|trusted| trusted.elapsed() < max)
+    }
+
+    /// This is the server to be used.
+    pub(super) fn trust(&mut self) {
+        self.trusted = Some(Instant::now());
+    }
+
+    /// Sends a command and waits for its answer. A refusal is a failure.
+    pub(super) async fn call(&mut self, command: Command) -> Result<Answer, Failure> {
+        self.send(&command.into_bytes()).await
+    }
+
+    /// The same with a command as it is sent.
+    pub(super) async fn send(&mut self, command: &[u8]) -> Result<Answer, Failure> {
+        let sent = Instant::now();
+        let answer = timeout(self.limit, self.exchange(command)).await;
+        let answer = answer.map_err(|_| Failure::Silent(self.limit))??;
+        self.used = Instant::now();
+        if self.used - sent > SLOW {
+            self.trusted = None;
+        }
+        match answer {
+            Answer::Error(said) => Err(Failure::Server(said)),
+            answer => Ok(answer),
+        }
+    }
+
+    async fn exchange(&mut self, command: &[u8]) -> Result<Answer, Failure> {
+        self.stream.write_all(command).await?;
+        self.stream.flush().await?;
+        loop {
+            if let Some((answer, length)) = protocol::answer(&self.received)? {
+                self.received.drain(..length);
+                return Ok(answer);
+            }
+            self.received.reserve(READ_BYTES);
+            if self.stream.read_buf(&mut self.received).await? == 0 {
+                return Err(Failure::Connection(io::Error::other("the server closed the connection")));
+            }
+        }
+    }
+
+    /// Whether the connection is still good for a call.
+    pub(super) async fn is_fresh(&mut self) -> bool {
+        // Nothing is on its way: whatever comes now is the connection's end, or what nobody has asked for.
+        let mut space = [0];
+        let mut space = ReadBuf::new(&mut space);
+        let stream = &mut self.stream;
+        let silent = poll_fn(|cx| Poll::Ready(Pin::new(&mut *stream).poll_read(cx, &mut space).is_pending())).await;
+        silent && self.received.is_empty() && self.used.elapsed() < IDLE_MAX && self.opened.elapsed() < LIFE_MAX
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("opened", &self.opened).finish_non_exhaustive()
+    }
+}

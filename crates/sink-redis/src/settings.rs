@@ -1,0 +1,274 @@
+//! The settings of sinks of kind `redis`: the server, the keys and their values.
+
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::path::Path;
+
+use crate::{
+    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, Redis, RedisConfig, Sentinel, Server, Structure,
+};
+use json::JsonPointer;
+use settings::client::{ca, connections_max, each, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "sentinels",
+    "cluster",
+    "ca",
+    "mode",
+    "key",
+    "field",
+    "by",
+    "max_entries",
+    "timeout",
+    "max_connections",
+];
+const KEY: &str = "{type}";
+const SENTINELS: &str = "sentinels";
+const CLUSTER: &str = "cluster";
+
+/// What `mode` may say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Stream,
+    List,
+    Set,
+    Hash,
+    Json,
+    Counter,
+    Publish,
+}
+
+const MODES: [(&str, Mode); 7] = [
+    ("stream", Mode::Stream),
+    ("list", Mode::List),
+    ("set", Mode::Set),
+    ("hash", Mode::Hash),
+    ("json", Mode::Json),
+    ("counter", Mode::Counter),
+    ("publish", Mode::Publish),
+];
+
+impl Mode {
+    const fn takes(self, setting: &str) -> bool {
+        match setting.as_bytes() {
+            b"field" => matches!(self, Self::Hash | Self::Counter),
+            b"by" => matches!(self, Self::Counter),
+            _ => matches!(self, Self::Stream | Self::List),
+        }
+    }
+}
+
+/// Reads them; a relative `ca` starts at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<RedisConfig> {
+    let (server, deployment) = place(reader, section);
+    let ca = ca(reader, section, folder);
+    let timeout = timeout(reader, section);
+    let connections_max = connections_max(reader, section).unwrap_or(RedisConfig::CONNECTIONS_MAX);
+    let structure = structure(reader, section);
+    let key = key(reader, section, structure.as_ref());
+    let (server, deployment, key, structure) = (server?, deployment?, key?, structure?);
+    Some(RedisConfig { server, deployment, ca, key, structure, timeout, connections_max })
+}
+
+/// Reads the layout from a gateway's table for a writer's sink.
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
+    let structure = structure(reader, section);
+    let key = key(reader, section, structure.as_ref());
+    let structure = structure.map(|structure| ("mode", structure.to_string()));
+    structure.into_iter().chain(key.map(|key| ("key", key.to_string()))).collect()
+}
+
+/// Where the server is, and how it is found.
+fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<Server>, Option<Deployment>) {
+    let mistakes = reader.errors();
+    let is_watched = section.get(SENTINELS).is_some() || reader.texts(section, SENTINELS).is_some();
+    let sentinels = each(reader, section, SENTINELS, sentinel);
+    if let Some(is_cluster) = reader.boolean(section, CLUSTER).filter(|found| found.value) {
+        if is_watched {
+            let title = format!("`{}` and `{SENTINELS}` don't go together", section.key_path(CLUSTER));
+            reader.push(Diagnostic::new(
+                title,
+                is_cluster.span,
+                "a cluster's nodes know by themselves who is the master",
+            ));
+        }
+        let help = "add some of its nodes, as in url = \"redis://USER:PASSWORD@one:6379,two:6379\"";
+        let (server, more) = reader.required(section, "url", help, nodes).unzip();
+        return (server, more.map(Deployment::Cluster));
+    }
+    if !is_watched {
+        let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
+        return (reader.required(section, "url", help, server), Some(Deployment::Alone));
+    }
+    if sentinels.is_empty() && reader.errors() == mistakes {
+        let help = "name them, as in sentinels = [\"one:26379\", \"two:26379\", \"three:26379\"]";
+        reader.missing(section, SENTINELS, help);
+    }
+    let help = "add what the sentinels call the master, as in url = \"redis://USER:PASSWORD@mymaster\"";
+    let master = reader.required(section, "url", help, master);
+    (master, (reader.errors() == mistakes).then_some(Deployment::Watched(sentinels)))
+}
+
+fn structure(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Structure> {
+    let mode = reader.text_or(section, "mode", MODES[0].0, mode)?;
+    let field = reader.text(section, "field", pointer::parse);
+    let by = reader.text(section, "by", pointer::parse);
+    let entries_max = reader.integer(section, "max_entries", entries);
+    let given = [
+        ("field", field.as_ref().map(|found| &found.span)),
+        ("by", by.as_ref().map(|found| &found.span)),
+        ("max_entries", entries_max.as_ref().map(|found| &found.span)),
+    ];
+    let mut is_wrong = false;
+    for (setting, span) in given {
+        if let Some(span) = span.filter(|_| !mode.takes(setting)) {
+            let title = format!("`{}` has no meaning in this mode", section.key_path(setting));
+            let modes: Vec<&str> =
+                MODES.iter().filter(|(_, mode)| mode.takes(setting)).map(|(name, _)| *name).collect();
+            let label = format!("only for mode {}", modes.join(" and "));
+            reader.push(Diagnostic::new(title, span.clone(), label));
+            is_wrong = true;
+        }
+    }
+    if is_wrong {
+        return None;
+    }
+    let entries_max = entries_max.map(|found| found.value);
+    let (field, by) = (field.map(|found| found.value), by.map(|found| found.value));
+    Some(match (mode, field) {
+        (Mode::Stream, _) => Structure::Stream { entries_max },
+        (Mode::List, _) => Structure::List { entries_max },
+        (Mode::Set, _) => Structure::Set,
+        (Mode::Hash, None) => Structure::Hash,
+        (Mode::Hash, Some(field)) => Structure::Latest { field },
+        (Mode::Json, _) => Structure::Strings,
+        (Mode::Publish, _) => Structure::Publish,
+        (Mode::Counter, field) => Structure::Counter { field: counted(reader, section, field)?, by },
+    })
+}
+
+fn counted(reader: &mut SettingsReader<'_>, section: &Section<'_>, field: Option<JsonPointer>) -> Option<JsonPointer> {
+    if field.is_none() {
+        reader.missing(section, "field", "say what is counted apart, as in field = \"/status\"");
+    }
+    field
+}
+
+/// The keys. Where each event has one of its own, its id must be in it, and nowhere else.
+fn key(reader: &mut SettingsReader<'_>, section: &Section<'_>, structure: Option<&Structure>) -> Option<KeyPattern> {
+    let needs_id = structure.map(Structure::needs_id);
+    let checked = |text: &str| {
+        let pattern: KeyPattern =
+            text.parse().map_err(|error: InvalidKey| InvalidValue::new("can't be a key", error.to_string()))?;
+        match (pattern.has_id(), needs_id) {
+            (true, Some(false)) => {
+                Err(InvalidValue::new("would be another key for each event", "only mode json takes {id}"))
+            }
+            (false, Some(true)) => {
+                Err(InvalidValue::new("would be one key for all events", "mode json needs {id} in it"))
+            }
+            _ => Ok(pattern),
+        }
+    };
+    reader.text_or(section, "key", if needs_id == Some(true) { "{type}:{id}" } else { KEY }, checked)
+}
+
+fn mode(text: &str) -> Result<Mode, InvalidValue> {
+    settings::one_of(&MODES, text, "is not a mode")
+}
+
+fn server(text: &str) -> Result<Server, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a Redis server", error.to_string()))
+}
+
+fn nodes(text: &str) -> Result<(Server, Vec<Address>), InvalidValue> {
+    Server::nodes(text).map_err(|error| InvalidValue::new("is not the URL of a cluster", error.to_string()))
+}
+
+fn master(text: &str) -> Result<Server, InvalidValue> {
+    let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with what the sentinels call the master, and no port";
+    match Server::master(text) {
+        Err(InvalidServer::Port) => Err(InvalidValue::new("names no master", wanted)),
+        other => other.map_err(|error| InvalidValue::new("is not the URL of a Redis server", error.to_string())),
+    }
+}
+
+fn sentinel(text: &str) -> Result<Sentinel, InvalidValue> {
+    let wanted = "wanted HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
+    text.parse().map_err(|_: InvalidServer| InvalidValue::new("has what is no place of a sentinel", wanted))
+}
+
+fn entries(number: i64) -> Result<u64, InvalidValue> {
+    u64::try_from(number)
+        .ok()
+        .filter(|number| *number > 0)
+        .ok_or_else(|| InvalidValue::new("is out of range", "wanted at least 1"))
+}
+
+/// Sinks of kind `redis`.
+#[derive(Debug)]
+pub struct RedisKind;
+
+impl SinkKind for RedisKind {
+    fn name(&self) -> &'static str {
+        "redis"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url", "sentinels"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_layout(reader, section)
+    }
+}
+
+impl StoreConfig for RedisConfig {
+    fn kind(&self) -> &'static str {
+        RedisKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Redis::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.place(), self.key.to_string()];
+        Some(Destination { id, what: "key", another: "another `url` or `key`" })
+    }
+
+    fn layout(&self) -> Layout {
+        vec![("mode", self.structure.to_string()), ("key", self.key.to_string())]
+    }
+}
+
+impl fmt::Display for RedisConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "redis {}, {} {}", self.place(), self.structure, self.key)
+    }
+}

@@ -1,0 +1,246 @@
+//! A lane over several slots: what of a batch belongs to one slot is one place, with a cursor of its own beside its data.
+//!
+//! How far the lane is as a whole stands in its notes, with how far each place was then. The notes come after the places, so that
+//! a place may be ahead of them, and skips what comes again. A place that is behind them has lost a tail: the lane is only as
+//! far as that place, goes on from there, and the others skip what they have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use event::Lane;
+use tokio::time::Instant;
+
+use super::ask::Ask;
+use super::config::RedisConfig;
+use super::error::Failure;
+use super::protocol::{Answer, Command};
+use super::script;
+use sink::{Batch, Claim, Held, Takeover, WriteOutcome};
+
+/// How often a lane looks at all its places, also at those that it has nothing for: one that has lost a tail must be noticed
+/// before the journal lets go of it.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+const NOTE: &str = include_str!("note.lua");
+
+/// What a lane knows of its places.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Up to where the lane is stored.
+    position: u64,
+    marks: BTreeMap<String, Mark>,
+    /// Places that have refused a record, and where the last of those stands: their cursors are moved past it with the batch that comes
+    /// without it, also where there is nothing else for them.
+    refused: BTreeMap<String, u64>,
+    looked: Option<Instant>,
+}
+
+/// A place's positions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    /// Its cursor.
+    stored: u64,
+    /// What its cursor was when the notes were made.
+    noted: u64,
+}
+
+impl Mark {
+    const fn has_lost(self) -> bool {
+        self.stored < self.noted
+    }
+}
+
+impl Places {
+    /// Up to where the lane is stored, which is what it goes on from, and the claims on it and its places.
+    pub(super) async fn held<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        lane: &Lane,
+    ) -> Result<Held, Failure> {
+        // First the lane as a whole: its claim is exchanged before those of its places.
+        let claim = script::read_claim(nodes, &config.key.own(), lane).await?;
+        let (position, mut claims) = self.look(nodes, config, lane).await?;
+        claims.extend(claim);
+        let claims = claims.into_iter().collect();
+        self.position = position;
+        Ok(Held { position, claims })
+    }
+
+    /// Exchanges the claim on the lane as a whole, and then those on its places, as far as `takeover` allows it.
+    pub(super) async fn claim<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        lane: &Lane,
+        (claim, takeover): (Claim, &Takeover),
+    ) -> Result<Held, Failure> {
+        let own = config.key.own();
+        // Its position stands in its notes, and nothing beside this claim.
+        let (_, held) = match takeover {
+            Takeover::Known(_) => script::claim(nodes, &own, lane, claim, takeover).await?,
+            Takeover::Forced(_) => script::force_claim(nodes, &own, lane, claim).await?,
+        };
+        if held == Some(claim) {
+            let (_, places) = read_notes(nodes, config, lane).await?;
+            for (place, _) in &places {
+                script::claim(nodes, &config.own_of(place), lane, claim, takeover).await?;
+            }
+            if let Takeover::Forced(position) = takeover {
+                let position = position.to_string();
+                let key = notes_key(config, lane);
+                let mut words = vec![&b"HSET"[..], key.as_bytes(), b"", position.as_bytes()];
+                words.extend(places.iter().flat_map(|(place, _)| [place.as_bytes(), position.as_bytes()]));
+                nodes.ask(&key, Command::new(&words)).await?;
+                self.refused.clear();
+            }
+        }
+        self.held(nodes, config, lane).await
+    }
+
+    /// Where the lane stands, and the claims on its places.
+    async fn look<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        lane: &Lane,
+    ) -> Result<(u64, BTreeSet<Claim>), Failure> {
+        // First the notes: meanwhile places get ahead of them, and never behind.
+        let (noted, places) = read_notes(nodes, config, lane).await?;
+        let (mut marks, mut claims) = (BTreeMap::new(), BTreeSet::new());
+        for (place, noted) in places {
+            let (stored, claim) = script::read(nodes, &config.own_of(&place), lane).await?;
+            claims.extend(claim);
+            marks.insert(place, Mark { stored, noted });
+        }
+        let lost = marks.values().filter(|mark| mark.has_lost()).map(|mark| mark.stored).min();
+        (self.marks, self.looked) = (marks, Some(Instant::now()));
+        Ok((lost.map_or(noted, |lost| lost.min(noted)), claims))
+    }
+
+    /// Writes what of `batch` lies beyond the cursors of its places.
+    pub(super) async fn write<A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        batch: &Batch,
+    ) -> Result<WriteOutcome, Failure> {
+        // Another process may have written since, if the lane knows more or less than it did here.
+        if self.position != batch.floor() || self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
+            let (position, _) = self.look(nodes, config, batch.lane()).await?;
+            if position < batch.floor() {
+                return Err(Failure::LostTail { position, stored: batch.floor() });
+            }
+            self.position = position;
+        }
+        let parts = self.parts(config, batch)?;
+        // A place that is new holds no claim: that of the lane as a whole is looked at before it is written.
+        if parts.keys().any(|place| !self.marks.contains_key(place)) {
+            let held = script::read_claim(nodes, &config.key.own(), batch.lane()).await?;
+            if !Claim::admits(held, batch.claim()) {
+                return Err(Failure::Claimed);
+            }
+        }
+        let mut refused = Vec::new();
+        for (place, indices) in &parts {
+            let mark = self.marks.entry(place.clone()).or_default();
+            let keys = config.own_of(place);
+            match script::write(nodes, config, &keys, batch, indices, &mut mark.stored).await? {
+                WriteOutcome::Rejected { refused: found } => {
+                    let last =
+                        found.iter().filter_map(|refusal| batch.get(refusal.index)).map(|record| record.sequence).max();
+                    self.refused.extend(last.map(|last| (place.clone(), last)));
+                    refused.extend(found);
+                }
+                WriteOutcome::Committed | WriteOutcome::Partial { .. } => {}
+            }
+        }
+        if !refused.is_empty() {
+            refused.sort_by_key(|refusal| refusal.index);
+            return Ok(WriteOutcome::Rejected { refused });
+        }
+        self.note(nodes, config, batch, parts.keys()).await?;
+        Ok(WriteOutcome::Committed)
+    }
+
+    /// Which records belong to which place. Places that have lost something are there without a record too: what they haven't got
+    /// is in this batch or in one that came before it, and if that was nothing they are as far as it.
+    fn parts(&mut self, config: &RedisConfig, batch: &Batch) -> Result<BTreeMap<String, Vec<usize>>, Failure> {
+        let mut parts: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (index, record) in batch.records().enumerate() {
+            parts.entry(config.place_of(&record)).or_default().push(index);
+        }
+        let marks = &self.marks;
+        self.refused.retain(|place, last| marks.get(place).is_none_or(|mark| mark.stored < *last));
+        for place in self.refused.keys() {
+            parts.entry(place.clone()).or_default();
+        }
+        for (place, mark) in self.marks.iter().filter(|(_, mark)| mark.has_lost()) {
+            if batch.first() > mark.stored + 1 {
+                return Err(Failure::LostTail { position: mark.stored, stored: batch.first() - 1 });
+            }
+            parts.entry(place.clone()).or_default();
+        }
+        Ok(parts)
+    }
+
+    async fn note<'p, A: Ask>(
+        &mut self,
+        nodes: &mut A,
+        config: &RedisConfig,
+        batch: &Batch,
+        places: impl ExactSizeIterator<Item = &'p String> + Clone,
+    ) -> Result<(), Failure> {
+        let (key, last) = (notes_key(config, batch.lane()), batch.last().to_string());
+        let mut command = Command::of(9 + 2 * places.len(), NOTE.len() + 1_024);
+        let floor = batch.floor().to_string();
+        let (claims, lane) = (config.key.own().cursors, script::field(batch.lane()));
+        let claim = script::claim_text(batch.claim());
+        for word in ["EVAL", NOTE, "2", &key, &claims, &lane, &claim, &floor, &last] {
+            command.word(word.as_bytes());
+        }
+        for place in places.clone() {
+            command.word(place.as_bytes());
+            command.word(last.as_bytes());
+        }
+        let (outcome, noted) = script::outcome(nodes.ask(&key, command).await?)?;
+        if outcome == "claimed" {
+            return Err(Failure::Claimed);
+        }
+        if outcome != "stored" {
+            return Err(Failure::LostTail { position: noted, stored: batch.floor() });
+        }
+        self.position = batch.last().max(self.position);
+        for place in places {
+            if let Some(mark) = self.marks.get_mut(place) {
+                mark.noted = mark.noted.max(batch.last());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn notes_key(config: &RedisConfig, lane: &Lane) -> String {
+    format!("forebay:{{{}}}:lane:{}", config.key.tag(), script::field(lane))
+}
+
+/// What is noted of the lane, and of each of its places.
+async fn read_notes<A: Ask>(
+    nodes: &mut A,
+    config: &RedisConfig,
+    lane: &Lane,
+) -> Result<(u64, Vec<(String, u64)>), Failure> {
+    let key = notes_key(config, lane);
+    let Answer::List(words) = nodes.ask(&key, Command::new(&[b"HGETALL", key.as_bytes()])).await? else {
+        return Err(script::ODD);
+    };
+    let (mut whole, mut places) = (0, Vec::new());
+    let mut words = words.into_iter();
+    while let (Some(Answer::Text(place)), Some(Answer::Text(position))) = (words.next(), words.next()) {
+        let position = script::position(&position)?;
+        if place.is_empty() { whole = position } else { places.push((place, position)) }
+    }
+    Ok((whole, places))
+}
+
+#[cfg(test)]
+mod tests;

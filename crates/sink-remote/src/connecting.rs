@@ -1,0 +1,77 @@
+//! Connects a sink of a gateway: asks the writers for their sink's description, compares it with the gateway's table, and binds the sink
+//! to their store.
+
+use http::Method;
+
+use super::RemoteConfig;
+use super::caller::{Call, Caller};
+use super::protocol::SinkInfo;
+use sink::SinkError;
+
+impl Caller {
+    /// Connects the writers' sink to its store, and binds this sink to that store. `also` compares settings of some kinds of store only; its
+    /// error names the difference.
+    pub(crate) async fn connect(&self, also: impl Fn(&SinkInfo) -> Result<(), String>) -> Result<(), SinkError> {
+        let call = Call::new(Method::GET, "");
+        if self.binding().is_bound() {
+            match self.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
+                // If no writer has the bound sink any more, the operator may have changed all of them: ask again.
+                Err(SinkError::Misconfigured(_)) => {}
+                answered => return answered.map(drop),
+            }
+        }
+        let (mut answers, mut failures) = (Vec::new(), Vec::new());
+        for (server, answer) in self.survey(&call).await {
+            match answer {
+                Ok(info) => {
+                    self.check(&info).and_then(|()| also(&info)).map_err(|difference| wrong(&server, &difference))?;
+                    answers.push((server, info));
+                }
+                Err(error) => failures.push((server, error)),
+            }
+        }
+        if answers.is_empty() {
+            let none = || SinkError::Misconfigured("the upstream names no writer".into());
+            return Err(failures.into_iter().next().map_or_else(none, |(_, error)| error));
+        }
+        self.binding().bind(answers)?;
+        self.binding().pass_over(failures);
+        Ok(())
+    }
+
+    /// Compares a writer's sink with this gateway's configuration.
+    fn check(&self, info: &SinkInfo) -> Result<(), String> {
+        let RemoteConfig { sink, store, reads, parts, .. } = self.config();
+        let wanted = store.as_str();
+        if info.kind != wanted {
+            return Err(format!(
+                "its sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
+                info.kind
+            ));
+        }
+        if *reads && !info.reads {
+            return Err(format!(
+                "events can't be read back from its sink `{sink}`: set read = false in the gateway's table of it"
+            ));
+        }
+        let wanted = SinkInfo { parts: parts.clone(), ..info.clone() };
+        let of_both = SinkInfo {
+            parts: info
+                .parts
+                .iter()
+                .filter(|(name, _)| parts.contains_key(*name))
+                .map(|(name, part)| (name.clone(), part.clone()))
+                .collect(),
+            ..info.clone()
+        };
+        wanted.difference(&of_both).map_or(Ok(()), |(name, here, there)| {
+            Err(format!(
+                "`{name}` of its sink `{sink}` is {there}, this gateway's table says {here}: change one of them"
+            ))
+        })
+    }
+}
+
+fn wrong(server: &str, difference: &str) -> SinkError {
+    SinkError::Misconfigured(format!("writer {server}: {difference}").into())
+}

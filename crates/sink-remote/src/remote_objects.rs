@@ -1,0 +1,182 @@
+//! Objects stored through a writer: the gateway makes them, and the writer's own sink streams them to its store. The writer has the
+//! credentials, and answers after the store.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use event::Lane;
+use event::limits::OBJECT_READ_TIMEOUT;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Method, header};
+use net::http_client::Answer;
+use objects::over_http::{
+    Body, ContainerReader, ContainerRequest, DESCRIPTION, Digests, Failure, Source, Target, Upload, Uploader,
+};
+use objects::read::ObjectReader;
+use objects::{Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+use sink::{Mark, Reason, SinkError, StoreBinding};
+
+use super::caller::{Call, Caller, Content};
+use super::config::RemoteObjectsConfig;
+use super::object_protocol::{DIGEST, ObjectLimits, PATH, digest_text};
+use super::protocol::Outcome;
+
+/// A writer may be silent for as long as a reader waits for the store.
+const READ_SILENCE_MAX: Duration = OBJECT_READ_TIMEOUT;
+
+/// A writers' sink of objects.
+pub struct RemoteObjects {
+    uploader: Uploader,
+    writers: Writers,
+    /// The sink as a writer's gateways read it, made when the first of them reads.
+    reader: OnceLock<ContainerReader<Writers>>,
+}
+
+/// The writers that have the sink.
+struct Writers {
+    caller: Caller,
+}
+
+impl RemoteObjects {
+    /// A store that connects to the writers at its first call.
+    #[must_use]
+    pub fn new(config: RemoteObjectsConfig) -> Self {
+        let writers = Writers { caller: Caller::new(config.remote) };
+        Self { uploader: Uploader::new(config.rules), writers, reader: OnceLock::new() }
+    }
+
+    fn to_read(&self) -> ContainerReader<Writers> {
+        ContainerReader(Writers { caller: self.writers.caller.to_read(READ_SILENCE_MAX) })
+    }
+
+    fn named<T>(&self, done: Result<T, Failure>) -> Result<T, SinkError> {
+        done.map_err(|failure| failure.into_sink_error(&self.writers.name()))
+    }
+}
+
+impl ObjectStore for RemoteObjects {
+    fn rules(&self) -> &ObjectRules {
+        &self.uploader.rules
+    }
+
+    fn memory_budget(&self) -> &MemoryBudget {
+        &self.uploader.memory
+    }
+
+    fn refusal(&self, payload: &[u8]) -> Option<Reason> {
+        self.uploader.refusal(payload)
+    }
+
+    /// Connects the writer's sink to its store, and compares the limits of objects.
+    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>> {
+        Box::pin(async {
+            let (here, caller) = (ObjectLimits::from(&self.uploader.rules), &self.writers.caller);
+            caller.connect(|info| here.check(info.objects, &caller.config().sink)).await
+        })
+    }
+
+    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>> {
+        let mark = self.writers.caller.mark();
+        Box::pin(async move { mark.ok_or_else(|| SinkError::Unavailable("no writer has answered yet".into())) })
+    }
+
+    fn put<'a>(
+        &'a self,
+        manifest: &'a Manifest,
+        parts: Box<dyn Parts>,
+    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>> {
+        Box::pin(async { self.named(self.uploader.put(&self.writers, manifest, parts).await) })
+    }
+
+    fn reader(&self) -> Box<dyn ObjectReader> {
+        Box::new(self.to_read())
+    }
+
+    fn accept(&self, _: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>> {
+        let refused = SinkError::Misconfigured("a writer can't store through another writer".into());
+        Box::pin(async { Err(refused) })
+    }
+
+    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>> {
+        Box::pin(async {
+            let reader = self.reader.get_or_init(|| self.to_read());
+            self.named(reader.fetch(name, query).await)
+        })
+    }
+
+    fn warning(&self) -> Option<Reason> {
+        self.writers.caller.binding().warning()
+    }
+
+    fn binding(&self) -> Option<&dyn StoreBinding> {
+        Some(&self.writers.caller)
+    }
+}
+
+impl fmt::Debug for RemoteObjects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RemoteObjects").field(self.writers.caller.config()).finish()
+    }
+}
+
+impl Source for Writers {
+    fn name(&self) -> String {
+        format!("sink {} of a writer", self.caller.config().sink)
+    }
+
+    async fn send<'a>(&self, request: impl Fn() -> ContainerRequest<'a> + Send + Sync) -> Result<Answer, Failure> {
+        let ContainerRequest { object, headers, .. } = request();
+        let path = format!("/{PATH}{}", object.unwrap_or_default());
+        let call = Call { headers, ..Call::new(Method::GET, &path) };
+        self.caller.download(&call).await.map_err(Failure::Writer)
+    }
+}
+
+impl Writers {
+    async fn upload(
+        &self,
+        lane: &Lane,
+        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
+        replaces: bool,
+    ) -> Result<(), Failure> {
+        let digests = digest_text(&upload.digests.md5, &upload.digests.sha256);
+        let digests = HeaderValue::try_from(digests).map_err(|_| Failure::Unsendable)?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, upload.content_type.clone());
+        headers.insert(DIGEST, digests);
+        if !replaces {
+            headers.insert(header::IF_NONE_MATCH, HeaderValue::from_static("*"));
+        }
+        let body = || (upload.body)().into_client();
+        let path = format!("/{PATH}{}", upload.name);
+        let content = Content::Object(upload.digests.bytes, &body);
+        let call = Call { lane: Some(lane), headers, content, ..Call::new(Method::PUT, &path) };
+        match self.caller.call(&call).await.and_then(|answer| answer).map_err(Failure::Writer)? {
+            Outcome::Stored => Ok(()),
+            _ => Err(Failure::Writer(unclear("says of an object what it can say of a batch only"))),
+        }
+    }
+}
+
+impl Target for Writers {
+    async fn put_object(
+        &self,
+        lane: &Lane,
+        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
+    ) -> Result<(), Failure> {
+        self.upload(lane, upload, false).await
+    }
+
+    async fn describe(&self, lane: &Lane, name: &str, text: Bytes) -> Result<(), Failure> {
+        let (digests, body) = (Digests::of(&text), || Body::Whole(text.clone()));
+        let upload = Upload { name, digests, content_type: DESCRIPTION, is_new: false, is_once: false, body };
+        self.upload(lane, &upload, true).await
+    }
+}
+
+fn unclear(what: &str) -> SinkError {
+    let reason: Reason = format!("the writer {what}: run the same release of gateway and writer").into();
+    SinkError::Unavailable(reason)
+}

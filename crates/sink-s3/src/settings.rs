@@ -1,0 +1,151 @@
+//! The settings of sinks of kind `s3`: the service, its credentials, the bucket and its objects.
+
+use objects::over_http::settings::{self as over_http, container, secret, url, word};
+use objects::{OBJECT_LAYOUT, layout_of};
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::path::Path;
+
+use crate::S3Config;
+use settings::client::{ca, timeout};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "region",
+    "bucket",
+    "access_key",
+    "secret_key",
+    "path_style",
+    "object",
+    "envelope",
+    "object_from",
+    "object_type_from",
+    "format",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
+    "ca",
+    "timeout",
+];
+const REGION: &str = "us-east-1";
+
+/// Reads them; a relative `ca` starts at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<S3Config> {
+    let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
+    let url = reader.required(section, "url", help, url);
+    let region = reader.text_or(section, "region", REGION, region);
+    let bucket = reader.required(section, "bucket", "add the bucket, as in bucket = \"events\"", container);
+    let access_key =
+        reader.required(section, "access_key", "add the id of the key that requests are signed with", word);
+    let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";
+    let secret_key = reader.required(section, "secret_key", help, secret);
+    let path_style = reader.boolean(section, "path_style");
+    let is_in_host = path_style.as_ref().is_some_and(|found| !found.value);
+    let rules = over_http::rules(reader, section);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    let has_dots = bucket.as_ref().is_some_and(|bucket| bucket.to_string().contains('.'));
+    let is_secure = url.as_ref().is_some_and(|url| url.to_string().starts_with("https://"));
+    // With an authority of its own a service may have a certificate that names the bucket.
+    if let Some(found) = path_style.filter(|_| is_in_host && has_dots && is_secure && ca.is_none()) {
+        let title = format!("`{}` can't be false for a bucket with dots", section.key_path("path_style"));
+        let label = "a certificate for *.HOST doesn't cover a name with more dots: take it out, or name another bucket";
+        reader.push(Diagnostic::new(title, found.span, label.to_owned()));
+    }
+    Some(S3Config {
+        url: url?,
+        is_in_host,
+        region: region?,
+        bucket: bucket?,
+        access_key: access_key?,
+        secret_key: secret_key?,
+        rules,
+        ca,
+        timeout,
+    })
+}
+
+/// Every signature has it, between slashes.
+fn region(text: &str) -> Result<String, InvalidValue> {
+    let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if good { Ok(text.to_owned()) } else { Err(InvalidValue::new("is no region", "wanted letters, digits and -")) }
+}
+
+/// Sinks of kind `s3`.
+#[derive(Debug)]
+pub struct S3Kind;
+
+impl SinkKind for S3Kind {
+    fn name(&self) -> &'static str {
+        "s3"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["secret_key"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)]
+    }
+}
+
+impl StoreConfig for S3Config {
+    fn kind(&self) -> &'static str {
+        S3Kind.name()
+    }
+
+    fn build(&self) -> Sink {
+        crate::sink(self.clone())
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id =
+            vec![self.kind().to_owned(), self.url.to_string(), self.bucket.to_string(), self.rules.prefix.to_string()];
+        Some(Destination { id, what: "place", another: "another `object`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(&self.rules, "format")
+    }
+
+    fn has_objects(&self) -> bool {
+        true
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.rules.memory_bytes()
+    }
+}
+
+impl fmt::Display for S3Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, bucket, rules, .. } = self;
+        write!(f, "s3 {url}, bucket {bucket}, {}", rules.summary())
+    }
+}

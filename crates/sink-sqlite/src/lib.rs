@@ -1,0 +1,145 @@
+//! SQLite, the default store: a table of a file that others may read while Forebay runs.
+//!
+//! Fenced: a lane's cursor is set in the transaction of its rows. The connection belongs to one thread, since
+//! SQLite blocks; the lanes of a sink take turns on it, each with at most one call waiting. Reads have a thread and a
+//! connection of their own.
+
+mod error;
+mod file_identity;
+mod mark;
+mod page;
+mod reader;
+mod rows;
+mod schema;
+mod settings;
+mod transaction;
+mod writer;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use event::Lane;
+use event::read::{Page, Query, ReadError};
+use tokio::sync::oneshot;
+
+use reader::ReadThread;
+pub use settings::SqliteKind;
+use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
+use writer::{Job, Reply, Writer};
+
+/// Which file, and which table in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqliteConfig {
+    /// The file. It and the directories above it are made if they are missing.
+    pub path: PathBuf,
+    /// The table. It is made if it is missing.
+    pub table: TableName,
+}
+
+/// The sink's handle on the thread that owns the file. Cheap to clone. The thread begins with the first call
+/// and ends with `close` or with the last clone.
+#[derive(Clone)]
+pub struct Sqlite {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    config: SqliteConfig,
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    reads: ReadThread,
+}
+
+impl Sqlite {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: SqliteConfig) -> Self {
+        let reads = ReadThread::new(config.clone());
+        Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None), reads }) }
+    }
+
+    async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, SinkError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(job(reply))?;
+        answer.await.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+
+    /// Hands `job` to the thread, and starts one where there is none: at first, after a close, after a panic.
+    fn send(&self, job: Job) -> Result<(), SinkError> {
+        let mut jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = match &*jobs {
+            Some(running) => match running.send(job) {
+                Ok(()) => return Ok(()),
+                Err(mpsc::SendError(job)) => job,
+            },
+            None => job,
+        };
+        let (sender, receiver) = mpsc::channel();
+        let writer = Writer::new(self.shared.config.clone());
+        let thread = std::thread::Builder::new().name("sqlite".into()).spawn(move || writer.run(receiver));
+        thread.map_err(|error| error::no_thread(&self.shared.config.path, &error))?;
+        // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
+        let _ = sender.send(job);
+        *jobs = Some(sender);
+        Ok(())
+    }
+
+    fn unanswered(&self) -> SinkError {
+        error::unanswered(&self.shared.config.path)
+    }
+}
+
+impl Store for Sqlite {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }
+    }
+
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.call(Job::Connect).await
+    }
+
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        self.call(Job::Mark).await.map(Some)
+    }
+
+    async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        self.call(|reply| Job::Look(lane.clone(), reply)).await.map(Some)
+    }
+
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
+        self.call(|reply| Job::Claim((lane.clone(), claim, takeover.clone()), reply)).await.map(Some)
+    }
+
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        self.call(|reply| Job::Write(batch.clone(), reply)).await
+    }
+
+    fn can_read(&self) -> bool {
+        true
+    }
+
+    async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        self.shared.reads.read(query).await
+    }
+
+    async fn close(&self) -> Result<(), SinkError> {
+        // First, so that the last connection is the writer's: it leaves the store in one file.
+        self.shared.reads.close().await;
+        let (reply, answer) = oneshot::channel();
+        match self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A thread that is gone has nothing to close.
+            Some(jobs) if jobs.send(Job::Close(reply)).is_ok() => {}
+            _ => return Ok(()),
+        }
+        answer.await.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sqlite").field(&self.shared.config).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests;

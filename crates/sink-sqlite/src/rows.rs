@@ -1,0 +1,124 @@
+//! One record, one row: inserted if its id is new, compared if it isn't, replaced if it is a later revision.
+
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
+
+use super::TableName;
+use super::error::concerns_a_row;
+use sink::{Reason, Record, Write};
+
+const READ_REVISION: &str = "select revision from forebay_revisions where id = ?1";
+const SET_REVISION: &str = "insert into forebay_revisions (id, revision) values (?1, ?2)
+     on conflict do update set revision = excluded.revision";
+
+/// The statements that name the configured table.
+pub(super) struct Sql {
+    /// Adds a row, and leaves one that has the same id as it is.
+    pub(super) insert: String,
+    replace: String,
+    select: String,
+}
+
+impl Sql {
+    pub(super) fn new(table: &TableName) -> Self {
+        let table = table.quoted();
+        let insert = format!(
+            "insert into {table} (id, type, source, received_at, payload) values (?1, ?2, ?3, ?4, ?5) on conflict (id) do"
+        );
+        Self {
+            replace: format!(
+                "{insert} update set type = excluded.type, source = excluded.source, \
+                 received_at = excluded.received_at, payload = excluded.payload"
+            ),
+            insert: format!("{insert} nothing"),
+            select: format!("select type, source, payload from {table} where id = ?1"),
+        }
+    }
+}
+
+/// The rows of one transaction.
+pub(super) struct Rows<'a> {
+    connection: &'a Connection,
+    sql: &'a Sql,
+    insert: CachedStatement<'a>,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(connection: &'a Connection, sql: &'a Sql) -> rusqlite::Result<Self> {
+        Ok(Self { connection, sql, insert: connection.prepare_cached(&sql.insert)? })
+    }
+
+    /// Writes `record`, or says why the store won't ever take it.
+    ///
+    /// # Errors
+    /// Those that concern more than this record. The transaction is to be given up.
+    pub(super) fn write(&mut self, record: &Record<'_>) -> rusqlite::Result<Option<Reason>> {
+        let written = match record.write {
+            Write::Insert => self.insert(record),
+            Write::Upsert(revision) => self.upsert(record, revision),
+        };
+        match written {
+            // A trigger may have ended the transaction: then what came before is gone as well.
+            Err(error) if concerns_a_row(&error) && !self.connection.is_autocommit() => {
+                Ok(Some(format!("the table doesn't take event {}: {error}", record.id).into()))
+            }
+            written => written,
+        }
+    }
+
+    fn insert(&mut self, record: &Record<'_>) -> rusqlite::Result<Option<Reason>> {
+        match self.insert.execute(values(record))? {
+            0 => self.compare(record),
+            _ => Ok(None),
+        }
+    }
+
+    /// An id's first revision is an insert, so that an event is never replaced by a result.
+    fn upsert(&mut self, record: &Record<'_>, revision: u64) -> rusqlite::Result<Option<Reason>> {
+        let stored: Option<i64> =
+            self.connection.prepare_cached(READ_REVISION)?.query_row([record.id.0], |row| row.get(0)).optional()?;
+        match stored.map(i64::cast_unsigned) {
+            Some(stored) if stored >= revision => return Ok(None),
+            Some(_) => {
+                self.connection.prepare_cached(&self.sql.replace)?.execute(values(record))?;
+            }
+            None => {
+                if let Some(reason) = self.insert(record)? {
+                    return Ok(Some(reason));
+                }
+            }
+        }
+        self.connection.prepare_cached(SET_REVISION)?.execute(params![record.id.0, revision.cast_signed()])?;
+        Ok(None)
+    }
+
+    /// Tells a repetition, which has taken effect already, from another event under the same id.
+    fn compare(&self, record: &Record<'_>) -> rusqlite::Result<Option<Reason>> {
+        let mut select = self.connection.prepare_cached(&self.sql.select)?;
+        let same = select.query_row([record.id.0], |row| {
+            let is = |column, bytes: &[u8]| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes() == Ok(bytes));
+            Ok(is(0, record.type_name.as_bytes())? && is(1, record.source.as_bytes())? && is(2, record.payload)?)
+        });
+        Ok(match same.optional()? {
+            Some(true) => None,
+            Some(false) => {
+                Some(format!("id {} is taken: another payload, type or source is stored under it", record.id).into())
+            }
+            None => Some(format!("a trigger of the table left out event {}", record.id).into()),
+        })
+    }
+}
+
+/// The columns of a row, in the order of the statements.
+fn values<'a>(record: &'a Record<'_>) -> impl rusqlite::Params + 'a {
+    (&record.id.0[..], record.type_name, record.source, record.received_at, Text(record.payload))
+}
+
+/// Bytes that are known to be text: they were checked when they were accepted.
+struct Text<'a>(&'a [u8]);
+
+impl ToSql for Text<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(self.0)))
+    }
+}

@@ -1,0 +1,94 @@
+//! Opens the file, makes the tables that are missing, and checks those that are there.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::error::{classify, misconfigured, no_directory};
+use super::rows::Sql;
+use super::{SqliteConfig, TableName};
+use sink::SinkError;
+use sink::folder::make_folder;
+
+/// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the
+/// lanes of a sink wait behind it and delivery tries again anyway.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(1);
+/// Payloads may be private: whoever else may read them is to be told by a person.
+const OWNER_ONLY: u32 = 0o600;
+/// Columns that the default layout writes.
+const COLUMNS: [&str; 5] = ["id", "type", "source", "received_at", "payload"];
+
+/// Opens the configured file, ready to write.
+pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkError> {
+    if let Some(directory) = config.path.parent() {
+        make_folder(directory).map_err(|error| no_directory(&config.path, &error))?;
+    }
+    make_file(&config.path);
+    let failed = |error| classify(&config.path, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
+    prepare_connection(&connection).map_err(failed)?;
+    connection.execute_batch(&tables(&config.table)).map_err(failed)?;
+    add_claims(&connection).map_err(failed)?;
+    check_columns(&connection, config)?;
+    // Also tells whether the id is unique: without that SQLite knows no conflict to do nothing about.
+    connection.prepare_cached(&sql.insert).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Makes the file so that only its owner may read it, as SQLite then does with the log beside it. Where that can't be done,
+/// SQLite will say why.
+fn make_file(path: &Path) {
+    let _ = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path);
+}
+
+/// Write-ahead log, so that others can read meanwhile, synced at each commit. The writer checkpoints by itself
+/// between batches.
+fn prepare_connection(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+    Ok(())
+}
+
+/// The tables of the default layout. Revisions stand beside, since few events have one.
+fn tables(table: &TableName) -> String {
+    format!(
+        "create table if not exists {} (id blob not null unique, type text, source text, received_at integer, payload text);
+         create table if not exists forebay_cursors (origin blob not null, shard integer not null, sink text not null,
+             position integer not null, claim blob, primary key (origin, shard, sink)) without rowid;
+         create table if not exists forebay_revisions (id blob primary key, revision integer not null) without rowid;",
+        table.quoted()
+    )
+}
+
+/// A file of a version that made no claims has no column for them.
+fn add_claims(connection: &Connection) -> rusqlite::Result<()> {
+    let asked = "select count(*) from pragma_table_info('forebay_cursors') where name = 'claim'";
+    let count: i64 = connection.query_row(asked, [], |row| row.get(0))?;
+    if count == 0 {
+        connection.execute_batch("alter table forebay_cursors add column claim blob")?;
+    }
+    Ok(())
+}
+
+fn check_columns(connection: &Connection, config: &SqliteConfig) -> Result<(), SinkError> {
+    let failed = |error| classify(&config.path, &error);
+    let mut statement = connection.prepare("select lower(name) from pragma_table_info(?1)").map_err(failed)?;
+    let found = statement.query_map([config.table.as_str()], |row| row.get(0)).map_err(failed)?;
+    let found: Vec<String> = found.collect::<Result<_, _>>().map_err(failed)?;
+    let missing: Vec<&str> = COLUMNS.into_iter().filter(|column| !found.iter().any(|name| name == column)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(misconfigured(format!(
+        "table {} of SQLite file {} has no column {}: add what is missing, or configure another table",
+        config.table,
+        config.path.display(),
+        missing.join(", ")
+    )))
+}

@@ -1,0 +1,133 @@
+//! Sinks of kind `sqlite`.
+
+use sink::local_path::{plain, refuse_own};
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use sink::TableName;
+
+use crate::{Sqlite, SqliteConfig};
+use settings::{InvalidValue, Section, SettingsReader};
+
+/// The settings.
+const KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters", "path", "table"];
+/// The page caches of SQLite: 2 MiB for writes, and 2 MiB for reads.
+const SQLITE_BYTES: usize = 4 << 20;
+const PATH: &str = "events.db";
+const TABLE: &str = "events";
+
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
+    let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
+    Some(SqliteConfig { path: path?, table: read_table(reader, section)? })
+}
+
+fn read_table(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<TableName> {
+    reader.text_or(section, "table", TABLE, table)
+}
+
+fn file_path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
+    if text.ends_with('/') || Path::new(text).file_name().is_none() {
+        return Err(InvalidValue::new("is not the path of a file", "wanted the name of a database file"));
+    }
+    if text.contains('\0') {
+        return Err(InvalidValue::new("is not the path of a file", "holds a NUL character"));
+    }
+    let path = plain(&data.join(text));
+    refuse_own(&path, data)?;
+    Ok(path)
+}
+
+fn table(text: &str) -> Result<TableName, InvalidValue> {
+    TableName::new(text).map_err(|error| InvalidValue::new("can't be the name of a table", error.to_string()))
+}
+
+/// Sinks of kind `sqlite`.
+#[derive(Debug)]
+pub struct SqliteKind;
+
+impl SinkKind for SqliteKind {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.data)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("table", &["table"])]
+    }
+
+    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+        read_table(reader, section).map(|table| ("table", table.to_string())).into_iter().collect()
+    }
+}
+
+impl StoreConfig for SqliteConfig {
+    fn kind(&self) -> &'static str {
+        SqliteKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Sqlite::new(self.clone()))
+    }
+
+    /// SQLite takes `Events` and `events` for one table.
+    fn destination(&self) -> Option<Destination> {
+        let id =
+            vec![self.kind().to_owned(), self.path.display().to_string(), self.table.as_str().to_ascii_lowercase()];
+        Some(Destination { id, what: "table", another: "another `path` or `table`" })
+    }
+
+    fn layout(&self) -> Layout {
+        vec![("table", self.table.to_string())]
+    }
+
+    fn can_read(&self) -> bool {
+        true
+    }
+
+    fn local_path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        SQLITE_BYTES
+    }
+
+    fn look_command(&self) -> Option<String> {
+        Some(format!("sqlite3 {} \"select payload from {}\"", self.path.display(), self.table.as_str()))
+    }
+}
+
+impl fmt::Display for SqliteConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "sqlite {}, table {}", self.path.display(), self.table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_from_the_data_directory() {
+        let path = |text| file_path(text, Path::new("data")).map(|path| path.display().to_string());
+        assert_eq!(path("events.db").unwrap(), "data/events.db");
+        assert_eq!(path("./x/./events.db").unwrap(), "data/x/events.db");
+        assert_eq!(path("/var/events.db").unwrap(), "/var/events.db");
+        for bad in ["", "/", ".", "..", "x/", "a\0b"] {
+            assert!(path(bad).is_err(), "{bad:?}");
+        }
+    }
+}

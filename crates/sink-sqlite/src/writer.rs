@@ -1,0 +1,216 @@
+//! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+use event::Lane;
+use rusqlite::Connection;
+use rustix::fs::statvfs;
+use rustix::process::setpriority_process;
+use tokio::sync::oneshot;
+
+use super::file_identity::FileIdentity;
+use super::rows::Sql;
+use super::transaction::{Enders, Written};
+use super::{SqliteConfig, error, mark, schema, transaction};
+use sink::{Batch, Claim, Held, Mark, SinkError, Takeover, WriteOutcome};
+
+/// Where a job's answer goes. It may find nobody: whoever asked may have left.
+pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
+
+/// What the thread does.
+pub(super) enum Job {
+    /// Opens the file.
+    Connect(Reply<()>),
+    /// Reads the file's mark.
+    Mark(Reply<Mark>),
+    /// Reads a lane's cursor and claim.
+    Look(Lane, Reply<Held>),
+    /// Exchanges the claim on a lane.
+    Claim((Lane, Claim, Takeover), Reply<Held>),
+    /// Writes a batch.
+    Write(Batch, Reply<WriteOutcome>),
+    /// Closes the file: the last job of a thread.
+    Close(Reply<()>),
+}
+
+/// Bytes in the write-ahead log, as estimated, from which on it is copied into the table in the next pause. Greater means
+/// fewer copies of the pages that every batch changes, and a longer log to recover from and keep on disk.
+pub(super) const CHECKPOINT_BYTES: usize = 16 * 1024 * 1024;
+/// The same without a pause. While batches come one behind the other, the disk is left to the log and to the intake.
+pub(super) const CHECKPOINT_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// On a small disk the log has at most this part of it, and a MiB at least: what is in it is to fit the table too.
+const CHECKPOINT_PART: u64 = 32;
+const CHECKPOINT_BYTES_MIN: u64 = 1024 * 1024;
+/// How much the thread steps back: it still gets a third of what a thread of the intake does (sched(7)), so that what is pending
+/// doesn't grow for as long as clients are busy.
+const NICE: i32 = 5;
+/// So long a time without a batch is a pause: delivery gathers for less.
+const PAUSE: Duration = Duration::from_millis(30);
+/// What a transaction adds to that log besides payload: at most as a rule a page each of the table, of its index
+/// and of the cursors, and one that was split.
+pub(super) const TRANSACTION_BYTES: usize = 4 * 4096;
+
+/// The thread's own state.
+pub(super) struct Writer {
+    config: SqliteConfig,
+    sql: Sql,
+    connection: Option<Connection>,
+    /// The file that the connection has open.
+    file: Option<FileIdentity>,
+    /// Records that ended the transactions of their lanes.
+    enders: HashMap<Lane, Enders>,
+    uncopied_bytes: usize,
+    /// From so many on they are copied without waiting for a pause.
+    log_bytes_max: usize,
+}
+
+impl Writer {
+    pub(super) fn new(config: SqliteConfig) -> Self {
+        let sql = Sql::new(&config.table);
+        Self {
+            config,
+            sql,
+            connection: None,
+            file: None,
+            enders: HashMap::new(),
+            uncopied_bytes: 0,
+            log_bytes_max: CHECKPOINT_BYTES_MAX,
+        }
+    }
+
+    /// Works until the last handle is gone or a job closes the file.
+    pub(super) fn run(mut self, jobs: Receiver<Job>) {
+        step_back();
+        while let Some(job) = self.next(&jobs) {
+            match job {
+                Job::Connect(reply) => drop(reply.send(self.with(|_, _| Ok(())))),
+                Job::Mark(reply) => drop(reply.send(self.with(|connection, _| mark::of(connection)))),
+                Job::Look(lane, reply) => drop(reply.send(self.look(&lane))),
+                Job::Claim((lane, claim, takeover), reply) => drop(reply.send(self.claim(&lane, claim, &takeover))),
+                Job::Write(batch, reply) => self.write(&batch, reply),
+                Job::Close(reply) => {
+                    let closed = self.close();
+                    drop(reply.send(closed));
+                }
+            }
+        }
+    }
+
+    /// The next job; the log is copied before it comes, or in the last moment.
+    fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
+        if self.uncopied_bytes >= self.log_bytes_max {
+            self.copy_log();
+        } else if self.uncopied_bytes >= CHECKPOINT_BYTES {
+            match jobs.recv_timeout(PAUSE) {
+                Ok(job) => return Some(job),
+                Err(RecvTimeoutError::Timeout) => self.copy_log(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        jobs.recv().ok()
+    }
+
+    fn look(&mut self, lane: &Lane) -> Result<Held, SinkError> {
+        let (position, claim) = self.with(|connection, _| transaction::read(connection, lane))?;
+        Ok(Held::new(position, claim))
+    }
+
+    fn claim(&mut self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+        let (position, held) =
+            self.with(|connection, _| transaction::exchange_claim(connection, lane, claim, takeover))?;
+        Ok(Held::new(position, held))
+    }
+
+    /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
+    fn write(&mut self, batch: &Batch, reply: Reply<WriteOutcome>) {
+        let report = self.store(batch);
+        drop(reply.send(report));
+        self.uncopied_bytes = self.uncopied_bytes.saturating_add(batch.payload_bytes() + TRANSACTION_BYTES);
+    }
+
+    fn copy_log(&mut self) {
+        self.uncopied_bytes = 0;
+        // One that fails or finds readers in the way costs nothing but a longer log: the next goes on.
+        let _ = self.with(|connection, _| checkpoint(connection, "passive"));
+    }
+
+    fn store(&mut self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        let mut enders = self.enders.remove(batch.lane()).unwrap_or_default();
+        let written = self.with(|connection, sql| {
+            if batch.mark().is_some() {
+                let mark = mark::of(connection)?;
+                if !mark.is_expected(batch.mark()) {
+                    return Ok(Written::Elsewhere(mark));
+                }
+            }
+            transaction::write(connection, sql, batch, &mut enders)
+        });
+        if written.is_err() && !enders.is_empty() {
+            self.enders.insert(batch.lane().clone(), enders);
+        }
+        match written? {
+            Written::WriteOutcome(report) => Ok(report),
+            Written::Nothing { position } => Err(error::lost_tail(&self.config.path, position, batch.floor())),
+            Written::Elsewhere(mark) => Err(SinkError::OtherStore(mark)),
+            Written::Unclaimed => Err(error::claimed(&self.config.path)),
+        }
+    }
+
+    /// Does `work` on the open connection. One that failed is dropped, which rolls back what it had begun.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Connection, &Sql) -> rusqlite::Result<T>) -> Result<T, SinkError> {
+        // A file that was removed or exchanged can still be written to, and nobody would ever find the rows.
+        let open = self.connection.take().filter(|_| self.file == FileIdentity::of(&self.config.path));
+        let mut connection = match open {
+            Some(connection) => connection,
+            None => {
+                let connection = schema::open(&self.config, &self.sql)?;
+                self.file = FileIdentity::of(&self.config.path);
+                self.log_bytes_max = log_bytes_max(&self.config.path);
+                // What a process left that was killed is in it still: without this it would grow with each such end.
+                self.uncopied_bytes = log_bytes(&self.config.path);
+                connection
+            }
+        };
+        let done = work(&mut connection, &self.sql);
+        if done.as_ref().err().is_none_or(error::is_busy) {
+            self.connection = Some(connection);
+        }
+        done.map_err(|error| error::classify(&self.config.path, &error))
+    }
+
+    /// Leaves the whole store in one file, unless others read it just now: then the log stays beside it.
+    fn close(&mut self) -> Result<(), SinkError> {
+        let Some(connection) = self.connection.take() else { return Ok(()) };
+        let tidied = checkpoint(&connection, "truncate");
+        let closed = connection.close().map_err(|(_, error)| error);
+        tidied.and(closed).map_err(|error| error::classify(&self.config.path, &error))
+    }
+}
+
+/// How long the log beside a file is.
+fn log_bytes(path: &Path) -> usize {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    std::fs::metadata(log).map_or(0, |log| usize::try_from(log.len()).unwrap_or(usize::MAX))
+}
+
+/// How long the log of a file may be, by the disk that it is on.
+fn log_bytes_max(path: &Path) -> usize {
+    let all = statvfs(path).map_or(u64::MAX, |disk| disk.f_blocks.saturating_mul(disk.f_frsize));
+    let part = (all / CHECKPOINT_PART).max(CHECKPOINT_BYTES_MIN);
+    usize::try_from(part).unwrap_or(usize::MAX).min(CHECKPOINT_BYTES_MAX)
+}
+
+/// Lets the intake go first where cores are short: clients wait for it, and nobody for the store.
+fn step_back() {
+    // Without a process it is the calling thread alone (sched(7)). That it fails costs nothing but the precedence.
+    let _ = setpriority_process(None, NICE);
+}
+
+/// Copies the write-ahead log into the file as far as readers allow.
+fn checkpoint(connection: &Connection, mode: &str) -> rusqlite::Result<()> {
+    connection.pragma(None, "wal_checkpoint", mode, |_| Ok(()))
+}

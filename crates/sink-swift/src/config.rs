@@ -1,0 +1,89 @@
+//! The configuration of a sink of kind `swift`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use net::http_client::Endpoint;
+use objects::ObjectRules;
+use objects::over_http::{Container, Secret};
+
+/// Which container, and who asks for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwiftConfig {
+    /// Who says who asks.
+    pub auth: Auth,
+    /// The container. It is made if it is missing.
+    pub container: Container,
+    /// How large objects are, and what their names begin with.
+    pub rules: ObjectRules,
+    /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
+    pub ca: Option<PathBuf>,
+    /// How long nothing may come or go.
+    pub timeout: Duration,
+}
+
+/// Who says who asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Auth {
+    /// Swift's own first version: user and key as headers.
+    TempAuth {
+        /// The whole URL, as `http://HOST:8080/auth/v1.0`.
+        url: Endpoint,
+        /// Account and user, as `test:tester`.
+        user: String,
+        /// The user's key.
+        key: Secret,
+    },
+    /// Keystone's third version.
+    Keystone {
+        /// The URL that ends with `/v3`.
+        url: Endpoint,
+        /// Who asks.
+        identity: Identity,
+        /// The region of the endpoint; without one the first of the catalogue.
+        region: Option<String>,
+    },
+}
+
+impl Auth {
+    /// Where to ask for a token.
+    #[must_use]
+    pub const fn url(&self) -> &Endpoint {
+        let (Self::TempAuth { url, .. } | Self::Keystone { url, .. }) = self;
+        url
+    }
+
+    /// What tells accounts apart that may have containers of one name.
+    #[must_use]
+    pub fn account(&self) -> String {
+        let who = match self {
+            Self::TempAuth { user, .. } => user.split(':').next().unwrap_or_default(),
+            Self::Keystone { identity: Identity::Password { project, .. }, .. } => project,
+            Self::Keystone { identity: Identity::Application { id, .. }, .. } => id,
+        };
+        format!("{} {who}", self.url())
+    }
+}
+
+/// Who asks Keystone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A user of a project.
+    Password {
+        /// The user's name.
+        user: String,
+        /// The user's password.
+        key: Secret,
+        /// The project's name.
+        project: String,
+        /// The name of the domain of both.
+        domain: String,
+    },
+    /// An application credential, which knows its user and project.
+    Application {
+        /// Its id.
+        id: String,
+        /// Its secret.
+        secret: Secret,
+    },
+}

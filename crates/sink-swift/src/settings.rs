@@ -1,0 +1,192 @@
+//! The settings of sinks of kind `swift`: authentication, the container and its objects.
+
+use objects::over_http::settings::{self as over_http, container, secret, url, word};
+use objects::{OBJECT_LAYOUT, layout_of};
+use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::path::Path;
+
+use crate::{Auth, Identity, SwiftConfig};
+use settings::client::{ca, timeout};
+use settings::{Diagnostic, Section, SettingsReader};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "auth",
+    "user",
+    "key",
+    "application_credential",
+    "project",
+    "domain",
+    "region",
+    "container",
+    "object",
+    "envelope",
+    "object_from",
+    "object_type_from",
+    "format",
+    "max_bytes",
+    "max_records",
+    "max_age",
+    "serve",
+    "cache_control",
+    "revalidate",
+    "stale",
+    "ca",
+    "timeout",
+];
+/// What the URL of Keystone's third version ends with.
+const KEYSTONE: &str = "/v3";
+const DOMAIN: &str = "Default";
+
+/// Who asks, by which settings.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    TempAuth,
+    Password,
+    Application,
+}
+
+impl By {
+    const fn takes(self, setting: &str) -> bool {
+        match setting.as_bytes() {
+            b"user" => !matches!(self, Self::Application),
+            b"project" | b"domain" => matches!(self, Self::Password),
+            _ => !matches!(self, Self::TempAuth),
+        }
+    }
+}
+
+/// Reads them; a relative `ca` starts at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
+    let auth = auth(reader, section);
+    let help = "add where objects are kept, as in container = \"events\"";
+    let container = reader.required(section, "container", help, container);
+    let rules = over_http::rules(reader, section);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })
+}
+
+fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> {
+    let help =
+        "add who gives tokens, as in auth = \"http://HOST:8080/auth/v1.0\", or \"https://HOST:5000/v3\" for Keystone";
+    let url = reader.required(section, "auth", help, url);
+    let credential = reader.text(section, "application_credential", word);
+    let is_keystone = url.as_ref().is_some_and(|url| url.to_string().ends_with(KEYSTONE));
+    let by = match (is_keystone, &credential) {
+        (false, _) => By::TempAuth,
+        (true, None) => By::Password,
+        (true, Some(_)) => By::Application,
+    };
+    if url.is_some() {
+        refuse_others(reader, section, by);
+    }
+    let key = reader.required(section, "key", "add the key, best as key = \"${SWIFT_KEY}\"", secret);
+    let user = by.takes("user").then(|| reader.required(section, "user", "add who asks", word));
+    let region = reader.text(section, "region", word).map(|found| found.value);
+    Some(match by {
+        By::TempAuth => Auth::TempAuth { url: url?, user: user??, key: key? },
+        By::Application => {
+            let identity = Identity::Application { id: credential?.value, secret: key? };
+            Auth::Keystone { url: url?, identity, region }
+        }
+        By::Password => {
+            let project = reader.required(section, "project", "add whose containers these are", word);
+            let domain = reader.text_or(section, "domain", DOMAIN, word);
+            let identity = Identity::Password { user: user??, key: key?, project: project?, domain: domain? };
+            Auth::Keystone { url: url?, identity, region }
+        }
+    })
+}
+
+/// Refuses settings that would be passed over.
+fn refuse_others(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By) {
+    let others = ["user", "application_credential", "project", "domain", "region"].into_iter();
+    for setting in others.filter(|setting| !by.takes(setting)) {
+        let Some(found) = reader.text(section, setting, |_| Ok(())) else { continue };
+        let title = format!("`{}` has no meaning here", section.key_path(setting));
+        let label = match by {
+            By::TempAuth => "only for Keystone, whose URL ends with /v3",
+            By::Password | By::Application => "an application credential knows its user and its project",
+        };
+        reader.push(Diagnostic::new(title, found.span, label.to_owned()));
+    }
+}
+
+/// Sinks of kind `swift`.
+#[derive(Debug)]
+pub struct SwiftKind;
+
+impl SinkKind for SwiftKind {
+    fn name(&self) -> &'static str {
+        "swift"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["key", "application_credential"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["auth"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+
+    fn layout(&self) -> &'static [LayoutPart] {
+        &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)]
+    }
+}
+
+impl StoreConfig for SwiftConfig {
+    fn kind(&self) -> &'static str {
+        SwiftKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        crate::sink(self.clone())
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![
+            self.kind().to_owned(),
+            self.auth.account(),
+            self.container.to_string(),
+            self.rules.prefix.to_string(),
+        ];
+        Some(Destination { id, what: "place", another: "another `object`" })
+    }
+
+    fn layout(&self) -> Layout {
+        layout_of(&self.rules, "format")
+    }
+
+    fn has_objects(&self) -> bool {
+        true
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.rules.memory_bytes()
+    }
+}
+
+impl fmt::Display for SwiftConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { auth, container, rules, .. } = self;
+        write!(f, "swift {}, container {container}, {}", auth.url(), rules.summary())
+    }
+}

@@ -1,0 +1,208 @@
+//! The conformance suite of sinks. It tests the guarantees that delivery relies on: it calls the sink on a real store, and reads
+//! the store without the sink. A new sink implements [`SinkHarness`] and runs [`check`] and [`sequences`].
+
+mod basics;
+mod claims;
+mod events;
+mod faults;
+mod marks;
+mod reading;
+mod sequences;
+mod stand;
+mod suite;
+
+use std::future::Future;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use event::EventId;
+
+pub use sequences::sequences;
+use sink::Sink;
+use suite::Suite;
+
+/// A store to test a sink on.
+pub trait SinkHarness: Sized + 'static {
+    /// Whether the store distinguishes a duplicate from another event under the same id, and refuses the latter.
+    /// If not, the first event stays and the other counts as stored.
+    const COMPARES: bool;
+
+    /// Whether the store recognises an event by its id. A store of objects doesn't: it recognises a batch by its lane and first position,
+    /// accepts every record, and receives only new batches and exact duplicates.
+    const KNOWS_IDS: bool = true;
+
+    /// Whether nothing of a batch takes effect if one of its records is refused. A store of several servers may have stored the others:
+    /// they are then skipped when the batch is retried, and the lane's cursor is unchanged.
+    const WITHHOLDS_ALL: bool = true;
+
+    /// Whether a hindrance of one fresh store hinders the others too: then cases are tried one after the other.
+    const SHARES_FAULTS: bool = false;
+
+    /// Whether each fresh store has a mark of its own. Some are parts of one server with one mark.
+    const HAS_OWN_MARK: bool = true;
+
+    /// A fault that keeps the store from answering until it is dropped.
+    type Fault: 'static;
+
+    /// A payload as the store returns it: byte for byte, unless the store keeps parsed values.
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        payload.to_vec()
+    }
+
+    /// A new, empty store.
+    fn fresh() -> impl Future<Output = Self>;
+
+    /// A further sink on this store, not connected yet.
+    fn sink(&self) -> Sink;
+
+    /// Everything stored, in any order, read without the sink.
+    fn rows(&self) -> impl Future<Output = Vec<(EventId, Vec<u8>)>>;
+
+    /// Makes the store refuse the event `id` permanently. Not called if the store doesn't recognise ids.
+    fn poison(&self, id: EventId) -> impl Future<Output = ()>;
+
+    /// Makes calls fail, or cuts them, until the fault is dropped. `stage` counts the kinds and points of failure from 0;
+    /// `None` after the last one.
+    fn outage(&self, stage: usize) -> impl Future<Output = Option<Self::Fault>>;
+
+    /// Stalls the store: it answers when the fault is dropped.
+    fn stall(&self) -> impl Future<Output = Self::Fault>;
+}
+
+/// A case that every sink must handle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    /// A batch without records moves the cursor, and nothing else.
+    EmptyBatch,
+    /// A batch of full size arrives byte for byte, whatever the payloads hold.
+    FullBatch,
+    /// One record of many is refused: only that one is reported, and the others can be stored.
+    BadRecord,
+    /// The same batch twice, also over a second connection.
+    SameBatchTwice,
+    /// A batch that overlaps the previous one.
+    OverlappingBatch,
+    /// A stalled twin resumes and writes a batch that its successor has written already.
+    LateTwin,
+    /// A fenced store that has less than the lane knows to be stored accepts nothing, from any process.
+    Floor,
+    /// Higher, lower and equal revisions of one id, over batches and within one.
+    Revisions,
+    /// Another event under a used id, of an earlier batch and of the same one.
+    TakenId,
+    /// Lanes of several shards, origins and sinks have cursors of their own.
+    TwoLanes,
+    /// A fenced store holds one process's claim on a lane, and accepts no batch of another process.
+    Claims,
+    /// A store that was written without claims accepts the first one, and an exchange with a lost answer can be repeated.
+    ClaimsAgain,
+    /// A forced claim sets the cursor.
+    ClaimsByForce,
+    /// All sinks on one store read the same mark, another store has another mark, and a batch for another store isn't written.
+    Marks,
+    /// The store fails at every stage and recovers.
+    Outage,
+    /// The store is slow: the sink waits without blocking its thread.
+    Stall,
+    /// The sink is dropped during a write.
+    DroppedWhileWriting,
+    /// The sink is closed during a write.
+    ClosedWhileWriting,
+    /// Stored events are read back byte for byte, page by page, during writes, and over another connection.
+    ReadBack,
+    /// Reads filter by type and time, and by id.
+    ReadChosen,
+    /// A store that accepts no writes can still be read, and an invalid bookmark is refused.
+    ReadWhileStalled,
+}
+
+impl Case {
+    /// All cases.
+    const ALL: [Self; 21] = [
+        Self::EmptyBatch,
+        Self::FullBatch,
+        Self::BadRecord,
+        Self::SameBatchTwice,
+        Self::OverlappingBatch,
+        Self::LateTwin,
+        Self::Floor,
+        Self::Revisions,
+        Self::TakenId,
+        Self::TwoLanes,
+        Self::Claims,
+        Self::ClaimsAgain,
+        Self::ClaimsByForce,
+        Self::Marks,
+        Self::Outage,
+        Self::Stall,
+        Self::DroppedWhileWriting,
+        Self::ClosedWhileWriting,
+        Self::ReadBack,
+        Self::ReadChosen,
+        Self::ReadWhileStalled,
+    ];
+}
+
+impl Case {
+    const fn is_about_ids(self) -> bool {
+        matches!(self, Self::BadRecord | Self::OverlappingBatch | Self::Revisions | Self::TakenId)
+    }
+}
+
+/// Cases that run concurrently: they spend most of their time waiting for a store that works or stalls.
+const AT_ONCE: usize = 4;
+
+/// Runs each case on a fresh store.
+///
+/// # Panics
+/// If the sink violates a case; the message names the violation.
+pub fn check<S: SinkHarness>() {
+    check_all(Suite::of::<S>());
+}
+
+fn check_all(suite: Suite) {
+    let cases = Mutex::new(Case::ALL.into_iter());
+    let next = || cases.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..if suite.shares_faults { 1 } else { AT_ONCE } {
+            scope.spawn(|| std::iter::from_fn(next).for_each(|case| check_one(suite, case)));
+        }
+    });
+}
+
+fn check_one(suite: Suite, case: Case) {
+    if !suite.knows_ids && case.is_about_ids() {
+        return;
+    }
+    block_on(async {
+        match case {
+            Case::EmptyBatch => basics::empty_batch(suite).await,
+            Case::FullBatch => basics::full_batch(suite).await,
+            Case::BadRecord => basics::bad_record(suite).await,
+            Case::SameBatchTwice => basics::same_batch_twice(suite).await,
+            Case::OverlappingBatch => basics::overlapping_batch(suite).await,
+            Case::LateTwin => basics::late_twin(suite).await,
+            Case::Floor => basics::floor(suite).await,
+            Case::Revisions => basics::revisions(suite).await,
+            Case::TakenId => basics::taken_id(suite).await,
+            Case::TwoLanes => basics::two_lanes(suite).await,
+            Case::Claims => claims::one_at_a_time(suite).await,
+            Case::ClaimsAgain => claims::upgrade_and_repetition(suite).await,
+            Case::ClaimsByForce => claims::by_force(suite).await,
+            Case::Marks => marks::marks(suite).await,
+            Case::Outage => faults::outage(suite).await,
+            Case::Stall => faults::stall(suite).await,
+            Case::DroppedWhileWriting => faults::dropped_while_writing(suite).await,
+            Case::ClosedWhileWriting => faults::closed_while_writing(suite).await,
+            Case::ReadBack => reading::read_back(suite).await,
+            Case::ReadChosen => reading::read_chosen(suite).await,
+            Case::ReadWhileStalled => reading::read_while_stalled(suite).await,
+        }
+    });
+}
+
+/// Runs `work` on one thread, as a shard does.
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be made").block_on(work)
+}

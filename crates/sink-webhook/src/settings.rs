@@ -1,0 +1,118 @@
+//! The settings of sinks of kind `webhook`: the receiver, the secrets of signatures, and the content of messages.
+
+use sink::{Destination, Folders, Layout, Sink, SinkKind, StoreConfig};
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::path::Path;
+
+use crate::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, Webhook, WebhookConfig};
+use event::limits;
+use settings::client::{ca, each, requests, timeout};
+use settings::{InvalidValue, Section, SettingsReader};
+
+/// The settings.
+const KEYS: &[&str] = &[
+    "kind",
+    "from",
+    "max_backlog",
+    "max_dead_letters",
+    "url",
+    "secrets",
+    "headers",
+    "envelope",
+    "max_requests",
+    "ca",
+    "timeout",
+];
+
+/// Reads them; relative paths start at `folder`.
+fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
+    let url =
+        reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);
+    let secrets = each(reader, section, "secrets", secret);
+    let headers = each(reader, section, "headers", header);
+    let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
+    let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
+    Some(WebhookConfig {
+        url: url?,
+        secrets,
+        headers,
+        shape: if has_envelope { Shape::Envelope } else { Shape::Payload },
+        requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
+        ca,
+        timeout,
+    })
+}
+
+fn url(text: &str) -> Result<HookUrl, InvalidValue> {
+    text.parse().map_err(|error: InvalidHook| InvalidValue::new("is not the URL of a web hook", error.to_string()))
+}
+
+fn secret(text: &str) -> Result<SigningSecret, InvalidValue> {
+    text.parse()
+        .map_err(|error: InvalidSecret| InvalidValue::new("has what is no secret of a web hook", error.to_string()))
+}
+
+fn header(text: &str) -> Result<HookHeader, InvalidValue> {
+    let wrong = |error: InvalidHook| InvalidValue::new("has what can't be a header", error.to_string());
+    let (name, value) = text.split_once(':').ok_or_else(|| wrong(InvalidHook::Header))?;
+    HookHeader::new(name.trim(), value.trim()).map_err(wrong)
+}
+
+/// Sinks of kind `webhook`.
+#[derive(Debug)]
+pub struct WebhookKind;
+
+impl SinkKind for WebhookKind {
+    fn name(&self) -> &'static str {
+        "webhook"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        KEYS
+    }
+
+    fn secrets(&self) -> &'static [&'static str] {
+        &["secrets", "headers"]
+    }
+
+    fn urls(&self) -> &'static [&'static str] {
+        &["url"]
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        section: &Section<'_>,
+        folders: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(read(reader, section, folders.configuration)?))
+    }
+}
+
+impl StoreConfig for WebhookConfig {
+    fn kind(&self) -> &'static str {
+        WebhookKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Webhook::new(self.clone()))
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.url.text().to_owned()];
+        Some(Destination { id, what: "receiver", another: "another `url`" })
+    }
+
+    /// It has no place for a mark: its address identifies it.
+    fn layout(&self) -> Layout {
+        vec![("url", self.url.to_string()), ("envelope", format!("{:?}", self.shape))]
+    }
+}
+
+impl fmt::Display for WebhookConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "webhook {}", self.url)
+    }
+}

@@ -1,0 +1,168 @@
+//! A batch as requests, several in flight, and what they came to together.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::{FutureExt, StreamExt, stream};
+use tokio::time::Instant;
+
+use super::Shared;
+use super::config::HookUrl;
+use super::message;
+use super::outcome::{Failure, Outcome};
+use net::http_client::shortened;
+use sink::{Batch, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
+
+/// Bytes of an answer that are read: of more its connection isn't used again.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
+
+/// Until when nothing is sent.
+#[derive(Debug, Default)]
+pub(super) struct Pause(Mutex<Option<Instant>>);
+
+impl Pause {
+    fn begin(&self, length: Duration) {
+        let end = Instant::now() + length;
+        let mut until = self.lock();
+        *until = until.map_or(Some(end), |until| Some(until.max(end)));
+    }
+
+    async fn end(&self) {
+        let until = *self.lock();
+        if let Some(until) = until {
+            tokio::time::sleep_until(until).await;
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// What a batch has come to so far.
+#[derive(Default)]
+struct Outcomes {
+    taken: usize,
+    refused: Vec<RejectedRecord>,
+    retry: Vec<Retry>,
+    /// Messages whose answers are about themselves if others were taken, else about the receiver.
+    unclear: Vec<(usize, Failure)>,
+    /// Those of which nothing is known, or that weren't sent any more.
+    unanswered: Vec<usize>,
+    /// Why.
+    away: Option<Failure>,
+}
+
+/// What attempts of one batch know of each other.
+#[derive(Default)]
+struct Attempts {
+    has_taken: AtomicBool,
+    is_away: AtomicBool,
+}
+
+/// Sends `batch`, until the receiver takes nothing any more.
+///
+/// # Errors
+/// None of it is known to be taken, and none was refused.
+pub(super) async fn write(shared: &Shared, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+    shared.pause.end().await;
+    let attempts = Attempts::default();
+    let send = |index| attempt(shared, batch, index, &attempts).boxed();
+    let is_ordered = batch.has_repetitions();
+    let in_flight = if is_ordered { 1 } else { shared.config.requests_max.get() };
+    // Another message is tried first after an attempt that said nothing clear: one message must not hide what others come to.
+    let first = if is_ordered { 0 } else { shared.first.load(Ordering::Relaxed) % batch.len().max(1) };
+    let mut sent = stream::iter((first..batch.len()).chain(0..first)).map(send).buffer_unordered(in_flight);
+    let mut outcomes = Outcomes::default();
+    while let Some((index, outcome)) = sent.next().await {
+        outcomes.add(index, outcome);
+    }
+    if let Some(pause) = outcomes.away.as_ref().and_then(Failure::pause) {
+        shared.pause.begin(pause);
+    }
+    if outcomes.taken == 0 && !outcomes.unclear.is_empty() {
+        shared.first.fetch_add(1, Ordering::Relaxed);
+    }
+    outcomes.into_write_outcome(batch.len(), &shared.config.url)
+}
+
+/// Sends a record, unless the receiver is known to take nothing.
+async fn attempt(shared: &Shared, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
+    let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
+    let Some(record) = record else { return (index, None) };
+    let outcome = send(shared, &record).await;
+    match &outcome {
+        Outcome::Taken => attempts.has_taken.store(true, Ordering::Relaxed),
+        Outcome::Unclear(_) if attempts.has_taken.load(Ordering::Relaxed) => {}
+        Outcome::Away(_) | Outcome::Unclear(_) => attempts.is_away.store(true, Ordering::Relaxed),
+        Outcome::Refused(_) | Outcome::NotYet(_) => {}
+    }
+    (index, Some(outcome))
+}
+
+async fn send(shared: &Shared, record: &Record<'_>) -> Outcome {
+    // It is never closed.
+    let _turn = shared.turns.acquire().await;
+    let request = match message::request(&shared.config, record) {
+        Ok(request) => request,
+        // Messages of other types may have a URL.
+        Err(failure) => return Outcome::Unclear(failure),
+    };
+    match shared.client.send(request).await {
+        Ok(answer) => {
+            let (status, headers) = (answer.status(), answer.headers().clone());
+            // What it says behind its status changes nothing.
+            let words = answer.bytes(ANSWER_BYTES_MAX).await.unwrap_or_default();
+            Outcome::of(status, &headers, shortened(&String::from_utf8_lossy(&words)))
+        }
+        Err(failure) => Outcome::Away(Failure::Http(failure)),
+    }
+}
+
+impl Outcomes {
+    fn add(&mut self, index: usize, outcome: Option<Outcome>) {
+        match outcome {
+            Some(Outcome::Taken) => self.taken += 1,
+            Some(Outcome::Refused(reason)) => self.refused.push(RejectedRecord { index, reason }),
+            Some(Outcome::NotYet(reason)) => self.retry.push(Retry { index, reason, scope: RetryScope::Record }),
+            Some(Outcome::Unclear(failure)) => self.unclear.push((index, failure)),
+            Some(Outcome::Away(failure)) => {
+                self.unanswered.push(index);
+                self.away.get_or_insert(failure);
+            }
+            None => self.unanswered.push(index),
+        }
+    }
+
+    /// What delivery is told of a batch of `count` records.
+    fn into_write_outcome(mut self, count: usize, url: &HookUrl) -> Result<WriteOutcome, SinkError> {
+        let failed = self.unanswered.len() + self.unclear.len();
+        // Nothing has passed: the answers are about the receiver, and not held against the records. One alone may be to blame.
+        if failed == count && (count > 1 || self.unclear.is_empty()) {
+            let unclear = self.unclear.drain(..).map(|(_, failure)| failure).next();
+            if let Some(failure) = self.away.or(unclear) {
+                return Err(failure.into_sink_error(url));
+            }
+        } else {
+            let away = self.away.as_ref().or_else(|| self.unclear.first().map(|(_, failure)| failure));
+            let reason: Reason = away.map(Failure::what).unwrap_or_default().into();
+            let unanswered = self.unanswered.into_iter();
+            self.retry.extend(unanswered.map(|index| Retry {
+                index,
+                reason: reason.clone(),
+                scope: RetryScope::Store,
+            }));
+            for (index, failure) in self.unclear {
+                let reason = failure.into_sink_error(url).to_string().into();
+                self.retry.push(Retry { index, reason, scope: RetryScope::Record });
+            }
+        }
+        if self.refused.is_empty() && self.retry.is_empty() {
+            return Ok(WriteOutcome::Committed);
+        }
+        self.refused.sort_by_key(|refusal| refusal.index);
+        self.retry.sort_by_key(|retry| retry.index);
+        Ok(WriteOutcome::Partial { refused: self.refused, retry: self.retry })
+    }
+}

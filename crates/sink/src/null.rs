@@ -1,0 +1,89 @@
+//! A sink that accepts everything and stores nothing.
+
+use std::fmt;
+
+use event::read::{Page, Query, ReadError};
+
+use settings::{Section, SettingsReader};
+
+use crate::{Batch, Capabilities, Destination, Folders, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
+
+/// Accepts everything and stores nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Null;
+
+/// Sinks of kind `null`.
+#[derive(Debug)]
+pub struct NullKind;
+
+impl SinkKind for NullKind {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["kind", "from", "max_backlog", "max_dead_letters"]
+    }
+
+    fn read(&self, _: &mut SettingsReader<'_>, _: &Section<'_>, _: Folders<'_>) -> Option<Box<dyn StoreConfig>> {
+        Some(Box::new(Null))
+    }
+}
+
+impl StoreConfig for Null {
+    fn kind(&self) -> &'static str {
+        NullKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(*self)
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        None
+    }
+}
+
+impl fmt::Display for Null {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NullKind.name())
+    }
+}
+
+impl Store for Null {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    async fn write(&self, _: &Batch) -> Result<WriteOutcome, SinkError> {
+        Ok(WriteOutcome::Committed)
+    }
+
+    async fn read(&self, _: Query) -> Result<Page, ReadError> {
+        Err(ReadError::Unavailable("a sink that keeps nothing can't be read".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::Lane;
+
+    use super::*;
+    use crate::{Cursor, Sink};
+
+    #[test]
+    fn futures_move_between_threads_and_null_takes_everything() {
+        fn send<T: Send>(value: T) -> T {
+            value
+        }
+        let lane = Lane { origin: event::Origin([1; 16]), shard: 0, sink: "null".into() };
+        let sink = Sink::new(Null);
+        let batch = Batch::new(lane.clone(), 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(send(sink.connect())), Ok(()));
+        assert_eq!(runtime.block_on(send(sink.write(&batch))), Ok(WriteOutcome::Committed));
+        assert_eq!(runtime.block_on(send(sink.cursor(&lane))), Ok(Cursor::Delivery));
+        assert_eq!(runtime.block_on(send(sink.close())), Ok(()));
+        assert!(!sink.capabilities().fenced);
+    }
+}

@@ -1,0 +1,93 @@
+//! What a store's crate implements.
+
+use std::fmt;
+use std::future::Future;
+use std::time::Duration;
+
+use event::Lane;
+use event::read::{Page, Query, ReadError};
+
+use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Takeover, WriteOutcome};
+
+/// One store, as its crate implements it. Everyone else calls it through a [`Sink`](crate::Sink).
+///
+/// The calls of all lanes are concurrent. A caller waits without blocking its thread. If a future is dropped before it ends, its call may
+/// take effect or not: the same batch sent again is harmless.
+///
+/// A store never retries, never batches and never decides what is dropped: delivery does. It may return a server's own words in errors and
+/// reasons: [`Sink`](crate::Sink) escapes control characters in them.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// The capabilities that delivery needs before the first call.
+    fn capabilities(&self) -> Capabilities;
+
+    /// See [`Sink::connect`](crate::Sink::connect).
+    fn connect(&self) -> impl Future<Output = Result<(), SinkError>> + Send {
+        async { Ok(()) }
+    }
+
+    /// See [`Sink::held`](crate::Sink::held). A fenced store implements this and [`Self::claim`].
+    fn held(&self, lane: &Lane) -> impl Future<Output = Result<Option<Held>, SinkError>> + Send {
+        let _ = lane;
+        async { Ok(None) }
+    }
+
+    /// See [`Sink::claim`](crate::Sink::claim).
+    fn claim(
+        &self,
+        lane: &Lane,
+        claim: Claim,
+        takeover: &Takeover,
+    ) -> impl Future<Output = Result<Option<Held>, SinkError>> + Send {
+        let _ = (lane, claim, takeover);
+        async { Ok(None) }
+    }
+
+    /// See [`Sink::mark`](crate::Sink::mark).
+    fn mark(&self) -> impl Future<Output = Result<Option<Mark>, SinkError>> + Send {
+        async { Ok(None) }
+    }
+
+    /// See [`Sink::write`](crate::Sink::write).
+    fn write(&self, batch: &Batch) -> impl Future<Output = Result<WriteOutcome, SinkError>> + Send;
+
+    /// Whether [`Self::read`] returns events.
+    fn can_read(&self) -> bool {
+        false
+    }
+
+    /// See [`Sink::read`](crate::Sink::read).
+    fn read(&self, query: Query) -> impl Future<Output = Result<Page, ReadError>> + Send {
+        let _ = query;
+        async { Err(ReadError::Unavailable("this kind of sink can't be read back".into())) }
+    }
+
+    /// See [`Sink::close`](crate::Sink::close).
+    fn close(&self) -> impl Future<Output = Result<(), SinkError>> + Send {
+        async { Ok(()) }
+    }
+
+    /// See [`Sink::warning`](crate::Sink::warning).
+    fn warning(&self) -> Option<Reason> {
+        None
+    }
+
+    /// The binding to a writer's store, if this is a sink of a gateway.
+    fn binding(&self) -> Option<&dyn StoreBinding> {
+        None
+    }
+}
+
+/// To which store a gateway's sink is bound. Its writers may be configured differently: the binding decides which of them are right.
+pub trait StoreBinding {
+    /// The mark of the bound store. `None` while the sink isn't bound.
+    fn mark(&self) -> Option<Mark>;
+
+    /// Whether a writer with another store than the bound one was found.
+    fn has_other_store(&self) -> bool;
+
+    /// Binds the sink to the store with this mark, or with `None` to the next store that is found.
+    fn bind(&self, mark: Option<Mark>);
+
+    /// The longest pause before the next attempt, if the last failure calls for a shorter one than usual.
+    fn retry_max(&self) -> Option<Duration>;
+}
