@@ -62,7 +62,7 @@ pub(crate) fn create_folder_of(path: &Path) -> Result<()> {
 }
 
 /// The packages and features that all tests are built with.
-pub(crate) const TESTED: &[&str] = &["--workspace", "--features", "sink/conformance"];
+pub(crate) const TESTED: &[&str] = &["--workspace"];
 
 /// The server to be measured: `given`, or the workspace's own, built with `profile`.
 pub(crate) fn server_binary(given: Option<&Path>, profile: &str) -> Result<PathBuf> {

@@ -1,7 +1,7 @@
 //! Records that alone are not taken while their neighbours pass: after a while they are given up, so that nothing waits behind them
 //! for ever.
 
-use sink::{Batch, Refusal, Retry};
+use sink::{Batch, RejectedRecord, Retry};
 use tokio::time::Instant;
 
 use crate::Options;
@@ -16,7 +16,7 @@ pub(crate) struct Alone {
 /// Records to be sent again, and those that were sent again for too long.
 pub(crate) struct Judged {
     pub(crate) again: Vec<Retry>,
-    pub(crate) given_up: Vec<Refusal>,
+    pub(crate) given_up: Vec<RejectedRecord>,
 }
 
 impl Alone {
@@ -33,7 +33,7 @@ impl Alone {
             return Judged { again: retry, given_up: Vec::new() };
         }
         let seconds = since.elapsed().as_secs();
-        let give_up = |retry: Retry| Refusal {
+        let give_up = |retry: Retry| RejectedRecord {
             index: retry.index,
             reason: format!("not taken in {seconds} s while its neighbours were; last: {}", retry.reason).into(),
         };

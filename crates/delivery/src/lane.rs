@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use eventlog::Shard;
 use objects::ObjectSink;
-use sink::{Batch, Claim, Cursor, Held, Report, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, Sink, SinkError, WriteOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -244,7 +244,7 @@ impl Lane {
 
     /// Hands a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
     /// these may have been handed over before.
-    pub(crate) async fn hand(&self, batch: Batch, floor: u64) -> Result<Report, SinkError> {
+    pub(crate) async fn hand(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let again = self.status.hands_over(batch.last());
         self.sink.write(&batch.sent_after(floor, again)).await
     }

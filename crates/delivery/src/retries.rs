@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eventlog::Settled;
 use objects::ObjectSink;
-use sink::{Batch, Record, Refusal, Report, Retry, RetryScope, SinkError};
+use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
@@ -46,7 +46,7 @@ impl Retries {
 }
 
 /// The indices of records that the store hasn't taken.
-pub(crate) fn left(refused: &[Refusal], retry: &[Retry]) -> BTreeSet<usize> {
+pub(crate) fn left(refused: &[RejectedRecord], retry: &[Retry]) -> BTreeSet<usize> {
     refused.iter().map(|refusal| refusal.index).chain(retry.iter().map(|retry| retry.index)).collect()
 }
 
@@ -167,9 +167,9 @@ impl Lane {
     async fn takes_newest(&self, run: &Run) -> bool {
         let Some(batch) = NEWEST.into_iter().find_map(|count| self.newest(run, count)) else { return false };
         match self.hand(batch.clone(), 0).await {
-            Ok(Report::Stored) => true,
-            Ok(Report::Except { refused, retry }) => refused.len() + retry.len() < batch.len(),
-            Ok(Report::Withheld { .. }) | Err(_) => false,
+            Ok(WriteOutcome::Committed) => true,
+            Ok(WriteOutcome::Partial { refused, retry }) => refused.len() + retry.len() < batch.len(),
+            Ok(WriteOutcome::Rejected { .. }) | Err(_) => false,
         }
     }
 
@@ -241,14 +241,14 @@ impl Lane {
         }
         let batch = resent.batch((&self.name, self.claim));
         let (refused, retry) = match self.hand(batch.clone(), 0).await {
-            Ok(Report::Stored) => (Vec::new(), Vec::new()),
-            Ok(Report::Except { refused, retry }) => (refused, retry),
+            Ok(WriteOutcome::Committed) => (Vec::new(), Vec::new()),
+            Ok(WriteOutcome::Partial { refused, retry }) => (refused, retry),
             // The answer may be about the events, if they are the only ones that are sent.
             Err(SinkError::Misconfigured(_)) if batch.len() > 1 => {
                 run.retries.are_apart = true;
                 return Ok(());
             }
-            Ok(Report::Withheld { .. }) | Err(_) => {
+            Ok(WriteOutcome::Rejected { .. }) | Err(_) => {
                 self.dead.outage(shard);
                 run.retries.pause();
                 return Ok(());

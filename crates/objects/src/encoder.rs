@@ -143,8 +143,11 @@ mod tests {
 
     use event::{EventId, Lane, Origin};
 
+    use sink::Batch;
+
     use super::*;
     use crate::memory_budget::MemoryBudget;
+    use crate::prefetched_lines::Lines;
     use crate::{Codec, Line, ObjectRules, Prefix, line};
     use sink::Write as Kind;
 

@@ -4,7 +4,9 @@ use std::any::Any;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ::sink::{Batch, Capabilities, Mark, Reason, Refusal, Report, Sink, SinkError, Store, StoreBinding, make_visible};
+use ::sink::{
+    Batch, Capabilities, Mark, Reason, RejectedRecord, Sink, SinkError, Store, StoreBinding, WriteOutcome, make_visible,
+};
 use event::memory::Budgets;
 use event::read::{Page, Query, ReadError};
 
@@ -129,12 +131,12 @@ impl Store for ObjectSink {
     }
 
     /// A batch that comes by itself is an object of its own, or one for each of its types, known by its lane and first position.
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let refusals = batch.records().enumerate();
         let refusals = refusals.filter_map(|(index, record)| Some((index, self.refusal(record.payload)?)));
-        let refused: Vec<Refusal> = refusals.map(|(index, reason)| Refusal { index, reason }).collect();
+        let refused: Vec<RejectedRecord> = refusals.map(|(index, reason)| RejectedRecord { index, reason }).collect();
         if !refused.is_empty() {
-            return Ok(Report::Withheld { refused });
+            return Ok(WriteOutcome::Rejected { refused });
         }
         if batch.mark().is_some() {
             let mark = self.store.mark().await?;
@@ -149,7 +151,7 @@ impl Store for ObjectSink {
             let manifest = Manifest::new(lane, run.clone(), type_name, first.received_at, &rules, None, None);
             self.put(&manifest, OnePart::new(part.clone())).await?;
         }
-        Ok(Report::Stored)
+        Ok(WriteOutcome::Committed)
     }
 
     async fn read(&self, _: Query) -> Result<Page, ReadError> {

@@ -19,7 +19,7 @@ const CLOCK_MARGIN: i64 = 3_600_000;
 
 /// An index behind a name. Their order is that in which they were made.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Generation {
+pub(super) struct BackingIndex {
     /// When it was made: milliseconds since 1970, UTC, by the store's clock.
     made_at: i64,
     /// Its own name.
@@ -28,7 +28,7 @@ pub(super) struct Generation {
 
 /// What is known of the names that were written to.
 #[derive(Debug, Default)]
-pub(super) struct Generations {
+pub(super) struct BackingIndices {
     /// Those that are names of indices.
     plain: Mutex<HashSet<String>>,
 }
@@ -48,26 +48,26 @@ struct IndexSettings {
     creation_date: Option<String>,
 }
 
-impl Generations {
+impl BackingIndices {
     fn plain(&self) -> MutexGuard<'_, HashSet<String>> {
         self.plain.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The indices behind `name`, oldest first; none where there is nothing behind it but an index of that name, where there is nothing of
     /// that name yet, or where this user may not see it.
-    pub(super) async fn behind(&self, server: &Server, name: &str) -> Result<Vec<Generation>, Failure> {
+    pub(super) async fn behind(&self, server: &Server, name: &str) -> Result<Vec<BackingIndex>, Failure> {
         if self.plain().contains(name) {
             return Ok(Vec::new());
         }
-        let Some(answer) = server.generations(name).await? else { return Ok(Vec::new()) };
-        let generations = generations(&answer)?;
-        if generations.iter().all(|generation| generation.index == name) {
-            if !generations.is_empty() {
+        let Some(answer) = server.backing_indices(name).await? else { return Ok(Vec::new()) };
+        let backing_indices = backing_indices(&answer)?;
+        if backing_indices.iter().all(|backing_index| backing_index.index == name) {
+            if !backing_indices.is_empty() {
                 self.remember(name);
             }
             return Ok(Vec::new());
         }
-        Ok(generations)
+        Ok(backing_indices)
     }
 
     fn remember(&self, name: &str) {
@@ -87,23 +87,23 @@ impl Generations {
 }
 
 /// What an answer says that is there, oldest first.
-fn generations(answer: &[u8]) -> Result<Vec<Generation>, Failure> {
+fn backing_indices(answer: &[u8]) -> Result<Vec<BackingIndex>, Failure> {
     let answer: BTreeMap<String, Described> = serde_json::from_slice(answer)
         .map_err(|error| Failure::Odd(format!("its answer to _settings can't be read: {error}")))?;
     let made_at = |described: Described| described.settings?.index?.creation_date?.parse().ok();
-    let generation = |(index, described)| Generation { made_at: made_at(described).unwrap_or(i64::MAX), index };
-    let mut generations: Vec<Generation> = answer.into_iter().map(generation).collect();
-    generations.sort();
-    Ok(generations)
+    let backing_index = |(index, described)| BackingIndex { made_at: made_at(described).unwrap_or(i64::MAX), index };
+    let mut backing_indices: Vec<BackingIndex> = answer.into_iter().map(backing_index).collect();
+    backing_indices.sort();
+    Ok(backing_indices)
 }
 
-/// Those of `generations` that may have what was received at `received_at` (microseconds since 1970, UTC) or later: the ones made
+/// Those of `backing_indices` that may have what was received at `received_at` (microseconds since 1970, UTC) or later: the ones made
 /// since, the one before them, and more so that there are a few; the newest ones of these, where there are too many. Oldest first.
-pub(super) fn looked_at(generations: &[Generation], received_at: i64) -> &[Generation] {
+pub(super) fn looked_at(backing_indices: &[BackingIndex], received_at: i64) -> &[BackingIndex] {
     let since = (received_at / 1_000).saturating_sub(CLOCK_MARGIN);
-    let newer = generations.iter().rev().take_while(|generation| generation.made_at > since).count();
-    let count = (newer + 1).clamp(LOOKED_MIN, LOOKED_MAX).min(generations.len());
-    &generations[generations.len() - count..]
+    let newer = backing_indices.iter().rev().take_while(|backing_index| backing_index.made_at > since).count();
+    let count = (newer + 1).clamp(LOOKED_MIN, LOOKED_MAX).min(backing_indices.len());
+    &backing_indices[backing_indices.len() - count..]
 }
 
 #[cfg(test)]
@@ -112,8 +112,8 @@ mod tests {
 
     const HOUR: i64 = 3_600_000;
 
-    fn made(hours: &[i64]) -> Vec<Generation> {
-        hours.iter().map(|hour| Generation { made_at: hour * HOUR, index: format!("i{hour}") }).collect()
+    fn made(hours: &[i64]) -> Vec<BackingIndex> {
+        hours.iter().map(|hour| BackingIndex { made_at: hour * HOUR, index: format!("i{hour}") }).collect()
     }
 
     fn looked(hours: &[i64], received_hour: i64) -> usize {
@@ -124,10 +124,10 @@ mod tests {
     fn indices_are_in_the_order_in_which_they_were_made() {
         let answer = br#"{"b": {"settings": {"index": {"creation_date": "1"}}}, "a": {"settings": {"index": {"creation_date": "2"}}},
                           "c": {}, "d": {"settings": {"index": {"creation_date": "1"}}}}"#;
-        let names: Vec<String> = generations(answer).unwrap().into_iter().map(|found| found.index).collect();
+        let names: Vec<String> = backing_indices(answer).unwrap().into_iter().map(|found| found.index).collect();
         assert_eq!(names, ["b", "d", "a", "c"]);
-        assert!(generations(b"{}").unwrap().is_empty());
-        assert!(matches!(generations(b"[]"), Err(Failure::Odd(_))));
+        assert!(backing_indices(b"{}").unwrap().is_empty());
+        assert!(matches!(backing_indices(b"[]"), Err(Failure::Odd(_))));
     }
 
     #[test]
@@ -143,15 +143,15 @@ mod tests {
 
     #[test]
     fn a_name_that_is_an_index_s_is_remembered_until_a_document_goes_elsewhere() {
-        let generations = Generations::default();
+        let backing_indices = BackingIndices::default();
         for number in 0..=PLAIN_MAX {
-            generations.remember(&number.to_string());
+            backing_indices.remember(&number.to_string());
         }
         let last = PLAIN_MAX.to_string();
-        assert_eq!(generations.plain().len(), 1);
-        generations.went_to(&last, &last);
-        assert!(generations.plain().contains(&last));
-        generations.went_to(&last, "another");
-        assert!(generations.plain().is_empty());
+        assert_eq!(backing_indices.plain().len(), 1);
+        backing_indices.went_to(&last, &last);
+        assert!(backing_indices.plain().contains(&last));
+        backing_indices.went_to(&last, "another");
+        assert!(backing_indices.plain().is_empty());
     }
 }

@@ -13,8 +13,8 @@ use super::config::{ElasticsearchConfig, Shape};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::error::Failure;
 use super::in_doubt::Made;
-use super::outcome::StoreError;
 use super::server::Server;
+use super::store_error::StoreError;
 use sink::{Batch, Record, Write as Kind};
 
 /// Documents that are asked for at once, and about how many bytes they have.

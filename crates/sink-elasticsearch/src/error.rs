@@ -4,7 +4,7 @@ use http::StatusCode;
 use serde::Deserialize;
 
 use super::config::ElasticsearchConfig;
-use super::outcome::StoreError;
+use super::store_error::StoreError;
 use net::http_client::{HttpFailure, HttpFailureKind, shortened};
 use sink::{Mark, SinkError};
 

@@ -4,6 +4,7 @@
 //! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
 
 mod backing_indices;
+mod batch_outcomes;
 mod bulk;
 mod config;
 mod conflict;
@@ -21,6 +22,7 @@ mod reader;
 mod rollover;
 mod server;
 mod settings;
+mod store_error;
 #[cfg(test)]
 mod tests;
 mod write;
@@ -41,14 +43,14 @@ pub use config::{
 pub use index::{IndexPattern, InvalidIndex};
 pub use settings::ElasticsearchKind;
 
-use backing_indices::Generations;
+use backing_indices::BackingIndices;
+use batch_outcomes::Writing;
 use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Mark, Report, SinkError, Store};
-use write::Writing;
+use sink::{Batch, Capabilities, Mark, SinkError, Store, WriteOutcome};
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
@@ -60,7 +62,7 @@ struct Shared {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
-    generations: Generations,
+    backing_indices: BackingIndices,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     /// How often the sink was closed: calls in flight end by it.
@@ -79,7 +81,7 @@ impl Elasticsearch {
             config,
             server,
             limiter,
-            generations: Generations::default(),
+            backing_indices: BackingIndices::default(),
             is_ready: Mutex::default(),
             closed: watch::Sender::new(0),
             reads: ReadThread::new("search-read"),
@@ -119,9 +121,9 @@ impl Store for Elasticsearch {
         self.call(mark::of(&self.shared.server)).await.map(Some)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         if batch.is_empty() {
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
         self.call(async {
             let mut is_ready = self.shared.is_ready.lock().await;
@@ -131,8 +133,8 @@ impl Store for Elasticsearch {
             }
             drop(is_ready);
             self.shared.check(batch.mark()).await?;
-            let Shared { config, server, limiter, generations, written, .. } = &*self.shared;
-            let report = Writing { config, server, limiter, generations, batch }.store().await;
+            let Shared { config, server, limiter, backing_indices, written, .. } = &*self.shared;
+            let report = Writing { config, server, limiter, backing_indices, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })

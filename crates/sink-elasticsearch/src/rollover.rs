@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 
-use super::backing_indices::{Generation, looked_at};
+use super::backing_indices::{BackingIndex, looked_at};
+use super::batch_outcomes::{Outcomes, Writing};
 use super::bulk;
 use super::config::Conflict;
 use super::conflict::{Taken, Verdict, all_found, compare};
 use super::error::Failure;
 use super::in_doubt::Made;
 use super::outcome::deletions;
-use super::write::{Outcomes, Writing};
 use sink::{Reason, Retry, RetryScope};
 
 /// What is known before a batch is sent of those of its records that may have been sent before.
@@ -23,7 +23,7 @@ pub(super) struct Before {
     /// Further documents of theirs in newer indices: an attempt has made these, and did not get to look behind it.
     repeated: Vec<Twice>,
     /// What was behind each of their names.
-    generations: HashMap<String, Vec<Generation>>,
+    backing_indices: HashMap<String, Vec<BackingIndex>>,
 }
 
 /// A document that was made although there is one of its id in an older index.
@@ -42,7 +42,7 @@ impl Before {
 
     /// Whether nothing but this index was behind the name, so that no other one can have had the document before it was made there.
     fn was_only(&self, name: &str, index: &str) -> bool {
-        self.generations
+        self.backing_indices
             .get(name)
             .is_some_and(|before| before.len() == 1 && before.iter().all(|one| one.index == index))
     }
@@ -54,12 +54,12 @@ impl Writing<'_> {
         let mut before = Before { doubted, ..Before::default() };
         let mut wanted = Vec::new();
         for (name, records) in self.by_name(before.doubted.iter().map(|at| (*at, ()))) {
-            let generations = self.generations.behind(self.server, &name).await?;
-            if generations.len() > 1 {
-                let looked = looked_at(&generations, self.received_first(&records));
+            let backing_indices = self.backing_indices.behind(self.server, &name).await?;
+            if backing_indices.len() > 1 {
+                let looked = looked_at(&backing_indices, self.received_first(&records));
                 wanted.extend(records.into_iter().map(|(at, ())| places(at, looked)));
             }
-            before.generations.insert(name, generations);
+            before.backing_indices.insert(name, backing_indices);
         }
         for places in all_found(self.config, self.server, self.batch, wanted).await? {
             let mut places = places.into_iter();
@@ -124,16 +124,16 @@ impl Writing<'_> {
     async fn made_twice(&self, before: &Before, made: Vec<(usize, Made)>) -> Result<Vec<Twice>, Failure> {
         let (mut asked, mut wanted) = (Vec::new(), Vec::new());
         for (name, mut records) in self.by_name(made) {
-            records.iter().for_each(|(_, made)| self.generations.went_to(&name, &made.index));
+            records.iter().for_each(|(_, made)| self.backing_indices.went_to(&name, &made.index));
             records.retain(|(_, made)| made.index != name && !before.was_only(&name, &made.index));
             if records.is_empty() {
                 continue;
             }
-            let generations = self.generations.behind(self.server, &name).await?;
-            let looked = looked_at(&generations, self.received_first(&records));
+            let backing_indices = self.backing_indices.behind(self.server, &name).await?;
+            let looked = looked_at(&backing_indices, self.received_first(&records));
             for (at, made) in records {
                 // Only older ones: of two that find each other, one stays.
-                let older = looked.iter().position(|generation| generation.index == made.index).unwrap_or(0);
+                let older = looked.iter().position(|backing_index| backing_index.index == made.index).unwrap_or(0);
                 wanted.push(places(at, &looked[..older]));
                 asked.push(made);
             }
@@ -184,6 +184,6 @@ impl Outcomes {
     }
 }
 
-fn places(at: usize, generations: &[Generation]) -> Vec<Taken> {
-    generations.iter().map(|generation| Taken { at, index: generation.index.clone() }).collect()
+fn places(at: usize, backing_indices: &[BackingIndex]) -> Vec<Taken> {
+    backing_indices.iter().map(|backing_index| Taken { at, index: backing_index.index.clone() }).collect()
 }

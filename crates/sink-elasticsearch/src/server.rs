@@ -126,7 +126,7 @@ impl Server {
     }
 
     /// Gets the indices behind a name, with the times when they were made. None where the user may not see them.
-    pub(super) async fn generations(&self, name: &str) -> Result<Option<Bytes>, Failure> {
+    pub(super) async fn backing_indices(&self, name: &str) -> Result<Option<Bytes>, Failure> {
         let path = format!("/{name}/_settings?ignore_unavailable=true&filter_path=*.settings.index.creation_date");
         let (status, body) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
         match status {

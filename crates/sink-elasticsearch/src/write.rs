@@ -1,50 +1,23 @@
 //! A batch as `_bulk` requests, several in flight, and what they came to together.
 
-use std::collections::HashSet;
-
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 
-use super::backing_indices::Generations;
+use super::batch_outcomes::{Outcomes, Writing};
 use super::bulk;
-use super::config::{Conflict, ElasticsearchConfig, Target};
-use super::conflict::{Taken, Verdict, compare, occupied};
+use super::config::{Conflict, Target};
+use super::conflict::{Taken, compare, occupied};
 use super::error::Failure;
-use super::in_doubt::{Made, in_doubt};
-use super::limiter::Limiter;
+use super::in_doubt::in_doubt;
 use super::outcome::{Outcome, outcomes};
 use super::rollover::Before;
-use super::server::Server;
-use sink::{Batch, Reason, Refusal, Report, Retry, RetryScope};
-
-/// What a part of a batch came to: the records that aren't mentioned are stored.
-#[derive(Default)]
-pub(super) struct Outcomes {
-    refused: Vec<Refusal>,
-    pub(super) retry: Vec<Retry>,
-    taken: Vec<Taken>,
-    /// What was created here and may have been sent before, with where it stands.
-    pub(super) made: Vec<(usize, Made)>,
-    /// How many of those that are to be sent again only wait until the store has less to do.
-    waiting: usize,
-    /// Requests without an outcome: their records are among those to be sent again.
-    pub(super) failures: Vec<Failure>,
-}
-
-/// A batch, and what it is stored with.
-pub(super) struct Writing<'a> {
-    pub(super) config: &'a ElasticsearchConfig,
-    pub(super) server: &'a Server,
-    pub(super) limiter: &'a Limiter,
-    pub(super) generations: &'a Generations,
-    pub(super) batch: &'a Batch,
-}
+use sink::{Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
 
 impl Writing<'_> {
     /// Stores the batch.
     ///
     /// # Errors
     /// Nothing of it is known to be stored, and nothing is refused.
-    pub(super) async fn store(&self) -> Result<Report, Failure> {
+    pub(super) async fn store(&self) -> Result<WriteOutcome, Failure> {
         let Self { config, batch, .. } = self;
         let refused = self.refused_results().await?;
         let mut before = self.look_before(in_doubt(config, batch)).await?;
@@ -65,18 +38,21 @@ impl Writing<'_> {
         // First what was there, since one of a batch's two of one id may be compared with the other.
         self.compare_taken(&mut all).await;
         self.look_behind(before, &mut all).await;
-        all.into_report(batch.len())
+        all.into_write_outcome(batch.len())
     }
 
     /// Results that would take the place of events.
-    async fn refused_results(&self) -> Result<Vec<Refusal>, Failure> {
+    async fn refused_results(&self) -> Result<Vec<RejectedRecord>, Failure> {
         let Self { config, server, batch, .. } = self;
         if config.target == Target::DataStream || config.conflict != Conflict::DeadLetter {
             return Ok(Vec::new());
         }
         let occupied = occupied(config, server, batch).await?;
         let reason = |index: String| format!("an event is stored under its id in index {index}").into();
-        Ok(occupied.into_iter().map(|Taken { at, index }| Refusal { index: at, reason: reason(index) }).collect())
+        Ok(occupied
+            .into_iter()
+            .map(|Taken { at, index }| RejectedRecord { index: at, reason: reason(index) })
+            .collect())
     }
 
     /// Sends the records of a part, in two halves where they are too large for one request.
@@ -120,7 +96,7 @@ impl Writing<'_> {
     async fn send_less(&self, mut part: Vec<usize>, before: &Before, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
             let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
-            let refused = part.into_iter().map(|index| Refusal { index, reason: reason.clone() }).collect();
+            let refused = part.into_iter().map(|index| RejectedRecord { index, reason: reason.clone() }).collect();
             return Outcomes { refused, ..Outcomes::default() };
         }
         let rest = part.split_off(part.len() / 2);
@@ -147,90 +123,6 @@ impl Writing<'_> {
     }
 }
 
-impl Outcomes {
-    fn of(part: Vec<usize>, done: Vec<Outcome>) -> Self {
-        let mut outcomes = Self::default();
-        for (index, outcome) in part.into_iter().zip(done) {
-            match outcome {
-                Outcome::Stored => {}
-                Outcome::Made(made) => outcomes.made.push((index, made)),
-                Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
-                Outcome::Refused(reason) => outcomes.refused.push(Refusal { index, reason }),
-                Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
-                Outcome::Overloaded(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.waiting += 1;
-                }
-                Outcome::Failing(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.waiting += 1;
-                }
-                Outcome::Unknown(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record });
-                }
-            }
-        }
-        outcomes
-    }
-
-    fn failed(part: Vec<usize>, failure: Failure) -> Self {
-        let reason: Reason = failure.what().into();
-        let retry = |index| Retry { index, reason: reason.clone(), scope: RetryScope::Store };
-        let retry = part.into_iter().map(retry).collect();
-        Self { retry, failures: vec![failure], ..Self::default() }
-    }
-
-    fn add(&mut self, other: Self) {
-        self.refused.extend(other.refused);
-        self.retry.extend(other.retry);
-        self.taken.extend(other.taken);
-        self.made.extend(other.made);
-        self.waiting += other.waiting;
-        self.failures.extend(other.failures);
-    }
-
-    pub(super) fn judge(&mut self, taken: &Taken, verdict: Verdict) {
-        let (index, stored_in) = (taken.at, &taken.index);
-        match verdict {
-            Verdict::Same => {}
-            Verdict::Other => {
-                let reason = format!("another document is stored under its id in index {stored_in}").into();
-                self.refused.push(Refusal { index, reason });
-            }
-            Verdict::Gone => {
-                let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
-                self.retry.push(Retry { index, reason, scope: RetryScope::Record });
-            }
-        }
-    }
-
-    /// What delivery is told of a batch of `count` records.
-    fn into_report(mut self, count: usize) -> Result<Report, Failure> {
-        if self.retry.len() == count {
-            // Nothing has passed: what only waits isn't held against these records.
-            let worst = self.failures.iter().position(|failure| !failure.is_overload()).unwrap_or(0);
-            if !self.failures.is_empty() {
-                return Err(self.failures.swap_remove(worst));
-            }
-            if self.waiting == count
-                && let Some(first) = self.retry.first()
-            {
-                return Err(Failure::Overloaded(first.reason.to_string()));
-            }
-        }
-        if self.refused.is_empty() && self.retry.is_empty() {
-            return Ok(Report::Stored);
-        }
-        self.refused.sort_by_key(|refusal| refusal.index);
-        // What is refused isn't sent again, and a record that two looks have failed for is named once.
-        let refused: HashSet<usize> = self.refused.iter().map(|refusal| refusal.index).collect();
-        self.retry.retain(|retry| !refused.contains(&retry.index));
-        self.retry.sort_by_key(|retry| retry.index);
-        self.retry.dedup_by_key(|retry| retry.index);
-        Ok(Report::Except { refused: self.refused, retry: self.retry })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,10 +137,10 @@ mod tests {
 
     #[test]
     fn a_report_names_what_isn_t_stored() {
-        assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_report(2).unwrap(), Report::Stored);
+        assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_write_outcome(2).unwrap(), WriteOutcome::Committed);
         let mut all = Outcomes::of(vec![2, 3], vec![Outcome::Overloaded(reason()), Outcome::Refused(reason())]);
         all.add(of(&[Outcome::Refused(reason()), Outcome::NotYet(reason())]));
-        let Ok(Report::Except { refused, retry }) = all.into_report(4) else { panic!("two are refused") };
+        let Ok(WriteOutcome::Partial { refused, retry }) = all.into_write_outcome(4) else { panic!("two are refused") };
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [1, 2]);
     }
@@ -256,12 +148,12 @@ mod tests {
     #[test]
     fn a_store_that_takes_nothing_is_unavailable_and_its_records_are_not_to_blame() {
         let overloaded = of(&[Outcome::Overloaded(reason()), Outcome::Overloaded(reason())]);
-        assert!(matches!(overloaded.into_report(2), Err(Failure::Overloaded(_))));
+        assert!(matches!(overloaded.into_write_outcome(2), Err(Failure::Overloaded(_))));
         let mut failed = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
         failed.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
-        assert!(matches!(failed.into_report(2), Err(Failure::Odd(_))), "what a person may act on goes first");
+        assert!(matches!(failed.into_write_outcome(2), Err(Failure::Odd(_))), "what a person may act on goes first");
         // These may be to blame.
-        assert!(of(&[Outcome::NotYet(reason())]).into_report(1).is_ok());
-        assert!(of(&[Outcome::NotYet(reason()), Outcome::Overloaded(reason())]).into_report(2).is_ok());
+        assert!(of(&[Outcome::NotYet(reason())]).into_write_outcome(1).is_ok());
+        assert!(of(&[Outcome::NotYet(reason()), Outcome::Overloaded(reason())]).into_write_outcome(2).is_ok());
     }
 }

@@ -8,9 +8,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::config::{Creation, NatsConfig, StreamName};
+use super::api_error::ApiError;
+use super::config::{Creation, NatsConfig};
 use super::error::Failure;
 use super::session::Session;
+use super::stream_name::StreamName;
 use super::subject;
 
 /// There is no such stream.
@@ -19,15 +21,6 @@ const NO_STREAM: u32 = 10059;
 const NO_MESSAGE: u32 = 10037;
 /// Somebody else has made the stream meanwhile.
 const STREAM_EXISTS: u32 = 10058;
-
-/// What JetStream says went wrong.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
-pub(super) struct ApiError {
-    /// Which of its errors it is.
-    pub(super) err_code: u32,
-    pub(super) description: String,
-}
 
 /// A stream as the server describes it.
 #[derive(Clone, Debug, Deserialize)]

@@ -9,22 +9,23 @@ use futures_util::future::{Either, select};
 use tokio::sync::watch;
 
 use super::config::NatsConfig;
-use super::cursor::{self, Cursor};
+use super::cursor;
 use super::error::Failure;
+use super::lane_state::LaneState;
 use super::mark;
-use super::preflight::Standing;
+use super::preflight::Durability;
 use super::session::{IDLE_MAX, Session};
 use super::write;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
-use sink::{Batch, Claim, Held, Mark, Report, Takeover};
+use sink::{Batch, Claim, Held, Mark, Takeover, WriteOutcome};
 
 /// The lanes that have called.
-pub(super) struct Lanes {
+pub(super) struct LaneConnections {
     states: LaneStates<LaneState>,
     pool: ConnectionPool<Link>,
     /// What the stream may lose, as it was last looked at.
-    caution: BlockingMutex<Option<&'static str>>,
+    warning: BlockingMutex<Option<&'static str>>,
     /// How often the sink was closed: calls in flight end by it.
     closed: watch::Sender<u64>,
 }
@@ -33,7 +34,7 @@ pub(super) struct Lanes {
 #[derive(Debug)]
 struct Link {
     session: Session,
-    standing: Standing,
+    durability: Durability,
     /// The stream's mark, if it was asked for.
     mark: Option<Mark>,
 }
@@ -43,7 +44,7 @@ impl Link {
         if let Some(mark) = self.mark {
             return Ok(mark);
         }
-        let mark = mark::of(&mut self.session, config, self.standing.has_age).await?;
+        let mark = mark::of(&mut self.session, config, self.durability.has_age).await?;
         self.mark = Some(mark);
         Ok(mark)
     }
@@ -58,26 +59,12 @@ impl Link {
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct LaneState {
-    /// The lane's last cursor, which saves a question: the server takes a batch only behind the cursor that it has. Unknown after a failure.
-    pub(super) cursor: Option<Cursor>,
-}
-
-impl LaneState {
-    fn goes_on_from(&mut self, cursor: Cursor) -> Held {
-        let held = Held::new(cursor.position, cursor.claim);
-        self.cursor = Some(cursor);
-        held
-    }
-}
-
-impl Lanes {
+impl LaneConnections {
     pub(super) fn new(config: &NatsConfig) -> Self {
         Self {
             states: LaneStates::default(),
             pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
-            caution: BlockingMutex::default(),
+            warning: BlockingMutex::default(),
             closed: watch::Sender::new(0),
         }
     }
@@ -122,22 +109,22 @@ impl Lanes {
             let state = self.states.of(lane);
             let mut state = state.lock().await;
             let mut lent = self.take(config).await?;
-            let Link { session, standing, .. } = &mut lent.connection;
-            let cursor = write::claim(session, (standing, config), lane, claim, takeover).await?;
+            let Link { session, durability, .. } = &mut lent.connection;
+            let cursor = write::claim(session, (durability, config), lane, claim, takeover).await?;
             self.pool.give_back(lent);
             Ok(state.goes_on_from(cursor))
         })
         .await
     }
 
-    pub(super) async fn write(&self, config: &NatsConfig, batch: &Batch) -> Result<Report, Failure> {
+    pub(super) async fn write(&self, config: &NatsConfig, batch: &Batch) -> Result<WriteOutcome, Failure> {
         self.unless_closed(async {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;
             let mut lent = self.take(config).await?;
             lent.connection.check(config, batch.mark()).await?;
-            let Link { session, standing, .. } = &mut lent.connection;
-            let report = write::write(session, standing, config, batch, &mut state).await?;
+            let Link { session, durability, .. } = &mut lent.connection;
+            let report = write::write(session, durability, config, batch, &mut state).await?;
             self.pool.give_back(lent);
             Ok(report)
         })
@@ -154,8 +141,8 @@ impl Lanes {
     }
 
     /// What the stream may lose, as it was last looked at.
-    pub(super) fn caution(&self) -> Option<&'static str> {
-        *self.caution.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn warning(&self) -> Option<&'static str> {
+        *self.warning.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn take(&self, config: &NatsConfig) -> Result<Lent<'_, Link>, Failure> {
@@ -166,9 +153,9 @@ impl Lanes {
             }
         }
         let mut session = Session::open(config).await?;
-        let standing = Standing::of(&mut session, config).await?;
-        *self.caution.lock().unwrap_or_else(PoisonError::into_inner) = standing.caution;
-        Ok(permit.lend(Link { session, standing, mark: None }))
+        let durability = Durability::of(&mut session, config).await?;
+        *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = durability.warning;
+        Ok(permit.lend(Link { session, durability, mark: None }))
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

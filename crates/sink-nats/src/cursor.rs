@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use event::{Lane, Position};
 
 use super::api::{self, Stored};
-use super::config::StreamName;
 use super::error::Failure;
 use super::session::Session;
+use super::stream_name::StreamName;
 use super::{mapping, subject};
 use sink::Claim;
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use super::api::ApiError;
+use super::api_error::ApiError;
 use super::config::NatsConfig;
 use net::stream::is_of_trust;
 use sink::CLAIMED_BY_ANOTHER;

@@ -5,11 +5,13 @@
 //! batch in flight at most.
 
 mod api;
+mod api_error;
 mod config;
 mod connections;
 mod credentials;
 mod cursor;
 mod error;
+mod lane_state;
 mod mapping;
 mod mark;
 mod preflight;
@@ -18,6 +20,7 @@ mod publish;
 mod server;
 mod session;
 mod settings;
+mod stream_name;
 mod subject;
 mod write;
 
@@ -28,13 +31,14 @@ use std::time::Duration;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-pub use config::{Creation, InvalidStream, NatsConfig, REPLICAS_MAX, StreamName};
+pub use config::{Creation, NatsConfig, REPLICAS_MAX};
 pub use server::{InvalidServers, Servers};
 pub use settings::NatsKind;
+pub use stream_name::{InvalidStream, StreamName};
 pub use subject::{InvalidSubject, SubjectPattern};
 
-use connections::Lanes;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};
+use connections::LaneConnections;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a server may be behind its answers: it brings what it has stored to its disk every two minutes, unless it is told
 /// otherwise. Segments stay for as long, and a little longer.
@@ -48,14 +52,14 @@ pub struct Nats {
 
 struct Shared {
     config: NatsConfig,
-    lanes: Lanes,
+    lanes: LaneConnections,
 }
 
 impl Nats {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: NatsConfig) -> Self {
-        let lanes = Lanes::new(&config);
+        let lanes = LaneConnections::new(&config);
         Self { shared: Arc::new(Shared { config, lanes }) }
     }
 }
@@ -85,7 +89,7 @@ impl Store for Nats {
         lanes.claim(config, lane, (claim, takeover)).await.map(Some).map_err(|failure| failure.into_sink_error(config))
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let Shared { config, lanes } = &*self.shared;
         lanes.write(config, batch).await.map_err(|failure| failure.into_sink_error(config))
     }
@@ -98,7 +102,7 @@ impl Store for Nats {
     /// What the stream that was last connected to may lose although the server has answered.
     fn warning(&self) -> Option<Reason> {
         let Shared { config, lanes } = &*self.shared;
-        lanes.caution().map(|caution| format!("NATS {}, stream {}: {caution}", config.servers, config.stream).into())
+        lanes.warning().map(|warning| format!("NATS {}, stream {}: {warning}", config.servers, config.stream).into())
     }
 
     async fn read(&self, _: Query) -> Result<Page, ReadError> {

@@ -2,7 +2,7 @@
 
 use event::rfc3339;
 
-use super::preflight::Standing;
+use super::preflight::Durability;
 use super::protocol;
 use super::subject::SubjectPattern;
 use sink::{Record, Write};
@@ -29,16 +29,16 @@ impl<'a> Row<'a> {
     /// Why the stream can't take it.
     pub(super) fn new(
         pattern: &SubjectPattern,
-        standing: &Standing,
+        durability: &Durability,
         shard: u16,
         record: &Record<'a>,
     ) -> Result<Self, String> {
         let subject = pattern.of(record);
-        if !standing.takes(&subject) {
+        if !durability.takes(&subject) {
             return Err(format!("the stream doesn't listen to {subject}: add it to its subjects"));
         }
         let row = Self { sequence: record.sequence, subject, headers: headers(shard, record), payload: record.payload };
-        let (bytes, max) = (row.bytes(), standing.message_bytes_max);
+        let (bytes, max) = (row.bytes(), durability.message_bytes_max);
         if bytes > max {
             return Err(format!(
                 "with its headers it has {bytes} bytes, and the server takes {max}: raise its `max_payload`, or the stream's \
@@ -95,9 +95,9 @@ mod tests {
         }
     }
 
-    fn standing(message_bytes_max: usize) -> Standing {
+    fn durability(message_bytes_max: usize) -> Durability {
         let subjects = vec!["events.*".to_owned()];
-        Standing { subjects, message_bytes_max, has_age: false, is_doubted: false, caution: None }
+        Durability { subjects, message_bytes_max, has_age: false, is_doubted: false, warning: None }
     }
 
     #[test]
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn what_the_stream_does_not_take_is_known_before_it_is_sent() {
         let pattern: SubjectPattern = "events.{type}".parse().unwrap();
-        let row = |record: &Record<'_>, max| Row::new(&pattern, &standing(max), 2, record).map(|row| row.subject);
+        let row = |record: &Record<'_>, max| Row::new(&pattern, &durability(max), 2, record).map(|row| row.subject);
         assert_eq!(row(&record(b"1"), 1_000).as_deref(), Ok("events.access"));
         let dotted = Record { type_name: "access.hits", ..record(b"1") };
         assert!(row(&dotted, 1_000).unwrap_err().contains("events.access.hits"));

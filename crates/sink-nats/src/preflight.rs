@@ -12,7 +12,7 @@ const VERSION_MIN: (u32, u32, u32) = (2, 12, 1);
 
 /// What a stream is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct Durability {
     /// What it listens to.
     pub(super) subjects: Vec<String>,
     /// Bytes of a message that it takes, headers among them.
@@ -22,10 +22,10 @@ pub(super) struct Standing {
     /// Whether an acknowledged batch may be stored in part, and must be looked at.
     pub(super) is_doubted: bool,
     /// What it may lose although it has answered; none where that is nothing but what a minority of servers loses.
-    pub(super) caution: Option<&'static str>,
+    pub(super) warning: Option<&'static str>,
 }
 
-impl Standing {
+impl Durability {
     /// Asks the server. A stream that can't be written to, or that might throw away a cursor, is a failure.
     pub(super) async fn of(session: &mut Session, config: &NatsConfig) -> Result<Self, Failure> {
         let version = session.greeting().version.clone();
@@ -36,12 +36,12 @@ impl Standing {
             return Err(Failure::Unfit(why));
         }
         let stream = api::stream(session, config).await?;
-        let mut standing = judge(&stream, config)?;
+        let mut durability = judge(&stream, config)?;
         let max = session.greeting().max_payload;
-        standing.message_bytes_max = standing.message_bytes_max.min(max);
+        durability.message_bytes_max = durability.message_bytes_max.min(max);
         // A server alone goes on with a batch whose middle had no room in its account, and acknowledges it.
-        standing.is_doubted = stream.num_replicas <= 1 && !api::is_account_unlimited(session).await?;
-        Ok(standing)
+        durability.is_doubted = stream.num_replicas <= 1 && !api::is_account_unlimited(session).await?;
+        Ok(durability)
     }
 
     /// Whether the stream takes a message under this subject.
@@ -93,11 +93,11 @@ fn flaw(stream: &StreamConfig, config: &NatsConfig) -> Option<String> {
 }
 
 /// Judges what the server says of a stream.
-fn judge(stream: &StreamConfig, config: &NatsConfig) -> Result<Standing, Failure> {
+fn judge(stream: &StreamConfig, config: &NatsConfig) -> Result<Durability, Failure> {
     if let Some(why) = flaw(stream, config) {
         return Err(Failure::Unfit(why));
     }
-    let caution = match (stream.storage.as_str(), stream.num_replicas) {
+    let warning = match (stream.storage.as_str(), stream.num_replicas) {
         ("memory", 0 | 1) => {
             Some("its messages are in memory: a restart of the server loses all of them; storage file keeps them")
         }
@@ -110,12 +110,12 @@ fn judge(stream: &StreamConfig, config: &NatsConfig) -> Result<Standing, Failure
         ),
         _ => None,
     };
-    Ok(Standing {
+    Ok(Durability {
         subjects: stream.subjects.clone(),
         message_bytes_max: usize::try_from(stream.max_msg_size).ok().filter(|max| *max > 0).unwrap_or(usize::MAX),
         has_age: stream.max_age > 0,
         is_doubted: false,
-        caution,
+        warning,
     })
 }
 
@@ -190,15 +190,15 @@ mod tests {
 
     #[test]
     fn what_a_crash_may_lose_is_said() {
-        let caution = |storage: &str, num_replicas| {
+        let warning = |storage: &str, num_replicas| {
             let stream = StreamConfig { storage: storage.to_owned(), num_replicas, ..stream() };
-            judge(&stream, &config()).unwrap().caution
+            judge(&stream, &config()).unwrap().warning
         };
-        assert_eq!(caution("file", 3), None);
+        assert_eq!(warning("file", 3), None);
         for (storage, replicas, words) in
             [("file", 1, "sync_interval"), ("memory", 1, "restart"), ("memory", 3, "all servers")]
         {
-            assert!(caution(storage, replicas).unwrap().contains(words), "{storage} {replicas}");
+            assert!(warning(storage, replicas).unwrap().contains(words), "{storage} {replicas}");
         }
     }
 

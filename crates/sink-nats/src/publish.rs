@@ -7,12 +7,13 @@ use std::fmt::Write;
 use event::Lane;
 use serde::Deserialize;
 
-use super::api::{self, ApiError};
-use super::config::StreamName;
+use super::api;
+use super::api_error::ApiError;
 use super::cursor::{self, Cursor};
 use super::error::Failure;
 use super::mapping::Row;
 use super::session::{Session, random};
+use super::stream_name::StreamName;
 use super::{protocol, subject};
 use sink::Claim;
 

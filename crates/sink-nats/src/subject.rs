@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use event::{Lane, rfc3339};
 
-use super::config::StreamName;
+use super::stream_name::StreamName;
 use sink::Record;
 
 /// Bytes of a pattern: with the longest type in each of its places, a subject stays far below the 4 KiB that a server takes.

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use event::Lane;
 
 use super::config::NatsConfig;
-use super::connections::LaneState;
 use super::cursor::{self, Cursor};
 use super::error::Failure;
+use super::lane_state::LaneState;
 use super::mapping::Row;
-use super::preflight::Standing;
+use super::preflight::Durability;
 use super::publish::{Frame, Outcome, publish};
 use super::session::Session;
-use sink::{Batch, Claim, Record, Refusal, Report, Takeover};
+use sink::{Batch, Claim, Record, RejectedRecord, Takeover, WriteOutcome};
 
 /// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.
 const RECORDS_MAX: usize = 999;
@@ -27,29 +27,29 @@ const BUSY: Failure =
 /// Writes what of `batch` lies beyond its lane's cursor, unless the cursor is less than the batch's floor.
 pub(super) async fn write(
     session: &mut Session,
-    standing: &Standing,
+    durability: &Durability,
     config: &NatsConfig,
     batch: &Batch,
     lane: &mut LaneState,
-) -> Result<Report, Failure> {
-    let is_as_known = |cursor: &Cursor| cursor.position == batch.floor() && Claim::admits(cursor.claim, batch);
+) -> Result<WriteOutcome, Failure> {
+    let is_as_known = |cursor: &Cursor| cursor.position == batch.floor() && Claim::admits(cursor.claim, batch.claim());
     let cursor = match lane.cursor.take() {
         Some(cursor) if is_as_known(&cursor) => cursor,
         // Another process may have written since.
         _ => cursor::read(session, &config.stream, batch.lane(), (batch.floor(), false)).await?,
     };
     let cursor = checked(cursor, batch.floor())?;
-    if !Claim::admits(cursor.claim, batch) {
+    if !Claim::admits(cursor.claim, batch.claim()) {
         return Err(Failure::Claimed);
     }
-    let (rows, refused) = rows(standing, config, batch, &cursor);
+    let (rows, refused) = rows(durability, config, batch, &cursor);
     if !refused.is_empty() {
         lane.cursor = Some(cursor);
-        return Ok(Report::Withheld { refused });
+        return Ok(WriteOutcome::Rejected { refused });
     }
     let stored = batch.floor();
     let mut writing =
-        Writing { session, standing, config, batch, stored, cursor, rows, size: RECORDS_MAX, is_known: false };
+        Writing { session, durability, config, batch, stored, cursor, rows, size: RECORDS_MAX, is_known: false };
     let mut moves = 0;
     while writing.cursor.position < batch.last() {
         moves += usize::from(writing.step().await? == Step::Moved);
@@ -58,7 +58,7 @@ pub(super) async fn write(
         }
     }
     lane.cursor = Some(writing.cursor);
-    Ok(Report::Stored)
+    Ok(WriteOutcome::Committed)
 }
 
 /// A cursor, unless it lies before what is known to be stored.
@@ -72,7 +72,7 @@ fn checked(cursor: Cursor, stored: u64) -> Result<Cursor, Failure> {
 /// Exchanges the claim on `lane`, if `takeover` allows it, and gives the cursor that is there then.
 pub(super) async fn claim(
     session: &mut Session,
-    (standing, config): (&Standing, &NatsConfig),
+    (durability, config): (&Durability, &NatsConfig),
     lane: &Lane,
     claim: Claim,
     takeover: &Takeover,
@@ -85,7 +85,7 @@ pub(super) async fn claim(
         let position = takeover.position(before.position);
         // What is stored beyond a position that was set is none of these events.
         let beyond = if position == before.position { before.beyond.clone() } else { BTreeSet::new() };
-        let (first, has_age) = (position + 1, standing.has_age);
+        let (first, has_age) = (position + 1, durability.has_age);
         let stream = &config.stream;
         let frame = Frame {
             stream,
@@ -108,14 +108,14 @@ pub(super) async fn claim(
 
 /// What of a batch can be published, and what is refused. What is stored already is neither.
 fn rows<'a>(
-    standing: &Standing,
+    durability: &Durability,
     config: &NatsConfig,
     batch: &'a Batch,
     cursor: &Cursor,
-) -> (Vec<Row<'a>>, Vec<Refusal>) {
+) -> (Vec<Row<'a>>, Vec<RejectedRecord>) {
     let (mut rows, mut refused) = (Vec::with_capacity(batch.len()), Vec::new());
     for (index, record) in batch.records().enumerate().filter(|(_, record)| cursor.lacks(record.sequence)) {
-        match Row::new(&config.subject, standing, batch.lane().shard, &record) {
+        match Row::new(&config.subject, durability, batch.lane().shard, &record) {
             Ok(row) => rows.push(row),
             Err(why) => refused.push(refusal(index, &record, &why)),
         }
@@ -123,14 +123,14 @@ fn rows<'a>(
     (rows, refused)
 }
 
-fn refusal(index: usize, record: &Record<'_>, why: &str) -> Refusal {
-    Refusal { index, reason: format!("NATS doesn't take event {}: {why}", record.id).into() }
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
+    RejectedRecord { index, reason: format!("NATS doesn't take event {}: {why}", record.id).into() }
 }
 
 /// A batch on its way.
 struct Writing<'a> {
     session: &'a mut Session,
-    standing: &'a Standing,
+    durability: &'a Durability,
     config: &'a NatsConfig,
     batch: &'a Batch,
     /// Up to where its lane is known to be stored.
@@ -159,7 +159,7 @@ impl Writing<'_> {
         let frame = Frame {
             stream: &self.config.stream,
             lane: self.batch.lane(),
-            has_age: self.standing.has_age,
+            has_age: self.durability.has_age,
             before: &self.cursor,
             first: self.cursor.position + 1,
             last,
@@ -187,7 +187,7 @@ impl Writing<'_> {
     }
 
     async fn stored(&mut self, count: usize, last: u64, sequence: u64) -> Result<(), Failure> {
-        if self.standing.is_doubted {
+        if self.durability.is_doubted {
             let cursor = self.read(true).await?;
             if cursor.position < last {
                 return Err(Failure::Torn { first: cursor.position + 1, last });
@@ -210,7 +210,7 @@ impl Writing<'_> {
         let known = (self.stored, is_new);
         let cursor = cursor::read(self.session, &self.config.stream, self.batch.lane(), known).await?;
         let cursor = checked(cursor, self.stored)?;
-        if Claim::admits(cursor.claim, self.batch) { Ok(cursor) } else { Err(Failure::Claimed) }
+        if Claim::admits(cursor.claim, self.batch.claim()) { Ok(cursor) } else { Err(Failure::Claimed) }
     }
 }
 

@@ -7,14 +7,15 @@ use std::hash::{BuildHasher, RandomState};
 use event::EventId;
 use tokio_postgres::types::ToSql;
 
+use super::columns::{Content, Field};
 use super::config::Conflict;
 use super::conflict;
 use super::error::{Blame, Failure};
 use super::kind::Kind;
 use super::mapping::{Array, Id, put_value};
 use super::session::Talk;
-use super::table::{Content, Field, Table};
-use sink::{Batch, Reason, Record, Refusal, Write};
+use super::table::Table;
+use sink::{Batch, Reason, Record, RejectedRecord, Write};
 
 /// A record with its index within the batch.
 type Indexed<'a> = (usize, Record<'a>);
@@ -26,7 +27,7 @@ const IMMEDIATE: &str = "set constraints all immediate";
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     /// Refused for what they are: they can't be rows, or their ids are taken.
-    pub(super) refused: Vec<Refusal>,
+    pub(super) refused: Vec<RejectedRecord>,
     /// Refused by the server, each alone, with and after its neighbours.
     pub(super) suspects: Vec<Suspect>,
 }
@@ -50,7 +51,7 @@ impl Findings {
     }
 
     /// All of them as refusals.
-    pub(super) fn into_refusals(self, batch: &Batch) -> Vec<Refusal> {
+    pub(super) fn into_refusals(self, batch: &Batch) -> Vec<RejectedRecord> {
         let mut refused = self.refused;
         let suspects = self.suspects.iter();
         refused.extend(suspects.filter_map(|suspect| {
@@ -136,9 +137,9 @@ fn check(fields: &[Field], record: &Record<'_>) -> Result<(), String> {
     })
 }
 
-fn refusal(index: usize, record: &Record<'_>, why: &str) -> Refusal {
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
     let reason: Reason = format!("the table doesn't take event {}: {why}", record.id).into();
-    Refusal { index, reason }
+    RejectedRecord { index, reason }
 }
 
 /// Of each id the highest revision, the first of equal ones; the others have no effect.
@@ -292,7 +293,7 @@ impl Search<'_> {
 struct Done {
     /// How many rows were added or replaced.
     added: usize,
-    refused: Vec<Refusal>,
+    refused: Vec<RejectedRecord>,
 }
 
 /// The statements of the careful way.
@@ -422,7 +423,7 @@ async fn compare(
     fields: &[Field],
     records: &[Indexed<'_>],
     refuses_others: bool,
-) -> Result<Vec<Refusal>, Failure> {
+) -> Result<Vec<RejectedRecord>, Failure> {
     let values = arrays(fields, records);
     let rows = talk.wait(talk.client.query(&sql.compare, &parameters(&values))).await?;
     let mut refused = Vec::new();

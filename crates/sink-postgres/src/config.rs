@@ -8,8 +8,8 @@ use std::time::Duration;
 use pipeline::pointer::JsonPointer;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 
+use super::connection_limits::Connections;
 use super::kind::Kind;
-use super::pool::Connections;
 use sink::{InvalidTableName, TableName};
 
 /// How long a server may take to accept a connection, unless its URL says otherwise.

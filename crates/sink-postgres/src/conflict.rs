@@ -1,8 +1,9 @@
 //! What becomes of a new row whose id is taken: the rule of a table, as SQL.
 
+use super::columns::{Content, Field};
 use super::config::Conflict;
 use super::kind::Kind;
-use super::table::{Content, Field, Table};
+use super::table::Table;
 use pipeline::pointer::JsonPointer;
 
 /// Adds what `rows` gives by the table's rule, and returns the ids that have come into effect. `rows` has the columns of

@@ -12,10 +12,10 @@ use super::error::Failure;
 use super::pool::Pool;
 use super::transaction;
 use sink::lane_states::LaneStates;
-use sink::{Batch, Claim, Held, Mark, Report, Takeover};
+use sink::{Batch, Claim, Held, Mark, Takeover, WriteOutcome};
 
 /// The lanes that have called, and the connections that they share.
-pub(super) struct Lanes {
+pub(super) struct LaneConnections {
     states: LaneStates<LaneState>,
     pool: Pool,
     /// How often the sink was closed: calls in flight end by it.
@@ -33,7 +33,7 @@ struct LaneState {
 const PROBES: usize = 2;
 const PROBES_DOUBLED_MAX: u32 = 5;
 
-impl Lanes {
+impl LaneConnections {
     pub(super) fn new(config: &PostgresConfig) -> Self {
         let pool = Pool::new(&config.connections);
         Self { states: LaneStates::default(), pool, closed: watch::Sender::new(0) }
@@ -89,7 +89,7 @@ impl Lanes {
         .await
     }
 
-    pub(super) async fn write(&self, config: &PostgresConfig, batch: &Batch) -> Result<Report, Failure> {
+    pub(super) async fn write(&self, config: &PostgresConfig, batch: &Batch) -> Result<WriteOutcome, Failure> {
         self.unless_closed(async {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;

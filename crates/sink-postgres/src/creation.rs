@@ -1,13 +1,10 @@
 //! The tables that are missing: that of the events, and Forebay's own two beside it.
 
+use super::columns::{Content, Field, STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
 use super::config::{Layout, Partition, PostgresConfig};
+use super::creation_lock::MAKING;
 use super::error::Failure;
 use super::session::Talk;
-use super::storing::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
-use super::table::{Content, Field};
-
-/// Two that make tables at the same time wait for each other; the number is only Forebay's own.
-pub(super) const MAKING: i64 = 0x666f_7265_6261_7900;
 
 /// Asks before it makes: who may not make tables may still write to those that are there.
 pub(super) async fn make_missing(

@@ -1,28 +1,29 @@
 //! PostgreSQL: a table of a server, or of whichever of several takes writes.
 //!
-//! Fenced: a lane's cursor is set in the transaction of its rows. Lanes share connections, of which there are as many as lanes at most;
+//! Fenced: a lane's cursor is set in the transaction of its rows. LaneConnections share connections, of which there are as many as lanes at most;
 //! reads have one of their own, on a thread of their own. A connection begins with the first call.
 
 mod bisect;
+mod columns;
 mod config;
 mod conflict;
+mod connection_limits;
 mod connections;
 mod creation;
+mod creation_lock;
 mod error;
 mod kind;
 mod mapping;
 mod mark;
 mod numeric;
-mod page;
+mod open_session;
 mod partitions;
-mod places;
 mod pool;
 mod pooler;
+mod read;
 mod reader;
 mod session;
 mod settings;
-mod snapshot;
-mod storing;
 mod table;
 mod transaction;
 
@@ -36,15 +37,14 @@ use event::read::{Page, Query, ReadError};
 pub use config::{
     Column, Conflict, InvalidServer, Layout, Partition, PayloadKind, PostgresConfig, QualifiedName, Server,
 };
+pub use connection_limits::{Connections, Pooler};
 pub use kind::{Kind, UnknownKind};
-pub use pool::Connections;
-pub use pooler::Pooler;
 pub use settings::PostgresKind;
 
-use connections::Lanes;
+use connections::LaneConnections;
 use reader::Reader;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, Takeover};
+use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a standby may be behind when it takes over, without an event being lost: segments stay for as long.
 pub(crate) const SETTLE: Duration = Duration::from_mins(1);
@@ -57,7 +57,7 @@ pub struct Postgres {
 
 struct Shared {
     config: PostgresConfig,
-    lanes: Lanes,
+    lanes: LaneConnections,
     reads: ReadThread,
 }
 
@@ -65,7 +65,7 @@ impl Postgres {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: PostgresConfig) -> Self {
-        let lanes = Lanes::new(&config);
+        let lanes = LaneConnections::new(&config);
         Self { shared: Arc::new(Shared { config, lanes, reads: ReadThread::new("postgres-read") }) }
     }
 }
@@ -101,7 +101,7 @@ impl Store for Postgres {
         lanes.claim(config, lane, (claim, takeover)).await.map(Some).map_err(|failure| failure.into_sink_error(config))
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let Shared { config, lanes, .. } = &*self.shared;
         lanes.write(config, batch).await.map_err(|failure| failure.into_sink_error(config))
     }

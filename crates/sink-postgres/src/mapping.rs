@@ -6,8 +6,8 @@ use bytes::{BufMut, BytesMut};
 use event::EventId;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
+use super::columns::{Content, Field};
 use super::kind::{Kind, put_jsonb, put_time, time};
-use super::table::{Content, Field};
 use sink::Record;
 
 /// What stands before the rows of a binary COPY: a mark, no flags, no extension.

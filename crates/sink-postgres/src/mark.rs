@@ -1,7 +1,7 @@
 //! The mark of a database: a row of a table next to the cursors.
 
 use super::config::PostgresConfig;
-use super::creation::MAKING;
+use super::creation_lock::MAKING;
 use super::error::Failure;
 use super::session::Talk;
 use sink::Mark;

@@ -12,7 +12,7 @@ use event::rfc3339;
 use tokio::time::Instant;
 
 use super::config::QualifiedName;
-use super::creation::MAKING;
+use super::creation_lock::MAKING;
 use super::error::Failure;
 use super::session::Talk;
 use super::table::{NO_DEFAULT, Table};

@@ -3,45 +3,17 @@
 //! No task watches over them: the server itself ends a session that is idle for too long, so that nothing runs here for a
 //! sink that has nothing to do.
 
-use std::num::NonZeroUsize;
-use std::time::Duration;
-
 use super::config::PostgresConfig;
+use super::connection_limits::Connections;
 use super::error::Failure;
 use super::mark;
+use super::open_session;
 use super::partitions::Days;
-use super::pooler::Pooler;
 use super::session::Session;
 use super::table::Table;
 use super::transaction::{self, How};
 use sink::connection_pool::{ConnectionPool, Lent};
-use sink::{Batch, Mark, Report};
-
-/// How many connections write to a database, and how long each is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connections {
-    /// So many at most; without it each lane may have one. Reads have one more.
-    pub max: Option<NonZeroUsize>,
-    /// One that nobody used for so long is closed.
-    pub idle: Duration,
-    /// None is used for longer, so that servers behind one name share the work by and by.
-    pub lifetime: Duration,
-    /// What is between Forebay and the server.
-    pub pooler: Pooler,
-}
-
-impl Connections {
-    /// What something on the way may have forgotten, as firewalls do, isn't used any more.
-    pub const IDLE: Duration = Duration::from_mins(5);
-    /// See [`Connections::lifetime`].
-    pub const LIFETIME: Duration = Duration::from_hours(1);
-}
-
-impl Default for Connections {
-    fn default() -> Self {
-        Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME, pooler: Pooler::default() }
-    }
-}
+use sink::{Batch, Mark, WriteOutcome};
 
 /// A connection to a table that fits.
 #[derive(Debug)]
@@ -57,7 +29,7 @@ pub(super) struct Open {
 
 impl Open {
     pub(super) async fn new(config: &PostgresConfig) -> Result<Self, Failure> {
-        let mut session = Session::open(config).await?;
+        let mut session = open_session::open(config).await?;
         let (talk, driver) = session.parts();
         let table = driver.run(Table::open(talk, config)).await?;
         Ok(Self { session, table, days: Days::default(), copies: true, mark: None })
@@ -75,7 +47,7 @@ impl Open {
     }
 
     /// Stores a batch.
-    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<Report, Failure> {
+    async fn write(&mut self, config: &PostgresConfig, batch: &Batch, probes: usize) -> Result<WriteOutcome, Failure> {
         if batch.mark().is_some() {
             let mark = self.mark(config).await?;
             if !mark.is_expected(batch.mark()) {
@@ -98,7 +70,7 @@ impl Open {
         config: &PostgresConfig,
         batch: &Batch,
         probes: usize,
-    ) -> Result<Report, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         let written = match self.write(config, batch, probes).await {
             Err(Failure::NoCopy(_)) => {
                 *self = Self { copies: false, ..Self::new(config).await? };

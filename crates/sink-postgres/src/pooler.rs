@@ -18,18 +18,9 @@ use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_postgres::{Client, SimpleQueryMessage};
 
 use super::config::PostgresConfig;
+use super::connection_limits::Pooler;
 use super::error::Failure;
 use super::session::{Session, Talk};
-
-/// What is known of a pooler between Forebay and a server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pooler {
-    /// Nothing: one that doesn't keep a session's server is looked for.
-    #[default]
-    Detect,
-    /// There is one, and it keeps a session's server.
-    Session,
-}
 
 /// Why a connection is of no use.
 pub(super) const NOT_KEPT: &str = "a pooler stands before the server and gives each transaction another server process (PgBouncer: \

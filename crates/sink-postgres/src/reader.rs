@@ -4,7 +4,8 @@ use event::read::{Page, Query, ReadError};
 
 use super::config::PostgresConfig;
 use super::error::Failure;
-use super::page;
+use super::open_session;
+use super::read;
 use super::session::Session;
 use sink::read_thread::PageReader;
 
@@ -32,7 +33,7 @@ impl Reader {
         };
         let table = self.config.table.quoted();
         let (talk, driver) = session.parts();
-        let page = driver.run(page::read(talk, &table, query)).await?;
+        let page = driver.run(read::read(talk, &table, query)).await?;
         self.open = Some(session);
         Ok(page)
     }
@@ -52,7 +53,7 @@ impl PageReader for Reader {
 }
 
 async fn begin(config: &PostgresConfig) -> Result<Session, Failure> {
-    let mut session = Session::open(config).await?;
+    let mut session = open_session::open(config).await?;
     let (talk, driver) = session.parts();
     // The bounds of partitions are read as the server writes them.
     let manners = "set default_transaction_read_only = on; set datestyle = 'ISO'; set timezone = 'UTC'";

@@ -15,14 +15,11 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_postgres::{Client, Connection, Socket};
 
 use super::config::PostgresConfig;
+use super::connection_limits::Connections;
 use super::error::Failure;
-use super::pool::Connections;
-use super::pooler;
 
 /// How much longer than the server's own limit is waited for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much later than it isn't used any more the server ends an idle session: no call finds one that just ends.
-const IDLE_MARGIN: Duration = Duration::from_secs(1);
 /// How long the server may take to be told good-bye.
 const FAREWELL_MAX: Duration = Duration::from_secs(1);
 
@@ -100,25 +97,17 @@ impl Driver<'_> {
 }
 
 impl Session {
-    /// Connects to the first of the servers that takes writes, and sets what the connection is to have.
-    pub(super) async fn open(config: &PostgresConfig) -> Result<Self, Failure> {
-        let mut session = Self::connect(config).await?;
-        session.talk.process = pooler::find_process(config, &mut session).await?;
-        let milliseconds = config.timeout.as_millis();
-        let idle = session.limits.idle.saturating_add(IDLE_MARGIN).as_millis();
-        // The server gives up by itself what nobody waits for any more, and lets go of the lane's cursor.
-        // Before version 14 it doesn't end idle sessions, and has no such setting.
-        let manners = format!(
-            "set statement_timeout = {milliseconds}; set lock_timeout = {milliseconds}; \
-             set idle_in_transaction_session_timeout = {milliseconds}; \
-             select set_config(name, '{idle}', false) from pg_settings where name = 'idle_session_timeout'"
-        );
-        let (talk, driver) = session.parts();
-        driver.run(talk.order(&manners)).await?;
-        Ok(session)
+    /// Notes the server's process.
+    pub(super) fn set_process(&mut self, process: i32) {
+        self.talk.process = process;
     }
 
-    /// The same without any settings.
+    /// How long the connection may be idle.
+    pub(super) fn idle_max(&self) -> Duration {
+        self.limits.idle
+    }
+
+    /// Connects to the first of the servers that takes writes, without any settings.
     pub(super) async fn connect(config: &PostgresConfig) -> Result<Self, Failure> {
         let secure = Secure { ca: config.ca.clone(), host: String::new() };
         let most = config.server.connect_max();

@@ -3,72 +3,12 @@
 use tokio_postgres::types::Oid;
 use tokio_postgres::{Row, Statement};
 
+use super::columns::{Content, Field, STORED_IN};
 use super::config::{Conflict, Layout, Partition, PostgresConfig, QualifiedName};
 use super::creation::make_missing;
 use super::error::Failure;
 use super::kind::Kind;
 use super::session::Talk;
-use super::storing::STORED_IN;
-use pipeline::pointer::JsonPointer;
-
-/// What a column holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Content {
-    Id,
-    Type,
-    Source,
-    ReceivedAt,
-    /// When it happened, or else when it was received: what a table is divided by.
-    EventTime,
-    Payload,
-    Member(JsonPointer),
-}
-
-/// A column with what it holds and the type that it has.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) content: Content,
-    pub(super) kind: Kind,
-    /// The type as the table declares it, with lengths and digits: `numeric(10,2)`.
-    pub(super) declared: String,
-}
-
-impl Field {
-    fn new(name: &str, content: Content, kind: Kind) -> Self {
-        Self { name: name.to_owned(), content, kind, declared: kind.name().to_owned() }
-    }
-
-    /// The name as it stands in SQL: a checked name has nothing to escape.
-    pub(super) fn quoted(&self) -> String {
-        format!("\"{}\"", self.name)
-    }
-
-    /// The types that this content may have.
-    fn may_be(&self, kind: Kind) -> bool {
-        match self.content {
-            Content::Id => kind == Kind::Uuid,
-            Content::Type | Content::Source => matches!(kind, Kind::Text | Kind::Varchar),
-            Content::ReceivedAt | Content::EventTime => kind == Kind::Timestamptz,
-            Content::Payload => matches!(kind, Kind::Jsonb | Kind::Json | Kind::Text),
-            Content::Member(_) => true,
-        }
-    }
-
-    /// Those types in words.
-    fn possible_types(&self) -> String {
-        if self.content == Content::EventTime {
-            // A part of the key that is rounded wouldn't be found again.
-            return "timestamptz, without a precision".to_owned();
-        }
-        let names: Vec<&str> = Kind::all().filter(|kind| self.may_be(*kind)).map(Kind::name).collect();
-        match names.split_last() {
-            Some((last, [])) => (*last).to_owned(),
-            Some((last, others)) => format!("{} or {last}", others.join(", ")),
-            None => String::new(),
-        }
-    }
-}
 
 /// The columns that a new table gets.
 fn wanted(config: &PostgresConfig) -> Vec<Field> {

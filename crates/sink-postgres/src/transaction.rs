@@ -17,7 +17,7 @@ use super::mapping::{COPY_HEADER, COPY_TRAILER, put_row};
 use super::pooler;
 use super::session::Talk;
 use super::table::Table;
-use sink::{Batch, Claim, Held, Record, Report, Takeover, Write};
+use sink::{Batch, Claim, Held, Record, Takeover, Write, WriteOutcome};
 
 /// Not what the database's default may be: a lock that was waited for must show what its last holder committed.
 const BEGIN: &str = "begin isolation level read committed read write";
@@ -107,7 +107,7 @@ pub(super) struct How {
 }
 
 /// Writes what of `batch` lies beyond its lane's cursor, all or nothing.
-pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -> Result<Report, Failure> {
+pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -> Result<WriteOutcome, Failure> {
     let How { probes, copies } = how;
     // Revisions are compared with what is there: a COPY can't.
     if copies && is_new_only(batch) {
@@ -129,8 +129,8 @@ pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -
             }
             let half = batch.first_records(batch.len() - waiting + waiting / 2);
             match Box::pin(write(talk, table, &half, how)).await? {
-                Report::Stored => Err(Failure::InPart),
-                Report::Withheld { .. } | Report::Except { .. } => Err(Failure::Unsteady(words)),
+                WriteOutcome::Committed => Err(Failure::InPart),
+                WriteOutcome::Rejected { .. } | WriteOutcome::Partial { .. } => Err(Failure::Unsteady(words)),
             }
         }
         done => done?.ok_or(Failure::Odd("a batch that was looked at row by row has no outcome")),
@@ -150,16 +150,16 @@ enum Way {
 }
 
 /// One transaction; `None` where nothing was written, and another way must be tried.
-async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<Option<Report>, Failure> {
+async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<Option<WriteOutcome>, Failure> {
     let (cursor, held) = begin(talk, table, batch.lane()).await?;
-    if !Claim::admits(held, batch) {
+    if !Claim::admits(held, batch.claim()) {
         talk.order("rollback").await?;
         return Err(Failure::Claimed);
     }
     if cursor < batch.floor() || batch.last() <= cursor {
         talk.order("rollback").await?;
         let lost = Failure::LostTail { position: cursor, stored: batch.floor() };
-        return if cursor < batch.floor() { Err(lost) } else { Ok(Some(Report::Stored)) };
+        return if cursor < batch.floor() { Err(lost) } else { Ok(Some(WriteOutcome::Committed)) };
     }
     let found = match way {
         Way::Copy if copy(talk, table, batch, cursor).await? => Findings::default(),
@@ -177,7 +177,7 @@ async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<
             return Err(Failure::Altered);
         }
         talk.order("commit").await?;
-        return Ok(Some(Report::Stored));
+        return Ok(Some(WriteOutcome::Committed));
     }
     // What is refused is given up: not for a type that a column doesn't have any more.
     if !table.is_same(talk).await? {
@@ -185,7 +185,7 @@ async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<
     }
     talk.order("rollback").await?;
     let refused = still_refused(talk, table, batch, found).await?.into_refusals(batch);
-    Ok(Some(Report::Withheld { refused }))
+    Ok(Some(WriteOutcome::Rejected { refused }))
 }
 
 /// What stays refused: each suspect is tried by itself, in a transaction that has nothing else in it.

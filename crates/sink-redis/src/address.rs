@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::server::InvalidServer;
+use super::invalid_server::InvalidServer;
 
 /// Where something listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

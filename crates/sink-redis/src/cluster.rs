@@ -40,7 +40,7 @@ struct Known {
     /// Nodes that were found fit to be written to.
     fit: BTreeSet<Address>,
     /// What a node may lose although it has answered.
-    caution: Option<String>,
+    warning: Option<String>,
 }
 
 impl Map {
@@ -48,8 +48,8 @@ impl Map {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn caution(&self) -> Option<String> {
-        self.held().caution.clone()
+    pub(super) fn warning(&self) -> Option<String> {
+        self.held().warning.clone()
     }
 
     /// Something failed: all that is known may be out of date.
@@ -110,10 +110,10 @@ impl Map {
 
     /// Connects to a node, and looks at it.
     async fn open(&self, config: &RedisConfig, node: &Address) -> Result<Session, Failure> {
-        let (session, standing) = connecting::open_at(config, node).await?;
+        let (session, durability) = connecting::open_at(config, node).await?;
         let mut known = self.held();
         known.fit.insert(node.clone());
-        known.caution = standing.caution.or_else(|| known.caution.take());
+        known.warning = durability.warning.or_else(|| known.warning.take());
         Ok(session)
     }
 }

@@ -6,7 +6,7 @@ use super::address::Address;
 use super::config::RedisConfig;
 use super::deployment::{Deployment, Sentinel};
 use super::error::Failure;
-use super::preflight::Standing;
+use super::preflight::Durability;
 use super::sentinel;
 use super::session::Session;
 
@@ -15,7 +15,7 @@ use super::session::Session;
 const TRUST_MAX: Duration = Duration::from_secs(10);
 
 /// Connects to the server that is written to.
-pub(super) async fn open(config: &RedisConfig) -> Result<(Session, Standing), Failure> {
+pub(super) async fn open(config: &RedisConfig) -> Result<(Session, Durability), Failure> {
     match &config.deployment {
         Deployment::Alone => open_at(config, &config.server.address).await,
         Deployment::Watched(sentinels) => open_watched(config, sentinels).await,
@@ -23,22 +23,22 @@ pub(super) async fn open(config: &RedisConfig) -> Result<(Session, Standing), Fa
     }
 }
 
-async fn open_watched(config: &RedisConfig, sentinels: &[Sentinel]) -> Result<(Session, Standing), Failure> {
+async fn open_watched(config: &RedisConfig, sentinels: &[Sentinel]) -> Result<(Session, Durability), Failure> {
     let master = sentinel::master(sentinels, &config.server.address.host, config.ca.as_deref()).await?;
-    let (mut session, standing) = open_at(config, &master).await.map_err(|failure| failure.at(&master))?;
+    let (mut session, durability) = open_at(config, &master).await.map_err(|failure| failure.at(&master))?;
     // A master that was frozen until now says that it is one, though it may have been given up since sentinels named it.
     if is_current(config, &mut session).await {
-        Ok((session, standing))
+        Ok((session, durability))
     } else {
         Err(Failure::NotReady(format!("{master}: sentinels have named another server meanwhile")))
     }
 }
 
 /// Connects to this server, if it can be written to.
-pub(super) async fn open_at(config: &RedisConfig, address: &Address) -> Result<(Session, Standing), Failure> {
+pub(super) async fn open_at(config: &RedisConfig, address: &Address) -> Result<(Session, Durability), Failure> {
     let mut session = Session::open(address, &config.server, config.ca.as_deref(), config.timeout).await?;
-    let standing = Standing::of(&mut session, &config.deployment).await?;
-    Ok((session, standing))
+    let durability = Durability::of(&mut session, &config.deployment).await?;
+    Ok((session, durability))
 }
 
 /// Whether an open connection can be used, and leads to where one that is made now would.

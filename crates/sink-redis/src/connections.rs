@@ -16,21 +16,21 @@ use super::connecting;
 use super::deployment::Deployment;
 use super::error::Failure;
 use super::mark;
-use super::preflight::Standing;
+use super::preflight::Durability;
 use super::script;
 use super::session::{IDLE_MAX, Session};
 use super::slot_cursors::Places;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
-use sink::{Batch, Claim, Held, Mark, Report, Takeover};
+use sink::{Batch, Claim, Held, Mark, Takeover, WriteOutcome};
 
 /// The lanes that have called.
-pub(super) struct Lanes {
+pub(super) struct LaneConnections {
     states: LaneStates<LaneState>,
     /// Connections to the one server that is written to; in a cluster each lane has its own.
     pool: ConnectionPool<Session>,
     /// The server as it was last looked at.
-    standing: BlockingMutex<Option<Standing>>,
+    durability: BlockingMutex<Option<Durability>>,
     /// The cluster, if it is one.
     map: Map,
     /// How often the sink was closed: calls in flight end by it.
@@ -76,7 +76,7 @@ impl LaneState {
         config: &RedisConfig,
         nodes: (&Map, &[Address]),
         batch: &Batch,
-    ) -> Result<Report, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         let Self { sessions, places } = self;
         let mut nodes = Nodes { config, map: nodes.0, more: nodes.1, sessions };
         mark::check(&mut nodes, config, batch.mark()).await?;
@@ -96,12 +96,12 @@ fn all(batch: &Batch) -> Vec<usize> {
     (0..batch.len()).collect()
 }
 
-impl Lanes {
+impl LaneConnections {
     pub(super) fn new(config: &RedisConfig) -> Self {
         Self {
             states: LaneStates::default(),
             pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
-            standing: BlockingMutex::default(),
+            durability: BlockingMutex::default(),
             map: Map::default(),
             closed: watch::Sender::new(0),
         }
@@ -112,7 +112,7 @@ fn lock<T>(mutex: &BlockingMutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Lanes {
+impl LaneConnections {
     pub(super) async fn connect(&self, config: &RedisConfig) -> Result<(), Failure> {
         self.unless_closed(async {
             if let Deployment::Cluster(more) = &config.deployment {
@@ -174,7 +174,7 @@ impl Lanes {
         .await
     }
 
-    pub(super) async fn write(&self, config: &RedisConfig, batch: &Batch) -> Result<Report, Failure> {
+    pub(super) async fn write(&self, config: &RedisConfig, batch: &Batch) -> Result<WriteOutcome, Failure> {
         self.unless_closed(async {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;
@@ -201,9 +201,9 @@ impl Lanes {
     }
 
     /// What the server may lose, as it was last looked at.
-    pub(super) fn caution(&self) -> Option<String> {
-        let of_server = lock(&self.standing).as_ref().and_then(|standing| standing.caution.clone());
-        of_server.or_else(|| self.map.caution())
+    pub(super) fn warning(&self) -> Option<String> {
+        let of_server = lock(&self.durability).as_ref().and_then(|durability| durability.warning.clone());
+        of_server.or_else(|| self.map.warning())
     }
 
     /// A connection to where one that is made now would lead.
@@ -214,8 +214,8 @@ impl Lanes {
                 return Ok(permit.lend(session));
             }
         }
-        let (session, standing) = connecting::open(config).await?;
-        *lock(&self.standing) = Some(standing);
+        let (session, durability) = connecting::open(config).await?;
+        *lock(&self.durability) = Some(durability);
         Ok(permit.lend(session))
     }
 

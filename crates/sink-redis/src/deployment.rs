@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::address::Address;
-use super::server::{InvalidServer, Server};
+use super::invalid_server::InvalidServer;
+use super::server::Server;
 
 const SENTINEL_PORT: u16 = 26_379;
 

@@ -11,6 +11,7 @@ mod connecting;
 mod connections;
 mod deployment;
 mod error;
+mod invalid_server;
 mod mapping;
 mod mark;
 mod preflight;
@@ -33,11 +34,12 @@ use event::read::{Page, Query, ReadError};
 pub use address::Address;
 pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
-pub use server::{InvalidServer, Server};
+pub use invalid_server::InvalidServer;
+pub use server::Server;
 pub use settings::RedisKind;
 
-use connections::Lanes;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Store, Takeover};
+use connections::LaneConnections;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
 /// segments stay for as long.
@@ -51,14 +53,14 @@ pub struct Redis {
 
 struct Shared {
     config: RedisConfig,
-    lanes: Lanes,
+    lanes: LaneConnections,
 }
 
 impl Redis {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: RedisConfig) -> Self {
-        let lanes = Lanes::new(&config);
+        let lanes = LaneConnections::new(&config);
         Self { shared: Arc::new(Shared { config, lanes }) }
     }
 }
@@ -88,7 +90,7 @@ impl Store for Redis {
         lanes.claim(config, lane, (claim, takeover)).await.map(Some).map_err(|failure| failure.into_sink_error(config))
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let Shared { config, lanes } = &*self.shared;
         lanes.write(config, batch).await.map_err(|failure| failure.into_sink_error(config))
     }
@@ -101,7 +103,7 @@ impl Store for Redis {
     /// What the server that was last connected to may lose although it has answered.
     fn warning(&self) -> Option<Reason> {
         let Shared { config, lanes } = &*self.shared;
-        lanes.caution().map(|caution| format!("Redis {}: {caution}", config.place()).into())
+        lanes.warning().map(|warning| format!("Redis {}: {warning}", config.place()).into())
     }
 
     async fn read(&self, _: Query) -> Result<Page, ReadError> {

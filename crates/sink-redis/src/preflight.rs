@@ -13,12 +13,12 @@ const VERSION_MIN: u32 = 7;
 
 /// What a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct Durability {
     /// What it may lose although it has answered; none where that is nothing.
-    pub(super) caution: Option<String>,
+    pub(super) warning: Option<String>,
 }
 
-impl Standing {
+impl Durability {
     /// Asks the server. One that can't be written to, or that might throw away a cursor, is a failure.
     pub(super) async fn of(session: &mut Session, deployment: &Deployment) -> Result<Self, Failure> {
         let info = match session.call(Command::new(&[b"INFO"])).await? {
@@ -31,9 +31,9 @@ impl Standing {
             Deployment::Alone => None,
             Deployment::Watched(_) | Deployment::Cluster(_) => Some(setting(session, "min-replicas-to-write").await?),
         };
-        let cautions = [persistence(&info, fsync.as_deref()), min_replicas.map(|min| failover(min.as_deref()))];
-        let cautions: Vec<&str> = cautions.into_iter().flatten().collect();
-        Ok(Self { caution: Some(cautions.join("; ")).filter(|text| !text.is_empty()) })
+        let warnings = [persistence(&info, fsync.as_deref()), min_replicas.map(|min| failover(min.as_deref()))];
+        let warnings: Vec<&str> = warnings.into_iter().flatten().collect();
+        Ok(Self { warning: Some(warnings.join("; ")).filter(|text| !text.is_empty()) })
     }
 }
 
@@ -169,15 +169,15 @@ mod tests {
 
     #[test]
     fn what_a_crash_may_lose_is_said() {
-        let caution = |aof, fsync| persistence(&info(&[("aof_enabled", aof)]), fsync);
-        assert_eq!(caution("1", Some("always")), None);
+        let warning = |aof, fsync| persistence(&info(&[("aof_enabled", aof)]), fsync);
+        assert_eq!(warning("1", Some("always")), None);
         for (aof, fsync, words) in [
             ("1", Some("everysec"), "everysec"),
             ("1", Some("no"), "appendfsync no"),
             ("1", None, "doesn't tell"),
             ("0", Some("always"), "without appendonly"),
         ] {
-            assert!(caution(aof, fsync).unwrap().contains(words), "{aof} {fsync:?}");
+            assert!(warning(aof, fsync).unwrap().contains(words), "{aof} {fsync:?}");
         }
         for (min, words) in
             [(Some("0"), "set min-replicas-to-write 1"), (Some("1"), "last minute"), (None, "doesn't tell")]

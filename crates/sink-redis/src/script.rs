@@ -12,7 +12,7 @@ use super::config::{OwnKeys, RedisConfig, Structure};
 use super::error::Failure;
 use super::mapping::Row;
 use super::protocol::{Answer, Command};
-use sink::{Batch, Claim, Record, Refusal, Report, Takeover};
+use sink::{Batch, Claim, Record, RejectedRecord, Takeover, WriteOutcome};
 
 /// Records of one script: the server does nothing else for some two milliseconds.
 const RECORDS_MAX: usize = 1_000;
@@ -159,7 +159,7 @@ pub(super) async fn write<A: Ask>(
     batch: &Batch,
     indices: &[usize],
     stored: &mut u64,
-) -> Result<Report, Failure> {
+) -> Result<WriteOutcome, Failure> {
     let (mut rows, mut refused) = (Vec::with_capacity(indices.len()), Vec::new());
     for (index, record) in indices.iter().filter_map(|index| Some((*index, batch.get(*index)?))) {
         match Row::new(config, index, &record) {
@@ -172,7 +172,7 @@ pub(super) async fn write<A: Ask>(
         let cursor = read_cursor(server, own, batch.lane()).await?;
         refused.retain(|refusal| batch.get(refusal.index).is_some_and(|record| record.sequence > cursor));
         if !refused.is_empty() {
-            return Ok(Report::Withheld { refused });
+            return Ok(WriteOutcome::Rejected { refused });
         }
     }
     let mut rest = rows.as_slice();
@@ -184,17 +184,17 @@ pub(super) async fn write<A: Ask>(
         let answer = server.ask(&own.cursors, command).await?;
         let refused = taken(answer, batch, part, stored)?;
         if !refused.is_empty() {
-            return Ok(Report::Withheld { refused });
+            return Ok(WriteOutcome::Rejected { refused });
         }
         rest = behind;
         if rest.is_empty() {
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
     }
 }
 
-fn refusal(index: usize, record: &Record<'_>, why: &str) -> Refusal {
-    Refusal { index, reason: format!("Redis doesn't take event {}: {why}", record.id).into() }
+fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
+    RejectedRecord { index, reason: format!("Redis doesn't take event {}: {why}", record.id).into() }
 }
 
 /// How many of the rows are one script.
@@ -223,7 +223,7 @@ fn words(answer: Answer) -> Result<impl Iterator<Item = Result<String, Failure>>
 }
 
 /// What a script over `rows` was answered with: which records the server refuses. `stored` is moved to where the cursor is.
-fn taken(answer: Answer, batch: &Batch, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<Refusal>, Failure> {
+fn taken(answer: Answer, batch: &Batch, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<RejectedRecord>, Failure> {
     let mut words = words(answer)?;
     let mut next = || words.next().unwrap_or(Err(ODD));
     let (outcome, cursor) = (next()?, position(&next()?)?);

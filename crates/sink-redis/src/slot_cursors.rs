@@ -15,7 +15,7 @@ use super::config::RedisConfig;
 use super::error::Failure;
 use super::protocol::{Answer, Command};
 use super::script;
-use sink::{Batch, Claim, Held, Report, Takeover};
+use sink::{Batch, Claim, Held, Takeover, WriteOutcome};
 
 /// How often a lane looks at all its places, also at those that it has nothing for: one that has lost a tail must be noticed
 /// before the journal lets go of it.
@@ -123,7 +123,7 @@ impl Places {
         nodes: &mut A,
         config: &RedisConfig,
         batch: &Batch,
-    ) -> Result<Report, Failure> {
+    ) -> Result<WriteOutcome, Failure> {
         // Another process may have written since, if the lane knows more or less than it did here.
         if self.position != batch.floor() || self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_EVERY) {
             let (position, _) = self.look(nodes, config, batch.lane()).await?;
@@ -136,7 +136,7 @@ impl Places {
         // A place that is new holds no claim: that of the lane as a whole is looked at before it is written.
         if parts.keys().any(|place| !self.marks.contains_key(place)) {
             let held = script::read_claim(nodes, &config.key.own(), batch.lane()).await?;
-            if !Claim::admits(held, batch) {
+            if !Claim::admits(held, batch.claim()) {
                 return Err(Failure::Claimed);
             }
         }
@@ -145,21 +145,21 @@ impl Places {
             let mark = self.marks.entry(place.clone()).or_default();
             let keys = config.own_of(place);
             match script::write(nodes, config, &keys, batch, indices, &mut mark.stored).await? {
-                Report::Withheld { refused: found } => {
+                WriteOutcome::Rejected { refused: found } => {
                     let last =
                         found.iter().filter_map(|refusal| batch.get(refusal.index)).map(|record| record.sequence).max();
                     self.refused.extend(last.map(|last| (place.clone(), last)));
                     refused.extend(found);
                 }
-                Report::Stored | Report::Except { .. } => {}
+                WriteOutcome::Committed | WriteOutcome::Partial { .. } => {}
             }
         }
         if !refused.is_empty() {
             refused.sort_by_key(|refusal| refusal.index);
-            return Ok(Report::Withheld { refused });
+            return Ok(WriteOutcome::Rejected { refused });
         }
         self.note(nodes, config, batch, parts.keys()).await?;
-        Ok(Report::Stored)
+        Ok(WriteOutcome::Committed)
     }
 
     /// Which records belong to which place. Places that have lost something are there without a record too: what they haven't got

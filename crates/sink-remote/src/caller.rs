@@ -423,7 +423,9 @@ enum Parsed<T> {
 fn parse<T: DeserializeOwned>(answer: &[u8]) -> Option<Parsed<T>> {
     match serde_json::from_slice::<Outcome>(answer) {
         Ok(Outcome::Differs { info }) => Some(Parsed::Differs(info)),
-        Ok(failed @ Outcome::Failed { .. }) => failed.into_report(0).err().map(|error| Parsed::Result(Err(error))),
+        Ok(failed @ Outcome::Failed { .. }) => {
+            failed.into_write_outcome(0).err().map(|error| Parsed::Result(Err(error)))
+        }
         _ => serde_json::from_slice(answer).ok().map(|value| Parsed::Result(Ok(value))),
     }
 }

@@ -1,11 +1,8 @@
 //! The configuration of a gateway's sink of kind `writer`: which writers, which of their sinks, and which kind of store.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
-
-use http::HeaderValue;
 
 use super::upstream::{Upstream, Writers};
 use objects::ObjectRules;
@@ -152,30 +149,5 @@ impl FromStr for RemoteStore {
 
     fn from_str(text: &str) -> Result<Self, UnknownStore> {
         Self::NAMED.into_iter().find(|kind| kind.as_str() == text).ok_or(UnknownStore)
-    }
-}
-
-/// A token with the scope `deliver`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct DeliverToken(HeaderValue);
-
-impl DeliverToken {
-    /// A token, unless the string has characters that no token has.
-    #[must_use]
-    pub fn new(text: &str) -> Option<Self> {
-        let good = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
-        let mut header = HeaderValue::try_from(format!("Bearer {text}")).ok().filter(|_| good)?;
-        header.set_sensitive(true);
-        Some(Self(header))
-    }
-
-    pub(super) fn header(&self) -> HeaderValue {
-        self.0.clone()
-    }
-}
-
-impl fmt::Debug for DeliverToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("DeliverToken(…)")
     }
 }

@@ -13,6 +13,7 @@ pub mod object_protocol;
 pub mod protocol;
 pub mod reading;
 mod remote_objects;
+mod token;
 mod upstream;
 
 use std::fmt;
@@ -23,16 +24,17 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
 use http::Method;
 
-pub use config::{DeliverToken, RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
+pub use config::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
 pub use etcd::{EtcdAccount, EtcdConfig};
 pub use remote_objects::RemoteObjects;
+pub use token::DeliverToken;
 pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
 
 use caller::{Call, Caller, Content, SILENCE_MAX, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome};
 use reading::{PageJson, QueryJson};
 use sink::read_thread::{PageReader, ReadThread};
-use sink::{Batch, Capabilities, Claim, Held, Reason, Report, SinkError, Store, StoreBinding, Takeover};
+use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
 
 /// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
@@ -98,7 +100,7 @@ impl Store for Remote {
         self.fitting(self.shared.caller.call(&call).await??)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let call = Call {
             lane: Some(batch.lane()),
             batch: Some(batch),
@@ -107,7 +109,7 @@ impl Store for Remote {
             ..Call::new(Method::POST, "")
         };
         match self.shared.caller.call::<Outcome>(&call).await? {
-            Ok(outcome) => outcome.into_report(batch.len()),
+            Ok(outcome) => outcome.into_write_outcome(batch.len()),
             Err(error) => Err(error),
         }
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::object_protocol::ObjectLimits;
 use net::http_client::shortened;
-use sink::{Claim, Held, Mark, Refusal, Report, Retry, RetryScope, SinkError, Takeover};
+use sink::{Claim, Held, Mark, RejectedRecord, Retry, RetryScope, SinkError, Takeover, WriteOutcome};
 
 /// The prefix of every path; the sink's name follows.
 pub const PATH: &str = "/ingest/data";
@@ -170,14 +170,14 @@ pub struct Again {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// [`Report::Stored`].
+    /// [`WriteOutcome::Committed`].
     Stored,
-    /// [`Report::Withheld`].
+    /// [`WriteOutcome::Rejected`].
     Withheld {
         /// The records that were refused.
         refused: Vec<Why>,
     },
-    /// [`Report::Except`].
+    /// [`WriteOutcome::Partial`].
     Except {
         /// Refused permanently.
         refused: Vec<Why>,
@@ -198,10 +198,10 @@ pub enum Outcome {
     },
 }
 
-impl From<Result<Report, SinkError>> for Outcome {
-    fn from(result: Result<Report, SinkError>) -> Self {
-        let why = |refusal: Refusal| Why { index: refusal.index, reason: refusal.reason.to_string() };
-        let refused = |list: Vec<Refusal>| list.into_iter().map(why);
+impl From<Result<WriteOutcome, SinkError>> for Outcome {
+    fn from(result: Result<WriteOutcome, SinkError>) -> Self {
+        let why = |refusal: RejectedRecord| Why { index: refusal.index, reason: refusal.reason.to_string() };
+        let refused = |list: Vec<RejectedRecord>| list.into_iter().map(why);
         let again = |retry: Retry| Again {
             index: retry.index,
             reason: retry.reason.to_string(),
@@ -209,9 +209,9 @@ impl From<Result<Report, SinkError>> for Outcome {
         };
         let retry = |list: Vec<Retry>| list.into_iter().map(again);
         match result {
-            Ok(Report::Stored) => Self::Stored,
-            Ok(Report::Withheld { refused: list }) => Self::Withheld { refused: refused(list).collect() },
-            Ok(Report::Except { refused: list, retry: left }) => {
+            Ok(WriteOutcome::Committed) => Self::Stored,
+            Ok(WriteOutcome::Rejected { refused: list }) => Self::Withheld { refused: refused(list).collect() },
+            Ok(WriteOutcome::Partial { refused: list, retry: left }) => {
                 Self::Except { refused: refused(list).collect(), retry: retry(left).collect() }
             }
             Err(error) => error.into(),
@@ -234,14 +234,16 @@ impl Outcome {
     ///
     /// # Errors
     /// The failure of the writer's sink; also if an index is out of the batch's range.
-    pub fn into_report(self, count: usize) -> Result<Report, SinkError> {
+    pub fn into_write_outcome(self, count: usize) -> Result<WriteOutcome, SinkError> {
         let ascends = |indices: &[usize]| {
             indices.is_sorted_by(|one, other| one < other) && indices.last().is_none_or(|last| *last < count)
         };
         let check = |list: &[Why]| ascends(&list.iter().map(|why| why.index).collect::<Vec<_>>());
         let check_again = |list: &[Again]| ascends(&list.iter().map(|again| again.index).collect::<Vec<_>>());
         let refusals = |list: Vec<Why>| {
-            list.into_iter().map(|Why { index, reason }| Refusal { index, reason: shortened(&reason).into() }).collect()
+            list.into_iter()
+                .map(|Why { index, reason }| RejectedRecord { index, reason: shortened(&reason).into() })
+                .collect()
         };
         let scope = |of_store| if of_store { RetryScope::Store } else { RetryScope::Record };
         let again = |again: Again| Retry {
@@ -251,10 +253,10 @@ impl Outcome {
         };
         let retries = |list: Vec<Again>| list.into_iter().map(again).collect();
         match self {
-            Self::Stored => Ok(Report::Stored),
-            Self::Withheld { refused } if check(&refused) => Ok(Report::Withheld { refused: refusals(refused) }),
+            Self::Stored => Ok(WriteOutcome::Committed),
+            Self::Withheld { refused } if check(&refused) => Ok(WriteOutcome::Rejected { refused: refusals(refused) }),
             Self::Except { refused, retry } if check(&refused) && check_again(&retry) => {
-                Ok(Report::Except { refused: refusals(refused), retry: retries(retry) })
+                Ok(WriteOutcome::Partial { refused: refusals(refused), retry: retries(retry) })
             }
             Self::Differs { .. } => {
                 Err(SinkError::Misconfigured("the writer's sink isn't the one that was used before".into()))
@@ -322,9 +324,9 @@ mod tests {
     fn outcomes_are_the_sinks_own() {
         let reason: Reason = "why".into();
         let reports = [
-            Ok(Report::Stored),
-            Ok(Report::Withheld { refused: vec![Refusal { index: 1, reason: reason.clone() }] }),
-            Ok(Report::Except {
+            Ok(WriteOutcome::Committed),
+            Ok(WriteOutcome::Rejected { refused: vec![RejectedRecord { index: 1, reason: reason.clone() }] }),
+            Ok(WriteOutcome::Partial {
                 refused: Vec::new(),
                 retry: vec![Retry { index: 0, reason: reason.clone(), scope: RetryScope::Record }],
             }),
@@ -333,9 +335,9 @@ mod tests {
         ];
         for report in reports {
             let text = serde_json::to_string(&Outcome::from(report.clone())).unwrap();
-            assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap().into_report(2), report, "{text}");
+            assert_eq!(serde_json::from_str::<Outcome>(&text).unwrap().into_write_outcome(2), report, "{text}");
         }
         let beyond = Outcome::Withheld { refused: vec![Why { index: 2, reason: String::new() }] };
-        assert!(beyond.into_report(2).is_err());
+        assert!(beyond.into_write_outcome(2).is_err());
     }
 }

@@ -183,8 +183,11 @@ impl fmt::Debug for S3 {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use objects::{Codec, Line, ObjectRules, Prefix};
+
     use super::*;
-    use objects::{Codec, Line, Prefix};
 
     #[test]
     fn a_bucket_is_a_part_of_the_path_or_of_the_host() {

@@ -25,7 +25,7 @@ use tokio::sync::oneshot;
 
 use reader::ReadThread;
 pub use settings::SqliteKind;
-use sink::{Batch, Capabilities, Claim, Held, Mark, Report, SinkError, Store, TableName, Takeover};
+use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 
 /// Which file, and which table in it.
@@ -110,7 +110,7 @@ impl Store for Sqlite {
         self.call(|reply| Job::Claim((lane.clone(), claim, takeover.clone()), reply)).await.map(Some)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         self.call(|reply| Job::Write(batch.clone(), reply)).await
     }
 

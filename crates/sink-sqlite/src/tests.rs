@@ -50,7 +50,7 @@ fn run<T>(work: impl Future<Output = T>) -> T {
 
 /// Up to where a lane is stored.
 fn stored_up_to(sqlite: &Sqlite, lane: &Lane) -> Result<u64, SinkError> {
-    run(sqlite.held(lane)).map(|held| held.position)
+    run(sqlite.held(lane)).map(|held| held.unwrap().position)
 }
 
 #[test]
@@ -61,17 +61,17 @@ fn a_file_without_claims_gets_a_column_for_them() {
         insert into forebay_cursors values (zeroblob(16), 0, 'x', 7)";
     beside(&directory).execute_batch(old).unwrap();
     let lane = Lane { origin: event::Origin([0; 16]), shard: 0, sink: "x".into() };
-    assert_eq!(run(sqlite.held(&lane)), Ok(Held { position: 7, claims: Vec::new() }));
+    assert_eq!(run(sqlite.held(&lane)), Ok(Some(Held { position: 7, claims: Vec::new() })));
     let claim = Claim([5; 16]);
-    let held = Ok(Held { position: 7, claims: vec![claim] });
-    assert_eq!(run(sqlite.claim(&lane, claim, Takeover::Known([].into()))), held);
+    let held = Ok(Some(Held { position: 7, claims: vec![claim] }));
+    assert_eq!(run(sqlite.claim(&lane, claim, &Takeover::Known([].into()))), held);
     assert_eq!(run(sqlite.held(&lane)), held);
 }
 
 #[test]
 fn the_file_is_as_documented() {
     let (directory, sqlite) = fresh();
-    assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(WriteOutcome::Committed));
     let reader = beside(&directory);
     let row = "select hex(id) || '|' || typeof(id) || '|' || type || '|' || source || '|' || received_at || '|' || payload \
                || '|' || typeof(payload) from events";
@@ -95,7 +95,7 @@ fn commits_are_synced() {
 #[test]
 fn a_close_leaves_one_file() {
     let (directory, sqlite) = fresh();
-    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     let names = || std::fs::read_dir(directory.path()).unwrap().count();
     assert!(names() > 1, "the write-ahead log stands beside");
     assert_eq!(run(sqlite.close()), Ok(()));
@@ -149,7 +149,7 @@ fn a_lock_is_waited_for_and_then_told() {
     let Err(SinkError::Unavailable(reason)) = run(sqlite.write(&batch(1, 2))) else { panic!("it can't be written") };
     assert!(reason.contains("locked by another connection") && reason.contains("events.db"), "{reason}");
     other.execute_batch("rollback").unwrap();
-    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
 }
 
 #[test]
@@ -179,17 +179,17 @@ fn a_full_disk_rolls_back_and_passes() {
     limit(&connection, pages + 100);
     batch = whole;
     let written = transaction::write(&mut connection, &sql, &batch, &mut Default::default());
-    assert_eq!(written, Ok(transaction::Written::Report(Report::Stored)));
+    assert_eq!(written, Ok(transaction::Written::WriteOutcome(WriteOutcome::Committed)));
     assert_eq!(count("events"), 4);
 }
 
 #[test]
 fn a_table_that_vanished_is_made_again() {
     let (directory, sqlite) = fresh();
-    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     beside(&directory).execute_batch("drop table events").unwrap();
     assert!(matches!(run(sqlite.write(&batch(3, 1))), Err(SinkError::Misconfigured(_))));
-    assert_eq!(run(sqlite.write(&batch(3, 1))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(3, 1))), Ok(WriteOutcome::Committed));
 }
 
 #[test]
@@ -214,16 +214,16 @@ fn refused_by(body: &str, batch: &Batch) -> (Vec<usize>, usize) {
     beside(&directory).execute_batch(&trigger).unwrap();
     for failed in 0..3 {
         match run(sqlite.write(batch)) {
-            Ok(Report::Withheld { refused }) => {
+            Ok(WriteOutcome::Rejected { refused }) => {
                 let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
-                assert_eq!(run(sqlite.write(&batch.without(&indices))), Ok(Report::Stored));
+                assert_eq!(run(sqlite.write(&batch.without(&indices))), Ok(WriteOutcome::Committed));
                 return (indices, failed);
             }
             Err(SinkError::Misconfigured(_)) => {}
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(run(sqlite.held(&lane())).map(|held| held.position), Ok(0));
+    assert_eq!(run(sqlite.held(&lane())).map(|held| held.unwrap().position), Ok(0));
     (Vec::new(), 3)
 }
 
@@ -257,7 +257,7 @@ fn a_trigger_that_leaves_a_row_out_is_a_refusal() {
     assert_eq!(run(sqlite.connect()), Ok(()));
     let trigger = "create trigger t before insert on events begin select raise(ignore); end";
     beside(&directory).execute_batch(trigger).unwrap();
-    let Ok(Report::Withheld { refused }) = run(sqlite.write(&batch(1, 2))) else { panic!("nothing was stored") };
+    let Ok(WriteOutcome::Rejected { refused }) = run(sqlite.write(&batch(1, 2))) else { panic!("nothing was stored") };
     assert_eq!(refused.len(), 2);
 }
 
@@ -267,7 +267,7 @@ fn positions_keep_all_their_bits() {
     let mut empty = Batch::new(lane(), 1);
     for position in [1 << 62, 1 << 63, u64::MAX] {
         empty.cover(position);
-        assert_eq!(run(sqlite.write(&empty)), Ok(Report::Stored));
+        assert_eq!(run(sqlite.write(&empty)), Ok(WriteOutcome::Committed));
         assert_eq!(stored_up_to(&sqlite, &lane()), Ok(position));
     }
 }
@@ -278,7 +278,7 @@ fn a_reader_with_an_open_snapshot_is_in_nobodys_way() {
     assert_eq!(run(sqlite.connect()), Ok(()));
     let reader = beside(&directory);
     reader.execute_batch("begin; select * from events").unwrap();
-    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     let count: i64 = reader.query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
     assert_eq!(count, 0, "the snapshot stands");
     reader.execute_batch("commit").unwrap();
@@ -290,7 +290,7 @@ fn write_empty_batches(sqlite: &Sqlite, count: usize) {
     let mut empty = Batch::new(lane(), 1);
     for position in 1..=count as u64 {
         empty.cover(position);
-        assert_eq!(run(sqlite.write(&empty)), Ok(Report::Stored));
+        assert_eq!(run(sqlite.write(&empty)), Ok(WriteOutcome::Committed));
     }
 }
 
@@ -319,13 +319,13 @@ fn in_a_pause_the_log_is_copied_into_the_file() {
 #[test]
 fn the_log_that_a_process_has_left_is_copied_too() {
     let (directory, sqlite) = fresh();
-    assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 1))), Ok(WriteOutcome::Committed));
     let left = beside(&directory);
     let bulk = format!("insert into bulk values (zeroblob({}))", writer::CHECKPOINT_BYTES);
     left.execute_batch(&format!("pragma wal_autocheckpoint = 0; create table bulk (bytes); {bulk}")).unwrap();
     drop(sqlite);
     let again = at(directory.path().join("events.db"));
-    assert_eq!(run(again.write(&batch(2, 1))), Ok(Report::Stored));
+    assert_eq!(run(again.write(&batch(2, 1))), Ok(WriteOutcome::Committed));
     let began = Instant::now();
     while position_in_the_file_alone(&directory) != Some(2) {
         assert!(began.elapsed() < Duration::from_secs(20), "nothing is copied");
@@ -345,7 +345,7 @@ fn position_in_the_file_alone(directory: &TempDir) -> Option<u64> {
 fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
     let (directory, sqlite) = fresh();
     let (mut second, other) = (batch(3, 1).sent_after(2, 2), Lane { shard: 4, ..lane() });
-    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     assert_eq!(run(sqlite.connect()), Ok(()));
     // Another lane's call fails and drops the connection; the next opens what lies there by then.
     beside(&directory).execute_batch("drop table events").unwrap();
@@ -358,13 +358,13 @@ fn a_file_that_was_exchanged_behind_a_lane_takes_no_batch_that_leaves_a_gap() {
     assert!(reason.contains("events.db"), "{reason}");
     assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0), "and whoever asks can go on from there");
     second = batch(1, 3);
-    assert_eq!(run(sqlite.write(&second)), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&second)), Ok(WriteOutcome::Committed));
 }
 
 #[test]
 fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
     let (directory, sqlite) = fresh();
-    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     for name in ["events.db", "events.db-wal", "events.db-shm"] {
         std::fs::remove_file(directory.path().join(name)).unwrap();
     }
@@ -373,13 +373,13 @@ fn a_file_that_was_removed_while_it_was_open_takes_nothing() {
     };
     assert!(reason.contains("events.db"), "{reason}");
     assert_eq!(stored_up_to(&sqlite, &lane()), Ok(0));
-    assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(WriteOutcome::Committed));
 }
 
 #[test]
 fn a_file_that_is_behind_the_floor_takes_nothing() {
     let (directory, sqlite) = fresh();
-    assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(Report::Stored));
+    assert_eq!(run(sqlite.write(&batch(1, 3))), Ok(WriteOutcome::Committed));
     beside(&directory).execute_batch("update forebay_cursors set position = 1").unwrap();
     let next = batch(4, 2);
     assert!(

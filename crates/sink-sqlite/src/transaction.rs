@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::error::may_concern_a_row;
 use super::rows::{Rows, Sql};
-use sink::{Batch, Claim, Mark, Refusal, Report, Takeover};
+use sink::{Batch, Claim, Mark, RejectedRecord, Takeover, WriteOutcome};
 
 const READ: &str = "select position, claim from forebay_cursors where origin = ?1 and shard = ?2 and sink = ?3";
 const SET: &str = "insert into forebay_cursors (origin, shard, sink, position, claim) values (?1, ?2, ?3, ?4, ?5)
@@ -45,7 +45,7 @@ pub(super) fn exchange_claim(
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Written {
     /// The answer for its records.
-    Report(Report),
+    WriteOutcome(WriteOutcome),
     /// The lane's cursor is lower than the batch's floor, and nothing was written.
     Nothing {
         /// The cursor.
@@ -73,14 +73,14 @@ pub(super) fn write(
 ) -> rusqlite::Result<Written> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let (cursor, held) = read(&transaction, batch.lane())?;
-    if !Claim::admits(held, batch) {
+    if !Claim::admits(held, batch.claim()) {
         return Ok(Written::Unclaimed);
     }
     if cursor < batch.floor() {
         return Ok(Written::Nothing { position: cursor });
     }
     if batch.last() <= cursor {
-        return Ok(Written::Report(Report::Stored));
+        return Ok(Written::WriteOutcome(WriteOutcome::Committed));
     }
     let mut refused = write_rows(&transaction, sql, batch, cursor, enders)?;
     if !refused.is_empty() {
@@ -89,11 +89,11 @@ pub(super) fn write(
             transaction.rollback()?;
         }
         refused.sort_by_key(|refusal| refusal.index);
-        return Ok(Written::Report(Report::Withheld { refused }));
+        return Ok(Written::WriteOutcome(WriteOutcome::Rejected { refused }));
     }
     set(&transaction, batch.lane(), batch.last(), batch.claim())?;
     transaction.commit()?;
-    Ok(Written::Report(Report::Stored))
+    Ok(Written::WriteOutcome(WriteOutcome::Committed))
 }
 
 /// The refused are all found, so that delivery has to send the rest only once. An error that may be the record's fault or the
@@ -104,7 +104,7 @@ fn write_rows(
     batch: &Batch,
     cursor: u64,
     enders: &mut Enders,
-) -> rusqlite::Result<Vec<Refusal>> {
+) -> rusqlite::Result<Vec<RejectedRecord>> {
     let mut rows = Rows::new(connection, sql)?;
     let (mut refused, mut again, mut passed) = (Vec::new(), Vec::new(), 0_usize);
     for (index, record) in batch.records().enumerate().filter(|(_, record)| record.sequence > cursor) {
@@ -114,7 +114,7 @@ fn write_rows(
         }
         match rows.write(&record) {
             Ok(None) => passed += 1,
-            Ok(Some(reason)) => refused.push(Refusal { index, reason }),
+            Ok(Some(reason)) => refused.push(RejectedRecord { index, reason }),
             Err(error) if connection.is_autocommit() => {
                 enders.insert(record.sequence, 1);
                 return Err(error);
@@ -130,7 +130,7 @@ fn write_rows(
                 continue;
             }
             Ok(Some(reason)) => {
-                refused.push(Refusal { index, reason });
+                refused.push(RejectedRecord { index, reason });
                 continue;
             }
             Err(error) => error,
@@ -142,7 +142,10 @@ fn write_rows(
         if !is_sure || !(ends || may_concern_a_row(&error)) {
             return Err(error);
         }
-        refused.push(Refusal { index, reason: format!("the table doesn't take event {}: {error}", record.id).into() });
+        refused.push(RejectedRecord {
+            index,
+            reason: format!("the table doesn't take event {}: {error}", record.id).into(),
+        });
         if ends {
             break;
         }

@@ -15,7 +15,7 @@ use super::file_identity::FileIdentity;
 use super::rows::Sql;
 use super::transaction::{Enders, Written};
 use super::{SqliteConfig, error, mark, schema, transaction};
-use sink::{Batch, Claim, Held, Mark, Report, SinkError, Takeover};
+use sink::{Batch, Claim, Held, Mark, SinkError, Takeover, WriteOutcome};
 
 /// Where a job's answer goes. It may find nobody: whoever asked may have left.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, SinkError>>;
@@ -31,7 +31,7 @@ pub(super) enum Job {
     /// Exchanges the claim on a lane.
     Claim((Lane, Claim, Takeover), Reply<Held>),
     /// Writes a batch.
-    Write(Batch, Reply<Report>),
+    Write(Batch, Reply<WriteOutcome>),
     /// Closes the file: the last job of a thread.
     Close(Reply<()>),
 }
@@ -125,7 +125,7 @@ impl Writer {
     }
 
     /// Writes and answers, and only then checkpoints: delivery makes the next batch meanwhile.
-    fn write(&mut self, batch: &Batch, reply: Reply<Report>) {
+    fn write(&mut self, batch: &Batch, reply: Reply<WriteOutcome>) {
         let report = self.store(batch);
         drop(reply.send(report));
         self.uncopied_bytes = self.uncopied_bytes.saturating_add(batch.payload_bytes() + TRANSACTION_BYTES);
@@ -137,7 +137,7 @@ impl Writer {
         let _ = self.with(|connection, _| checkpoint(connection, "passive"));
     }
 
-    fn store(&mut self, batch: &Batch) -> Result<Report, SinkError> {
+    fn store(&mut self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let mut enders = self.enders.remove(batch.lane()).unwrap_or_default();
         let written = self.with(|connection, sql| {
             if batch.mark().is_some() {
@@ -152,7 +152,7 @@ impl Writer {
             self.enders.insert(batch.lane().clone(), enders);
         }
         match written? {
-            Written::Report(report) => Ok(report),
+            Written::WriteOutcome(report) => Ok(report),
             Written::Nothing { position } => Err(error::lost_tail(&self.config.path, position, batch.floor())),
             Written::Elsewhere(mark) => Err(SinkError::OtherStore(mark)),
             Written::Unclaimed => Err(error::claimed(&self.config.path)),

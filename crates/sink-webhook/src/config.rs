@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Uri};
 
-use super::message;
 use super::secret::SigningSecret;
 use net::http_client::host_of;
 
@@ -114,6 +113,21 @@ impl fmt::Debug for HookUrl {
     }
 }
 
+/// The headers that each request has by itself, in small letters.
+const OWN_HEADERS: [&str; 11] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "idempotency-key",
+    "te",
+    "transfer-encoding",
+    "webhook-id",
+    "webhook-signature",
+    "webhook-timestamp",
+];
+
 /// A header of each request. Its value is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HookHeader {
@@ -128,7 +142,7 @@ impl HookHeader {
     /// It can't be one, or is one that each request has by itself.
     pub fn new(name: &str, value: &str) -> Result<Self, InvalidHook> {
         let name: HeaderName = name.parse().map_err(|_| InvalidHook::Header)?;
-        if message::OWN_HEADERS.contains(&name.as_str()) {
+        if OWN_HEADERS.contains(&name.as_str()) {
             return Err(InvalidHook::OwnHeader);
         }
         let mut value: HeaderValue = value.parse().map_err(|_| InvalidHook::Header)?;

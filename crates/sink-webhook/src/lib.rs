@@ -27,7 +27,7 @@ pub use settings::WebhookKind;
 
 use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;
-use sink::{Batch, Capabilities, Report, SinkError, Store};
+use sink::{Batch, Capabilities, SinkError, Store, WriteOutcome};
 use write::Pause;
 
 /// How long a server may take to accept a connection, TLS included.
@@ -92,7 +92,7 @@ impl Store for Webhook {
         Capabilities::default()
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let mut closed = self.shared.closed.subscribe();
         let work = self.unless_closed(&mut closed, write::write(&self.shared, batch));
         work.await

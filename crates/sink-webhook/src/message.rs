@@ -19,21 +19,6 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("Forebay/", env!("CARGO_PKG_VERSION")));
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
-/// The headers that each request has by itself, in small letters.
-pub(super) const OWN_HEADERS: [&str; 11] = [
-    "connection",
-    "content-encoding",
-    "content-length",
-    "content-type",
-    "host",
-    "idempotency-key",
-    "te",
-    "transfer-encoding",
-    "webhook-id",
-    "webhook-signature",
-    "webhook-timestamp",
-];
-
 /// The request for a record, as it is sent now.
 pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Request<Body>, Failure> {
     let url = config.url.of(record.type_name).map_err(|_| Failure::Url)?;

@@ -12,7 +12,7 @@ use super::config::HookUrl;
 use super::message;
 use super::outcome::{Failure, Outcome};
 use net::http_client::shortened;
-use sink::{Batch, Reason, Record, Refusal, Report, Retry, RetryScope, SinkError};
+use sink::{Batch, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
 /// Bytes of an answer that are read: of more its connection isn't used again.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -44,7 +44,7 @@ impl Pause {
 #[derive(Default)]
 struct Outcomes {
     taken: usize,
-    refused: Vec<Refusal>,
+    refused: Vec<RejectedRecord>,
     retry: Vec<Retry>,
     /// Messages whose answers are about themselves if others were taken, else about the receiver.
     unclear: Vec<(usize, Failure)>,
@@ -65,7 +65,7 @@ struct Attempts {
 ///
 /// # Errors
 /// None of it is known to be taken, and none was refused.
-pub(super) async fn write(shared: &Shared, batch: &Batch) -> Result<Report, SinkError> {
+pub(super) async fn write(shared: &Shared, batch: &Batch) -> Result<WriteOutcome, SinkError> {
     shared.pause.end().await;
     let attempts = Attempts::default();
     let send = |index| attempt(shared, batch, index, &attempts).boxed();
@@ -84,7 +84,7 @@ pub(super) async fn write(shared: &Shared, batch: &Batch) -> Result<Report, Sink
     if outcomes.taken == 0 && !outcomes.unclear.is_empty() {
         shared.first.fetch_add(1, Ordering::Relaxed);
     }
-    outcomes.into_report(batch.len(), &shared.config.url)
+    outcomes.into_write_outcome(batch.len(), &shared.config.url)
 }
 
 /// Sends a record, unless the receiver is known to take nothing.
@@ -124,7 +124,7 @@ impl Outcomes {
     fn add(&mut self, index: usize, outcome: Option<Outcome>) {
         match outcome {
             Some(Outcome::Taken) => self.taken += 1,
-            Some(Outcome::Refused(reason)) => self.refused.push(Refusal { index, reason }),
+            Some(Outcome::Refused(reason)) => self.refused.push(RejectedRecord { index, reason }),
             Some(Outcome::NotYet(reason)) => self.retry.push(Retry { index, reason, scope: RetryScope::Record }),
             Some(Outcome::Unclear(failure)) => self.unclear.push((index, failure)),
             Some(Outcome::Away(failure)) => {
@@ -136,7 +136,7 @@ impl Outcomes {
     }
 
     /// What delivery is told of a batch of `count` records.
-    fn into_report(mut self, count: usize, url: &HookUrl) -> Result<Report, SinkError> {
+    fn into_write_outcome(mut self, count: usize, url: &HookUrl) -> Result<WriteOutcome, SinkError> {
         let failed = self.unanswered.len() + self.unclear.len();
         // Nothing has passed: the answers are about the receiver, and not held against the records. One alone may be to blame.
         if failed == count && (count > 1 || self.unclear.is_empty()) {
@@ -159,10 +159,10 @@ impl Outcomes {
             }
         }
         if self.refused.is_empty() && self.retry.is_empty() {
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
         self.refused.sort_by_key(|refusal| refusal.index);
         self.retry.sort_by_key(|retry| retry.index);
-        Ok(Report::Except { refused: self.refused, retry: self.retry })
+        Ok(WriteOutcome::Partial { refused: self.refused, retry: self.retry })
     }
 }

@@ -9,17 +9,16 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::Batch;
-
 /// A process that delivers: 128 random bits, which no other process has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim(pub [u8; 16]);
 
 impl Claim {
-    /// Whether `batch` may be written where the store holds `held`: a lane without a claim belongs to the process that writes first.
+    /// Whether a process with the claim `of_batch` may write if the store holds `held`: a lane without a claim belongs to the process that
+    /// writes first.
     #[must_use]
-    pub fn admits(held: Option<Self>, batch: &Batch) -> bool {
-        held.is_none() || held == batch.claim()
+    pub fn admits(held: Option<Self>, of_batch: Option<Self>) -> bool {
+        held.is_none() || held == of_batch
     }
 }
 

@@ -9,7 +9,7 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 
 use crate::store::{Store, StoreBinding};
-use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
+use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Takeover, WriteOutcome};
 
 /// The future of one call.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -26,7 +26,7 @@ pub(crate) trait ErasedStore: Any + fmt::Debug + Send + Sync {
         takeover: &'a Takeover,
     ) -> Call<'a, Result<Option<Held>, SinkError>>;
     fn mark(&self) -> Call<'_, Result<Option<Mark>, SinkError>>;
-    fn write<'a>(&'a self, batch: &'a Batch) -> Call<'a, Result<Report, SinkError>>;
+    fn write<'a>(&'a self, batch: &'a Batch) -> Call<'a, Result<WriteOutcome, SinkError>>;
     fn can_read(&self) -> bool;
     fn read(&self, query: Query) -> Call<'_, Result<Page, ReadError>>;
     fn close(&self) -> Call<'_, Result<(), SinkError>>;
@@ -60,7 +60,7 @@ impl<S: Store> ErasedStore for S {
         Box::pin(Store::mark(self))
     }
 
-    fn write<'a>(&'a self, batch: &'a Batch) -> Call<'a, Result<Report, SinkError>> {
+    fn write<'a>(&'a self, batch: &'a Batch) -> Call<'a, Result<WriteOutcome, SinkError>> {
         Box::pin(Store::write(self, batch))
     }
 

@@ -25,7 +25,9 @@ pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
 pub use kind::{Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig};
 pub use mark::{InvalidMark, Mark};
 pub use null::{Null, NullKind};
-pub use outcome::{Capabilities, Cursor, Reason, Refusal, Report, Retry, RetryScope, SinkError, make_visible};
+pub use outcome::{
+    Capabilities, Cursor, Reason, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, make_visible,
+};
 pub use sink::Sink;
 pub use store::{Store, StoreBinding};
 pub use table_name::{InvalidTableName, TableName};

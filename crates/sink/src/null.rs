@@ -6,7 +6,7 @@ use event::read::{Page, Query, ReadError};
 
 use settings::{Section, SettingsReader};
 
-use crate::{Batch, Capabilities, Destination, Folders, Report, Sink, SinkError, SinkKind, Store, StoreConfig};
+use crate::{Batch, Capabilities, Destination, Folders, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
 
 /// Accepts everything and stores nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ impl Store for Null {
         Capabilities::default()
     }
 
-    async fn write(&self, _: &Batch) -> Result<Report, SinkError> {
-        Ok(Report::Stored)
+    async fn write(&self, _: &Batch) -> Result<WriteOutcome, SinkError> {
+        Ok(WriteOutcome::Committed)
     }
 
     async fn read(&self, _: Query) -> Result<Page, ReadError> {
@@ -81,7 +81,7 @@ mod tests {
         let batch = Batch::new(lane.clone(), 1);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(runtime.block_on(send(sink.connect())), Ok(()));
-        assert_eq!(runtime.block_on(send(sink.write(&batch))), Ok(Report::Stored));
+        assert_eq!(runtime.block_on(send(sink.write(&batch))), Ok(WriteOutcome::Committed));
         assert_eq!(runtime.block_on(send(sink.cursor(&lane))), Ok(Cursor::Delivery));
         assert_eq!(runtime.block_on(send(sink.close())), Ok(()));
         assert!(!sink.capabilities().fenced);

@@ -13,7 +13,7 @@ pub type Reason = Arc<str>;
 
 /// A record that the store won't ever take.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct RejectedRecord {
     /// The record's index within its batch, from 0.
     pub index: usize,
     /// The store's words.
@@ -42,21 +42,21 @@ pub enum RetryScope {
 
 /// What became of a batch, record by record. Indices ascend.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Report {
+pub enum WriteOutcome {
     /// Every record has taken effect, now or when it was written before; a fenced store's cursor stands at the
     /// batch's last position or beyond.
-    Stored,
+    Committed,
     /// Nothing was committed, because the store refuses these records for good; or others of the batch were, the lane's cursor stands
     /// where it stood, and they are left out when they come again. Delivery makes the refused ones dead letters and sends the batch
     /// again without them, so that no crash can move a cursor past an event that is nowhere.
-    Withheld {
+    Rejected {
         /// The records that were refused: at least one.
-        refused: Vec<Refusal>,
+        refused: Vec<RejectedRecord>,
     },
     /// All records took effect but these. Only stores that are keyed, not fenced, answer so.
-    Except {
+    Partial {
         /// Refused for good.
-        refused: Vec<Refusal>,
+        refused: Vec<RejectedRecord>,
         /// To be sent again.
         retry: Vec<Retry>,
     },
@@ -77,14 +77,14 @@ pub enum SinkError {
     OtherStore(Mark),
 }
 
-impl Report {
+impl WriteOutcome {
     /// With what stores say made harmless: every report of every store goes through here.
     #[must_use]
     pub fn visible(mut self) -> Self {
-        let (refused, retry): (&mut [Refusal], &mut [Retry]) = match &mut self {
-            Self::Stored => (&mut [], &mut []),
-            Self::Withheld { refused } => (refused, &mut []),
-            Self::Except { refused, retry } => (refused, retry),
+        let (refused, retry): (&mut [RejectedRecord], &mut [Retry]) = match &mut self {
+            Self::Committed => (&mut [], &mut []),
+            Self::Rejected { refused } => (refused, &mut []),
+            Self::Partial { refused, retry } => (refused, retry),
         };
         refused.iter_mut().for_each(|refusal| make_visible(&mut refusal.reason));
         retry.iter_mut().for_each(|retry| make_visible(&mut retry.reason));
@@ -151,14 +151,15 @@ mod tests {
     fn what_a_store_says_has_no_effect_on_a_terminal_or_a_log() {
         let (words, shown) = ("red \u{1b}[31m\nforged", "red \\u001b[31m\\nforged");
         let (reason, index) = (Reason::from(words), 3);
-        let refused = vec![Refusal { index, reason: reason.clone() }];
+        let refused = vec![RejectedRecord { index, reason: reason.clone() }];
         let retry = vec![Retry { index, scope: RetryScope::Record, reason: reason.clone() }];
-        for report in [Report::Withheld { refused: refused.clone() }, Report::Except { refused, retry }] {
-            let (Report::Withheld { refused } | Report::Except { refused, .. }) = report.clone().visible() else {
+        for report in [WriteOutcome::Rejected { refused: refused.clone() }, WriteOutcome::Partial { refused, retry }] {
+            let (WriteOutcome::Rejected { refused } | WriteOutcome::Partial { refused, .. }) = report.clone().visible()
+            else {
                 panic!()
             };
             assert_eq!((refused[0].index, &*refused[0].reason), (index, shown));
-            if let Report::Except { retry, .. } = report.visible() {
+            if let WriteOutcome::Partial { retry, .. } = report.visible() {
                 assert_eq!(&*retry[0].reason, shown);
             }
         }

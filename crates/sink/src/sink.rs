@@ -9,7 +9,7 @@ use event::read::{Page, Query, ReadError};
 
 use crate::erased::ErasedStore;
 use crate::outcome::make_visible;
-use crate::{Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, Report, SinkError, Store, Takeover};
+use crate::{Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so that no store's text reaches a terminal or a log
 /// with control characters in it.
@@ -84,8 +84,8 @@ impl Sink {
     ///
     /// # Errors
     /// [`SinkError`] if the call failed as a whole: whether it took effect is unknown, and delivery sends the same batch again.
-    pub async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
-        self.0.write(batch).await.map(Report::visible).map_err(SinkError::visible)
+    pub async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        self.0.write(batch).await.map(WriteOutcome::visible).map_err(SinkError::visible)
     }
 
     /// Whether [`Self::read`] returns events.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Report, SinkError, Takeover};
+use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Takeover, WriteOutcome};
 
 /// One store, as its crate implements it. Everyone else calls it through a [`Sink`](crate::Sink).
 ///
@@ -48,7 +48,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 
     /// See [`Sink::write`](crate::Sink::write).
-    fn write(&self, batch: &Batch) -> impl Future<Output = Result<Report, SinkError>> + Send;
+    fn write(&self, batch: &Batch) -> impl Future<Output = Result<WriteOutcome, SinkError>> + Send;
 
     /// Whether [`Self::read`] returns events.
     fn can_read(&self) -> bool {

@@ -8,6 +8,7 @@ mod connection;
 mod door;
 mod expected;
 mod objects;
+mod parts;
 mod request;
 #[cfg(test)]
 mod tests;

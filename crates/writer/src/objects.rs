@@ -15,7 +15,7 @@ use hyper::{HeaderMap, Response, StatusCode};
 use net::http_client::BodyError;
 use objects::ObjectSink;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
-use sink::{Report, SinkError};
+use sink::{SinkError, WriteOutcome};
 use sink_remote::object_protocol::{DIGEST, digests_of};
 use sink_remote::protocol::Outcome;
 use tokio::sync::{Semaphore, oneshot};
@@ -23,7 +23,7 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::answer::{self, Body, Refused, Work};
 use crate::expected::{Check, Expected};
-use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
+use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
 
 /// Bytes of an object in memory, at most: the memory reserved for an upload.
@@ -85,7 +85,7 @@ impl Named {
             if let Ok(body) = rest.await {
                 drain(body).await;
             }
-            answer::json(&Outcome::from(stored.map(|()| Report::Stored)))
+            answer::json(&Outcome::from(stored.map(|()| WriteOutcome::Committed)))
         }))
     }
 

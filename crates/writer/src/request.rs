@@ -1,7 +1,6 @@
 //! Dispatches a gateway's request to a call of a sink.
 
 use std::future::Future;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,19 +23,16 @@ use crate::answer::{self, Body, Refused, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
 use crate::objects::{self, Named};
+use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, parsed, text};
 use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
 const BODY_TYPES: [&str; 2] = [protocol::CONTENT_TYPE, "application/json"];
 /// The largest query, in bytes.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
-/// The time-out between two pieces of a body.
-pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
 
 /// Bytes a second: a slower body holds memory that others need.
 const BODY_RATE_MIN: usize = 256 * 1024;
-/// How long a request waits for memory. It is less than a gateway waits for a sign of life.
-pub(super) const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
 
 pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
     let mut response = match begin(request, &writer).await {
@@ -149,20 +145,6 @@ fn unknown_sink(writer: &Writer, name: &str) -> Refused {
     Refused::new(StatusCode::NOT_FOUND, "sink", detail)
 }
 
-pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    headers.get(name)?.to_str().ok()
-}
-
-/// What a header says, if the request has it. One that can't be read must not count as one that is missing.
-pub(super) fn parsed<T: FromStr>(headers: &HeaderMap, name: &'static str) -> Result<Option<T>, Refused> {
-    let wrong = || bad_request(format!("the header {name} can't be read: run the same release of gateway and writer"));
-    headers.get(name).map(|value| value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(wrong)).transpose()
-}
-
-pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
-    Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
-}
-
 fn lane(headers: &HeaderMap, admitted: Admitted) -> Result<Lane, Refused> {
     let lane = text(headers, protocol::LANE).and_then(protocol::lane_of);
     let lane = lane.ok_or_else(|| {
@@ -216,17 +198,6 @@ fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemap
         drop((batch, permit));
         answer::json(&report.map_or_else(|error| offered.failed(error), |report| Ok(report).into()))
     })
-}
-
-pub(super) async fn counted<T>(
-    writer: &Writer,
-    call: impl Future<Output = Result<T, SinkError>>,
-) -> Result<T, SinkError> {
-    let result = call.await;
-    if result.is_err() {
-        writer.counters.failed.add(1);
-    }
-    result
 }
 
 /// A web page can't send these types to another host's port without a CORS preflight.

@@ -12,7 +12,7 @@ use sink_remote::{frame, protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::time::Instant;
 
-use crate::request::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
+use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::{Offered, Writer, connection};
 
 /// Bytes of an answer that a test reads at most.

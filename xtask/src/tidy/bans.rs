@@ -61,13 +61,6 @@ const BANS: &[Ban] = &[
         instead: "take bytes as arguments: these crates touch no disk and no network",
     },
     Ban {
-        texts: &["dyn Sink"],
-        within: EVERYWHERE,
-        except: &[],
-        tests_too: true,
-        instead: "add a variant to the enum of sinks: one `match` builds them, and nothing is dispatched unseen",
-    },
-    Ban {
         texts: &["macro_rules!"],
         within: EVERYWHERE,
         except: &[],

@@ -42,7 +42,7 @@ use event::memory::Budgets;
 use event::{Lane, Origin};
 use eventlog::{Record, Settled, Stretch};
 use objects::ObjectSink;
-use sink::{Batch, Claim, Refusal, Report, Sink, SinkError};
+use sink::{Batch, Claim, RejectedRecord, Sink, SinkError, WriteOutcome};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -391,21 +391,21 @@ impl Clerk {
             }
             let batch = page.batch((&self.lane, self.claim), cursor, &part);
             match sink.write(&batch).await.map_err(|error| error.to_string())? {
-                Report::Stored => {
+                WriteOutcome::Committed => {
                     let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
                     self.look_after(part);
                     self.has_stored(page, &letters, outcome)?;
                     self.is_answered();
                     return Ok(());
                 }
-                Report::Withheld { refused } if refused.is_empty() => {
+                WriteOutcome::Rejected { refused } if refused.is_empty() => {
                     return Err("the sink withheld a batch and named no record".into());
                 }
-                Report::Withheld { refused } => {
+                WriteOutcome::Rejected { refused } => {
                     self.was_refused(page, &part, &refused, outcome)?;
                     part = without(&part, &refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>());
                 }
-                Report::Except { refused, retry } => {
+                WriteOutcome::Partial { refused, retry } => {
                     self.was_refused(page, &part, &refused, outcome)?;
                     outcome.left += retry.len() as u64;
                     let mut out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
@@ -438,10 +438,10 @@ impl Clerk {
         &self,
         page: &Page,
         part: &[Numbered],
-        refused: &[Refusal],
+        refused: &[RejectedRecord],
         outcome: &mut DeadOutcome,
     ) -> Result<(), String> {
-        let with_reason = |refusal: &Refusal| Some((part.get(refusal.index)?.0, refusal.reason.clone()));
+        let with_reason = |refusal: &RejectedRecord| Some((part.get(refusal.index)?.0, refusal.reason.clone()));
         let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
         let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);

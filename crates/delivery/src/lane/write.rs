@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sink::{Batch, Refusal, Report, RetryScope, SinkError};
+use sink::{Batch, RejectedRecord, RetryScope, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
 use super::{Lane, Run, Turn};
@@ -23,7 +23,7 @@ impl Lane {
             let answer = self.hand(part.clone(), run.store_at).await;
             self.status.write_time.record(started.elapsed());
             match answer {
-                Ok(Report::Stored) => {
+                Ok(WriteOutcome::Committed) => {
                     self.has_touched();
                     if part.len() == batch.len() {
                         return Ok(self.delivering());
@@ -32,12 +32,12 @@ impl Lane {
                     batch = rest(&batch, &part, &[]);
                     (has_passed, is_refused) = (true, false);
                 }
-                Ok(Report::Withheld { refused }) if !refused.is_empty() => {
+                Ok(WriteOutcome::Rejected { refused }) if !refused.is_empty() => {
                     self.bury(run, &part, &refused).await?;
                     batch = batch.without(&indices(&refused));
                 }
-                Ok(Report::Withheld { .. }) => self.wait("the sink withheld a batch and named no record").await,
-                Ok(Report::Except { refused, mut retry }) => {
+                Ok(WriteOutcome::Rejected { .. }) => self.wait("the sink withheld a batch and named no record").await,
+                Ok(WriteOutcome::Partial { refused, mut retry }) => {
                     self.supersede(&part, &left(&refused, &retry));
                     has_passed |= refused.len() + retry.len() < part.len();
                     if has_passed {
@@ -102,7 +102,7 @@ impl Lane {
     }
 
     /// Makes refused records dead letters, durably.
-    async fn bury(&mut self, run: &mut Run, batch: &Batch, refused: &[Refusal]) -> Result<(), Turn> {
+    async fn bury(&mut self, run: &mut Run, batch: &Batch, refused: &[RejectedRecord]) -> Result<(), Turn> {
         let reasons: Vec<(u64, &str)> =
             refused.iter().filter_map(|refusal| Some((batch.get(refusal.index)?.sequence, &*refusal.reason))).collect();
         if reasons.is_empty() {
@@ -122,6 +122,6 @@ impl Lane {
     }
 }
 
-fn indices(refused: &[Refusal]) -> Vec<usize> {
+fn indices(refused: &[RejectedRecord]) -> Vec<usize> {
     refused.iter().map(|refusal| refusal.index).collect()
 }

@@ -12,28 +12,12 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use super::dated::WallClock;
 use super::exact::Verifier;
 use super::explained::explained;
+use super::trust_error::TrustError;
 use super::{HTTP_11, PROVIDER};
 
 /// Whom a client trusts.
 #[derive(Clone, Debug)]
 pub struct ClientTls(Arc<ClientConfig>);
-
-/// Why there is nobody to trust.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TrustError {
-    /// The file has no certificate.
-    #[error("there is no certificate in it: wanted PEM, with a line -----BEGIN CERTIFICATE-----")]
-    NoCertificate,
-    /// A certificate of the file can't be read.
-    #[error("a certificate in it is damaged")]
-    WrongCertificate,
-    /// The machine trusts nobody.
-    #[error("this machine has no list of authorities to trust: name a file with --ca")]
-    NoSystemRoots,
-    /// What should never be.
-    #[error("TLS can't be set up on this machine")]
-    Unusable,
-}
 
 impl ClientTls {
     /// Trusts the authorities of a PEM file, and servers that show one of its certificates themselves.

@@ -12,7 +12,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme};
 use webpki::{EndEntityCert, KeyUsage};
 
-use super::{PROVIDER, TrustError};
+use super::PROVIDER;
+use super::trust_error::TrustError;
 
 /// The identifier 2.5.4.3 of a common name, in DER.
 const COMMON_NAME: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x03];

@@ -14,17 +14,19 @@ mod over;
 mod server;
 #[cfg(test)]
 mod tests;
+mod trust_error;
 
 use std::sync::{Arc, LazyLock};
 
 use rustls::crypto::{CryptoProvider, ring};
 
 pub use accept::Accepted;
-pub use client::{ClientStream, ClientTls, TrustError};
+pub use client::{ClientStream, ClientTls};
 pub use explained::in_configuration;
 pub use identity::{Identity, IdentityError};
 pub use metered::Metered;
 pub use server::ServerTls;
+pub use trust_error::TrustError;
 
 /// What a client has of a stream after the handshake over it.
 pub type OverStream<S> = tokio_rustls::client::TlsStream<S>;

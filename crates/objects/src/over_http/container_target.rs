@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::body::Body;
 use super::digests::Digests;
 use super::error::Failure;
-use super::refusal::{REFUSAL_BYTES_MAX, Refusal};
+use super::refusal::{REFUSAL_BYTES_MAX, ServiceRefusal};
 use super::request::{ContainerRequest, words};
 use super::service::Service;
 use super::upload::{DESCRIPTION, Target, Upload};
@@ -230,5 +230,5 @@ pub async fn expect_success(answer: Answer, doing: impl Fn() -> String) -> Resul
     if answer.status().is_success() {
         return Ok(answer);
     }
-    Err(Failure::Answered { doing: doing(), refusal: Box::new(Refusal::of(answer).await) })
+    Err(Failure::Answered { doing: doing(), refusal: Box::new(ServiceRefusal::of(answer).await) })
 }

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use super::refusal::{Consequence, Refusal};
+use super::refusal::{Consequence, ServiceRefusal};
 use net::http_client::HttpFailure;
 use sink::{Reason, SinkError};
 
@@ -16,7 +16,7 @@ pub enum Failure {
         /// What it was asked to do, as in "store object x".
         doing: String,
         /// The refusal.
-        refusal: Box<Refusal>,
+        refusal: Box<ServiceRefusal>,
     },
     /// The service that gives tokens gave none.
     NoToken {
@@ -119,8 +119,8 @@ fn http(failure: &HttpFailure, store: &str) -> SinkError {
     if failure.is_misconfigured() { misconfigured(reason) } else { unavailable(reason) }
 }
 
-fn answered(store: &str, doing: &str, refusal: &Refusal) -> SinkError {
-    let Refusal { status, said, .. } = refusal;
+fn answered(store: &str, doing: &str, refusal: &ServiceRefusal) -> SinkError {
+    let ServiceRefusal { status, said, .. } = refusal;
     if *status == StatusCode::UNAUTHORIZED {
         return misconfigured(format!(
             "{store} doesn't accept who asks{}: look at the user and the key, and at the clock of this machine",

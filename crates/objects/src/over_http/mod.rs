@@ -38,7 +38,7 @@ pub use digests::Digests;
 pub use error::Failure;
 pub use escaped::escaped;
 pub use read::ContainerReader;
-pub use refusal::Refusal;
+pub use refusal::ServiceRefusal;
 pub use request::ContainerRequest;
 pub use secret::Secret;
 pub use service::{Service, Source};

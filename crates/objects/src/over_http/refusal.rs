@@ -13,7 +13,7 @@ const BUCKET_REGION: &str = "x-amz-bucket-region";
 
 /// A refusal.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ServiceRefusal {
     pub(super) status: StatusCode,
     /// The store's own words, cut short.
     pub(super) said: String,
@@ -34,7 +34,7 @@ pub(super) struct Consequence {
     pub(super) is_final: bool,
 }
 
-impl Refusal {
+impl ServiceRefusal {
     pub(super) async fn of(answer: Answer) -> Self {
         let (status, headers) = (answer.status(), answer.headers().clone());
         // Without its words the status must do.
@@ -171,10 +171,10 @@ mod tests {
         assert_eq!(plain(&"é".repeat(300)).chars().count(), SAID_MAX);
     }
 
-    fn refusal(status: u16, text: &str) -> Refusal {
+    fn refusal(status: u16, text: &str) -> ServiceRefusal {
         let mut headers = HeaderMap::new();
         headers.insert(DATE, HeaderValue::from_static("Wed, 21 Oct 2015 07:28:00 GMT"));
-        Refusal::read(StatusCode::from_u16(status).unwrap(), &headers, text)
+        ServiceRefusal::read(StatusCode::from_u16(status).unwrap(), &headers, text)
     }
 
     #[test]

@@ -125,10 +125,16 @@ fn lose(servers: &mut InMemory, place: &str, position: u64) {
 #[tokio::test(start_paused = true)]
 async fn a_place_that_loses_its_tail_is_noticed_though_nothing_comes_for_it() {
     let (config, mut servers, mut places) = (config(), InMemory::default(), Places::default());
-    assert_eq!(places.write(&mut servers, &config, &batch(1, &["a", "b", "a"])).await.unwrap(), Report::Stored);
+    assert_eq!(
+        places.write(&mut servers, &config, &batch(1, &["a", "b", "a"])).await.unwrap(),
+        WriteOutcome::Committed
+    );
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (3, 3));
     lose(&mut servers, "b", 1);
-    assert_eq!(places.write(&mut servers, &config, &batch(4, &["a"]).sent_after(3, 3)).await.unwrap(), Report::Stored);
+    assert_eq!(
+        places.write(&mut servers, &config, &batch(4, &["a"]).sent_after(3, 3)).await.unwrap(),
+        WriteOutcome::Committed
+    );
     tokio::time::advance(LOOK_EVERY).await;
     let failure = places.write(&mut servers, &config, &batch(5, &["a"]).sent_after(4, 4)).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 1, stored: 4 }), "{failure}");
@@ -140,7 +146,7 @@ async fn a_place_that_loses_its_tail_is_noticed_though_nothing_comes_for_it() {
 async fn a_place_that_was_behind_catches_up_however_batches_are_cut() {
     let (config, mut servers) = (config(), InMemory::default());
     let all = batch(1, &["a", "b", "a", "b", "a"]);
-    assert_eq!(Places::default().write(&mut servers, &config, &all).await.unwrap(), Report::Stored);
+    assert_eq!(Places::default().write(&mut servers, &config, &all).await.unwrap(), WriteOutcome::Committed);
     lose(&mut servers, "b", 2);
     // Whoever begins anew knows it by the notes.
     let mut places = Places::default();
@@ -148,11 +154,11 @@ async fn a_place_that_was_behind_catches_up_however_batches_are_cut() {
     // A batch that leaves a gap isn't written: the place would be moved past it.
     let gap = places.write(&mut servers, &config, &batch(4, &["a"]).sent_after(2, 5)).await.unwrap_err();
     assert!(matches!(gap, Failure::LostTail { position: 2, stored: 3 }), "{gap}");
-    assert_eq!(places.write(&mut servers, &config, &batch(3, &["a", "b"])).await.unwrap(), Report::Stored);
+    assert_eq!(places.write(&mut servers, &config, &batch(3, &["a", "b"])).await.unwrap(), WriteOutcome::Committed);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (5, 4));
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 4);
     // There is nothing for it in the last one.
-    assert_eq!(places.write(&mut servers, &config, &batch(5, &["a"])).await.unwrap(), Report::Stored);
+    assert_eq!(places.write(&mut servers, &config, &batch(5, &["a"])).await.unwrap(), WriteOutcome::Committed);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (5, 5));
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 5);
 }
@@ -163,13 +169,13 @@ async fn a_process_that_did_not_write_last_reads_the_notes_before_it_writes() {
     let (mut one, mut other) = (Places::default(), Places::default());
     let write =
         async |places: &mut Places, servers: &mut InMemory, batch: Batch| places.write(servers, &config, &batch).await;
-    assert_eq!(write(&mut one, &mut servers, batch(1, &["a", "b"])).await.unwrap(), Report::Stored);
+    assert_eq!(write(&mut one, &mut servers, batch(1, &["a", "b"])).await.unwrap(), WriteOutcome::Committed);
     let second = batch(3, &["a", "b"]).sent_after(2, 2);
-    assert_eq!(write(&mut other, &mut servers, second.clone()).await.unwrap(), Report::Stored);
+    assert_eq!(write(&mut other, &mut servers, second.clone()).await.unwrap(), WriteOutcome::Committed);
     lose(&mut servers, "b", 2);
     let failure = write(&mut one, &mut servers, batch(5, &["a"]).sent_after(4, 4)).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 2, stored: 4 }), "{failure}");
-    assert_eq!(write(&mut one, &mut servers, second.sent_after(2, 5)).await.unwrap(), Report::Stored);
+    assert_eq!(write(&mut one, &mut servers, second.sent_after(2, 5)).await.unwrap(), WriteOutcome::Committed);
     assert_eq!((cursor_of(&servers, "a"), cursor_of(&servers, "b")), (4, 4));
 }
 
@@ -187,7 +193,7 @@ async fn notes_that_lost_their_tail_hold_the_lane_back_and_no_place() {
     let (config, mut servers, mut places) = (config(), InMemory::default(), Places::default());
     for first in [1, 3] {
         let batch = batch(first, &["a", "b"]).sent_after(first - 1, first - 1);
-        assert_eq!(places.write(&mut servers, &config, &batch).await.unwrap(), Report::Stored);
+        assert_eq!(places.write(&mut servers, &config, &batch).await.unwrap(), WriteOutcome::Committed);
     }
     let key = notes_key(&config, &lane());
     for place in ["", "a", "b"] {
@@ -197,6 +203,9 @@ async fn notes_that_lost_their_tail_hold_the_lane_back_and_no_place() {
     let failure = places.write(&mut servers, &config, &next).await.unwrap_err();
     assert!(matches!(failure, Failure::LostTail { position: 2, stored: 4 }), "{failure}");
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 2);
-    assert_eq!(places.write(&mut servers, &config, &batch(3, &["a", "b", "a"])).await.unwrap(), Report::Stored);
+    assert_eq!(
+        places.write(&mut servers, &config, &batch(3, &["a", "b", "a"])).await.unwrap(),
+        WriteOutcome::Committed
+    );
     assert_eq!(places.held(&mut servers, &config, &lane()).await.unwrap().position, 5);
 }

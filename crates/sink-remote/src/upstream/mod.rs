@@ -15,8 +15,8 @@ use std::sync::Arc;
 use event::Lane;
 use event::cells::Counter;
 
-use super::config::DeliverToken;
 use super::etcd::EtcdConfig;
+use super::token::DeliverToken;
 use net::http_client::Endpoint;
 
 use server::ServerKey;

@@ -46,10 +46,10 @@ pub(super) async fn full_batch(suite: Suite) {
 pub(super) async fn bad_record(suite: Suite) {
     let stand = Stand::new(suite).await;
     let mut events = numbered(1, 50);
-    stand.subject.spoil(events[20].id).await;
+    stand.subject.poison(events[20].id).await;
     let whole = batch(&lane(0), 1, &events);
     if stand.is_fenced() {
-        assert!(matches!(stand.sink.write(&whole).await, Ok(sink::Report::Withheld { .. })));
+        assert!(matches!(stand.sink.write(&whole).await, Ok(sink::WriteOutcome::Rejected { .. })));
         if suite.withholds_all {
             stand.expect_rows(&[]).await;
         }
@@ -167,7 +167,7 @@ pub(super) async fn two_lanes(suite: Suite) {
         writes.push(tokio::spawn(async move { sink.write(&batch).await }));
     }
     for write in writes {
-        assert_eq!(write.await.expect("a write doesn't panic"), Ok(sink::Report::Stored));
+        assert_eq!(write.await.expect("a write doesn't panic"), Ok(sink::WriteOutcome::Committed));
     }
     let more = numbered(41, 45);
     stand.store(&batch(&lanes[1], 11, &more)).await;

@@ -1,5 +1,5 @@
 //! The conformance suite of sinks. It tests the guarantees that delivery relies on: it calls the sink on a real store, and reads
-//! the store without the sink. A new sink implements [`Subject`] and runs [`check`] and [`sequences`].
+//! the store without the sink. A new sink implements [`SinkHarness`] and runs [`check`] and [`sequences`].
 
 mod basics;
 mod claims;
@@ -22,7 +22,7 @@ use sink::Sink;
 use suite::Suite;
 
 /// A store to test a sink on.
-pub trait Subject: Sized + 'static {
+pub trait SinkHarness: Sized + 'static {
     /// Whether the store distinguishes a duplicate from another event under the same id, and refuses the latter.
     /// If not, the first event stays and the other counts as stored.
     const COMPARES: bool;
@@ -36,13 +36,13 @@ pub trait Subject: Sized + 'static {
     const WITHHOLDS_ALL: bool = true;
 
     /// Whether a hindrance of one fresh store hinders the others too: then cases are tried one after the other.
-    const SHARES_HINDRANCES: bool = false;
+    const SHARES_FAULTS: bool = false;
 
     /// Whether each fresh store has a mark of its own. Some are parts of one server with one mark.
     const HAS_OWN_MARK: bool = true;
 
     /// A fault that keeps the store from answering until it is dropped.
-    type Hindrance: 'static;
+    type Fault: 'static;
 
     /// A payload as the store returns it: byte for byte, unless the store keeps parsed values.
     fn as_kept(payload: &[u8]) -> Vec<u8> {
@@ -59,14 +59,14 @@ pub trait Subject: Sized + 'static {
     fn rows(&self) -> impl Future<Output = Vec<(EventId, Vec<u8>)>>;
 
     /// Makes the store refuse the event `id` permanently. Not called if the store doesn't recognise ids.
-    fn spoil(&self, id: EventId) -> impl Future<Output = ()>;
+    fn poison(&self, id: EventId) -> impl Future<Output = ()>;
 
     /// Makes calls fail, or cuts them, until the fault is dropped. `stage` counts the kinds and points of failure from 0;
     /// `None` after the last one.
-    fn outage(&self, stage: usize) -> impl Future<Output = Option<Self::Hindrance>>;
+    fn outage(&self, stage: usize) -> impl Future<Output = Option<Self::Fault>>;
 
     /// Stalls the store: it answers when the fault is dropped.
-    fn stall(&self) -> impl Future<Output = Self::Hindrance>;
+    fn stall(&self) -> impl Future<Output = Self::Fault>;
 }
 
 /// A case that every sink must handle.
@@ -156,7 +156,7 @@ const AT_ONCE: usize = 4;
 ///
 /// # Panics
 /// If the sink violates a case; the message names the violation.
-pub fn check<S: Subject>() {
+pub fn check<S: SinkHarness>() {
     check_all(Suite::of::<S>());
 }
 
@@ -164,7 +164,7 @@ fn check_all(suite: Suite) {
     let cases = Mutex::new(Case::ALL.into_iter());
     let next = || cases.lock().unwrap_or_else(PoisonError::into_inner).next();
     thread::scope(|scope| {
-        for _ in 0..if suite.shares_hindrances { 1 } else { AT_ONCE } {
+        for _ in 0..if suite.shares_faults { 1 } else { AT_ONCE } {
             scope.spawn(|| std::iter::from_fn(next).for_each(|case| check_one(suite, case)));
         }
     });

@@ -10,7 +10,7 @@ use proptest::test_runner::{Config, TestRunner};
 use super::events::{Event, lane, sparse};
 use super::stand::Stand;
 use super::suite::Suite;
-use super::{Subject, block_on};
+use super::{SinkHarness, block_on};
 use sink::{Batch, Write};
 
 const LANES: u16 = 2;
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
 ///
 /// # Panics
 /// If the store differs from the model; the message has the shortest failing sequence.
-pub fn sequences<S: Subject>(cases: u32) {
+pub fn sequences<S: SinkHarness>(cases: u32) {
     sequences_of(Suite::of::<S>(), cases);
 }
 

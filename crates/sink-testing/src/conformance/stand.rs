@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::events::Event;
 use super::suite::{Store, Suite};
-use sink::{Batch, Cursor, Report, Sink, SinkError};
+use sink::{Batch, Cursor, Sink, SinkError, WriteOutcome};
 
 /// The time-out of a recovered store's first write, on a slow machine with a slow disk.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -33,17 +33,17 @@ impl Stand {
     }
 
     /// Whether a store that failed during a write may answer so: without a cursor, some records may be stored and others not.
-    pub(super) fn may_pass_in_part(&self, report: &Report) -> bool {
+    pub(super) fn may_pass_in_part(&self, report: &WriteOutcome) -> bool {
         match report {
-            Report::Stored => true,
-            Report::Except { refused, retry } => !self.is_fenced() && refused.is_empty() && !retry.is_empty(),
-            Report::Withheld { .. } => false,
+            WriteOutcome::Committed => true,
+            WriteOutcome::Partial { refused, retry } => !self.is_fenced() && refused.is_empty() && !retry.is_empty(),
+            WriteOutcome::Rejected { .. } => false,
         }
     }
 
     /// Writes a batch, which must be stored at the first attempt.
     pub(super) async fn store(&self, batch: &Batch) {
-        assert_eq!(self.sink.write(batch).await, Ok(Report::Stored));
+        assert_eq!(self.sink.write(batch).await, Ok(WriteOutcome::Committed));
     }
 
     /// Writes a batch of which exactly the records at `expected` must be refused. If the store has committed nothing, it sends the
@@ -54,8 +54,8 @@ impl Stand {
         }
         let report = self.sink.write(batch).await.expect("a store at hand answers");
         let refused = match &report {
-            Report::Withheld { refused } if self.is_fenced() => refused.as_slice(),
-            Report::Except { refused, retry } if !self.is_fenced() && retry.is_empty() => refused,
+            WriteOutcome::Rejected { refused } if self.is_fenced() => refused.as_slice(),
+            WriteOutcome::Partial { refused, retry } if !self.is_fenced() && retry.is_empty() => refused,
             _ => &[],
         };
         let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
@@ -71,7 +71,7 @@ impl Stand {
         let deadline = Instant::now() + PATIENCE;
         loop {
             match self.sink.write(batch).await {
-                Ok(report) => return assert_eq!(report, Report::Stored),
+                Ok(report) => return assert_eq!(report, WriteOutcome::Committed),
                 Err(error) => {
                     assert!(may_pass(&error), "a store that is back answered {error}");
                     assert!(Instant::now() < deadline, "a store that is back still answers {error}");

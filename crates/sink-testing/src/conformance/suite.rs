@@ -6,31 +6,31 @@ use std::pin::Pin;
 
 use event::EventId;
 
-use super::Subject;
+use super::SinkHarness;
 use sink::Sink;
 
 pub(super) type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A kind of store as the cases use it: the constants of its [`Subject`], and a constructor.
+/// A kind of store as the cases use it: the constants of its [`SinkHarness`], and a constructor.
 #[derive(Clone, Copy)]
 pub(super) struct Suite {
     pub(super) compares: bool,
     pub(super) knows_ids: bool,
     pub(super) withholds_all: bool,
     pub(super) has_own_mark: bool,
-    pub(super) shares_hindrances: bool,
+    pub(super) shares_faults: bool,
     pub(super) as_kept: fn(&[u8]) -> Vec<u8>,
     fresh: fn() -> Waiting<'static, Box<dyn Store>>,
 }
 
 impl Suite {
-    pub(super) fn of<S: Subject>() -> Self {
+    pub(super) fn of<S: SinkHarness>() -> Self {
         Self {
             compares: S::COMPARES,
             knows_ids: S::KNOWS_IDS,
             withholds_all: S::WITHHOLDS_ALL,
             has_own_mark: S::HAS_OWN_MARK,
-            shares_hindrances: S::SHARES_HINDRANCES,
+            shares_faults: S::SHARES_FAULTS,
             as_kept: S::as_kept,
             fresh: || Box::pin(async { Box::new(S::fresh().await) as Box<dyn Store> }),
         }
@@ -41,33 +41,35 @@ impl Suite {
     }
 }
 
-/// The methods of a [`Subject`], type-erased.
+/// The methods of a [`SinkHarness`], type-erased.
 pub(super) trait Store {
     fn sink(&self) -> Sink;
     fn rows(&self) -> Waiting<'_, Vec<(EventId, Vec<u8>)>>;
-    fn spoil(&self, id: EventId) -> Waiting<'_, ()>;
+    fn poison(&self, id: EventId) -> Waiting<'_, ()>;
     fn outage(&self, stage: usize) -> Waiting<'_, Option<Box<dyn Any>>>;
     fn stall(&self) -> Waiting<'_, Box<dyn Any>>;
 }
 
-impl<S: Subject> Store for S {
+impl<S: SinkHarness> Store for S {
     fn sink(&self) -> Sink {
-        Subject::sink(self)
+        SinkHarness::sink(self)
     }
 
     fn rows(&self) -> Waiting<'_, Vec<(EventId, Vec<u8>)>> {
-        Box::pin(Subject::rows(self))
+        Box::pin(SinkHarness::rows(self))
     }
 
-    fn spoil(&self, id: EventId) -> Waiting<'_, ()> {
-        Box::pin(Subject::spoil(self, id))
+    fn poison(&self, id: EventId) -> Waiting<'_, ()> {
+        Box::pin(SinkHarness::poison(self, id))
     }
 
     fn outage(&self, stage: usize) -> Waiting<'_, Option<Box<dyn Any>>> {
-        Box::pin(async move { Subject::outage(self, stage).await.map(|hindrance| Box::new(hindrance) as Box<dyn Any>) })
+        Box::pin(
+            async move { SinkHarness::outage(self, stage).await.map(|hindrance| Box::new(hindrance) as Box<dyn Any>) },
+        )
     }
 
     fn stall(&self) -> Waiting<'_, Box<dyn Any>> {
-        Box::pin(async { Box::new(Subject::stall(self).await) as Box<dyn Any> })
+        Box::pin(async { Box::new(SinkHarness::stall(self).await) as Box<dyn Any> })
     }
 }

@@ -12,7 +12,7 @@ use event::read::{Page, Query, ReadError};
 use event::{EventId, Lane};
 use tokio::sync::watch;
 
-use sink::{Batch, Capabilities, Claim, Held, Report, SinkError, Store, Takeover};
+use sink::{Batch, Capabilities, Claim, Held, SinkError, Store, Takeover, WriteOutcome};
 pub use state::{Call, Stored};
 use state::{Data, State, unavailable};
 
@@ -212,7 +212,7 @@ impl Store for MemoryHandle {
         held.map(Some)
     }
 
-    async fn write(&self, batch: &Batch) -> Result<Report, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let mut blocked = self.shared.blocked.subscribe();
         if blocked.wait_for(|blocked| !blocked).await.is_err() {
             return Err(unavailable("the store is gone"));

@@ -5,7 +5,9 @@ use std::collections::{HashMap, HashSet};
 use event::{EventId, Lane};
 
 use sink::CLAIMED_BY_ANOTHER;
-use sink::{Batch, Claim, Held, Reason, Record, Refusal, Report, Retry, RetryScope, SinkError, Takeover, Write};
+use sink::{
+    Batch, Claim, Held, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, Takeover, Write, WriteOutcome,
+};
 
 /// An event as the memory store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +38,7 @@ pub struct Call {
     /// The batch's records, in order.
     pub ids: Vec<EventId>,
     /// What was answered.
-    pub answer: Result<Report, SinkError>,
+    pub answer: Result<WriteOutcome, SinkError>,
 }
 
 /// What is stored.
@@ -127,9 +129,9 @@ impl State {
         Err(unavailable("the memory store was told to fail"))
     }
 
-    pub(super) fn write(&mut self, batch: &Batch, fenced: bool) -> Result<Report, SinkError> {
+    pub(super) fn write(&mut self, batch: &Batch, fenced: bool) -> Result<WriteOutcome, SinkError> {
         let mut answer = self.fail();
-        let mut report = Report::Stored;
+        let mut report = WriteOutcome::Committed;
         if answer.is_ok() {
             match if fenced { self.write_fenced(batch) } else { Ok(self.write_keyed(batch)) } {
                 Ok(done) => report = done,
@@ -154,23 +156,23 @@ impl State {
     }
 
     /// All records beyond the cursor and the cursor itself, or nothing.
-    fn write_fenced(&mut self, batch: &Batch) -> Result<Report, SinkError> {
+    fn write_fenced(&mut self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let cursor = self.position(batch.lane());
-        if !Claim::admits(self.data.claims.get(batch.lane()).copied(), batch) {
+        if !Claim::admits(self.data.claims.get(batch.lane()).copied(), batch.claim()) {
             return Err(unavailable(CLAIMED_BY_ANOTHER));
         }
         if cursor < batch.floor() {
             return Err(unavailable("the memory store has lost a tail"));
         }
         if batch.last() <= cursor {
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
         let mut undo = Vec::new();
         let (refused, retry) = self.apply(batch, cursor, &mut undo);
         if refused.is_empty() && retry.is_empty() {
             self.data.cursors.insert(batch.lane().clone(), batch.last());
             self.data.claims.extend(batch.claim().map(|claim| (batch.lane().clone(), claim)));
-            return Ok(Report::Stored);
+            return Ok(WriteOutcome::Committed);
         }
         undo.into_iter().rev().for_each(|change| self.roll_back(change));
         let tried = batch.records().filter(|record| record.sequence > cursor);
@@ -179,25 +181,25 @@ impl State {
         }
         match retry.into_iter().next() {
             Some(retry) => Err(SinkError::Unavailable(retry.reason)),
-            None => Ok(Report::Withheld { refused }),
+            None => Ok(WriteOutcome::Rejected { refused }),
         }
     }
 
-    fn write_keyed(&mut self, batch: &Batch) -> Report {
+    fn write_keyed(&mut self, batch: &Batch) -> WriteOutcome {
         match self.apply(batch, 0, &mut Vec::new()) {
-            (refused, retry) if refused.is_empty() && retry.is_empty() => Report::Stored,
-            (refused, retry) => Report::Except { refused, retry },
+            (refused, retry) if refused.is_empty() && retry.is_empty() => WriteOutcome::Committed,
+            (refused, retry) => WriteOutcome::Partial { refused, retry },
         }
     }
 
     /// Stores what lies beyond `cursor` and can be stored; tells the rest, and how to undo it.
-    fn apply(&mut self, batch: &Batch, cursor: u64, undo: &mut Vec<Change>) -> (Vec<Refusal>, Vec<Retry>) {
+    fn apply(&mut self, batch: &Batch, cursor: u64, undo: &mut Vec<Change>) -> (Vec<RejectedRecord>, Vec<Retry>) {
         let (mut refused, mut retry) = (Vec::new(), Vec::new());
         for (index, record) in batch.records().enumerate().filter(|(_, record)| record.sequence > cursor) {
             match self.outcome(&record) {
                 Outcome::Done => {}
                 Outcome::Store(revision) => undo.push(self.store(&record, revision)),
-                Outcome::Refuse(reason) => refused.push(Refusal { index, reason }),
+                Outcome::Refuse(reason) => refused.push(RejectedRecord { index, reason }),
                 Outcome::Retry(reason) => retry.push(Retry { index, reason, scope: RetryScope::Record }),
             }
         }

@@ -44,7 +44,7 @@ fn a_lost_answer_has_taken_effect() {
     memory.lose_answers(1);
     assert!(run(memory.write(&batch(1, 2))).is_err());
     assert_eq!((memory.count(), memory.position(&lane())), (2, 2));
-    assert_eq!(run(memory.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(memory.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
     assert_eq!(memory.count(), 2);
     assert_eq!(memory.calls().len(), 2);
 }
@@ -53,10 +53,10 @@ fn a_lost_answer_has_taken_effect() {
 fn failures_are_counted_down_over_all_calls() {
     let memory = MemoryHandle::fenced();
     memory.fail_next(3);
-    assert!(memory.connect().is_err() && memory.held(&lane()).is_err());
+    assert!(run(memory.connect()).is_err() && run(memory.held(&lane())).is_err());
     assert!(run(memory.write(&batch(1, 1))).is_err());
     assert_eq!(memory.count(), 0);
-    assert_eq!(run(memory.write(&batch(1, 1))), Ok(Report::Stored));
+    assert_eq!(run(memory.write(&batch(1, 1))), Ok(WriteOutcome::Committed));
 }
 
 #[test]
@@ -64,24 +64,26 @@ fn retries_are_answered_by_record_or_by_batch() {
     let keyed = MemoryHandle::keyed();
     keyed.retry_id(id(2));
     keyed.refuse_id(id(3));
-    let Ok(Report::Except { refused, retry }) = run(keyed.write(&batch(1, 3))) else { panic!("not all are stored") };
+    let Ok(WriteOutcome::Partial { refused, retry }) = run(keyed.write(&batch(1, 3))) else {
+        panic!("not all are stored")
+    };
     assert_eq!((refused[0].index, retry[0].index, keyed.count()), (2, 1, 1));
     let fenced = MemoryHandle::fenced();
     fenced.retry_id(id(2));
     assert!(matches!(run(fenced.write(&batch(1, 3))), Err(SinkError::Unavailable(_))));
     assert_eq!((fenced.count(), fenced.position(&lane())), (0, 0));
     fenced.heal();
-    assert_eq!(run(fenced.write(&batch(1, 3))), Ok(Report::Stored));
+    assert_eq!(run(fenced.write(&batch(1, 3))), Ok(WriteOutcome::Committed));
 }
 
 #[test]
 fn refused_types_withhold_the_batch() {
     let memory = MemoryHandle::fenced();
     memory.refuse_type("type");
-    let Ok(Report::Withheld { refused }) = run(memory.write(&batch(1, 2))) else { panic!("nothing is stored") };
+    let Ok(WriteOutcome::Rejected { refused }) = run(memory.write(&batch(1, 2))) else { panic!("nothing is stored") };
     assert_eq!((refused.len(), memory.count()), (2, 0));
     memory.heal();
-    assert_eq!(run(memory.write(&batch(1, 2))), Ok(Report::Stored));
+    assert_eq!(run(memory.write(&batch(1, 2))), Ok(WriteOutcome::Committed));
 }
 
 #[test]
@@ -95,6 +97,6 @@ fn a_blocked_write_waits_for_its_release() {
         assert!(!write.is_finished() && memory.count() == 0);
         memory.release();
         memory.until(|memory| memory.count() == 1).await;
-        assert_eq!(write.await.unwrap(), Ok(Report::Stored));
+        assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
     });
 }

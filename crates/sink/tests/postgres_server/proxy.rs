@@ -120,12 +120,12 @@ impl Proxy {
     }
 
     /// Cuts all connections as soon as the server has answered so many bytes more.
-    pub fn cut_after(&self, bytes: usize) -> Hindrance {
+    pub fn cut_after(&self, bytes: usize) -> Fault {
         self.set(Mode::Until(bytes))
     }
 
     /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
-    pub fn freeze_after(&self, bytes: usize) -> Hindrance {
+    pub fn freeze_after(&self, bytes: usize) -> Fault {
         self.set(Mode::FrozenAfter(bytes))
     }
 
@@ -134,9 +134,9 @@ impl Proxy {
         self.state.0.lock().unwrap().answered
     }
 
-    fn set(&self, mode: Mode) -> Hindrance {
+    fn set(&self, mode: Mode) -> Fault {
         self.state.0.lock().unwrap().mode = mode;
-        Hindrance(self.clone())
+        Fault(self.clone())
     }
 }
 
@@ -157,9 +157,9 @@ impl State {
 }
 
 /// Opens the proxy again when it goes.
-pub struct Hindrance(Proxy);
+pub struct Fault(Proxy);
 
-impl Drop for Hindrance {
+impl Drop for Fault {
     fn drop(&mut self) {
         let (state, changed) = &*self.0.state;
         state.lock().unwrap().mode = Mode::Open;

@@ -8,10 +8,12 @@ use std::thread;
 
 use access::{Demand, Tokens};
 use event::EventId;
-use objects::ObjectRules;
-use sink::{Sink, SinkConfig};
-use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
-use sink_testing::conformance::Subject;
+use objects::{ObjectRules, ObjectSink};
+use sink::Sink;
+use sink_remote::{
+    Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers,
+};
+use sink_testing::conformance::SinkHarness;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use writer::{Offered, Writer};
@@ -69,14 +71,14 @@ pub fn remote(address: SocketAddr, store: RemoteStore, reads: bool, rules: Optio
     let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None };
     let (upstream, sink) = (Upstream::new(config), "store".into());
     let remote = RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads };
-    Sink::new(match rules {
-        Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),
-        None => SinkConfig::Remote(remote),
-    })
+    match rules {
+        Some(rules) => Sink::new(ObjectSink::new(RemoteObjects::new(RemoteObjectsConfig { remote, rules }))),
+        None => Sink::new(Remote::new(remote)),
+    }
 }
 
 /// A subject whose store writers offer.
-pub trait Offers: Subject {
+pub trait Offers: SinkHarness {
     /// The kind of store.
     const STORE: RemoteStore;
     /// Whether events can be read back from it.
@@ -97,16 +99,16 @@ pub struct Through<S> {
 /// What keeps the store or its writers from answering, until it is dropped.
 pub enum Hindered<H> {
     Store { _hindrance: H },
-    Writers { _cuts: Vec<proxy::Hindrance> },
+    Writers { _cuts: Vec<proxy::Fault> },
 }
 
-impl<S: Offers> Subject for Through<S> {
+impl<S: Offers> SinkHarness for Through<S> {
     const COMPARES: bool = S::COMPARES;
     const KNOWS_IDS: bool = S::KNOWS_IDS;
     const WITHHOLDS_ALL: bool = S::WITHHOLDS_ALL;
     const HAS_OWN_MARK: bool = S::HAS_OWN_MARK;
-    const SHARES_HINDRANCES: bool = S::SHARES_HINDRANCES;
-    type Hindrance = Hindered<S::Hindrance>;
+    const SHARES_FAULTS: bool = S::SHARES_FAULTS;
+    type Fault = Hindered<S::Fault>;
 
     fn as_kept(payload: &[u8]) -> Vec<u8> {
         S::as_kept(payload)
@@ -128,11 +130,11 @@ impl<S: Offers> Subject for Through<S> {
         self.subject.rows().await
     }
 
-    async fn spoil(&self, id: EventId) {
-        self.subject.spoil(id).await;
+    async fn poison(&self, id: EventId) {
+        self.subject.poison(id).await;
     }
 
-    async fn outage(&self, stage: usize) -> Option<Self::Hindrance> {
+    async fn outage(&self, stage: usize) -> Option<Self::Fault> {
         // First what is the writers' own.
         let Some(stage) = stage.checked_sub(CUTS) else {
             let writers = self.writers.lock().unwrap();
@@ -142,7 +144,7 @@ impl<S: Offers> Subject for Through<S> {
         Some(Hindered::Store { _hindrance: self.subject.outage(stage).await? })
     }
 
-    async fn stall(&self) -> Self::Hindrance {
+    async fn stall(&self) -> Self::Fault {
         Hindered::Store { _hindrance: self.subject.stall().await }
     }
 }

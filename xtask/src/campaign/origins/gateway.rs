@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
-use sink::{Batch, Claim, Record, Report, Sink, Takeover, Write};
+use sink::{Batch, Claim, Record, Sink, Takeover, Write, WriteOutcome};
 use sink_remote::{Remote, RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
 
 use super::SINK;
@@ -87,7 +87,7 @@ impl Gateway {
     async fn write(&self, batch: &Batch) -> Result<()> {
         let sink = self.sink.as_ref().context("a gateway that isn't connected")?;
         match sink.write(batch).await? {
-            Report::Stored => Ok(()),
+            WriteOutcome::Committed => Ok(()),
             other => bail!("{} to {} of {}: {other:?}", batch.first(), batch.last(), self.lane),
         }
     }

@@ -1,0 +1,18 @@
+//! Why a client trusts no authority.
+
+/// Why there is nobody to trust.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TrustError {
+    /// The file has no certificate.
+    #[error("there is no certificate in it: wanted PEM, with a line -----BEGIN CERTIFICATE-----")]
+    NoCertificate,
+    /// A certificate of the file can't be read.
+    #[error("a certificate in it is damaged")]
+    WrongCertificate,
+    /// The machine trusts nobody.
+    #[error("this machine has no list of authorities to trust: name a file with --ca")]
+    NoSystemRoots,
+    /// What should never be.
+    #[error("TLS can't be set up on this machine")]
+    Unusable,
+}

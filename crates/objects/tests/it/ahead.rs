@@ -1,0 +1,162 @@
+//! Objects whose lines were made before they were sent: as many requests as it takes, and what an attempt that fails leaves to the next.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use event::limits::OBJECT_KEPT_BYTES_MAX;
+use objects::{Codec, Manifest, ObjectRules, ObjectSink, Parts};
+use objects::{Lines, NoParts};
+use sink::{Batch, SinkError};
+use sink_swift::SwiftConfig;
+
+use crate::answers::swift_stand_in;
+use crate::events::{batch, lane};
+use crate::stand::{BOTH, OF_LINES, Stand, rules, server, tempauth};
+use crate::stand_in::{Answer, StandIn};
+
+/// Events of an object, and its lines, if they were made.
+struct Made {
+    batch: Batch,
+    is_read: bool,
+    lines: Option<Lines>,
+}
+
+impl Made {
+    fn new(batch: &Batch, store: Option<&ObjectSink>) -> Self {
+        let lines = store.map(|store| {
+            let mut lines = store.lines(batch.lane().shard).unwrap();
+            assert!(batch.records().all(|record| lines.add(&record)));
+            lines
+        });
+        Self { batch: batch.clone(), is_read: false, lines }
+    }
+}
+
+impl Parts for Made {
+    fn next(&mut self) -> Result<Option<Batch>, NoParts> {
+        let is_first = !std::mem::replace(&mut self.is_read, true);
+        Ok(is_first.then(|| self.batch.clone()))
+    }
+
+    fn take_lines(&mut self) -> Option<Lines> {
+        self.lines.take()
+    }
+
+    fn again(&self) -> Box<dyn Parts> {
+        Box::new(Self::new(&self.batch, None))
+    }
+}
+
+fn object_sink(config: SwiftConfig) -> ObjectSink {
+    ObjectSink::of(&sink_swift::sink(config)).unwrap().clone()
+}
+
+/// An object of more than 8 MiB of lines.
+fn large() -> Batch {
+    let payload = format!("\"{}\"", "x".repeat(100_000));
+    batch(0, 1, &vec![&*payload; 100])
+}
+
+fn of(batch: &Batch, rules: &ObjectRules) -> Manifest {
+    Manifest::new(lane(0), batch.first()..=batch.last(), "access", 1_760_000_000_000_001, rules, None, None)
+}
+
+fn large_rules(codec: Codec) -> ObjectRules {
+    ObjectRules { bytes_max: u64::from(OBJECT_KEPT_BYTES_MAX), ..rules(codec, "") }
+}
+
+fn config(stand_in: &StandIn) -> SwiftConfig {
+    SwiftConfig {
+        auth: tempauth(stand_in.address, "test:tester"),
+        container: "events".parse().unwrap(),
+        rules: large_rules(Codec::None),
+        ca: None,
+        timeout: std::time::Duration::from_secs(20),
+    }
+}
+
+/// The methods of requests for objects: without those for tokens.
+fn methods(stand_in: &StandIn) -> Vec<String> {
+    let asked = stand_in.asked().into_iter().filter(|asked| !asked.path.starts_with("/auth"));
+    asked.map(|asked| asked.method).collect()
+}
+
+/// A store that loses an answer to the first PUT that it has taken, if it is to.
+fn stored(loses_one: bool) -> StandIn {
+    let stored: Arc<Mutex<HashMap<String, Vec<u8>>>> = Arc::default();
+    let mut loses = loses_one;
+    swift_stand_in(move |asked| -> Answer {
+        let mut stored = stored.lock().unwrap();
+        match asked.method.as_str() {
+            "PUT" if asked.header("If-None-Match").is_some() && stored.contains_key(&asked.path) => {
+                (412, Vec::new(), Vec::new())
+            }
+            "PUT" => {
+                stored.insert(asked.path.clone(), asked.body.clone());
+                let tag = asked.header("ETag").unwrap_or_default().to_owned();
+                let status = if std::mem::take(&mut loses) { 503 } else { 201 };
+                (status, vec![("ETag", tag)], Vec::new())
+            }
+            _ => match stored.get(&asked.path) {
+                Some(body) => (200, vec![("Content-Length", body.len().to_string())], body.clone()),
+                None => (404, Vec::new(), Vec::new()),
+            },
+        }
+    })
+}
+
+#[tokio::test]
+async fn a_large_object_is_asked_for_before_it_is_sent_only_where_it_may_be_there() {
+    let (batch, stand_in) = (large(), stored(false));
+    let store = object_sink(config(&stand_in));
+    let manifest = of(&batch, &store.rules());
+    store.put(&manifest, Made::new(&batch, Some(&store))).await.map(drop).unwrap();
+    assert_eq!(methods(&stand_in), ["PUT", "PUT"], "the object and its manifest");
+    let stand_in = stored(true);
+    let store = object_sink(config(&stand_in));
+    let first = store.put(&manifest, Made::new(&batch, Some(&store))).await;
+    assert!(matches!(first, Err(SinkError::Unavailable(_))));
+    store.put(&manifest, Made::new(&batch, None)).await.map(drop).unwrap();
+    assert_eq!(methods(&stand_in)[..2], ["PUT", "HEAD"], "the next attempt looks before it sends as much again");
+}
+
+/// Bytes are let go as they are sent. Where the store wants them once more they are made once more.
+#[tokio::test]
+async fn bytes_that_were_sent_are_made_again_where_the_container_was_away() {
+    for codec in Codec::ALL {
+        let mut is_away = true;
+        let stand_in = swift_stand_in(move |asked| match asked.header("ETag") {
+            _ if std::mem::take(&mut is_away) => (404, Vec::new(), Vec::new()),
+            tag => (201, vec![("ETag", tag.unwrap_or_default().to_owned())], Vec::new()),
+        });
+        let config = SwiftConfig { rules: large_rules(codec), ..config(&stand_in) };
+        let store = object_sink(config);
+        let (batch, has_lines) = (large(), codec != Codec::Parquet);
+        let manifest = of(&batch, &store.rules());
+        store.put(&manifest, Made::new(&batch, has_lines.then_some(&store))).await.map(drop).unwrap();
+        let asked = stand_in.asked();
+        let bodies: Vec<&Vec<u8>> =
+            asked.iter().filter(|asked| asked.path.ends_with(&manifest.name)).map(|asked| &asked.body).collect();
+        let [first, second] = bodies[..] else { panic!("{codec}: {} requests", bodies.len()) };
+        assert!(first == second && !first.is_empty(), "{codec}: {} and {} bytes", first.len(), second.len());
+    }
+}
+
+/// What lines that were made ahead come to is what the events come to: the real server finds the same object there.
+#[tokio::test]
+async fn an_object_of_lines_is_that_of_its_events() {
+    let Some(server) = server() else { return };
+    for (protocol, codec) in BOTH.into_iter().flat_map(|protocol| OF_LINES.map(|codec| (protocol, codec))) {
+        let mut stand = Stand::with(server, protocol, codec);
+        stand.rules = large_rules(codec);
+        let store = stand.store();
+        let batch = large();
+        let manifest = of(&batch, &stand.rules);
+        store.put(&manifest, Made::new(&batch, Some(&store))).await.map(drop).unwrap();
+        let client = server.client();
+        let description = client.get(&stand.container, &format!("{}.manifest.json", manifest.name)).unwrap();
+        store.put(&manifest, Made::new(&batch, None)).await.map(drop).unwrap();
+        assert_eq!(client.get(&stand.container, &format!("{}.manifest.json", manifest.name)).unwrap(), description);
+        assert_eq!(stand.count(), 100, "{protocol:?} {codec}");
+    }
+}

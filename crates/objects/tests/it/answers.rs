@@ -1,0 +1,199 @@
+//! Answers that the real server doesn't give when it is asked to, each beside a test of the real one: a digest of other bytes, a server that is busy or
+//! full, a name that is taken by nothing, a service that doesn't know conditions.
+
+use std::collections::HashMap;
+
+use objects::Codec;
+use sink::{Sink, SinkError, WriteOutcome};
+use sink_s3::S3Config;
+use sink_swift::SwiftConfig;
+
+use crate::events::plain;
+use crate::stand::{rules, tempauth};
+use crate::stand_in::{Answer, Asked, StandIn};
+
+const DIGEST: &str = "ffffffffffffffffffffffffffffffff";
+
+fn status(status: u16) -> Answer {
+    (status, Vec::new(), Vec::new())
+}
+
+fn tagged(status: u16, digest: &str, body: &[u8]) -> Answer {
+    (status, vec![("ETag", digest.to_owned())], body.to_vec())
+}
+
+/// What a Swift answers that gives tokens and has the container; `answer` says the rest.
+pub(crate) fn swift_stand_in(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> StandIn {
+    StandIn::start(move |asked| match asked.path.as_str() {
+        "/auth/v1.0" => {
+            let url = format!("http://{}/v1/AUTH_test", asked.header("Host").unwrap());
+            (200, vec![("X-Auth-Token", "t".to_owned()), ("X-Storage-Url", url)], Vec::new())
+        }
+        "/v1/AUTH_test/events" => status(204),
+        _ => answer(asked),
+    })
+}
+
+/// The same, and a sink of small objects into it.
+pub(crate) fn swift(answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> (StandIn, Sink) {
+    let stand_in = swift_stand_in(answer);
+    let sink = sink_swift::sink(SwiftConfig {
+        auth: tempauth(stand_in.address, "test:tester"),
+        container: "events".parse().unwrap(),
+        rules: rules(Codec::None, ""),
+        ca: None,
+        timeout: std::time::Duration::from_secs(20),
+    });
+    (stand_in, sink)
+}
+
+async fn unavailable(sink: &Sink) -> String {
+    let answer = sink.write(&plain(0, 1, 5)).await;
+    let Err(SinkError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
+    reason.to_string()
+}
+
+async fn misconfigured(sink: &Sink) -> String {
+    let answer = sink.write(&plain(0, 1, 5)).await;
+    let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{answer:?}") };
+    reason.to_string()
+}
+
+#[tokio::test]
+async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
+    // It holds something else: the same digest is said each time, and other bytes are given.
+    let (stand_in, sink) = swift(|asked| match asked.method.as_str() {
+        "PUT" => tagged(201, DIGEST, b""),
+        _ => tagged(200, DIGEST, b"damaged"),
+    });
+    assert!(misconfigured(&sink).await.contains("other bytes than were sent"));
+    let put = stand_in.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
+    assert_eq!((put.header("If-None-Match"), put.header("ETag").map(str::len)), (Some("*"), Some(32)));
+    // Of the same length only reading it tells.
+    let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
+    let (stand_in, sink) = swift(move |asked| match asked.method.as_str() {
+        "PUT" => {
+            let mut body = asked.body.clone();
+            body[0] ^= 1;
+            stored.insert(asked.path.clone(), body);
+            tagged(201, DIGEST, b"")
+        }
+        _ => tagged(200, DIGEST, &stored[&asked.path]),
+    });
+    assert!(misconfigured(&sink).await.contains("other bytes than were sent"));
+    assert!(stand_in.methods().contains(&"GET".to_owned()));
+    // A service that encrypts names another digest, and gives back what it was given.
+    let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
+    let (stand_in, sink) = swift(move |asked| match asked.method.as_str() {
+        "PUT" => {
+            stored.insert(asked.path.clone(), asked.body.clone());
+            tagged(201, DIGEST, b"")
+        }
+        _ => tagged(200, DIGEST, &stored[&asked.path]),
+    });
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(stand_in.methods().iter().filter(|method| *method == "GET").count(), 3, "a token and two objects");
+}
+
+#[tokio::test]
+async fn refusals_that_may_pass_are_told_from_those_that_a_person_must_end() {
+    for code in [408, 409, 413, 422, 429, 498, 499, 500, 503, 507] {
+        let (_, sink) = swift(move |_| (code, Vec::new(), b"<h1>because</h1>".to_vec()));
+        let reason = unavailable(&sink).await;
+        assert!(reason.contains(&code.to_string()) && reason.contains("because"), "{reason}");
+    }
+    for code in [301, 400, 401, 403, 405] {
+        let (_, sink) = swift(move |_| status(code));
+        misconfigured(&sink).await;
+    }
+    // Asked once more with another token, and then no more.
+    let (stand_in, sink) = swift(|_| status(401));
+    misconfigured(&sink).await;
+    assert_eq!(stand_in.methods(), ["GET", "PUT", "GET", "PUT"]);
+}
+
+#[tokio::test]
+async fn a_name_that_is_taken_by_nothing_is_no_proof() {
+    let (_, sink) = swift(|asked| status(if asked.method == "PUT" { 412 } else { 404 }));
+    assert!(unavailable(&sink).await.contains("tried again"));
+}
+
+#[tokio::test]
+async fn an_answer_without_a_token_or_a_url_is_no_answer() {
+    for headers in [vec![], vec![("X-Auth-Token", "t".to_owned())]] {
+        let stand_in = StandIn::start(move |_| (200, headers.clone(), Vec::new()));
+        let config = SwiftConfig {
+            auth: tempauth(stand_in.address, "test:tester"),
+            container: "events".parse().unwrap(),
+            rules: rules(Codec::None, ""),
+            ca: None,
+            timeout: std::time::Duration::from_secs(20),
+        };
+        assert!(misconfigured(&sink_swift::sink(config)).await.contains("left out X-"));
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_auth_url_is_named() {
+    for (code, is_final) in [(404, true), (405, true), (300, true), (403, true), (503, false), (429, false)] {
+        let stand_in = StandIn::start(move |_| status(code));
+        let auth = tempauth(stand_in.address, "test:tester");
+        let config = SwiftConfig {
+            auth: auth.clone(),
+            container: "events".parse().unwrap(),
+            rules: rules(Codec::None, ""),
+            ca: None,
+            timeout: std::time::Duration::from_secs(20),
+        };
+        let sink = sink_swift::sink(config);
+        let reason = if is_final { misconfigured(&sink).await } else { unavailable(&sink).await };
+        assert!(reason.contains(&auth.url().to_string()) && !reason.contains("is gone"), "{reason}");
+        assert!(reason.contains("token"), "{reason}");
+    }
+}
+
+fn s3(stand_in: &StandIn, region: &str) -> Sink {
+    let url = format!("http://{}", stand_in.address).parse().unwrap();
+    sink_s3::sink(S3Config {
+        url,
+        is_in_host: false,
+        region: region.to_owned(),
+        bucket: "events".parse().unwrap(),
+        access_key: "AKIA".to_owned(),
+        secret_key: "secret".into(),
+        rules: rules(Codec::None, ""),
+        ca: None,
+        timeout: std::time::Duration::from_secs(20),
+    })
+}
+
+#[tokio::test]
+async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
+    let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
+    let stand_in = StandIn::start(move |asked| match asked.method.as_str() {
+        "PUT" if asked.header("If-None-Match").is_some() => status(501),
+        "PUT" => {
+            stored.insert(asked.path.clone(), asked.body.clone());
+            tagged(200, DIGEST, b"")
+        }
+        _ => stored.get(&asked.path).map_or_else(|| status(404), |body| tagged(200, DIGEST, body)),
+    });
+    let sink = s3(&stand_in, "us-east-1");
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+    let before = stand_in.asked().len();
+    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+    let puts = stand_in.asked()[before..].iter().filter(|asked| asked.method == "PUT").count();
+    assert_eq!(puts, 1, "only the description is put again");
+}
+
+#[tokio::test]
+async fn a_bucket_is_made_in_its_region() {
+    let answer = |asked: &Asked| status(if asked.method == "HEAD" { 404 } else { 200 });
+    let stand_in = StandIn::start(answer);
+    s3(&stand_in, "eu-central-1").connect().await.unwrap();
+    let made = stand_in.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
+    assert_eq!(made.path, "/events");
+    assert!(String::from_utf8_lossy(&made.body).contains("<LocationConstraint>eu-central-1</LocationConstraint>"));
+    let authorization = made.header("Authorization").unwrap();
+    assert!(authorization.contains("/eu-central-1/s3/aws4_request") && !authorization.contains("secret"));
+}

@@ -1,0 +1,207 @@
+//! Connections that are cut and that freeze, servers that are killed under writes, and tokens that end in between.
+
+use std::time::Duration;
+
+use objects::{Codec, Manifest};
+
+use sink::SinkError;
+
+use crate::events::{batch, deliver, lane, plain};
+use crate::lines;
+use crate::stand::{BOTH, Protocol, Stand, server};
+use crate::swift_server::{Part, SwiftServer};
+
+/// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.
+const CUT_STEP: usize = 41;
+/// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.
+const KILLS: u32 = 4;
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[tokio::test]
+async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
+    let Some(server) = server() else { return };
+    for protocol in BOTH {
+        let stand = Stand::new(server, protocol);
+        let (mut first, mut cuts) = (1, 0);
+        stand.sink().connect().await.unwrap();
+        let step = if from_environment("FOREBAY_SWIFT_CUTS").is_some() { 1 } else { CUT_STEP };
+        for at in (0..).step_by(step) {
+            // With a connection and a token of its own.
+            let sink = stand.sink();
+            let before = stand.proxy.answered();
+            let cut = stand.proxy.cut_after(at);
+            let batch = plain(0, first, 3);
+            let answer = sink.write(&batch).await;
+            let is_cut = stand.proxy.answered() - before == at;
+            drop(cut);
+            assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?} after {at} bytes");
+            deliver(&sink, &batch).await;
+            (first, cuts) = (first + 3, cuts + 1);
+            if !is_cut {
+                break;
+            }
+        }
+        assert!(cuts > 10, "{cuts} cuts");
+        assert_eq!(stand.count(), first - 1, "{protocol:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_froze_and_thaws_behind_a_twin_changes_nothing() {
+    let Some(server) = server() else { return };
+    for protocol in BOTH {
+        let stand = Stand::new(server, protocol);
+        let (frozen, other) = (stand.sink(), stand.past_the_proxy());
+        let mut first = 1;
+        // Frozen before any answer, in the first one, and between an object and its description.
+        for at in [0, 20, 400, 700] {
+            frozen.connect().await.unwrap();
+            let freeze = stand.proxy.freeze_after(at);
+            let batch = plain(0, first, 300);
+            let write = {
+                let (frozen, batch) = (frozen.clone(), batch.clone());
+                tokio::spawn(async move { frozen.write(&batch).await })
+            };
+            // It may have come far or not: what the other one finds is compared, and what it does is found.
+            tokio::time::timeout(Duration::from_millis(20), std::future::pending::<()>()).await.unwrap_err();
+            deliver(&other, &batch).await;
+            drop(freeze);
+            let answer = write.await.unwrap();
+            assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
+            deliver(&frozen, &batch).await;
+            first += 300;
+            assert_eq!(stand.count(), first - 1, "{protocol:?} frozen after {at} bytes");
+        }
+    }
+}
+
+#[tokio::test]
+async fn servers_that_are_killed_under_load_have_each_object_once() {
+    let Some(server) = SwiftServer::start() else { return };
+    let stands = BOTH.map(|protocol| Stand::new(&server, protocol));
+    let kills = from_environment("FOREBAY_SWIFT_KILLS").map_or(KILLS, |count| count.parse().unwrap());
+    let done = tokio::sync::watch::Sender::new(false);
+    let written = tokio::sync::watch::Sender::new(0_u64);
+    let mut lanes = Vec::new();
+    for (stand, shard) in stands.iter().zip(0..) {
+        let (sink, done, written) = (stand.sink(), done.subscribe(), written.clone());
+        lanes.push(tokio::spawn(async move {
+            let mut next = 1;
+            while !*done.borrow() {
+                deliver(&sink, &plain(shard, next, 500)).await;
+                written.send_modify(|written| *written += 1);
+                next += 500;
+            }
+            next - 1
+        }));
+    }
+    let mut seen = written.subscribe();
+    for round in 0..kills {
+        // Something is stored between two kills, however slow the machine is.
+        let before = *seen.borrow();
+        seen.wait_for(|written| *written >= before + 4).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 13))).await;
+        let part = [Part::Object, Part::Proxy, Part::Container, Part::Memcached][round as usize % 4];
+        server.kill_part(part);
+        server.run_part(part);
+    }
+    done.send_replace(true);
+    let mut stored = Vec::new();
+    for lane in lanes {
+        stored.push(lane.await.unwrap());
+    }
+    server.update_listings();
+    for (stored, stand) in stored.into_iter().zip(&stands) {
+        assert_eq!(stored, stand.count(), "{:?}", stand.protocol);
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
+    let Some(server) = SwiftServer::start() else { return };
+    let stand = Stand::new(&server, Protocol::Swift);
+    let sink = stand.sink();
+    deliver(&sink, &plain(0, 1, 10)).await;
+    // What knows the tokens forgets them.
+    server.kill_part(Part::Memcached);
+    server.run_part(Part::Memcached);
+    let large = "x".repeat(1 << 20);
+    let payload = format!("{{\"large\": \"{large}\"}}");
+    deliver(&sink, &plain(0, 11, 10)).await;
+    server.kill_part(Part::Memcached);
+    server.run_part(Part::Memcached);
+    // A body that is made while it is sent is made once more.
+    let batch = batch(0, 21, &[payload.as_str(); 12]);
+    assert_eq!(sink.write(&batch).await, Ok(sink::WriteOutcome::Committed));
+    assert_eq!(stand.count(), 32);
+}
+
+#[tokio::test]
+async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again() {
+    let Some(server) = server() else { return };
+    for (protocol, codec) in
+        [(Protocol::Swift, Codec::None), (Protocol::S3, Codec::None), (Protocol::Swift, Codec::Gzip)]
+    {
+        let stand = Stand::with(server, protocol, codec);
+        // What gzip leaves of random digits is more than half of them.
+        let payloads: Vec<String> = (0..30_u64).map(|seed| format!("\"{}\"", digits(seed, 700_000))).collect();
+        let texts: Vec<&str> = payloads.iter().map(String::as_str).collect();
+        let batch = batch(0, 1, &texts);
+        deliver(&stand.sink(), &batch).await;
+        deliver(&stand.sink(), &batch).await;
+        let name = stand.only_object();
+        let stored = server.client().get(&stand.container, &name).unwrap();
+        assert!(stored.len() as u64 > stand.rules.bytes_max, "{} bytes", stored.len());
+        let found: Vec<Vec<u8>> = lines::events(&name, &stored).into_iter().map(|(_, payload)| payload).collect();
+        assert!(found.iter().map(Vec::as_slice).eq(texts.iter().map(|text| text.as_bytes())));
+        // Cut in its middle nothing is there but what was.
+        let next = batch_of(&payloads, 31);
+        let manifest = Manifest::new(lane(0), 31..=60, "access", 1_760_000_000_000_031, &stand.rules, None, None);
+        let frozen = stand.sink();
+        frozen.connect().await.unwrap();
+        let cut = stand.proxy.cut_after(0);
+        assert!(matches!(frozen.write(&next).await, Err(SinkError::Unavailable(_))));
+        drop(cut);
+        deliver(&frozen, &next).await;
+        assert!(server.client().get(&stand.container, &manifest.name).is_some());
+        assert_eq!(stand.count(), 60);
+    }
+}
+
+fn batch_of(payloads: &[String], first: u64) -> sink::Batch {
+    batch(0, first, &payloads.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Digits without a pattern, the same each time.
+fn digits(seed: u64, count: usize) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut digits = String::with_capacity(count);
+    while digits.len() < count {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        digits += &format!("{state:016x}");
+    }
+    digits.truncate(count);
+    digits
+}
+
+#[tokio::test]
+async fn an_object_that_no_listing_has_is_put_on_it() {
+    let Some(server) = SwiftServer::start() else { return };
+    let stand = Stand::new(&server, Protocol::Swift);
+    let sink = stand.sink();
+    deliver(&sink, &plain(0, 1, 5)).await;
+    // What an object server leaves that is killed between the object and its container's listing.
+    server.kill_part(Part::Container);
+    deliver(&sink, &plain(0, 6, 5)).await;
+    std::fs::remove_dir_all(server.folder().join("srv/d1/async_pending")).unwrap();
+    server.run_part(Part::Container);
+    assert_eq!(server.client().list(&stand.container).len(), 2);
+    deliver(&sink, &plain(0, 6, 5)).await;
+    assert_eq!(server.client().list(&stand.container).len(), 4);
+    assert_eq!(stand.count(), 10);
+}

@@ -1,0 +1,87 @@
+//! Keystone v3 before the real Swift. Keystone itself is a stand-in, whose tokens are the real ones of `TempAuth`: what is tried is what is asked,
+//! which endpoint is chosen, and what a token that has ended leads to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use sink_swift::{Auth, Identity};
+
+use crate::events::{deliver, plain};
+use crate::stand::{Protocol, Stand, server};
+use crate::stand_in::{Asked, StandIn};
+use crate::swift_server::SwiftServer;
+
+fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (StandIn, Arc<AtomicUsize>) {
+    let given = Arc::<AtomicUsize>::default();
+    let counted = given.clone();
+    let stand_in = StandIn::start(move |asked: &Asked| {
+        assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v3/auth/tokens"));
+        let client = server.client();
+        let url = format!("http://{}{}", server.address(), client.account());
+        let endpoint = |interface: &str, region: &str, url: &str| json!({"interface": interface, "region": region, "region_id": region, "url": url});
+        let nowhere = "http://127.0.0.1:1/v1/AUTH_test";
+        let endpoints =
+            [endpoint("internal", "B", nowhere), endpoint("public", "A", nowhere), endpoint("public", "B", &url)];
+        let token = json!({"token": {
+            "issued_at": "2026-11-21T13:00:00.000000Z", "expires_at": "2026-11-21T14:00:00.000000Z",
+            "catalog": [{"type": "object-store", "endpoints": endpoints}],
+        }});
+        let is_bad = counted.fetch_add(1, Ordering::Relaxed) < bad_tokens;
+        let subject = if is_bad { "ended".to_owned() } else { client.token().to_owned() };
+        (201, vec![("X-Subject-Token", subject)], token.to_string().into_bytes())
+    });
+    (stand_in, given)
+}
+
+fn auth(stand_in: &StandIn, identity: Identity) -> Auth {
+    let url = format!("http://{}/v3", stand_in.address).parse().unwrap();
+    Auth::Keystone { url, identity, region: Some("B".to_owned()) }
+}
+
+#[tokio::test]
+async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
+    let Some(server) = server() else { return };
+    let (stand_in, given) = keystone(server, 1);
+    let stand = Stand::new(server, Protocol::Swift);
+    let identity = Identity::Password {
+        user: "ann".to_owned(),
+        key: "se\"cret".into(),
+        project: "events".to_owned(),
+        domain: "Default".to_owned(),
+    };
+    let sink = sink_swift::sink(stand.swift(auth(&stand_in, identity)));
+    deliver(&sink, &plain(0, 1, 5)).await;
+    deliver(&sink, &plain(0, 6, 5)).await;
+    assert_eq!(stand.count(), 10);
+    assert_eq!(given.load(Ordering::Relaxed), 2, "the first had ended, and the second is used again");
+    let asked: Value = serde_json::from_slice(&stand_in.asked()[0].body).unwrap();
+    let domain = json!({"name": "Default"});
+    assert_eq!(
+        asked,
+        json!({"auth": {
+            "identity": {"methods": ["password"], "password": {"user": {
+                "name": "ann", "domain": domain, "password": "se\"cret"
+            }}},
+            "scope": {"project": {"name": "events", "domain": domain}},
+        }})
+    );
+}
+
+#[tokio::test]
+async fn an_application_credential_needs_no_project() {
+    let Some(server) = server() else { return };
+    let (stand_in, _) = keystone(server, 0);
+    let stand = Stand::new(server, Protocol::Swift);
+    let identity = Identity::Application { id: "21dc".to_owned(), secret: "secret".into() };
+    let sink = sink_swift::sink(stand.swift(auth(&stand_in, identity)));
+    deliver(&sink, &plain(0, 1, 5)).await;
+    assert_eq!(stand.count(), 5);
+    let asked: Value = serde_json::from_slice(&stand_in.asked()[0].body).unwrap();
+    assert_eq!(
+        asked,
+        json!({"auth": {"identity": {
+            "methods": ["application_credential"], "application_credential": {"id": "21dc", "secret": "secret"}
+        }}})
+    );
+}

@@ -1,0 +1,120 @@
+//! What a batch is stored with, and what its requests came to together.
+
+use std::collections::HashSet;
+
+use super::backing_indices::BackingIndices;
+use super::config::ElasticsearchConfig;
+use super::conflict::{Taken, Verdict};
+use super::error::Failure;
+use super::in_doubt::Made;
+use super::limiter::Limiter;
+use super::outcome::Outcome;
+use super::server::Server;
+use sink::{Batch, Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
+
+/// What a part of a batch came to: the records that aren't mentioned are stored.
+#[derive(Default)]
+pub(super) struct Outcomes {
+    pub(super) refused: Vec<RejectedRecord>,
+    pub(super) retry: Vec<Retry>,
+    pub(super) taken: Vec<Taken>,
+    /// What was created here and may have been sent before, with where it stands.
+    pub(super) made: Vec<(usize, Made)>,
+    /// How many of those that are to be sent again only wait until the store has less to do.
+    pub(super) waiting: usize,
+    /// Requests without an outcome: their records are among those to be sent again.
+    pub(super) failures: Vec<Failure>,
+}
+
+/// A batch, and what it is stored with.
+pub(super) struct Writing<'a> {
+    pub(super) config: &'a ElasticsearchConfig,
+    pub(super) server: &'a Server,
+    pub(super) limiter: &'a Limiter,
+    pub(super) backing_indices: &'a BackingIndices,
+    pub(super) batch: &'a Batch,
+}
+
+impl Outcomes {
+    pub(super) fn of(part: Vec<usize>, done: Vec<Outcome>) -> Self {
+        let mut outcomes = Self::default();
+        for (index, outcome) in part.into_iter().zip(done) {
+            match outcome {
+                Outcome::Stored => {}
+                Outcome::Made(made) => outcomes.made.push((index, made)),
+                Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
+                Outcome::Refused(reason) => outcomes.refused.push(RejectedRecord { index, reason }),
+                Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
+                Outcome::Overloaded(reason) => {
+                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
+                    outcomes.waiting += 1;
+                }
+                Outcome::Failing(reason) => {
+                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
+                    outcomes.waiting += 1;
+                }
+                Outcome::Unknown(reason) => {
+                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record });
+                }
+            }
+        }
+        outcomes
+    }
+
+    pub(super) fn failed(part: Vec<usize>, failure: Failure) -> Self {
+        let reason: Reason = failure.what().into();
+        let retry = |index| Retry { index, reason: reason.clone(), scope: RetryScope::Store };
+        let retry = part.into_iter().map(retry).collect();
+        Self { retry, failures: vec![failure], ..Self::default() }
+    }
+
+    pub(super) fn add(&mut self, other: Self) {
+        self.refused.extend(other.refused);
+        self.retry.extend(other.retry);
+        self.taken.extend(other.taken);
+        self.made.extend(other.made);
+        self.waiting += other.waiting;
+        self.failures.extend(other.failures);
+    }
+
+    pub(super) fn judge(&mut self, taken: &Taken, verdict: Verdict) {
+        let (index, stored_in) = (taken.at, &taken.index);
+        match verdict {
+            Verdict::Same => {}
+            Verdict::Other => {
+                let reason = format!("another document is stored under its id in index {stored_in}").into();
+                self.refused.push(RejectedRecord { index, reason });
+            }
+            Verdict::Gone => {
+                let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
+                self.retry.push(Retry { index, reason, scope: RetryScope::Record });
+            }
+        }
+    }
+
+    /// What delivery is told of a batch of `count` records.
+    pub(super) fn into_write_outcome(mut self, count: usize) -> Result<WriteOutcome, Failure> {
+        if self.retry.len() == count {
+            // Nothing has passed: what only waits isn't held against these records.
+            let worst = self.failures.iter().position(|failure| !failure.is_overload()).unwrap_or(0);
+            if !self.failures.is_empty() {
+                return Err(self.failures.swap_remove(worst));
+            }
+            if self.waiting == count
+                && let Some(first) = self.retry.first()
+            {
+                return Err(Failure::Overloaded(first.reason.to_string()));
+            }
+        }
+        if self.refused.is_empty() && self.retry.is_empty() {
+            return Ok(WriteOutcome::Committed);
+        }
+        self.refused.sort_by_key(|refusal| refusal.index);
+        // What is refused isn't sent again, and a record that two looks have failed for is named once.
+        let refused: HashSet<usize> = self.refused.iter().map(|refusal| refusal.index).collect();
+        self.retry.retain(|retry| !refused.contains(&retry.index));
+        self.retry.sort_by_key(|retry| retry.index);
+        self.retry.dedup_by_key(|retry| retry.index);
+        Ok(WriteOutcome::Partial { refused: self.refused, retry: self.retry })
+    }
+}

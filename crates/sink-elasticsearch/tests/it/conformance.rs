@@ -1,0 +1,112 @@
+//! The suite that every sink must pass, for both shapes of documents.
+
+use std::any::Any;
+
+use event::EventId;
+use serde_json::Value;
+use sink::Sink;
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{SinkHarness, check, sequences};
+
+use crate::gate::Gate;
+use crate::stand::{Stand, server};
+use crate::through_writer::{Offers, Through};
+
+/// Random sequences for each shape.
+const SEQUENCES: u32 = 24;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 23;
+/// What every document begins with that doesn't have its payload in an envelope.
+const BEGINNING: &str = r#"{"@timestamp":"2025-10-09T08:53:20.000001Z""#;
+
+/// With the payload in an envelope, or not.
+struct Subjected<const ENVELOPE: bool> {
+    stand: Stand<'static>,
+    /// What stands still in a stall. It lets reads pass, as the store itself does while it takes no writes.
+    gate: Gate,
+}
+
+impl<const ENVELOPE: bool> SinkHarness for Subjected<ENVELOPE> {
+    const COMPARES: bool = true;
+    const HAS_OWN_MARK: bool = false;
+    type Fault = Box<dyn Any>;
+
+    /// On one line, and without spaces behind the brace in the place of which others stand.
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        let text = std::str::from_utf8(payload).unwrap().trim().replace(['\r', '\n'], " ");
+        match text.strip_prefix('{') {
+            Some(members) if !ENVELOPE => format!("{{{}", members.trim_start()).into_bytes(),
+            _ => text.into_bytes(),
+        }
+    }
+
+    async fn fresh() -> Self {
+        let server = server().expect("asked before");
+        let mut stand = if ENVELOPE { Stand::envelopes(server) } else { Stand::new(server) };
+        let gate = Gate::to(stand.proxy.address());
+        stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
+        Self { stand, gate }
+    }
+
+    fn sink(&self) -> Sink {
+        self.stand.sink()
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        let documents = self.stand.documents().into_iter().filter(|(_, _, source)| !source.contains("spoilt"));
+        let row = |(_, id, source): (_, String, String)| (id.parse().unwrap(), payload(&source).into_bytes());
+        documents.map(row).collect()
+    }
+
+    async fn poison(&self, id: EventId) {
+        let Stand { server, index, .. } = &self.stand;
+        server.done("PUT", &format!("/{index}/_create/{id}"), r#"{"spoilt": true}"#);
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Box<dyn Any>> {
+        (stage < CUTS).then(|| Box::new(self.stand.proxy.cut_after(stage * CUT_STEP)) as Box<dyn Any>)
+    }
+
+    async fn stall(&self) -> Box<dyn Any> {
+        Box::new(self.gate.close())
+    }
+}
+
+/// The payload in a document, as text.
+fn payload(source: &str) -> String {
+    let rest = &source[BEGINNING.len()..];
+    if let Some(value) = rest.split_once(r#","payload":"#).map(|(_, value)| value.strip_suffix('}').unwrap()) {
+        serde_json::from_str::<Value>(value).unwrap();
+        return value.to_owned();
+    }
+    format!("{{{}", rest.strip_prefix(',').unwrap_or(rest))
+}
+
+impl<const ENVELOPE: bool> Offers for Subjected<ENVELOPE> {
+    const STORE: RemoteStore = RemoteStore::Elasticsearch;
+    const READS: bool = true;
+}
+
+#[test]
+fn documents_with_envelopes_pass_each_case_through_writers() {
+    if server().is_some() {
+        check::<Through<Subjected<true>>>();
+    }
+}
+
+#[test]
+fn documents_of_members_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        check::<Subjected<false>>();
+        sequences::<Subjected<false>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn documents_with_envelopes_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        check::<Subjected<true>>();
+        sequences::<Subjected<true>>(SEQUENCES / 4);
+    }
+}

@@ -1,0 +1,188 @@
+//! Reads over several indices, by mappings of several kinds, and beside what others have put there.
+
+use bytes::Bytes;
+use event::limits::READ_BYTES_MAX;
+use event::read::{Filter, Query, ReadError, StoredEvent, Wanted};
+use event::{EventId, TypeName};
+use sink::{Batch, Record, Sink, Write, WriteOutcome};
+
+use crate::events::{id, lane};
+use crate::stand::{Stand, server};
+
+/// A day, in microseconds.
+const DAY: i64 = 86_400_000_000;
+
+/// Events of types in turn, all within a millisecond at the end of a day and the next one's beginning.
+fn around_midnight(count: u64) -> Batch {
+    let mut batch = Batch::new(lane(0), 1);
+    for number in 1..=count {
+        let name = if number.is_multiple_of(2) { "even" } else { "odds" };
+        let block = Bytes::from(format!("{name}{{\"n\":{number}}}"));
+        let record = Record {
+            sequence: number,
+            // Not in the order of their times.
+            id: id(6, 1_000 - number),
+            type_name: std::str::from_utf8(&block[..4]).unwrap(),
+            source: "",
+            received_at: DAY + number.cast_signed() - 20,
+            event_time: None,
+            write: Write::Insert,
+            payload: &block[4..],
+        };
+        batch.push(&block, &record);
+    }
+    batch
+}
+
+fn query(wanted: Wanted) -> Query {
+    Query { wanted, after: None, limit: 7, bytes_max: READ_BYTES_MAX }
+}
+
+fn all() -> Wanted {
+    Wanted::Stored(Filter::default())
+}
+
+/// The events of all pages.
+async fn read(sink: &Sink, wanted: Wanted) -> Vec<StoredEvent> {
+    let (mut query, mut events) = (query(wanted), Vec::new());
+    loop {
+        let page = sink.read(query.clone()).await.unwrap();
+        events.extend(page.events);
+        query.after = page.next;
+        if query.after.is_none() {
+            return events;
+        }
+    }
+}
+
+fn numbers(events: &[StoredEvent]) -> Vec<u64> {
+    let number =
+        |event: &StoredEvent| serde_json::from_slice::<serde_json::Value>(&event.payload).unwrap()["n"].as_u64();
+    events.iter().map(|event| number(event).unwrap()).collect()
+}
+
+fn ids(events: &[StoredEvent]) -> Vec<EventId> {
+    events.iter().map(|event| event.id).collect()
+}
+
+/// Stores 40 events in the indices of types and days, and reads them in every way.
+async fn is_read_in_every_way(stand: &Stand<'_>, by_the_microsecond: bool) {
+    let sink = stand.sink();
+    let batch = around_midnight(40);
+    assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
+    let found = read(&sink, all()).await;
+    let in_order: Vec<u64> = (1..=40).collect();
+    if by_the_microsecond {
+        assert_eq!(numbers(&found), in_order);
+    } else {
+        // Where the store knows milliseconds, those of one are in the order of their ids.
+        let expected: Vec<u64> = (1..20).rev().chain((20..=40).rev()).collect();
+        assert_eq!(numbers(&found), expected);
+    }
+    let filter = |since, until| Filter { type_name: Some(TypeName::new("even").unwrap()), since, until };
+    let mut some = numbers(&read(&sink, Wanted::Stored(filter(Some(DAY - 10), Some(DAY + 4)))).await);
+    some.sort_unstable();
+    assert_eq!(some, [10, 12, 14, 16, 18, 20, 22], "of one type, and to the microsecond");
+    let some = read(&sink, Wanted::Ids { first: id(6, 970), last: id(6, 985) }).await;
+    assert_eq!(ids(&some), (970..=985).map(|number| id(6, number)).collect::<Vec<_>>());
+    assert!(read(&sink, Wanted::Ids { first: id(7, 0), last: id(7, 9) }).await.is_empty());
+}
+
+#[tokio::test]
+async fn events_are_found_over_indices_of_types_and_days() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::envelopes(server);
+    stand.config.index = format!("{}-{{type}}-{{day}}", stand.index).parse().unwrap();
+    is_read_in_every_way(&stand, true).await;
+    let mut indices: Vec<_> = stand.documents().into_iter().map(|(index, ..)| index).collect();
+    indices.sort();
+    indices.dedup();
+    assert_eq!(indices.len(), 4);
+}
+
+#[tokio::test]
+async fn events_are_found_by_mappings_of_several_kinds() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::dynamic(server);
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
+    // What the store makes of them where nobody tells it.
+    is_read_in_every_way(&stand, false).await;
+    let mut stand = Stand::dynamic(server);
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
+    stand.config.index = format!("{}-{{type}}-{{day}}", stand.index).parse().unwrap();
+    is_read_in_every_way(&stand, false).await;
+}
+
+#[tokio::test]
+async fn what_others_have_put_there_is_passed_over() {
+    let Some(server) = server() else { return };
+    let stand = Stand::envelopes(server);
+    let sink = stand.sink();
+    assert_eq!(sink.write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
+    let put = |name: &str, id: &str, received_at: &str, payload: &str| {
+        let source = r#""type": "even", "source": """#;
+        let document = format!(r#"{{"id": "{id}", "received_at": "{received_at}", {source}{payload}}}"#);
+        server.done("PUT", &format!("/{}/_doc/{name}", stand.index), &document);
+    };
+    let (number, early) = (id(9, 1).to_string(), "1970-01-01T00:00:00Z");
+    for other in 0..60 {
+        put(&format!("no-id-{other}"), "one", early, r#", "payload": 1"#);
+        put(&format!("no-payload-{other}"), &number, early, "");
+    }
+    let huge = "x".repeat(event::limits::EVENT_BYTES_MAX);
+    put("huge", &id(9, 2).to_string(), early, &format!(r#", "payload": "{huge}""#));
+    server.done("PUT", &format!("/{}/_doc/none", stand.index), r#"{"payload": 1}"#);
+    server.done("POST", &format!("/{}/_refresh", stand.index), "");
+    let mut found = numbers(&read(&sink, all()).await);
+    found.sort_unstable();
+    assert_eq!(found, [1, 2, 3]);
+    assert!(read(&sink, Wanted::Ids { first: id(9, 1), last: id(9, 2) }).await.is_empty());
+}
+
+#[tokio::test]
+async fn pages_of_large_events_end_where_they_are_full() {
+    let Some(server) = server() else { return };
+    let stand = Stand::envelopes(server);
+    let sink = stand.sink();
+    let payload = format!("\"{}\"", "x".repeat(1_000_000));
+    let payloads: Vec<&str> = (0..30).map(|_| payload.as_str()).collect();
+    assert_eq!(sink.write(&crate::events::batch(0, 1, &payloads)).await, Ok(WriteOutcome::Committed));
+    let mut query = Query { limit: 1_000, ..query(all()) };
+    let mut sizes = Vec::new();
+    loop {
+        let page = sink.read(query.clone()).await.unwrap();
+        sizes.push(page.events.len());
+        query.after = page.next;
+        if query.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(sizes, [8, 8, 8, 6]);
+}
+
+#[tokio::test]
+async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server);
+    // There is no index yet, and so there is no event.
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
+    let sink = stand.sink();
+    assert!(read(&sink, all()).await.is_empty());
+    assert_eq!(sink.write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
+    let answer = sink.read(query(all())).await;
+    let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
+    assert!(reason.contains("`id`") && reason.contains("template"), "{reason}");
+    let mut stand = Stand::dynamic(server);
+    stand.config.shape = sink_elasticsearch::Shape::Envelope;
+    let mappings = r#"{"mappings": {"properties": {"received_at": {"type": "date_nanos"}}}}"#;
+    server.done("PUT", &format!("/{}", stand.index), mappings);
+    assert_eq!(stand.sink().write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
+    let answer = stand.sink().read(query(all())).await;
+    let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
+    assert!(reason.contains("`received_at`"), "{reason}");
+    // Without envelopes nothing says which events the documents are.
+    stand.config.shape = sink_elasticsearch::Shape::Payload;
+    let sink = stand.sink();
+    assert!(!sink.can_read());
+    assert!(matches!(sink.read(query(all())).await, Err(ReadError::Unavailable(_))));
+}

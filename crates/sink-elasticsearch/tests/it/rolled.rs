@@ -1,0 +1,252 @@
+//! Batches of which nobody knows what became of them, and whose index is another one by the time that they come again.
+
+use serde_json::Value;
+use sink::{Batch, Record, Sink, WriteOutcome};
+use sink_elasticsearch::{Elasticsearch, Target, Template};
+
+use crate::events::{batch_named, batch_of, deliver, id, plain};
+use crate::gate::Gate;
+use crate::opensearch_server::OpenSearch;
+use crate::stand::{Stand, config, server};
+use crate::stand_in::{ABOUT, StandIn, outcomes};
+
+/// The day on which the events of these tests were received.
+const DAY: &str = "2035-10-07";
+
+#[tokio::test]
+async fn what_comes_again_on_another_day_meets_its_first_copy() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server);
+    stand.config.index = format!("{}-{{day}}", stand.index).parse().unwrap();
+    let sink = stand.sink();
+    sink.connect().await.unwrap();
+    // The store takes them, and its answer is lost.
+    let cut = stand.proxy.cut_after(10);
+    let batch = fresh(1, 100);
+    assert!(sink.write(&batch).await.is_err());
+    drop(cut);
+    assert_eq!(stand.documents().len(), 100);
+    // That day isn't today: by the time of the delivery it would be another index.
+    deliver(&sink, &batch).await;
+    let index = format!("{}-{DAY}", stand.index);
+    let documents = stand.documents();
+    assert_eq!(documents.len(), 100);
+    assert!(documents.iter().all(|(stored_in, ..)| *stored_in == index), "{documents:?}");
+}
+
+/// A name with generations behind it.
+struct Rolled<'a> {
+    stand: Stand<'a>,
+    name: String,
+    is_stream: bool,
+}
+
+impl<'a> Rolled<'a> {
+    /// A data stream.
+    fn stream(server: &'a OpenSearch) -> Self {
+        let mut stand = Stand::dynamic(server);
+        let name = format!("{}-stream", stand.index);
+        let body = format!(r#"{{"index_patterns": ["{name}"], "data_stream": {{}}}}"#);
+        stand.config.index = name.parse().unwrap();
+        stand.config.target = Target::DataStream;
+        stand.config.template = Some(Template::new(&name, body).unwrap());
+        Self { stand, name, is_stream: true }
+    }
+
+    /// An alias with an index that is written to.
+    fn alias(server: &'a OpenSearch) -> Self {
+        let mut stand = Stand::new(server);
+        let name = format!("{}-alias", stand.index);
+        let body = format!(r#"{{"aliases": {{"{name}": {{"is_write_index": true}}}}}}"#);
+        server.done("PUT", &format!("/{}-000001", stand.index), &body);
+        stand.config.index = name.parse().unwrap();
+        Self { stand, name, is_stream: false }
+    }
+
+    /// Begins another index, which is written to from now on.
+    fn roll(&self) {
+        self.stand.server.done("POST", &format!("/{}/_rollover", self.name), "");
+    }
+
+    /// The documents of all generations: id and index of each.
+    fn documents(&self) -> Vec<(String, String)> {
+        let (server, name) = (self.stand.server, &self.name);
+        server.done("POST", &format!("/{name}/_refresh"), "");
+        let found: Value = serde_json::from_str(&server.get(&format!("/{name}/_search?size=10000"))).unwrap();
+        let hits = found["hits"]["hits"].as_array().unwrap();
+        let text = |hit: &Value, member: &str| hit[member].as_str().unwrap().to_owned();
+        let mut documents: Vec<_> = hits.iter().map(|hit| (text(hit, "_id"), text(hit, "_index"))).collect();
+        documents.sort();
+        documents
+    }
+
+    /// The documents are those of the events 1 to `count`, once each, and all but the last `newer` in the oldest index.
+    fn has_each_once(&self, count: usize, newer: usize) {
+        let documents = self.documents();
+        let ids: Vec<&str> = documents.iter().map(|(id, _)| &**id).collect();
+        let expected: Vec<String> = (1..=count as u64).map(|sequence| id(0, sequence).to_string()).collect();
+        assert_eq!(ids, expected);
+        let oldest = documents.iter().filter(|(_, index)| index.ends_with("-000001")).count();
+        assert_eq!(oldest, count - newer);
+    }
+}
+
+impl Drop for Rolled<'_> {
+    fn drop(&mut self) {
+        if self.is_stream && !std::thread::panicking() {
+            let server = self.stand.server;
+            server.done("DELETE", &format!("/_data_stream/{}", self.name), "");
+            server.done("DELETE", &format!("/_index_template/{}", self.name), "");
+        }
+    }
+}
+
+/// A batch of plain events that come after the sink was made.
+fn fresh(first: u64, count: usize) -> Batch {
+    let later = |record: Record<'_>| record.received_at + 10 * 365 * 86_400_000_000;
+    batch_of(0, first, &vec!["{\"status\": 200}"; count], |record| Record { received_at: later(record), ..record })
+}
+
+/// The store takes a batch, and its answer is lost; by the time that the batch comes again another index is written to.
+async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
+    let sink = rolled.stand.sink();
+    sink.connect().await.unwrap();
+    let cut = rolled.stand.proxy.cut_after(10);
+    let batch = fresh(1, 50);
+    assert!(sink.write(&batch).await.is_err());
+    drop(cut);
+    rolled.has_each_once(50, 0);
+    rolled.roll();
+    // Another process knows it as well: the batch says it.
+    deliver(&rolled.stand.sink(), &batch.sent_after(0, 50)).await;
+    rolled.has_each_once(50, 0);
+    assert_eq!(sink.write(&fresh(51, 5)).await, Ok(WriteOutcome::Committed));
+    rolled.has_each_once(55, 5);
+}
+
+#[tokio::test]
+async fn what_is_tried_again_behind_a_rollover_of_a_data_stream_is_there_once() {
+    let Some(server) = server() else { return };
+    retried_behind_a_rollover(&Rolled::stream(server)).await;
+}
+
+#[tokio::test]
+async fn what_is_tried_again_behind_a_rollover_of_an_alias_is_there_once() {
+    let Some(server) = server() else { return };
+    retried_behind_a_rollover(&Rolled::alias(server)).await;
+}
+
+#[tokio::test]
+async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
+    let Some(server) = server() else { return };
+    for rolled in [Rolled::stream(server), Rolled::alias(server)] {
+        assert_eq!(rolled.stand.sink().write(&plain(0, 1, 40)).await, Ok(WriteOutcome::Committed));
+        rolled.roll();
+        // Cut otherwise, and with more behind.
+        let sink = rolled.stand.sink();
+        assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
+        rolled.has_each_once(60, 20);
+        // What is there isn't made first to be deleted then.
+        let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
+        let counted: Value = serde_json::from_str(&counted).unwrap();
+        assert_eq!(counted["_all"]["primaries"]["indexing"]["delete_total"], 0, "{counted}");
+        // Another event under such an id is no repetition.
+        let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1)).sent_after(0, 100);
+        let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
+        assert!(refused[0].reason.contains("-000001") && retry.is_empty(), "{}", refused[0].reason);
+        rolled.has_each_once(60, 20);
+    }
+}
+
+#[tokio::test]
+async fn what_an_older_index_gets_behind_the_look_is_deleted_from_the_newer_one() {
+    let Some(server) = server() else { return };
+    for mut rolled in [Rolled::stream(server), Rolled::alias(server)] {
+        let twin = rolled.stand.sink();
+        // Two indices, of which neither has anything.
+        twin.connect().await.unwrap();
+        assert_eq!(twin.write(&plain(7, 1, 1)).await, Ok(WriteOutcome::Committed));
+        let gate = Gate::to(server.address());
+        rolled.stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
+        let sink = rolled.stand.sink();
+        let closed = gate.close();
+        let batch = plain(0, 1, 30).sent_after(0, 30);
+        let write = {
+            let (sink, batch) = (sink.clone(), batch.clone());
+            tokio::spawn(async move { sink.write(&batch).await })
+        };
+        // It has looked and found nothing. Now an earlier attempt arrives, and another index begins.
+        closed.holds_one().await;
+        assert_eq!(twin.write(&plain(0, 1, 20)).await, Ok(WriteOutcome::Committed));
+        rolled.roll();
+        drop(closed);
+        assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
+        let documents = rolled.documents();
+        assert_eq!(documents.len(), 1 + 30, "{documents:?}");
+        assert_eq!(documents.iter().filter(|(_, index)| index.ends_with("-000002")).count(), 10);
+    }
+}
+
+#[tokio::test]
+async fn what_a_process_made_twice_before_it_could_look_is_deleted_by_another() {
+    let Some(server) = server() else { return };
+    for rolled in [Rolled::stream(server), Rolled::alias(server)] {
+        let batch = plain(0, 1, 20);
+        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
+        rolled.roll();
+        // As if the batch came again, and the process ended between the creation and the look behind it.
+        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
+        assert_eq!(rolled.documents().len(), 40);
+        assert_eq!(rolled.stand.sink().write(&batch.sent_after(0, 20)).await, Ok(WriteOutcome::Committed));
+        rolled.has_each_once(20, 0);
+    }
+}
+
+#[tokio::test]
+async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
+    let store = StandIn::start(|request| outcomes(request, |_| 201));
+    let sink = Sink::new(Elasticsearch::new(config(&store.url(), "i")));
+    for first in [1, 4, 7] {
+        assert_eq!(sink.write(&fresh(first, 3)).await, Ok(WriteOutcome::Committed));
+    }
+    assert_eq!(store.asked(), ["GET /", "POST /_bulk", "POST /_bulk", "POST /_bulk"]);
+    // Only what may have been sent before is asked for.
+    assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);
+}
+
+#[tokio::test]
+async fn an_index_is_known_to_be_one_when_it_was_asked_for_once() {
+    let store = StandIn::raw(|request| {
+        if request.is_bulk() {
+            outcomes(request, |_| 201)
+        } else if request.line.contains("_settings") {
+            (200, r#"{"i": {"settings": {"index": {"creation_date": "1"}}}}"#.to_owned())
+        } else {
+            (200, ABOUT.to_owned())
+        }
+    });
+    let sink = Sink::new(Elasticsearch::new(config(&store.url(), "i")));
+    for first in [1, 4] {
+        assert_eq!(sink.write(&plain(0, first, 3).sent_after(0, 6)).await, Ok(WriteOutcome::Committed));
+    }
+    assert_eq!(store.asked(), ["GET /", "GET /i/_settings", "POST /_bulk", "POST /_bulk"]);
+}
+
+/// This is the limit that the manual names: what is posted again is another event to Forebay, which it looks for in one index.
+#[tokio::test]
+async fn what_is_posted_again_behind_a_rollover_is_stored_again() {
+    let Some(server) = server() else { return };
+    let rolled = Rolled::stream(server);
+    let sink = rolled.stand.sink();
+    for expected in [3, 3] {
+        assert_eq!(sink.write(&fresh(1, 3)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(rolled.documents().len(), expected);
+    }
+    rolled.roll();
+    for expected in [6, 6] {
+        assert_eq!(sink.write(&fresh(1, 3)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(rolled.documents().len(), expected);
+    }
+}

@@ -1,0 +1,155 @@
+//! A server for all tests of this process, and an index on it, each test's with a proxy before it.
+
+use std::num::NonZeroUsize;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde_json::Value;
+use sink::Sink;
+use sink_elasticsearch::{Conflict, Elasticsearch, ElasticsearchConfig, Shape, Target};
+
+use crate::opensearch_server::OpenSearch;
+use crate::proxy::Proxy;
+
+/// What indices of the tests are like: nothing is made of what stands in documents, so that any payload can.
+const TEMPLATE: &str = r#"{
+    "index_patterns": ["k*"],
+    "template": {
+        "settings": {"number_of_shards": 1, "number_of_replicas": 0},
+        "mappings": {"dynamic": false, "properties": {"payload": {"type": "object", "enabled": false}}}
+    }
+}"#;
+
+/// What indices of envelopes are like: events are found by three members, and nothing is made of the rest.
+const ENVELOPES: &str = r#"{
+    "index_patterns": ["e*"],
+    "template": {
+        "settings": {"number_of_shards": 1, "number_of_replicas": 0},
+        "mappings": {"dynamic": false, "properties": {
+            "id": {"type": "keyword"}, "type": {"type": "keyword"}, "received_at": {"type": "keyword"},
+            "payload": {"type": "object", "enabled": false}
+        }}
+    }
+}"#;
+
+/// The server, if it was fetched.
+pub(crate) fn server() -> Option<&'static OpenSearch> {
+    static SERVER: OnceLock<Option<OpenSearch>> = OnceLock::new();
+    let start = || OpenSearch::start().inspect(set_up);
+    SERVER.get_or_init(start).as_ref()
+}
+
+/// Makes the indices of tests what they are to be.
+pub(crate) fn set_up(server: &OpenSearch) {
+    server.done("PUT", "/_index_template/tests", TEMPLATE);
+    server.done("PUT", "/_index_template/envelopes", ENVELOPES);
+}
+
+/// An index with a proxy before it. It is removed with the stand.
+pub(crate) struct Stand<'a> {
+    pub(crate) server: &'a OpenSearch,
+    pub(crate) proxy: Proxy,
+    pub(crate) index: String,
+    pub(crate) config: ElasticsearchConfig,
+}
+
+/// A sink's configuration on a server.
+pub(crate) fn config(url: &str, index: &str) -> ElasticsearchConfig {
+    ElasticsearchConfig {
+        nodes: url.parse().unwrap(),
+        api_key: None,
+        ca: None,
+        index: index.parse().unwrap(),
+        target: Target::Indices,
+        shape: Shape::Payload,
+        template: None,
+        conflict: Conflict::DeadLetter,
+        request_bytes: 1 << 20,
+        requests_max: NonZeroUsize::new(4).unwrap(),
+        gzip: false,
+        timeout: Duration::from_secs(60),
+    }
+}
+
+impl<'a> Stand<'a> {
+    pub(crate) fn new(server: &'a OpenSearch) -> Self {
+        Self::named(server, 'k')
+    }
+
+    /// An index whose mapping follows from its documents.
+    pub(crate) fn dynamic(server: &'a OpenSearch) -> Self {
+        Self::named(server, 'd')
+    }
+
+    /// An index of envelopes, which events can be read from.
+    pub(crate) fn envelopes(server: &'a OpenSearch) -> Self {
+        let mut stand = Self::named(server, 'e');
+        stand.config.shape = Shape::Envelope;
+        stand
+    }
+
+    fn named(server: &'a OpenSearch, beginning: char) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let index = format!("{beginning}{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let proxy = Proxy::to(server.address());
+        let config = config(&format!("http://{}", proxy.address()), &index);
+        Self { server, proxy, index, config }
+    }
+
+    pub(crate) fn sink(&self) -> Sink {
+        Sink::new(Elasticsearch::new(self.config.clone()))
+    }
+
+    /// A sink on the same index past this stand's proxy.
+    pub(crate) fn past_the_proxy(&self) -> Sink {
+        let nodes = format!("http://{}", Proxy::to(self.server.address()).address()).parse().unwrap();
+        Sink::new(Elasticsearch::new(ElasticsearchConfig { nodes, ..self.config.clone() }))
+    }
+
+    /// The documents of all indices whose names begin as this one's: index, id and text of each.
+    pub(crate) fn documents(&self) -> Vec<(String, String, String)> {
+        let pattern = format!("{0},{0}-*", self.index);
+        self.server.done("POST", &format!("/{pattern}/_refresh?ignore_unavailable=true"), "");
+        let found = self.server.get(&format!("/{pattern}/_search?ignore_unavailable=true&size=10000"));
+        let found: Found = serde_json::from_str(&found).unwrap();
+        let row = |hit: Hit| (hit.index, hit.id, hit.source.get().to_owned());
+        found.hits.hits.into_iter().map(row).collect()
+    }
+
+    /// How many documents the index has.
+    pub(crate) fn count(&self) -> usize {
+        self.server.done("POST", &format!("/{}/_refresh?ignore_unavailable=true", self.index), "");
+        let counted = self.server.get(&format!("/{}/_count?ignore_unavailable=true", self.index));
+        let counted: Value = serde_json::from_str(&counted).unwrap();
+        usize::try_from(counted["count"].as_u64().unwrap()).unwrap()
+    }
+}
+
+impl Drop for Stand<'_> {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = self.server.ask("DELETE", &format!("/{0},{0}-*?ignore_unavailable=true", self.index), "");
+        }
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Found {
+    hits: Hits,
+}
+
+#[derive(serde::Deserialize)]
+struct Hits {
+    hits: Vec<Hit>,
+}
+
+#[derive(serde::Deserialize)]
+struct Hit {
+    #[serde(rename = "_index")]
+    index: String,
+    #[serde(rename = "_id")]
+    id: String,
+    #[serde(rename = "_source")]
+    source: Box<serde_json::value::RawValue>,
+}

@@ -1,0 +1,66 @@
+//! The suite that every sink must pass.
+
+use event::EventId;
+use sink::Sink;
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{SinkHarness, check, sequences};
+
+use crate::proxy::Fault;
+use crate::stand::{Stand, server};
+use crate::through_writer::{Offers, Through};
+
+/// Random sequences.
+const SEQUENCES: u32 = 48;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 3;
+
+struct Stream(Stand<'static>);
+
+impl SinkHarness for Stream {
+    const COMPARES: bool = false;
+    const KNOWS_IDS: bool = false;
+    type Fault = Fault;
+
+    async fn fresh() -> Self {
+        Self(Stand::new(server().expect("asked before")))
+    }
+
+    fn sink(&self) -> Sink {
+        self.0.sink()
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        self.0.messages()
+    }
+
+    async fn poison(&self, _: EventId) {}
+
+    async fn outage(&self, stage: usize) -> Option<Fault> {
+        (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
+    }
+
+    async fn stall(&self) -> Fault {
+        self.0.proxy.freeze_after(0)
+    }
+}
+
+impl Offers for Stream {
+    const STORE: RemoteStore = RemoteStore::Nats;
+    const READS: bool = false;
+}
+
+#[test]
+fn a_stream_passes_each_case_through_writers() {
+    if server().is_some() {
+        check::<Through<Stream>>();
+    }
+}
+
+#[test]
+fn a_stream_passes_each_case_and_follows_the_model() {
+    if server().is_some() {
+        check::<Stream>();
+        sequences::<Stream>(SEQUENCES);
+    }
+}

@@ -1,0 +1,8 @@
+//! The first bytes of bookmarks.
+
+/// A bookmark of a page in the order of places.
+pub(super) const AMONG_PLACES: u8 = b'p';
+/// A bookmark of a page of ids.
+pub(super) const AMONG_IDS: u8 = b'i';
+/// A bookmark of a page in the order of storing.
+pub(super) const STORED: u8 = b's';

@@ -1,0 +1,224 @@
+//! Events in the order in which their transactions began, as far as these have ended, each once: of a table whose rows tell which
+//! transaction stored them, and by which number.
+//!
+//! A transaction that is late commits rows before others that were shown already. So it isn't enough to know behind which row a
+//! page begins: what is shown is told by two snapshots. A round shows the rows that were there to see in its own one and not in that of the
+//! round before; where it ends, the next begins with the snapshot of its time.
+
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, BufMut};
+use event::TypeName;
+use event::read::{Bookmark, Filter, Gathered, Page, Query};
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use super::super::columns::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
+use super::super::error::Failure;
+use super::super::mapping::Time;
+use super::super::session::Talk;
+use super::bookmark::STORED;
+use super::rows::{Order, event_in, is_none_of_ours, rows};
+use super::snapshot::Snapshot;
+
+/// Rows that one statement looks at.
+const STEP_ROWS: u32 = 4_096;
+/// How long is looked for one page.
+const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
+
+/// Where a row stands: the number of its transaction, and its own. Neither is ever less than 0.
+type At = (i64, i64);
+
+/// Behind which row a page begins, and which rows are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Round {
+    /// The table's number, which one of the same name that is made later doesn't have.
+    table: u32,
+    /// What was there to see in it has been shown.
+    before: Option<Snapshot>,
+    now: Snapshot,
+    at: At,
+}
+
+impl Round {
+    fn new(table: u32, before: Option<Snapshot>, now: Snapshot) -> Self {
+        let first = before.as_ref().map_or(0, Snapshot::begin);
+        Self { table, before, now, at: (first, -1) }
+    }
+
+    /// Those of the transactions where the round stands that the one before may have left rows of; nothing where that may be any.
+    /// What has run for long isn't a reason to look at all rows since.
+    fn left_open(&self) -> Option<Vec<i64>> {
+        let before = self.before.as_ref().filter(|before| self.at.0 < before.end())?;
+        Some(before.running().collect())
+    }
+
+    pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (table, has_one_before) = (bytes.try_get_u32().ok()?, bytes.try_get_u8().ok()?);
+        let at = (bytes.try_get_i64().ok()?, bytes.try_get_i64().ok()?);
+        let now = Snapshot::read(bytes)?;
+        let before = match has_one_before {
+            0 => None,
+            _ => Some(Snapshot::read(bytes)?),
+        };
+        Some(Self { table, before, now, at })
+    }
+
+    pub(super) fn write(&self, bytes: &mut Vec<u8>) {
+        bytes.put_u32(self.table);
+        bytes.put_u8(u8::from(self.before.is_some()));
+        bytes.put_i64(self.at.0);
+        bytes.put_i64(self.at.1);
+        self.now.write(bytes);
+        if let Some(before) = &self.before {
+            before.write(bytes);
+        }
+    }
+
+    /// The rows of this round, as SQL. Snapshots are made of numbers: there is nothing to escape.
+    fn shown(&self) -> String {
+        let now = format!("txid_visible_in_snapshot({STORED_IN}, '{}')", self.now);
+        match &self.before {
+            None => now,
+            Some(before) => format!("{now} and not txid_visible_in_snapshot({STORED_IN}, '{before}')"),
+        }
+    }
+}
+
+/// A table whose rows can be read in this order, and which transactions have ended now.
+pub(super) struct Ordered {
+    table: u32,
+    now: Snapshot,
+}
+
+impl Ordered {
+    /// Looks at the table; `None` where it doesn't have the columns, or no index of them.
+    pub(super) async fn look(talk: &Talk, table: &str) -> Result<Option<Self>, Failure> {
+        let sql = format!(
+            "select a.attrelid, txid_current_snapshot()::text from pg_attribute a \
+             join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum \
+             and pg_get_expr(d.adbin, d.adrelid) = '{THIS_TRANSACTION}' \
+             join pg_attribute b on b.attrelid = a.attrelid and b.attname = '{STORED_NUMBER}' and b.atttypid = 'bigint'::regtype \
+             join pg_index i on i.indrelid = a.attrelid and i.indisvalid and i.indpred is null \
+             and i.indkey[0] = a.attnum and i.indkey[1] = b.attnum \
+             join pg_class c on c.oid = i.indexrelid join pg_am m on m.oid = c.relam and m.amname = 'btree' \
+             where a.attrelid = $1::text::regclass and a.attname = '{STORED_IN}' and a.atttypid = 'bigint'::regtype \
+             and a.attnotnull and b.attnotnull limit 1"
+        );
+        let Some(row) = talk.wait(talk.client.query_opt(&sql, &[&table])).await? else { return Ok(None) };
+        let now = Snapshot::parse(row.try_get(1)?).ok_or(Failure::Odd("a snapshot isn't written as one"))?;
+        Ok(Some(Self { table: row.try_get(0)?, now }))
+    }
+
+    /// Whether there are rows with numbers that this server hasn't given yet: they came from another one, by a dump. All in one
+    /// statement: what is stored meanwhile isn't strange.
+    pub(super) async fn has_strange_numbers(&self, talk: &Talk, table: &str) -> Result<bool, Failure> {
+        let next = "txid_snapshot_xmax(txid_current_snapshot())";
+        let sql = format!("select coalesce(max({STORED_IN}) >= {next}, false) from {table}");
+        Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
+    }
+
+    /// Reads on in a round, or from the first row on; `None` where the round is one of another table.
+    pub(super) async fn page(
+        self,
+        talk: &Talk,
+        table: &str,
+        query: &Query,
+        filter: &Filter,
+        round: Option<Round>,
+    ) -> Result<Option<Page>, Failure> {
+        let (began, mut has_looked) = (Instant::now(), false);
+        let mut round = match round {
+            Some(round) if round.table != self.table => return Ok(None),
+            Some(round) => round,
+            None => Round::new(self.table, None, self.now.clone()),
+        };
+        let mut gathered = Gathered::new(query);
+        loop {
+            let left_open = round.left_open();
+            let Some(end) = step_end(talk, table, &round, left_open.as_deref()).await? else {
+                if let Some(before) = round.before.as_ref().filter(|_| left_open.is_some()) {
+                    round.at = (before.end(), -1);
+                    continue;
+                }
+                if round.now == self.now {
+                    return Ok(Some(gathered.page(None)));
+                }
+                round = Round::new(self.table, Some(round.now), self.now.clone());
+                continue;
+            };
+            // A page that has looked nowhere would be followed by the same one for ever.
+            if gathered.is_full() || has_looked && began.elapsed() >= PAGE_TIME_MAX {
+                return Ok(Some(gathered.page(Some(bookmark(round)))));
+            }
+            has_looked = true;
+            let found = step(talk, table, query, filter, (&round, end, left_open.as_deref())).await?;
+            if found.is_empty() {
+                round.at = end;
+            }
+            for row in &found {
+                let (place, event) = event_in(row)?;
+                let at = parse(place).ok_or(Failure::Odd("a row has no number"))?;
+                if !is_none_of_ours(&event) && !gathered.take(event) {
+                    return Ok(Some(gathered.page(Some(bookmark(round)))));
+                }
+                round.at = at;
+            }
+        }
+    }
+}
+
+fn bookmark(round: Round) -> Bookmark {
+    let mut bytes = vec![STORED];
+    round.write(&mut bytes);
+    Bookmark(bytes)
+}
+
+/// `(7,9)`, as the server writes a row of two.
+fn parse(text: &str) -> Option<At> {
+    let (of, number) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
+    Some((of.parse().ok()?, number.parse().ok()?))
+}
+
+/// That a row is of one of these transactions, as SQL.
+fn one_of(transactions: Option<&[i64]>) -> String {
+    let Some(transactions) = transactions else { return "true".into() };
+    let numbers: Vec<String> = transactions.iter().map(ToString::to_string).collect();
+    format!("{STORED_IN} = any('{{{}}}'::bigint[])", numbers.join(","))
+}
+
+/// The last of the next rows in the index that a statement is to look at, if there are any.
+async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i64]>) -> Result<Option<At>, Failure> {
+    let sql = format!(
+        "select {STORED_IN}, {STORED_NUMBER} from (select {STORED_IN}, {STORED_NUMBER} from {table} \
+         where ({STORED_IN}, {STORED_NUMBER}) > ($1, $2) and {STORED_IN} < $3 and {} \
+         order by {STORED_IN}, {STORED_NUMBER} limit {STEP_ROWS}) n order by 1 desc, 2 desc limit 1",
+        one_of(left_open)
+    );
+    let ((of, number), end) = (round.at, round.now.end());
+    let row = talk.wait(talk.client.query_opt(&sql, &[&of, &number, &end])).await?;
+    row.map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose()
+}
+
+/// The rows of a round up to a place that the filter lets through.
+async fn step(
+    talk: &Talk,
+    table: &str,
+    query: &Query,
+    filter: &Filter,
+    (round, end, left_open): (&Round, At, Option<&[i64]>),
+) -> Result<Vec<Row>, Failure> {
+    let (from, shown) = (round.at, round.shown());
+    let at = format!("({STORED_IN}, {STORED_NUMBER})");
+    let condition = format!(
+        "{at} > ($4, $5) and {at} <= ($6, $7) and {} and {shown} and ($1::text is null or type = $1) \
+         and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)",
+        one_of(left_open)
+    );
+    let order = Order { place: &at, first: &format!("{STORED_IN}, {STORED_NUMBER}"), then: "place" };
+    let sql = rows(table, &condition, order, query);
+    let type_name = filter.type_name.as_ref().map(TypeName::as_str);
+    let (since, until) = (filter.since.map(Time), filter.until.map(Time));
+    let parameters: [&(dyn ToSql + Sync); 7] = [&type_name, &since, &until, &from.0, &from.1, &end.0, &end.1];
+    talk.wait(talk.client.query(&sql, &parameters)).await
+}

@@ -1,0 +1,145 @@
+//! The suite that every sink must pass, with payloads as `text` and as `jsonb`, and in a table that is divided by day.
+
+use event::EventId;
+use serde_json::Value;
+use sink::Sink;
+use sink_postgres::{Partition, PayloadKind};
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{SinkHarness, check, sequences};
+use tokio_postgres::Client;
+
+use crate::postgres_server::PostgresServer;
+use crate::postgres_server::proxy::Fault;
+use crate::stand::{Stand, client, server};
+use crate::through_writer::{Offers, Through};
+
+/// Random sequences for each kind of payload.
+const SEQUENCES: u32 = 24;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 61;
+
+struct Subjected<const TEXT: bool, const DAYS: bool = false>(Stand);
+
+/// What keeps the server from answering, until it is dropped.
+enum Hindered {
+    Cut { _proxy: Fault },
+    Locked { _connection: Client },
+}
+
+fn known() -> &'static PostgresServer {
+    server().expect("asked before")
+}
+
+impl<const TEXT: bool, const DAYS: bool> Subjected<TEXT, DAYS> {
+    /// Holds a lock that no batch gets past until the connection ends. Who reads doesn't notice.
+    async fn lock(&self) -> Hindered {
+        let connection = client(known()).await;
+        let sql = format!("begin; lock table {}.forebay_cursors in exclusive mode", self.0.schema);
+        connection.batch_execute(&sql).await.unwrap();
+        Hindered::Locked { _connection: connection }
+    }
+}
+
+impl<const TEXT: bool, const DAYS: bool> SinkHarness for Subjected<TEXT, DAYS> {
+    const COMPARES: bool = true;
+    type Fault = Hindered;
+
+    /// `jsonb` keeps values.
+    fn as_kept(payload: &[u8]) -> Vec<u8> {
+        if TEXT {
+            return payload.to_vec();
+        }
+        match serde_json::from_slice(payload).unwrap() {
+            Value::Number(number) => (number.as_f64().unwrap() + 0.0).to_string().into_bytes(),
+            value => value.to_string().into_bytes(),
+        }
+    }
+
+    async fn fresh() -> Self {
+        let payload = if TEXT { PayloadKind::Text } else { PayloadKind::Jsonb };
+        let mut stand = Stand::new(known(), payload).await;
+        stand.config.partition = if DAYS { Partition::Day } else { Partition::None };
+        Self(stand)
+    }
+
+    fn sink(&self) -> Sink {
+        self.0.sink()
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        self.0.rows(known()).await
+    }
+
+    async fn poison(&self, id: EventId) {
+        let schema = &self.0.schema;
+        let sql = format!(
+            "create function {schema}.poison() returns trigger language plpgsql as $$
+             begin if new.id = '{id}' then raise exception 'spoilt'; end if; return new; end $$;
+             create trigger spoil before insert on {schema}.events for each row execute function {schema}.poison()"
+        );
+        client(known()).await.batch_execute(&sql).await.unwrap();
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Hindered> {
+        (stage < CUTS).then(|| Hindered::Cut { _proxy: self.0.proxy.cut_after(stage * CUT_STEP) })
+    }
+
+    async fn stall(&self) -> Hindered {
+        self.lock().await
+    }
+}
+
+impl<const TEXT: bool, const DAYS: bool> Offers for Subjected<TEXT, DAYS> {
+    const STORE: RemoteStore = RemoteStore::Postgres;
+    const READS: bool = true;
+}
+
+#[test]
+fn jsonb_passes_each_case_through_writers() {
+    if server().is_some() {
+        check::<Through<Subjected<false>>>();
+    }
+}
+
+#[test]
+fn text_passes_each_case() {
+    if server().is_some() {
+        check::<Subjected<true>>();
+    }
+}
+
+#[test]
+fn jsonb_passes_each_case() {
+    if server().is_some() {
+        check::<Subjected<false>>();
+    }
+}
+
+#[test]
+fn a_divided_table_passes_each_case() {
+    if server().is_some() {
+        check::<Subjected<true, true>>();
+    }
+}
+
+#[test]
+fn a_divided_table_follows_the_model() {
+    if server().is_some() {
+        sequences::<Subjected<true, true>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn text_follows_the_model() {
+    if server().is_some() {
+        sequences::<Subjected<true>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn jsonb_follows_the_model() {
+    if server().is_some() {
+        sequences::<Subjected<false>>(SEQUENCES);
+    }
+}

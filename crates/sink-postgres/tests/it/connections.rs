@@ -1,0 +1,184 @@
+//! How many connections there are, counted by the server, for how long each is used, and what ends a statement that takes too long.
+
+use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
+
+use event::read::{Filter, Query, ReadError, Wanted};
+use sink::{SinkError, WriteOutcome};
+use sink_postgres::{Connections, PayloadKind};
+
+use crate::events::{deliver, plain};
+use crate::postgres_server::PostgresServer;
+use crate::stand::{Stand, client, server};
+
+/// As long as a slow machine may take to show what must come.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// A stand whose connections can be told from those of other tests.
+async fn named(server: &PostgresServer, connections: Connections) -> Stand {
+    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let url = format!("{}&application_name={}", stand.proxy.url(), stand.schema);
+    stand.config.server = url.parse().unwrap();
+    stand.config.connections = connections;
+    stand
+}
+
+fn at_most(count: usize) -> Connections {
+    Connections { max: NonZeroUsize::new(count), ..Connections::default() }
+}
+
+/// How many sessions of the stand there are on the server that are in this state of waiting.
+async fn count(watcher: &tokio_postgres::Client, stand: &Stand, what: &str) -> i64 {
+    let sql = format!("select count(*) from pg_stat_activity where application_name = '{}' and {what}", stand.schema);
+    watcher.query_one(&sql, &[]).await.unwrap().get(0)
+}
+
+/// Waits until there are so many of them.
+async fn wait_for(watcher: &tokio_postgres::Client, stand: &Stand, what: &str, wanted: i64) {
+    let began = Instant::now();
+    while count(watcher, stand, what).await != wanted {
+        assert!(began.elapsed() < PATIENCE, "never {wanted} sessions with {what}");
+    }
+}
+
+#[tokio::test]
+async fn lanes_share_as_many_connections_as_there_may_be() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    for (connections, most) in [(at_most(2), 2), (at_most(1), 1), (Connections::default(), 5)] {
+        let stand = named(server, connections).await;
+        let sink = stand.sink();
+        sink.connect().await.unwrap();
+        let lock = client(server).await;
+        let held = format!("begin; lock table {}.forebay_cursors in exclusive mode", stand.schema);
+        lock.batch_execute(&held).await.unwrap();
+        let mut writes = Vec::new();
+        for shard in 0..5 {
+            let sink = sink.clone();
+            writes.push(tokio::spawn(async move { sink.write(&plain(shard, 1, 10)).await }));
+        }
+        wait_for(&watcher, &stand, "wait_event_type = 'Lock'", most).await;
+        assert_eq!(count(&watcher, &stand, "true").await, most, "and the others wait for a connection");
+        lock.batch_execute("rollback").await.unwrap();
+        for write in writes {
+            assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
+        }
+        assert_eq!(count(&watcher, &stand, "true").await, most, "those that are free are kept");
+        sink.close().await.unwrap();
+        wait_for(&watcher, &stand, "true", 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_waits_for_a_connection_ends_when_the_sink_is_closed() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let stand = named(server, at_most(1)).await;
+    let sink = stand.sink();
+    sink.connect().await.unwrap();
+    let lock = client(server).await;
+    let held = format!("begin; lock table {}.forebay_cursors in exclusive mode", stand.schema);
+    lock.batch_execute(&held).await.unwrap();
+    let write = |shard| {
+        let sink = sink.clone();
+        tokio::spawn(async move { sink.write(&plain(shard, 1, 1)).await })
+    };
+    let writes = [write(0), write(1)];
+    wait_for(&watcher, &stand, "wait_event_type = 'Lock'", 1).await;
+    sink.close().await.unwrap();
+    for write in writes {
+        assert!(matches!(write.await.unwrap(), Err(SinkError::Unavailable(_))));
+    }
+    lock.batch_execute("rollback").await.unwrap();
+    deliver(&sink, &plain(0, 1, 1)).await;
+}
+
+#[tokio::test]
+async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let stand = named(server, Connections::default()).await;
+    let sink = stand.sink();
+    deliver(&sink, &plain(0, 1, 1)).await;
+    let lock = client(server).await;
+    lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", stand.schema)).await.unwrap();
+    let query = Query { wanted: Wanted::Stored(Filter::default()), after: None, limit: 2, bytes_max: 1 << 20 };
+    let read = {
+        let (sink, query) = (sink.clone(), query.clone());
+        tokio::spawn(async move { sink.read(query).await })
+    };
+    wait_for(&watcher, &stand, "wait_event_type = 'Lock'", 1).await;
+    sink.close().await.unwrap();
+    let Err(ReadError::Unavailable(reason)) = read.await.unwrap() else { panic!("the table is locked") };
+    assert!(reason.contains("closed"), "{reason}");
+    lock.batch_execute("rollback").await.unwrap();
+    assert_eq!(sink.read(query).await.unwrap().events.len(), 1, "and a later read begins anew");
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_uses_is_closed_though_nothing_runs_here() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let idle = Connections { idle: Duration::from_secs(1), ..Connections::default() };
+    let stand = named(server, idle).await;
+    let sink = stand.sink();
+    deliver(&sink, &plain(0, 1, 1)).await;
+    assert_eq!(count(&watcher, &stand, "true").await, 1);
+    wait_for(&watcher, &stand, "true", 0).await;
+    assert_eq!(
+        sink.write(&plain(0, 2, 1)).await,
+        Ok(WriteOutcome::Committed),
+        "and the next call has another one at once"
+    );
+    assert_eq!(stand.count(server).await, 2);
+}
+
+#[tokio::test]
+async fn a_connection_is_used_for_as_long_as_it_may_be() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let short = Connections { lifetime: Duration::from_secs(1), ..Connections::default() };
+    for (connections, is_another) in [(short, true), (Connections::default(), false)] {
+        let stand = named(server, connections).await;
+        let sink = stand.sink();
+        let sql = format!("select pid from pg_stat_activity where application_name = '{}'", stand.schema);
+        deliver(&sink, &plain(0, 1, 1)).await;
+        let session = async || watcher.query(&sql, &[]).await.unwrap().last().map(|row| row.get::<_, i32>(0));
+        let (first, began) = (session().await, Instant::now());
+        let mut next = 2;
+        while began.elapsed() < Duration::from_millis(1_500) || (is_another && session().await == first) {
+            assert!(began.elapsed() < PATIENCE, "it is the same connection still");
+            assert_eq!(sink.write(&plain(0, next, 1)).await, Ok(WriteOutcome::Committed));
+            next += 1;
+        }
+        assert_eq!(session().await != first, is_another);
+        assert_eq!(stand.count(server).await, next - 1);
+    }
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_ended_by_the_server_and_buries_no_row() {
+    let Some(server) = server() else { return };
+    let watcher = client(server).await;
+    let mut stand = named(server, Connections::default()).await;
+    stand.config.timeout = Duration::from_secs(1);
+    let (sink, schema) = (stand.sink(), &stand.schema);
+    sink.connect().await.unwrap();
+    let slow = format!(
+        "create function {schema}.slow() returns trigger language plpgsql as $$ begin
+         perform pg_sleep(600); return new; end $$;
+         create trigger slow before insert on {schema}.events for each row execute function {schema}.slow()"
+    );
+    client(server).await.batch_execute(&slow).await.unwrap();
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 2)).await else { panic!("it takes ten minutes") };
+    assert!(reason.contains("57014"), "{reason}");
+    wait_for(&watcher, &stand, "state <> 'idle'", 0).await;
+    let lock = client(server).await;
+    lock.batch_execute(&format!("begin; lock table {schema}.forebay_cursors in exclusive mode")).await.unwrap();
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 2)).await else { panic!("it is locked") };
+    assert!(reason.contains("55P03") || reason.contains("57014"), "{reason}");
+    lock.batch_execute("rollback").await.unwrap();
+    client(server).await.batch_execute(&format!("drop trigger slow on {schema}.events")).await.unwrap();
+    deliver(&sink, &plain(0, 1, 2)).await;
+    assert_eq!(stand.count(server).await, 2);
+}

@@ -1,0 +1,171 @@
+//! Behind PgBouncer: a pool of transactions is recognised before anything is set, and one of sessions is used.
+#![allow(clippy::print_stderr, reason = "it says why it is skipped")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sink::{SinkError, WriteOutcome};
+use sink_postgres::{PayloadKind, Pooler};
+
+use crate::events::plain;
+use crate::free_port::free_port;
+use crate::postgres_server::PostgresServer;
+use crate::stand::{Stand, server};
+
+/// A PgBouncer before a server.
+struct Pool {
+    folder: PathBuf,
+    port: u16,
+    process: Child,
+}
+
+impl Pool {
+    /// `None`, and a message, where PgBouncer isn't installed.
+    fn start(server: &PostgresServer, mode: &str, size: usize) -> Option<Self> {
+        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].into_iter().find(|path| fs::exists(path).unwrap());
+        let Some(program) = program else {
+            eprintln!("skipped: PgBouncer isn't installed (apt install pgbouncer)");
+            return None;
+        };
+        let port = free_port();
+        let folder = std::env::temp_dir().join(format!("forebay-pool-{}-{port}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
+        let settings = folder.join("ini");
+        let text = format!(
+            "[databases]\npostgres = host={} port=5432 user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             auth_type = any\npool_mode = {mode}\ndefault_pool_size = {size}\nunix_socket_dir =\n",
+            server.folder().display()
+        );
+        fs::write(&settings, text).unwrap();
+        let mut pool = Command::new(program);
+        if let Some((user, group)) = crate::postgres_server::account() {
+            pool.uid(user).gid(group);
+        }
+        let process = pool.arg("-q").arg(settings).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let pool = Self { folder, port, process };
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "PgBouncer doesn't listen");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(pool)
+    }
+
+    fn url(&self) -> String {
+        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+async fn behind(server: &PostgresServer, pool: &Pool) -> Stand {
+    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    stand.config.server = pool.url().parse().unwrap();
+    stand
+}
+
+/// What another client of the pool finds set.
+async fn settings(pool: &Pool) -> Vec<String> {
+    let (client, connection) = tokio_postgres::connect(&pool.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let mut found = Vec::new();
+    for name in ["statement_timeout", "idle_session_timeout"] {
+        let rows = client.simple_query(&format!("select current_setting('{name}')")).await.unwrap();
+        found.extend(rows.iter().filter_map(|row| match row {
+            tokio_postgres::SimpleQueryMessage::Row(row) => row.get(0).map(str::to_owned),
+            _ => None,
+        }));
+    }
+    found
+}
+
+#[tokio::test]
+async fn a_pool_of_transactions_is_refused_by_name_and_gets_no_settings() {
+    let Some(server) = server() else { return };
+    for (mode, size) in [("transaction", 1), ("transaction", 3), ("statement", 2)] {
+        let Some(pool) = Pool::start(server, mode, size) else { return };
+        let before = settings(&pool).await;
+        let stand = behind(server, &pool).await;
+        let sink = stand.sink();
+        for _ in 0..3 {
+            let Err(SinkError::Misconfigured(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("{mode}") };
+            assert!(mode == "statement" || reason.contains("pool_mode = session"), "{reason}");
+        }
+        assert_eq!(settings(&pool).await, before, "{mode}");
+        assert_eq!(stand.count(server).await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_pool_of_transactions_that_others_use_is_refused_too() {
+    let Some(server) = server() else { return };
+    let Some(pool) = Pool::start(server, "transaction", 4) else { return };
+    let others: Vec<_> = (0..6)
+        .map(|_| {
+            let url = pool.url();
+            tokio::spawn(async move {
+                let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+                tokio::spawn(connection);
+                loop {
+                    client.simple_query("select pg_sleep(0.001)").await.unwrap();
+                }
+            })
+        })
+        .collect();
+    let stand = behind(server, &pool).await;
+    for _ in 0..10 {
+        let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 3)).await else { panic!("taken") };
+        // Where the others' turns hide the change of processes, a statement that is gone tells of it.
+        assert!(reason.contains("pool_mode = session") || reason.contains("prepared statement"), "{reason}");
+    }
+    others.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test]
+async fn a_pool_of_sessions_is_used() {
+    let Some(server) = server() else { return };
+    for (size, pooler) in [(5, Pooler::Detect), (1, Pooler::Detect), (1, Pooler::Session)] {
+        let Some(pool) = Pool::start(server, "session", size) else { return };
+        let mut stand = behind(server, &pool).await;
+        stand.config.connections.pooler = pooler;
+        let (sink, begun) = (stand.sink(), Instant::now());
+        assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
+        assert!(pooler == Pooler::Detect || begun.elapsed() < Duration::from_secs(3), "nothing is looked for");
+        assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
+        sink.close().await.unwrap();
+        assert_eq!(stand.count(server).await, 6);
+    }
+}
+
+#[tokio::test]
+async fn who_says_that_a_pool_keeps_sessions_and_is_wrong_gets_nothing_mixed_up() {
+    let Some(server) = server() else { return };
+    let Some(pool) = Pool::start(server, "transaction", 3) else { return };
+    let mut stand = behind(server, &pool).await;
+    stand.config.connections.pooler = Pooler::Session;
+    let sink = stand.sink();
+    let (client, connection) = tokio_postgres::connect(&pool.url(), tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let mut stored = 0;
+    for first in (0..20).map(|n| n * 3 + 1) {
+        // Another client takes the process that was used last.
+        client.simple_query(if first % 2 == 0 { "begin" } else { "rollback; begin" }).await.unwrap();
+        match sink.write(&plain(0, first, 3)).await {
+            Ok(WriteOutcome::Committed) => stored += 3,
+            Err(_) => break,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(stand.count(server).await, stored);
+}

@@ -1,0 +1,260 @@
+//! Pages of tables: what a reader gets while others write, in tables that tell the order of storing and in those that don't.
+
+use std::collections::HashSet;
+
+use event::EventId;
+use event::read::{Bookmark, Filter, Page, Query, ReadError, Wanted};
+use sink::Sink;
+use sink_postgres::{Conflict, Partition, PayloadKind};
+use tokio_postgres::Client;
+
+use crate::events::{batch, batch_of, deliver, id};
+use crate::postgres_server::PostgresServer;
+use crate::stand::{Stand, client, server};
+
+const DAY: i64 = 86_400_000_000;
+
+fn all(limit: usize) -> Query {
+    Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max: 1 << 20 }
+}
+
+/// The last byte of each id on a page.
+fn numbers(page: &Page) -> Vec<u8> {
+    page.events.iter().map(|event| event.id.0[15]).collect()
+}
+
+/// All events from a bookmark on, in pages, and the last page's query.
+async fn read_on(sink: &Sink, query: &mut Query) -> Vec<u8> {
+    let mut read = Vec::new();
+    loop {
+        let page = sink.read(query.clone()).await.unwrap();
+        read.extend(numbers(&page));
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return read,
+        }
+    }
+}
+
+/// Takes away what tells the order of storing, as in a table that was made by hand.
+fn forget_order(server: &PostgresServer, schema: &str) {
+    server.psql(&format!("alter table {schema}.events drop column stored_in, drop column stored_number"));
+}
+
+/// Who keeps the last bookmark and asks again, as the manual says.
+#[derive(Default)]
+struct Follower {
+    bookmark: Option<Bookmark>,
+    seen: HashSet<EventId>,
+    /// What stood behind the bookmark when it was asked last.
+    behind: HashSet<EventId>,
+}
+
+impl Follower {
+    /// Reads to the end; what comes again must be what was read behind the bookmark.
+    async fn read_on(&mut self, sink: &Sink, limit: usize) {
+        let known = std::mem::take(&mut self.behind);
+        loop {
+            let page = sink.read(Query { after: self.bookmark.clone(), ..all(limit) }).await.unwrap();
+            for event in &page.events {
+                assert!(self.seen.insert(event.id) || known.contains(&event.id), "{} came again", event.id);
+                self.behind.insert(event.id);
+            }
+            let Some(next) = page.next else { return };
+            self.bookmark = Some(next);
+            self.behind.clear();
+        }
+    }
+}
+
+/// The same numbers at each run: an xorshift generator (Marsaglia, 2003).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+/// Somebody who writes rows past Forebay, in transactions that stay open as long as he likes.
+struct Writer {
+    client: Client,
+    open: Option<Vec<EventId>>,
+}
+
+impl Writer {
+    /// Begins, writes, commits or gives up: whatever comes. Tells what was committed.
+    async fn act(&mut self, dice: &mut Dice, stand: &Stand, number: &mut u64) -> Vec<EventId> {
+        let Some(rows) = &mut self.open else {
+            self.client.batch_execute("begin; select txid_current()").await.unwrap();
+            self.open = Some(Vec::new());
+            return Vec::new();
+        };
+        match dice.below(6) {
+            0 => {
+                self.client.batch_execute("rollback").await.unwrap();
+                self.open = None;
+                Vec::new()
+            }
+            1 | 2 => {
+                self.client.batch_execute("commit").await.unwrap();
+                self.open.take().unwrap()
+            }
+            _ => {
+                *number += 1;
+                let (id, length, days) = (id(9, *number), dice.below(900), dice.below(3));
+                let more = if stand.config.partition == Partition::Day { ", event_time" } else { "" };
+                let time = if more.is_empty() { String::new() } else { format!(", now() - interval '{days} days'") };
+                let sql = format!(
+                    "insert into {}.events (id, type, source, received_at, payload{more}) \
+                     values ('{id}', 'access', '', now(), '\"{}\"'{time})",
+                    stand.schema,
+                    "x".repeat(usize::try_from(length).unwrap())
+                );
+                self.client.batch_execute(&sql).await.unwrap();
+                rows.push(id);
+                Vec::new()
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
+    let Some(server) = server() else { return };
+    for (partition, seed) in [(Partition::None, 1), (Partition::None, 2), (Partition::Day, 3)] {
+        let mut stand = Stand::new(server, PayloadKind::Text).await;
+        stand.config.partition = partition;
+        let (sink, mut dice) = (stand.past_the_proxy(server), Dice(0x9e37_79b9_7f4a_7c15 ^ seed));
+        sink.connect().await.unwrap();
+        let forgotten = client(server).await;
+        forgotten.batch_execute("begin; select txid_current()").await.unwrap();
+        // What is visible is the same, and the disk has less to do.
+        let quick = "set synchronous_commit = off";
+        let mut writers = Vec::new();
+        for _ in 0..4 {
+            let client = client(server).await;
+            client.batch_execute(quick).await.unwrap();
+            writers.push(Writer { client, open: None });
+        }
+        let (mut follower, mut committed, mut number) = (Follower::default(), HashSet::new(), 0);
+        for step in 0..600 {
+            let writer = usize::try_from(dice.below(4)).unwrap();
+            committed.extend(writers[writer].act(&mut dice, &stand, &mut number).await);
+            if step % 7 == 0 {
+                follower.read_on(&sink, usize::try_from(dice.below(9)).unwrap() + 1).await;
+                assert_eq!(follower.seen, committed, "what is committed is there to read, at once");
+            }
+        }
+        assert!(committed.len() > 80, "seed {seed}: {}", committed.len());
+    }
+}
+
+#[tokio::test]
+async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_stand() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, PayloadKind::Text).await;
+    let (sink, schema) = (stand.sink(), &stand.schema);
+    deliver(&sink, &batch(0, 1, &["1"; 60])).await;
+    deliver(&sink, &batch(0, 61, &["1"; 60])).await;
+    assert_eq!(read_on(&sink, &mut all(7)).await, (1..=120).collect::<Vec<u8>>());
+    // Where the server finds room for a row can't be told, but the numbers can be changed.
+    server.psql(&format!("update {schema}.events set stored_number = 1000000 - stored_number"));
+    let expected: Vec<u8> = (1..=60).rev().chain((61..=120).rev()).collect();
+    assert_eq!(read_on(&sink, &mut all(7)).await, expected);
+    server.psql(&format!("vacuum full {schema}.events"));
+    assert_eq!(read_on(&sink, &mut all(50)).await, expected);
+}
+
+#[tokio::test]
+async fn a_row_that_is_replaced_comes_again_to_who_follows() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server, PayloadKind::Text).await;
+    stand.config.conflict = Conflict::Overwrite;
+    let sink = stand.sink();
+    deliver(&sink, &batch(0, 1, &["1", "2", "3", "4"])).await;
+    let mut query = all(3);
+    assert_eq!(read_on(&sink, &mut query).await, [1, 2, 3, 4]);
+    let again = batch_of(0, 5, &["5", "6"], |record| sink::Record { id: id(0, record.sequence - 3), ..record });
+    deliver(&sink, &again).await;
+    let page = sink.read(query.clone()).await.unwrap();
+    let read: Vec<_> = page.events.iter().map(|event| (event.id.0[15], &event.payload[..])).collect();
+    assert_eq!(read, [(4, &b"4"[..]), (2, b"5"), (3, b"6")]);
+}
+
+#[tokio::test]
+async fn a_bookmark_holds_over_partitions_that_go_and_not_for_another_table() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server, PayloadKind::Text).await;
+    stand.config.partition = Partition::Day;
+    let (sink, schema) = (stand.sink(), &stand.schema);
+    deliver(&sink, &days()).await;
+    let mut query = all(2);
+    let page = sink.read(query.clone()).await.unwrap();
+    assert_eq!(numbers(&page), [1, 2], "in the order of storing, over all partitions");
+    query.after = page.next;
+    server.psql(&format!("vacuum full {schema}.events; drop table {schema}.events_20251008"));
+    assert_eq!(read_on(&sink, &mut query.clone()).await, [3, 4, 5]);
+    server.psql(&format!("drop table {schema}.events; delete from {schema}.forebay_cursors"));
+    deliver(&stand.sink(), &days()).await;
+    assert_eq!(sink.read(query).await, Err(ReadError::Bookmark));
+}
+
+#[tokio::test]
+async fn rows_that_came_by_a_dump_are_read_by_their_places() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, PayloadKind::Text).await;
+    let (sink, schema) = (stand.sink(), &stand.schema);
+    deliver(&sink, &batch(0, 1, &["1", "2", "3", "4"])).await;
+    server.psql(&format!("update {schema}.events set stored_in = stored_in + 1000000000 where payload in ('1', '2')"));
+    assert_eq!(read_on(&sink, &mut all(3)).await.len(), 4, "with numbers that this server hasn't given");
+    server.psql(&format!("update {schema}.events set stored_in = 0 where payload in ('1', '2')"));
+    assert_eq!(read_on(&sink, &mut all(3)).await, [1, 2, 3, 4], "and as the manual says to mend it");
+}
+
+/// Events of some days, by their places in a divided table: the fourth in the default partition, then the third, and so on.
+fn days() -> sink::Batch {
+    let after = [0, -DAY, -2 * DAY, 900 * DAY, 0, -DAY];
+    batch_of(0, 1, &["{}"; 6], |record| {
+        let after = after[usize::try_from(record.sequence - 1).unwrap()];
+        sink::Record { event_time: Some(record.received_at + after), ..record }
+    })
+}
+
+#[tokio::test]
+async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bookmark_outlives_its_partition() {
+    let Some(server) = server() else { return };
+    let mut stand = Stand::new(server, PayloadKind::Text).await;
+    stand.config.partition = Partition::Day;
+    let schema = &stand.schema;
+    stand.sink().connect().await.unwrap();
+    forget_order(server, schema);
+    let sink = stand.sink();
+    deliver(&sink, &days()).await;
+    assert_eq!(read_on(&sink, &mut all(2)).await, [4, 3, 2, 6, 1, 5], "the default partition, then the days");
+    let mut query = all(2);
+    for expected in [[4, 3], [2, 6]] {
+        let page = sink.read(query.clone()).await.unwrap();
+        assert_eq!(numbers(&page), expected);
+        query.after = page.next;
+    }
+    let mut behind = query.clone();
+    server.psql(&format!("vacuum full {schema}.events"));
+    assert_eq!(read_on(&sink, &mut behind).await, [1, 5], "written anew");
+    server.psql(&format!("drop table {schema}.events_20251008"));
+    assert_eq!(read_on(&sink, &mut query).await, [1, 5], "and gone");
+    let ids = Query { wanted: Wanted::Ids { first: id(0, 4), last: id(0, 5) }, ..all(2) };
+    assert_eq!(read_on(&sink, &mut ids.clone()).await, [4, 5]);
+    // As the manual says to give it an order.
+    server.psql(&format!(
+        "alter table {schema}.events add stored_in bigint not null default 0, add stored_number bigserial;
+         alter table {schema}.events alter stored_in set default txid_current();
+         create index on {schema}.events (stored_in, stored_number)"
+    ));
+    deliver(&sink, &batch(0, 7, &["1", "2"])).await;
+    let mut read = read_on(&sink, &mut all(2)).await;
+    assert_eq!(read.split_off(4), [7, 8], "what is stored from now on comes last, though its day is an early one");
+}

@@ -1,0 +1,127 @@
+//! The suite that every sink must pass, for the structures in which an event can be told from others by what is stored.
+
+use event::EventId;
+use sink::Sink;
+use sink_redis::Structure;
+use sink_remote::RemoteStore;
+use sink_testing::conformance::{SinkHarness, check, sequences};
+
+use crate::proxy::Fault;
+use crate::redis_server::Value;
+use crate::stand::{STREAM, Stand, server};
+use crate::through_writer::{Offers, Through};
+
+/// Random sequences for each structure.
+const SEQUENCES: u32 = 48;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 3;
+/// What is put in an event's place so that it is refused.
+const SPOILT: &str = "spoilt";
+
+/// The structures, by number.
+const STREAMS: u8 = 0;
+const HASHES: u8 = 1;
+const STRINGS: u8 = 2;
+
+struct Subjected<const OF: u8>(Stand<'static>);
+
+impl<const OF: u8> SinkHarness for Subjected<OF> {
+    const COMPARES: bool = true;
+    const KNOWS_IDS: bool = OF != STREAMS;
+    type Fault = Fault;
+
+    async fn fresh() -> Self {
+        let structure = match OF {
+            STREAMS => STREAM,
+            HASHES => Structure::Hash,
+            _ => Structure::Strings,
+        };
+        Self(Stand::new(server().expect("asked before"), structure))
+    }
+
+    fn sink(&self) -> Sink {
+        self.0.sink()
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        match OF {
+            STREAMS => self.0.entries(),
+            HASHES => fields(&self.0),
+            _ => strings(&self.0),
+        }
+    }
+
+    async fn poison(&self, id: EventId) {
+        let Stand { server, key, .. } = &self.0;
+        match OF {
+            HASHES => server.ask(&["HSET", key, &id.to_string(), SPOILT]),
+            // A string doesn't take a list's place.
+            _ => server.ask(&["RPUSH", &format!("{key}:{id}"), SPOILT]),
+        };
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Fault> {
+        (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
+    }
+
+    async fn stall(&self) -> Fault {
+        self.0.proxy.freeze_after(0)
+    }
+}
+
+fn fields(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
+    let all = stand.server.ask(&["HGETALL", &stand.key]).list();
+    let row = |pair: &[Value]| (pair[0].clone().text().parse().unwrap(), pair[1].clone().bytes());
+    all.chunks(2).map(row).filter(|(_, payload)| payload != SPOILT.as_bytes()).collect()
+}
+
+fn strings(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
+    let mut client = stand.server.client();
+    let keys = client.ask(&["KEYS", &format!("{}:*", stand.key)]).list();
+    let mut rows = Vec::new();
+    for key in keys {
+        let key = key.text();
+        if let Ok(payload) = client.try_ask(&["GET", &key]) {
+            rows.push((key.rsplit(':').next().unwrap().parse().unwrap(), payload.bytes()));
+        }
+    }
+    rows
+}
+
+impl<const OF: u8> Offers for Subjected<OF> {
+    const STORE: RemoteStore = RemoteStore::Redis;
+    const READS: bool = false;
+}
+
+#[test]
+fn streams_and_strings_pass_each_case_through_writers() {
+    if server().is_some() {
+        check::<Through<Subjected<STREAMS>>>();
+        check::<Through<Subjected<STRINGS>>>();
+    }
+}
+
+#[test]
+fn streams_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        check::<Subjected<STREAMS>>();
+        sequences::<Subjected<STREAMS>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn hashes_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        check::<Subjected<HASHES>>();
+        sequences::<Subjected<HASHES>>(SEQUENCES);
+    }
+}
+
+#[test]
+fn strings_pass_each_case_and_follow_the_model() {
+    if server().is_some() {
+        check::<Subjected<STRINGS>>();
+        sequences::<Subjected<STRINGS>>(SEQUENCES);
+    }
+}

@@ -1,0 +1,89 @@
+//! A server for all tests of this process, and keys on it, each test's with a proxy before it.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use event::EventId;
+use sink::Sink;
+use sink_redis::{Deployment, Redis, RedisConfig, Structure};
+
+use crate::proxy::Proxy;
+use crate::redis_server::{RedisServer, Value};
+
+/// The server, if Redis is installed.
+pub(crate) fn server() -> Option<&'static RedisServer> {
+    static SERVER: OnceLock<Option<RedisServer>> = OnceLock::new();
+    SERVER.get_or_init(RedisServer::start).as_ref()
+}
+
+/// A stream of no limit.
+pub(crate) const STREAM: Structure = Structure::Stream { entries_max: None };
+
+/// Keys with a proxy before them.
+pub(crate) struct Stand<'a> {
+    pub(crate) server: &'a RedisServer,
+    pub(crate) proxy: Proxy,
+    /// What the keys begin with, or are.
+    pub(crate) key: String,
+    pub(crate) config: RedisConfig,
+}
+
+impl<'a> Stand<'a> {
+    pub(crate) fn new(server: &'a RedisServer, structure: Structure) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let key = format!("k{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let proxy = Proxy::start(&server.socket());
+        let pattern = if structure.needs_id() { format!("{key}:{{id}}") } else { key.clone() };
+        let config = RedisConfig {
+            server: format!("redis://{}", proxy.address()).parse().unwrap(),
+            deployment: Deployment::Alone,
+            ca: None,
+            key: pattern.parse().unwrap(),
+            structure,
+            timeout: Duration::from_secs(20),
+            connections_max: RedisConfig::CONNECTIONS_MAX,
+        };
+        Self { server, proxy, key, config }
+    }
+
+    pub(crate) fn sink(&self) -> Sink {
+        Sink::new(Redis::new(self.config.clone()))
+    }
+
+    /// A sink on the same keys past this stand's proxy.
+    pub(crate) fn past_the_proxy(&self) -> Sink {
+        let server = format!("redis://{}", Proxy::start(&self.server.socket()).address()).parse().unwrap();
+        Sink::new(Redis::new(RedisConfig { server, ..self.config.clone() }))
+    }
+
+    /// The entries of the stream, with ids and payloads.
+    pub(crate) fn entries(&self) -> Vec<(EventId, Vec<u8>)> {
+        entries(self.server, &self.key)
+    }
+
+    /// How many entries the stream has.
+    pub(crate) fn count(&self) -> u64 {
+        self.server.ask(&["XLEN", &self.key]).number()
+    }
+}
+
+/// The entries of a stream, with ids and payloads.
+pub(crate) fn entries(server: &RedisServer, key: &str) -> Vec<(EventId, Vec<u8>)> {
+    let row = |entry: Value| {
+        let fields = entry.list().remove(1).list();
+        let [name, id, other, payload] = fields.try_into().unwrap();
+        assert_eq!((name.text().as_str(), other.text().as_str()), ("id", "payload"));
+        (id.text().parse().unwrap(), payload.bytes())
+    };
+    server.ask(&["XRANGE", key, "-", "+"]).list().into_iter().map(row).collect()
+}
+
+/// Waits until something is so, while others go on.
+pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "it isn't so after a minute: {what}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

@@ -1,0 +1,189 @@
+//! What events become in each structure.
+
+use bytes::Bytes;
+use event::EventId;
+use sink::{Batch, Record, Sink, SinkError, Write, WriteOutcome};
+use sink_redis::{Redis, RedisConfig, Structure};
+
+use crate::events::{id, lane};
+use crate::redis_server::{RedisServer, Value};
+use crate::stand::{STREAM, Stand, server};
+
+/// What an event is, beside its place.
+struct Event {
+    id: EventId,
+    time: i64,
+    write: Write,
+    payload: String,
+}
+
+impl Event {
+    fn new(number: u64, payload: &str) -> Self {
+        Self { id: id(7, number), time: 1_000, write: Write::Insert, payload: payload.to_owned() }
+    }
+
+    fn at(self, time: i64) -> Self {
+        Self { time, ..self }
+    }
+
+    fn revised(self, revision: u64) -> Self {
+        Self { write: Write::Upsert(revision), ..self }
+    }
+}
+
+/// Writes events to a lane, from a place on.
+async fn write(sink: &Sink, shard: u16, first: u64, events: &[Event]) -> Result<WriteOutcome, SinkError> {
+    let mut batch = Batch::new(lane(shard), first);
+    for (sequence, event) in (first..).zip(events) {
+        let block = Bytes::from(format!("access{}", event.payload));
+        let record = Record {
+            sequence,
+            id: event.id,
+            type_name: std::str::from_utf8(&block[..6]).unwrap(),
+            source: "",
+            received_at: event.time,
+            event_time: None,
+            write: event.write,
+            payload: &block[6..],
+        };
+        batch.push(&block, &record);
+    }
+    let report = sink.write(&batch).await;
+    // Whatever comes again changes nothing.
+    if report == Ok(WriteOutcome::Committed) {
+        assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
+    }
+    report
+}
+
+fn texts(value: Value) -> Vec<String> {
+    value.list().into_iter().map(Value::text).collect()
+}
+
+fn plain(count: u64) -> Vec<Event> {
+    (1..=count).map(|number| Event::new(number, &number.to_string())).collect()
+}
+
+#[tokio::test]
+async fn lists_and_sets_hold_payloads() {
+    let Some(server) = server() else { return };
+    let list = Stand::new(server, Structure::List { entries_max: None });
+    assert_eq!(write(&list.sink(), 0, 1, &plain(3)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(texts(server.ask(&["LRANGE", &list.key, "0", "-1"])), ["1", "2", "3"]);
+    let short = Stand::new(server, Structure::List { entries_max: Some(2) });
+    assert_eq!(write(&short.sink(), 0, 1, &plain(3)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(texts(server.ask(&["LRANGE", &short.key, "0", "-1"])), ["2", "3"]);
+    let set = Stand::new(server, Structure::Set);
+    let twice: Vec<Event> = plain(2).into_iter().chain(plain(2)).collect();
+    assert_eq!(write(&set.sink(), 0, 1, &twice).await, Ok(WriteOutcome::Committed));
+    let mut members = texts(server.ask(&["SMEMBERS", &set.key]));
+    members.sort();
+    assert_eq!(members, ["1", "2"]);
+}
+
+#[tokio::test]
+async fn streams_are_trimmed_and_say_revisions() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, Structure::Stream { entries_max: Some(100) });
+    assert_eq!(write(&stand.sink(), 0, 1, &plain(1_000)).await, Ok(WriteOutcome::Committed));
+    let count = stand.count();
+    assert!((100..300).contains(&count), "{count} entries");
+    let stand = Stand::new(server, STREAM);
+    assert_eq!(write(&stand.sink(), 0, 1, &[Event::new(1, "7").revised(3)]).await, Ok(WriteOutcome::Committed));
+    let entry = server.ask(&["XRANGE", &stand.key, "-", "+"]).list().remove(0).list().remove(1);
+    assert_eq!(texts(entry), ["id", &id(7, 1).to_string(), "revision", "3", "payload", "7"]);
+}
+
+#[tokio::test]
+async fn of_each_field_the_latest_is_kept_whichever_lane_it_comes_by() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, Structure::Latest { field: "/d".parse().unwrap() });
+    let sink = stand.sink();
+    let of = |device: &str, n: u64| Event::new(n, &format!("{{\"d\": {device}, \"n\": {n}}}"));
+    let kept = |device: &str| server.ask(&["HGET", &stand.key, device]).text();
+    let first = [of("\"a\"", 1).at(10), of("7", 2).at(10), of("\"a\"", 3).at(12), of("\"a\"", 4).at(11)];
+    assert_eq!(write(&sink, 0, 1, &first).await, Ok(WriteOutcome::Committed));
+    assert_eq!(kept("a"), r#"{"d": "a", "n": 3}"#);
+    assert_eq!(kept("7"), r#"{"d": 7, "n": 2}"#);
+    // A lane that was held up brings what is older.
+    assert_eq!(write(&sink, 1, 1, &[of("\"a\"", 5).at(9), of("7", 6).at(11)]).await, Ok(WriteOutcome::Committed));
+    assert_eq!(kept("a"), r#"{"d": "a", "n": 3}"#);
+    assert_eq!(kept("7"), r#"{"d": 7, "n": 6}"#);
+    let Ok(WriteOutcome::Rejected { refused }) =
+        write(&sink, 0, 5, &[of("null", 7), of("{}", 8), of("\"b\"", 9)]).await
+    else {
+        panic!("two have no field")
+    };
+    assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 1]);
+    assert!(refused[0].reason.contains("nothing at /d"), "{}", refused[0].reason);
+}
+
+#[tokio::test]
+async fn counters_count_each_event_once_and_each_result_by_its_newest_revision() {
+    let Some(server) = server() else { return };
+    let structure = Structure::Counter { field: "/s".parse().unwrap(), by: Some("/n".parse().unwrap()) };
+    let stand = Stand::new(server, structure);
+    let sink = stand.sink();
+    let of = |id: u64, s: &str, n: i64| Event::new(id, &format!("{{\"s\": \"{s}\", \"n\": {n}}}"));
+    let count = |field: &str| server.ask(&["HGET", &stand.key, field]).text();
+    assert_eq!(
+        write(&sink, 0, 1, &[of(1, "a", 5), of(2, "a", -2), of(3, "b b", i64::MAX)]).await,
+        Ok(WriteOutcome::Committed)
+    );
+    assert_eq!((count("a"), count("b b")), ("3".into(), i64::MAX.to_string()));
+    let results = [of(4, "a", 10).revised(1), of(4, "a", -7).revised(2), of(5, "a", 100).revised(9)];
+    assert_eq!(write(&sink, 0, 4, &results).await, Ok(WriteOutcome::Committed));
+    assert_eq!(count("a"), "96");
+    // Revisions decide between lanes, where positions can't: an older one changes nothing, a newer one replaces.
+    assert_eq!(write(&sink, 1, 1, &[of(4, "a", 1_000).revised(1)]).await, Ok(WriteOutcome::Committed));
+    assert_eq!(count("a"), "96");
+    let others = [of(4, "c", 8).revised(3), of(5, "a", 0).revised(10)];
+    assert_eq!(write(&sink, 1, 2, &others).await, Ok(WriteOutcome::Committed));
+    assert_eq!((count("a"), count("c")), ("3".into(), "8".into()));
+    let newest = [of(5, "a", 1).revised(11)];
+    assert_eq!(write(&sink, 2, 1, &newest).await, Ok(WriteOutcome::Committed));
+    assert_eq!(count("a"), "4");
+}
+
+#[tokio::test]
+async fn messages_reach_who_is_listening() {
+    let Some(server) = server() else { return };
+    let stand = Stand::new(server, Structure::Publish);
+    let mut listener = server.client();
+    listener.ask(&["SUBSCRIBE", &stand.key]);
+    assert_eq!(write(&stand.sink(), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
+    for payload in ["1", "2"] {
+        assert_eq!(texts(listener.next()), ["message", &stand.key, payload]);
+    }
+    assert_eq!(server.ask(&["EXISTS", &stand.key]).number(), 0);
+}
+
+#[tokio::test]
+async fn what_stands_under_the_key_already_is_left_alone() {
+    let Some(server) = server() else { return };
+    for structure in [STREAM, Structure::List { entries_max: None }, Structure::Set, Structure::Hash] {
+        let stand = Stand::new(server, structure);
+        server.ask(&["SET", &stand.key, "mine"]);
+        let Err(SinkError::Misconfigured(reason)) = write(&stand.sink(), 0, 1, &plain(2)).await else {
+            panic!("a string is no {}", stand.config.structure)
+        };
+        assert!(reason.contains("move it away"), "{reason}");
+        assert_eq!(server.ask(&["GET", &stand.key]).text(), "mine");
+        server.ask(&["DEL", &stand.key]);
+        assert_eq!(write(&stand.sink(), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
+    }
+}
+
+#[tokio::test]
+async fn types_have_keys_of_their_own_and_databases_are_told_apart() {
+    let Some(server) = RedisServer::start() else { return };
+    let stand = Stand::new(&server, STREAM);
+    let url = format!("redis://{}/3", stand.proxy.address());
+    let config =
+        RedisConfig { key: "of:{type}".parse().unwrap(), server: url.parse().unwrap(), ..stand.config.clone() };
+    assert_eq!(write(&Sink::new(Redis::new(config)), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(server.ask(&["DBSIZE"]).number(), 0);
+    let mut client = server.client();
+    client.ask(&["SELECT", "3"]);
+    assert_eq!(client.ask(&["XLEN", "of:access"]).number(), 2);
+}

@@ -1,0 +1,102 @@
+//! What becomes of messages that a receiver doesn't take.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sink::{Sink, SinkError, WriteOutcome};
+use tokio::time::Instant;
+
+use crate::events::plain;
+use crate::free_port::free_address;
+use crate::stand_in::{Answer, StandIn};
+use crate::{config, sink};
+
+fn answer(status: u16) -> Answer {
+    (status, Vec::new(), b"some words".to_vec())
+}
+
+fn sink_to(receiver: &StandIn) -> Sink {
+    sink(config(&format!("http://{}/", receiver.address)))
+}
+
+#[tokio::test]
+async fn a_message_that_is_refused_or_fails_alone_holds_up_no_other() {
+    let receiver = StandIn::start(|asked| match asked.header("webhook-id").unwrap().chars().last() {
+        Some('3') => answer(422),
+        Some('5') => answer(500),
+        _ => answer(204),
+    });
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink_to(&receiver).write(&plain(0, 1, 8)).await else {
+        panic!("two")
+    };
+    assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [2]);
+    assert!(refused[0].reason.contains("422") && refused[0].reason.contains("some words"), "{}", refused[0].reason);
+    assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [4]);
+    assert_eq!(receiver.asked().len(), 8);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
+    for (status, acts) in [(429, false), (503, false), (502, false), (301, true), (401, true), (404, true), (410, true)]
+    {
+        let receiver = StandIn::start(move |_| answer(status));
+        match sink_to(&receiver).write(&plain(0, 1, 1_000)).await {
+            Err(SinkError::Unavailable(reason)) => {
+                assert!(!acts && reason.contains("some words"), "{status}: {reason}")
+            }
+            Err(SinkError::Misconfigured(reason)) => {
+                assert!(acts && reason.contains("some words"), "{status}: {reason}")
+            }
+            other => panic!("{status}: {other:?}"),
+        }
+        assert!(receiver.asked().len() <= 4, "those in flight");
+    }
+    let nobody = free_address();
+    let sink = sink(config(&format!("http://{nobody}/s3cret")));
+    let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("nobody listens") };
+    assert!(reason.contains(&nobody.to_string()) && !reason.contains("s3cret"), "{reason}");
+}
+
+#[tokio::test]
+async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let asked = Arc::clone(&count);
+    let receiver = StandIn::start(move |_| answer(if asked.fetch_add(1, Ordering::Relaxed) < 10 { 200 } else { 503 }));
+    let batch = plain(0, 1, 30);
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink_to(&receiver).write(&batch).await else {
+        panic!("ten were taken")
+    };
+    assert_eq!((refused.len(), retry.len()), (0, 20));
+    assert!(retry[0].reason.contains("503"), "{}", retry[0].reason);
+    assert!(count.load(Ordering::Relaxed) <= 14);
+}
+
+#[tokio::test]
+async fn a_receiver_that_asks_for_it_is_left_alone() {
+    let count = AtomicUsize::new(0);
+    let receiver = StandIn::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+        0 => (429, vec![("Retry-After", "1".to_owned())], Vec::new()),
+        _ => answer(200),
+    });
+    let (sink, batch) = (sink_to(&receiver), plain(0, 1, 1));
+    assert!(matches!(sink.write(&batch).await, Err(SinkError::Unavailable(_))));
+    let begun = Instant::now();
+    assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
+    assert!(begun.elapsed() > Duration::from_millis(900), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn what_a_receiver_says_has_no_effect_on_a_terminal_or_a_log() {
+    let words = "\u{1b}[2J\u{9b}31m\nforged \u{202e}txt";
+    for (status, is_refused) in [(422, true), (503, false)] {
+        let receiver = StandIn::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));
+        let said = match sink_to(&receiver).write(&plain(0, 1, 1)).await {
+            Ok(WriteOutcome::Partial { refused, .. }) if is_refused => refused[0].reason.to_string(),
+            Err(error) if !is_refused => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(said.contains("\\u001b[2J\\u009b31m forged \\u202etxt"), "{said:?}");
+        assert!(!said.chars().any(char::is_control), "{said:?}");
+    }
+}

@@ -1,0 +1,55 @@
+//! The suite that every sink must pass.
+
+use event::EventId;
+use sink::Sink;
+use sink_testing::conformance::{SinkHarness, check, sequences};
+
+use crate::proxy::{Fault, Proxy};
+use crate::receiver::Receiver;
+
+const SEQUENCES: u32 = 24;
+/// Places at which the proxy cuts: behind so many times so many bytes of answers.
+const CUTS: usize = 24;
+const CUT_STEP: usize = 7;
+
+struct Subjected {
+    receiver: Receiver,
+    proxy: Proxy,
+}
+
+impl SinkHarness for Subjected {
+    const COMPARES: bool = true;
+    type Fault = Fault;
+
+    async fn fresh() -> Self {
+        let receiver = Receiver::start();
+        let proxy = Proxy::to(receiver.address());
+        Self { receiver, proxy }
+    }
+
+    fn sink(&self) -> Sink {
+        crate::sink(crate::config(&format!("http://{}/hook", self.proxy.address())))
+    }
+
+    async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
+        self.receiver.events()
+    }
+
+    async fn poison(&self, id: EventId) {
+        self.receiver.poison(id);
+    }
+
+    async fn outage(&self, stage: usize) -> Option<Fault> {
+        (stage < CUTS).then(|| self.proxy.cut_after(stage * CUT_STEP))
+    }
+
+    async fn stall(&self) -> Fault {
+        self.proxy.freeze_after(0)
+    }
+}
+
+#[test]
+fn a_receiver_that_knows_ids_gets_each_event_once() {
+    check::<Subjected>();
+    sequences::<Subjected>(SEQUENCES);
+}

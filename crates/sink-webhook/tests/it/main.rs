@@ -1,0 +1,42 @@
+//! Web hooks to a receiver of the tests' own, over real HTTP: the suite of all sinks, what answers mean, and that a receiver which follows
+//! the standard can tell who sent a message and whether it came before.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod answers;
+mod conformance;
+#[path = "../../../sink/tests/events/mod.rs"]
+#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
+mod events;
+#[path = "../../../sink/tests/free_port/mod.rs"]
+mod free_port;
+#[path = "../../../sink/tests/postgres_server/proxy.rs"]
+#[allow(dead_code, unreachable_pub, reason = "another test's proxy, of which this one takes what it needs")]
+mod proxy;
+mod receiver;
+mod signatures;
+#[path = "../../../objects/tests/it/stand_in.rs"]
+#[allow(dead_code, reason = "another test's server, of which this one takes what it needs")]
+mod stand_in;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use sink::Sink;
+use sink_webhook::{Shape, Webhook, WebhookConfig};
+
+/// A sink's configuration for a receiver.
+fn config(url: &str) -> WebhookConfig {
+    WebhookConfig {
+        url: url.parse().unwrap(),
+        secrets: Vec::new(),
+        headers: Vec::new(),
+        shape: Shape::Payload,
+        requests_max: NonZeroUsize::new(4).unwrap(),
+        ca: None,
+        timeout: Duration::from_secs(60),
+    }
+}
+
+fn sink(config: WebhookConfig) -> Sink {
+    Sink::new(Webhook::new(config))
+}

@@ -1,0 +1,111 @@
+//! Events and batches, and what delivery does with an answer.
+
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use event::{EventId, Lane, Origin};
+use sink::{Batch, Cursor, Record, Sink, SinkError, Write, WriteOutcome};
+
+pub(crate) fn lane(shard: u16) -> Lane {
+    Lane { origin: Origin([9; 16]), shard, sink: "warehouse".into() }
+}
+
+/// The id of the event at this place of a shard.
+pub(crate) fn id(shard: u16, sequence: u64) -> EventId {
+    let mut id = [0x80; 16];
+    id[6..8].copy_from_slice(&shard.to_be_bytes());
+    id[8..].copy_from_slice(&sequence.to_be_bytes());
+    EventId(id)
+}
+
+/// A batch with these payloads at the places from `first` on.
+pub(crate) fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
+    batch_named(shard, first, payloads, |sequence| id(shard, sequence))
+}
+
+/// The same with ids of other places: events that came another way before.
+pub(crate) fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64) -> EventId) -> Batch {
+    batch_of(shard, first, payloads, |record| Record { id: name(record.sequence), ..record })
+}
+
+/// When the event at position 0 would have been received: 2025-10-09T08:53:20Z.
+pub(crate) const RECEIVED_AT: i64 = 1_760_000_000_000_000;
+
+/// The same with records that are changed.
+pub(crate) fn batch_of(
+    shard: u16,
+    first: u64,
+    payloads: &[&str],
+    change: impl for<'a> Fn(Record<'a>) -> Record<'a>,
+) -> Batch {
+    let mut batch = Batch::new(lane(shard), first);
+    for (sequence, payload) in (first..).zip(payloads) {
+        let block = Bytes::from(format!("access{payload}"));
+        let type_name = std::str::from_utf8(&block[..6]).unwrap();
+        let record = Record {
+            sequence,
+            id: id(shard, sequence),
+            type_name,
+            source: "",
+            received_at: RECEIVED_AT + sequence.cast_signed(),
+            event_time: None,
+            write: Write::Insert,
+            payload: &block[6..],
+        };
+        batch.push(&block, &change(record));
+    }
+    batch
+}
+
+/// A batch of plain events.
+pub(crate) fn plain(shard: u16, first: u64, count: usize) -> Batch {
+    batch(shard, first, &vec!["{\"status\": 200}"; count])
+}
+
+/// Sends a batch until it is stored, as delivery does: after a failure it asks where the store stands.
+pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
+    loop {
+        match sink.write(batch).await {
+            Ok(report) => return assert_eq!(report, WriteOutcome::Committed),
+            Err(SinkError::Unavailable(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+        if let Ok(Cursor::Store(position)) = sink.cursor(batch.lane()).await
+            && position >= batch.last()
+        {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Brings a lane to position `until` as delivery does: it begins where the store stands, and again after each failure.
+#[allow(dead_code, reason = "not every store fails over in its tests")]
+pub(crate) async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(u64, usize) -> Batch) {
+    let deadline = Instant::now() + Duration::from_mins(3);
+    loop {
+        assert!(Instant::now() < deadline, "the lane doesn't get to {until}");
+        let position = match sink.cursor(&lane(shard)).await {
+            Ok(Cursor::Store(position)) => position,
+            Err(SinkError::Misconfigured(reason)) => panic!("{reason}"),
+            _ => {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                continue;
+            }
+        };
+        if position >= until {
+            return;
+        }
+        let mut first = position + 1;
+        while first <= until {
+            let count = usize::try_from(until + 1 - first).unwrap().min(500);
+            let batch = make(first, count);
+            match sink.write(&batch).await {
+                Ok(report) => assert_eq!(report, WriteOutcome::Committed),
+                Err(SinkError::Unavailable(_)) => break,
+                Err(error) => panic!("{error}"),
+            }
+            first = batch.last() + 1;
+        }
+    }
+}
