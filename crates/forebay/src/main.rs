@@ -40,7 +40,7 @@ fn main() -> ExitCode {
     abort_on_panic();
     allocator::configure();
     process::file_size::outlive_limit();
-    let environment = Environment::of_process();
+    let environment = Environment::of(std::env::vars_os());
     let role = match role::of_environment(&environment) {
         Ok(role) => role,
         Err(error) => return wrong_role(&error),
