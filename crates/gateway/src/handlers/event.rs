@@ -5,7 +5,7 @@ use event::{EventId, Position};
 use eventlog::{Record, AppendOutcome};
 
 use super::batch::new_builder;
-use super::transform_outcome::TransformOutcome;
+use super::transformed_event::TransformedEvent;
 use crate::ack::until_durable::{self, of_append};
 use crate::admission::Permit;
 use crate::event_types::cost::{self, CostBudget};
@@ -63,7 +63,7 @@ pub(super) async fn ingest<'w>(
 pub(super) enum Ingested<'w> {
     One(Appended<'w>),
     /// None or several, by its type's transform.
-    Otherwise(TransformOutcome),
+    Otherwise(TransformedEvent),
 }
 
 /// An event that was appended, or is a duplicate.
@@ -119,12 +119,12 @@ fn ingest_inline<'w>(
         Made::One(event) => append(shard, envelope, (&types, slot), (event, &mut windows), content).map(Ingested::One),
         Made::Filtered(by) => {
             let refused_commits = windows.refused_commits;
-            Ok(Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }))
+            Ok(Ingested::Otherwise(TransformedEvent::Filtered { by, slot, refused_commits }))
         }
         Made::Several { events, filtered } => {
             let mut builder = new_builder(shard, (params, Some(slot)), envelope, &types).with_windows(windows);
             builder.fan_out(content(), events, filtered);
-            Ok(Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))))
+            Ok(Ingested::Otherwise(TransformedEvent::Several(Box::new(builder))))
         }
     });
     workspace.forget();
@@ -177,7 +177,7 @@ async fn ingest_offloaded<'w>(
         Made::One(event) => {
             Ingested::One(append(shard, envelope, (&types, slot), (event, &mut builder.windows), || content)?)
         }
-        Made::Filtered(by) => Ingested::Otherwise(TransformOutcome::Filtered { by, slot, refused_commits }),
-        Made::Several { .. } => Ingested::Otherwise(TransformOutcome::Several(Box::new(builder))),
+        Made::Filtered(by) => Ingested::Otherwise(TransformedEvent::Filtered { by, slot, refused_commits }),
+        Made::Several { .. } => Ingested::Otherwise(TransformedEvent::Several(Box::new(builder))),
     })
 }

@@ -8,4 +8,4 @@ mod event_ack;
 mod read;
 mod rejection;
 pub(crate) mod router;
-mod transform_outcome;
+mod transformed_event;

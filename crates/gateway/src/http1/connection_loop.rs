@@ -38,19 +38,11 @@ pub(crate) async fn serve<H: Handler>(handler: &H, connection: Rc<Connection>, s
     .await;
 }
 
-/// A request whose head was read.
-struct Exchange<R> {
-    request: R,
-    framing: Framing,
-    expects_continue: bool,
-    persistence: Persistence,
-    is_head: bool,
-}
-
 /// What a client sends next.
 enum Next<R> {
-    Request(Exchange<R>),
-    /// It can't be understood, and nothing behind it can be trusted. Whether it looked like HEAD stands beside.
+    /// A request whose head was read.
+    Request { request: R, framing: Framing, expects_continue: bool, persistence: Persistence, is_head: bool },
+    /// It can't be parsed, and nothing behind it can be trusted. The flag says whether it looked like HEAD.
     Refused(Refused, bool),
     /// Nothing more.
     End,
@@ -64,15 +56,16 @@ async fn requests<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: 
         Opened::Gone => return Ok(()),
     };
     let lingers = loop {
-        let exchange = match next(handler, &mut socket).await? {
-            Next::Request(exchange) => exchange,
+        let (request, framing, expects_continue, persistence, is_head) = match next(handler, &mut socket).await? {
+            Next::Request { request, framing, expects_continue, persistence, is_head } => {
+                (request, framing, expects_continue, persistence, is_head)
+            }
             Next::Refused(refused, is_head) => {
                 reject(handler, &mut socket, &refused, is_head).await?;
                 break true;
             }
             Next::End => break false,
         };
-        let Exchange { request, framing, expects_continue, persistence, is_head } = exchange;
         let mut body = Body::new(&mut socket, framing, expects_continue);
         let response = handler.respond(&request, &mut body).await;
         let is_read = body.drain().await;
@@ -227,7 +220,7 @@ fn begin<H: Handler>(
             let request = handler.begin(client, &head);
             let Head { framing, expects_continue, persistence, method, .. } = head;
             let is_head = method == Method::Head;
-            (length, Some(Next::Request(Exchange { request, framing, expects_continue, persistence, is_head })))
+            (length, Some(Next::Request { request, framing, expects_continue, persistence, is_head }))
         }
         Ok(Parsed::EmptyLines(lines)) => {
             *known = 0;

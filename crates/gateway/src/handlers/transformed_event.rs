@@ -15,7 +15,7 @@ use crate::responses;
 use crate::shard::ShardContext;
 
 /// An event that has become none, or several.
-pub(crate) enum TransformOutcome {
+pub(crate) enum TransformedEvent {
     Filtered {
         by: Filtered,
         slot: Slot,
@@ -25,7 +25,7 @@ pub(crate) enum TransformOutcome {
     Several(Box<RecordBuilder>),
 }
 
-impl TransformOutcome {
+impl TransformedEvent {
     /// The response, when the event is acknowledged as asked.
     pub(crate) async fn respond(
         self,
