@@ -39,7 +39,7 @@ use crate::cli::{Cli, Command};
 fn main() -> ExitCode {
     allocator::configure();
     process::file_size::outlive_limit();
-    let environment = Environment::of_process();
+    let environment = Environment::of(std::env::vars_os());
     let role = match role::of_environment(&environment) {
         Ok(role) => role,
         Err(error) => return wrong_role(&error),

@@ -41,11 +41,10 @@ pub enum Unusable {
 }
 
 impl Environment {
-    /// The variables of this process.
+    /// The variables of a process, as `std::env::vars_os` returns them.
     #[must_use]
-    pub fn of_process() -> Self {
-        let text_names = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
-        Self(text_names.collect())
+    pub fn of(variables: impl IntoIterator<Item = (OsString, OsString)>) -> Self {
+        Self(variables.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect())
     }
 
     /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`]. An empty variable counts as not set,

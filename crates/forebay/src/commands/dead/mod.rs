@@ -143,7 +143,12 @@ impl Place {
 
 /// The admin address in the named configuration or the environment.
 fn address(at: &DeadAt) -> Result<Target, DeadCommandError> {
-    let loaded = config::load(at.config.as_deref(), &Environment::of_process(), &Flags::default(), &at.data.directory);
+    let loaded = config::load(
+        at.config.as_deref(),
+        &Environment::of(std::env::vars_os()),
+        &Flags::default(),
+        &at.data.directory,
+    );
     match loaded {
         Ok((configuration, _)) => Ok(admin_client::of_server(Some(&configuration))),
         Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
