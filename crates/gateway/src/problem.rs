@@ -4,13 +4,13 @@ use std::borrow::Cow;
 
 use event::TypeName;
 use http::StatusCode;
-use json::batch::BatchError;
 use json::JsonError;
 use json::JsonPointer;
-use schema::{Violation, Violations};
+use json::batch::BatchError;
 use json::store_compat::Incompatibility;
-use transform::StepError;
+use schema::{Violation, Violations};
 use serde::Serialize;
+use transform::StepError;
 
 use crate::error_code::ErrorCode;
 

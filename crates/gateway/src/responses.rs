@@ -2,8 +2,8 @@
 
 use event::{EventId, Position};
 use http::StatusCode;
-use transform::Filtered;
 use serde::Serialize;
+use transform::Filtered;
 
 use crate::error_code::ErrorCode;
 use crate::http1::Response;

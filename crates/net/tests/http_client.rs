@@ -1,7 +1,6 @@
 //! The client of HTTP/1.1 against servers that answer as a test wants: what is told apart, used again, and bounded.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -9,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use testkit::ports::free_address;
 use http_body_util::BodyExt;
 use net::http_client::{Body, HttpClient, HttpFailureKind, HttpOptions, empty, full};
+use testkit::ports::free_address;
 
 /// A server whose connections are each given to `serve`, with their number from 1.
 fn server(serve: impl Fn(usize, TcpStream) + Send + Sync + 'static) -> (SocketAddr, Arc<AtomicUsize>) {

@@ -66,6 +66,12 @@ impl MemoryBudget {
     }
 }
 
+impl Default for MemoryBudget {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 /// MemoryBudget that is taken, until this is dropped.
 #[derive(Debug)]
 pub struct MemoryPermit {

@@ -237,11 +237,7 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
     columns
 }
 
-fn required_pointer(
-    reader: &mut SettingsReader<'_>,
-    section: &Section<'_>,
-    key: &str,
-) -> Option<json::JsonPointer> {
+fn required_pointer(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Option<json::JsonPointer> {
     let help = format!("say where its values stand, as in {key} = \"/status\"");
     reader.required(section, key, &help, pointer::parse)
 }

@@ -3,8 +3,8 @@
 
 use std::ops::Range;
 
-use transform::knows_key;
 use settings::{FILE, PREFIX};
+use transform::knows_key;
 
 use crate::role_tables;
 use crate::sinks::kinds::{self, KINDS};

@@ -124,7 +124,8 @@ impl SinkConfig {
             Self::RemoteObjects(_) => JsonLimits::default(),
         };
         let flaws = |is_rejected: bool, flaws| if is_rejected { flaws } else { Incompatibilities::NONE };
-        flaws(limits.rejects_nul, Incompatibilities::NUL) | flaws(limits.rejects_duplicate_keys, Incompatibilities::DUPLICATE_KEYS)
+        flaws(limits.rejects_nul, Incompatibilities::NUL)
+            | flaws(limits.rejects_duplicate_keys, Incompatibilities::DUPLICATE_KEYS)
     }
 
     /// Whether it stores events in objects, each of them whole or not at all.

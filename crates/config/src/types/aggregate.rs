@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use event::TypeName;
-use timestamp::TimeRule;
 use aggregate::{AggregateRules, Definition, Emit, Late, TimeBasis};
+use event::TypeName;
 use schema_tools::Reachability;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
+use timestamp::TimeRule;
 
 use crate::sinks::route::Route;
 use crate::sinks::{SinkName, Sinks};

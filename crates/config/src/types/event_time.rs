@@ -1,8 +1,8 @@
 //! `time` of a type: how the time of an event is read, and what becomes of an event whose time cannot be read.
 
-use timestamp::TimeRule;
 use json::JsonPointer;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use timestamp::TimeRule;
 
 /// The settings that say how the time is read.
 const OPTIONS: [&str; 3] = ["time_format", "time_zone", "time_unreadable"];

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use event::TypeName;
 use gateway::TextRule;
-use timestamp::TimeRule;
 use json::JsonPointer;
-use schema_tools::Reachability;
 use json::store_compat::Incompatibilities;
+use schema_tools::Reachability;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, pointer};
+use timestamp::TimeRule;
 
 use crate::sinks::route::Route;
 use crate::sinks::{SinkName, Sinks};

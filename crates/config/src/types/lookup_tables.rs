@@ -4,9 +4,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
 use event::limits::TABLE_BYTES_MAX;
-use transform::{InvalidTable, Tables};
 use settings::Folder;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use transform::{InvalidTable, Tables};
 
 /// The settings of `[tables.X]`.
 pub(crate) const KEYS: &[&str] = &["path", "key", "value"];

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use gateway::TransformHandle;
 use schema_tools::Reachability;
-use transform as steps;
-use transform::{Setting, StepSpec, Transform};
 use settings::{Diagnostic, Section, SettingsReader, SourceSpan};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use transform as steps;
+use transform::{Setting, StepSpec, Transform};
 
 use crate::types::lookup_tables::LookupTables;
 use crate::types::unreachable_paths;
@@ -133,7 +133,9 @@ pub(crate) fn warn(
     reach: &mut Reachability<'_>,
 ) {
     let name = section.key_path("transform");
-    for steps::StepDiagnostic { step, at, message, help } in schema_tools::unreachable_steps(transform.steps.transform(), reach) {
+    for steps::StepDiagnostic { step, at, message, help } in
+        schema_tools::unreachable_steps(transform.steps.transform(), reach)
+    {
         let Some((span, value)) = section.get("transform") else { return };
         let element = value.as_array().and_then(|elements| elements.get(step - 1));
         let place = element.and_then(|element| Some((element, element.get_ref().as_table()?)));

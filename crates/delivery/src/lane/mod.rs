@@ -16,8 +16,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::objects::ObjectSink;
 use eventlog::Shard;
-use sink::{Batch, Claim, Cursor, Held, WriteOutcome, Sink, SinkError};
+use sink::{Batch, Claim, Cursor, Held, Sink, SinkError, WriteOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -129,7 +130,7 @@ impl Lane {
     }
 
     async fn deliver(&mut self) -> Result<(), LaneExit> {
-        if let Some(store) = self.sink.objects().cloned() {
+        if let Some(store) = ObjectSink::of(&self.sink).cloned() {
             return self.deliver_objects(store).await;
         }
         let mut run = self.begin().await?;

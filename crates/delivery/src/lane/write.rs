@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sink::{Batch, RejectedRecord, WriteOutcome, RetryScope, SinkError};
+use sink::{Batch, RejectedRecord, RetryScope, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
 use crate::lane::poison_records::PoisonDetector;

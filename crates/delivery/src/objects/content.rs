@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, LogChunk, Reader, Record, Segments};
-use objects::{Lines, NoParts};
 use objects::Parts;
+use objects::{Lines, NoParts};
 use sink::Batch;
 
 use crate::condition::Verdict;
@@ -196,7 +196,7 @@ impl Parts for Content {
         self.lines.take()
     }
 
-    fn again(&self) -> Self {
+    fn again(&self) -> Box<dyn Parts> {
         let run = (self.first, self.last);
         let again = Self::new(
             self.segments.clone(),
@@ -206,6 +206,7 @@ impl Parts for Content {
             self.rules.again(),
             self.counted,
         );
-        Self { kept: self.kept.clone(), others: self.others.clone(), counts_rest: self.counts_rest, ..again }
+        let (kept, others) = (self.kept.clone(), self.others.clone());
+        Box::new(Self { kept, others, counts_rest: self.counts_rest, ..again })
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
 use expression::Expression;
+use load::loader::{BATCH_BYTES, BATCH_BYTES_MAX, Edit, LineFilter};
 
 use super::SendFlags;
 

@@ -5,8 +5,8 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use config::schema_files::{SchemaError, SchemaFolder};
-use schema_tools::{Samples, differences};
 use schema::Schema;
+use schema_tools::{Samples, differences};
 use serde_json::value::RawValue;
 use settings::files;
 

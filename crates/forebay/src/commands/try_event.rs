@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
-use gateway::{RequestContext, DryRunOutcome, DryRunTrace, AcceptedEvent};
-use transform::{Did, Filtered, Traced};
+use gateway::{AcceptedEvent, DryRunOutcome, DryRunTrace, RequestContext};
 use settings::Environment;
+use transform::{Did, Filtered, Traced};
 
 use crate::cli::TryFlags;
 use crate::commands::output::Output;

@@ -8,10 +8,12 @@ use std::time::Duration;
 use config::{Configuration, Route, TypeConfig};
 use delivery::LaneBoard;
 use event::TypeName;
-use gateway::{RequestContext, DryRunOutcome, DryRun, DryRunTrace, DryRunRejection, AcceptedEvent, TypeFinder, TypeRules};
-use transform::{Did, Filtered, Traced};
+use gateway::{
+    AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, RequestContext, TypeFinder, TypeRules,
+};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
+use transform::{Did, Filtered, Traced};
 
 use crate::compose;
 use routing::Routing;

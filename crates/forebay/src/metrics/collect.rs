@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use delivery::{
-    AggregateBoard, AggregateFigures, AggregateStatus, DeadCounters, DeadLetterService, Delivery, CheckpointCounters,
+    AggregateBoard, AggregateFigures, AggregateStatus, CheckpointCounters, DeadCounters, DeadLetterService, Delivery,
     LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
 };
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
@@ -40,7 +40,8 @@ impl Metrics {
         reloads: Arc<ReloadCounters>,
         (objects, upstreams): (ObjectRegistry, UpstreamBoard),
     ) -> Self {
-        let (ledger, lanes, keeper) = (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
+        let (ledger, lanes, keeper) =
+            (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
         Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, started }

@@ -8,7 +8,7 @@ use std::thread;
 use config::Configuration;
 use event::{Origin, TypeName};
 use eventlog::unix_microseconds;
-use gateway::{RequestContext, DEFAULT_TYPE};
+use gateway::{DEFAULT_TYPE, RequestContext};
 use sink::StoreConfig;
 
 use crate::dry_run;

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use testkit::ports::free_address;
-use testkit::postgres::PostgresServer;
 use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
+use testkit::ports::free_address;
+use testkit::postgres::PostgresServer;
 
 /// Runs a command to its end, and gives its exit code and all that it prints.
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {

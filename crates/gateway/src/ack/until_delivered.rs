@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use event::{EventId, Position, TypeName};
-use eventlog::{WatchRequest, Rejections, RejectedEvent, SequenceRange};
+use eventlog::{RejectedEvent, Rejections, SequenceRange, WatchRequest};
 
 use crate::shard::ShardContext;
 
@@ -43,7 +43,11 @@ const SORTED_INLINE: usize = 1_000;
 
 /// Adds the originals of duplicates: the events with these ids, at these positions or behind them in the same request. Without ids the whole
 /// request is meant.
-pub(crate) async fn add_copies(shard: &ShardContext, copies: Vec<(Position, Option<EventId>)>, asked: &mut WatchRequest) {
+pub(crate) async fn add_copies(
+    shard: &ShardContext,
+    copies: Vec<(Position, Option<EventId>)>,
+    asked: &mut WatchRequest,
+) {
     let spans = if copies.len() <= SORTED_INLINE {
         spans_of(&copies)
     } else {

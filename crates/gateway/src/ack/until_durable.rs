@@ -6,7 +6,7 @@
 //! [`super::until_delivered`]; with `memory` they don't wait.
 
 use event::Position;
-use eventlog::{AppendError, WatchRequest, AppendOutcome};
+use eventlog::{AppendError, AppendOutcome, WatchRequest};
 
 use super::until_delivered;
 use crate::error_code::ErrorCode;
@@ -26,7 +26,9 @@ pub(crate) async fn wait(shard: &ShardContext, taken: AppendOutcome<'_>) -> Resu
             (append.await.map(|()| position), false)
         }
         AppendOutcome::Duplicate(earlier) => (earlier.durable().await, true),
-        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => return Err(Problem::id_reused().into()),
+        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {
+            return Err(Problem::id_reused().into());
+        }
     };
     let position = result.map_err(|error| of_append(shard, error))?;
     if duplicate {

@@ -130,7 +130,11 @@ impl CostBudget {
     ///
     /// # Errors
     /// They didn't suffice. Within: what is wrong with the payload.
-    pub(crate) fn check(&mut self, schema: &Schema, payload: ValueView<'_>) -> Result<Result<(), Violations>, OverBudget> {
+    pub(crate) fn check(
+        &mut self,
+        schema: &Schema,
+        payload: ValueView<'_>,
+    ) -> Result<Result<(), Violations>, OverBudget> {
         let given = self.left.map_or(usize::MAX, |left| left / SCHEMA_STEP);
         let mut steps = given;
         let checked = match schema.check_within(payload, &mut steps) {

@@ -2,8 +2,8 @@
 
 use event::TypeName;
 use event::limits::EXPRESSION_STEPS_MAX;
-use expression::first_match::FirstMatch;
 use expression::Expression;
+use expression::first_match::FirstMatch;
 
 use super::cost::{CostBudget, OverBudget};
 

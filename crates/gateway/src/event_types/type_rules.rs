@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use event::TypeName;
 use event::read::StoreReader;
-use timestamp::TimeRule;
 use json::JsonPointer;
 use schema::Schema;
+use timestamp::TimeRule;
 
 use super::text_rule::TextRule;
 use super::type_resolver::TypeResolver;

@@ -2,7 +2,7 @@
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
-use eventlog::{Record, AppendOutcome};
+use eventlog::{AppendOutcome, Record};
 
 use super::batch::new_builder;
 use super::transformed_event::TransformedEvent;

@@ -2,7 +2,7 @@
 //! its own, so that the default costs nothing more.
 
 use ::event::{EventId, Position};
-use eventlog::{WatchRequest, AppendOutcome};
+use eventlog::{AppendOutcome, WatchRequest};
 
 use super::event::{self, Appended, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
@@ -46,7 +46,9 @@ fn in_memory(shard: &ShardContext, taken: &AppendOutcome<'_>, id: EventId) -> Re
     let duplicate = match taken {
         AppendOutcome::Appended(_) => false,
         AppendOutcome::Duplicate(_) => true,
-        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => return Err(Problem::id_reused().into()),
+        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {
+            return Err(Problem::id_reused().into());
+        }
     };
     shard.cells().duplicates.add(u64::from(duplicate));
     Ok(ack_response::of_event_in_memory(id, duplicate))

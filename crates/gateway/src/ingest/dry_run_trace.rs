@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use event::EventId;
 use event::limits::TRACED_STEPS_MAX;
 use schema::Violation;
-use transform::{Context, Filtered, Scratch, StepError, Traced, Transform, TransformOutcome, Windows};
 use serde::{Serialize, Serializer};
+use transform::{Context, Filtered, Scratch, StepError, Traced, Transform, TransformOutcome, Windows};
 
 use crate::problem::Refused;
 

@@ -19,12 +19,12 @@ use std::borrow::Cow;
 use event::limits::TRANSFORM_WORK_MAX;
 use event::{KeyedIds, TypeName};
 use eventlog::ContentHash;
-use json::batch::Item;
 use json::JsonErrorKind;
 use json::JsonPointer;
+use json::batch::Item;
 use json::text::scalar_text;
-use transform::{Context, Filtered, Part, Scratch, Several, TransformOutcome, WindowMark};
 use json::{RejectionCode, ValueIndex, ValueView};
+use transform::{Context, Filtered, Part, Scratch, Several, TransformOutcome, WindowMark};
 
 use super::ack_mode::AckMode;
 use super::dry_run_trace::{self, DryRunTrace, Step};

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use event::EventId;
-use eventlog::{WatchRequest, PendingLane, Rejections, RejectedEvent, DeliveryStatusSource};
+use eventlog::{DeliveryStatusSource, PendingLane, RejectedEvent, Rejections, WatchRequest};
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use serde_json::{Value, json};
 

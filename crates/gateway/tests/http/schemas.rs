@@ -13,7 +13,8 @@ const SCHEMA: &str = r#"{"required": ["status"], "properties": {"status": {"type
 
 fn stand() -> Stand {
     let documents = Documents::new();
-    let schema = Schema::compile("access.json", SCHEMA, &SchemaOptions { documents: &documents, formats: false }).unwrap();
+    let schema =
+        Schema::compile("access.json", SCHEMA, &SchemaOptions { documents: &documents, formats: false }).unwrap();
     let rules = |schema| TypeRules { schema, ..TypeRules::default() };
     let name = |text| TypeName::new(text).unwrap();
     let named = [(name("access"), rules(Some(Arc::new(schema)))), (name("other"), rules(None))];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use event::TypeName;
-use eventlog::{EventLog, LogOptions, LogChunk};
+use eventlog::{EventLog, LogChunk, LogOptions};
 use gateway::{Gateway, GatewayCounters, GatewayOptions, GatewayTypes, TypeRules};
 use journal::DataDirectory;
 use journal::disk::{OsDisk, SharedDisk};

@@ -8,8 +8,8 @@ use eventlog::LogChunk;
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TransformHandle, TypeRules};
 use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
 use schema::{Documents, Schema, SchemaOptions};
-use transform::{StepSpec, Tables, Transform};
 use serde_json::json;
+use transform::{StepSpec, Tables, Transform};
 
 const ACCEPT: &str = "Accept: application/json\r\n";
 const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";

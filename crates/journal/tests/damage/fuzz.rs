@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use journal::disk::Disk;
-use journal::{Inspected, Reader, Stretch, inspect_shard, open_shard};
+use journal::{Inspected, LogChunk, Reader, inspect_shard, open_shard};
 use testkit::fuzz::{Corpus, run};
 
 use super::events::Event;
@@ -49,8 +49,8 @@ fn recovered(log: &Log, disk: &journal::simulated_disk::SimulatedDisk) -> Vec<ch
             assert_eq!(written, Some(&event), "event {sequence} was never written like this");
         };
         match stretch {
-            Stretch::Block(block) => block.records().for_each(|(s, record)| check(s, Event::of(&record))),
-            Stretch::Damaged(damaged) => {
+            LogChunk::Block(block) => block.records().for_each(|(s, record)| check(s, Event::of(&record))),
+            LogChunk::Damaged(damaged) => {
                 damaged.survivors().iter().for_each(|(s, record)| check(*s, Event::of(record)));
                 letters.push(damaged.finding().letter);
             }

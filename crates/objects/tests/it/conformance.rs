@@ -5,8 +5,8 @@ use objects::Codec;
 use sink::Sink;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use testkit::proxy::Fault;
 use crate::stand::{Protocol, Stand, server};
+use testkit::proxy::Fault;
 
 /// Random sequences for each protocol.
 const SEQUENCES: u32 = 6;

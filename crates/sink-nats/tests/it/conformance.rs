@@ -5,9 +5,9 @@ use sink::Sink;
 use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use testkit::proxy::Fault;
 use crate::stand::{Stand, server};
 use crate::through_writer::{Offers, Through};
+use testkit::proxy::Fault;
 
 /// Random sequences.
 const SEQUENCES: u32 = 48;

@@ -8,10 +8,10 @@ use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 use tokio_postgres::Client;
 
-use testkit::postgres::PostgresServer;
-use testkit::proxy::Fault;
 use crate::stand::{Stand, client, server};
 use crate::through_writer::{Offers, Through};
+use testkit::postgres::PostgresServer;
+use testkit::proxy::Fault;
 
 /// Random sequences for each kind of payload.
 const SEQUENCES: u32 = 24;

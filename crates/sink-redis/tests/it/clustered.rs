@@ -9,10 +9,10 @@ use sink_redis::{Deployment, Redis, RedisConfig, Server, Structure};
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::events::{batch_of, bring_to, lane};
+use crate::stand::{STREAM, Stand, server, until};
 use testkit::proxy::{Fault, Proxy};
 use testkit::redis::cluster::Cluster;
 use testkit::redis::{RedisServer, Value};
-use crate::stand::{STREAM, Stand, server, until};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};

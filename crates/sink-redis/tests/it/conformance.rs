@@ -6,10 +6,10 @@ use sink_redis::Structure;
 use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use testkit::proxy::Fault;
-use testkit::redis::Value;
 use crate::stand::{STREAM, Stand, server};
 use crate::through_writer::{Offers, Through};
+use testkit::proxy::Fault;
+use testkit::redis::Value;
 
 /// Random sequences for each structure.
 const SEQUENCES: u32 = 48;

@@ -4,8 +4,8 @@ use event::EventId;
 use sink::Sink;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use testkit::proxy::{Fault, Proxy};
 use crate::receiver::Receiver;
+use testkit::proxy::{Fault, Proxy};
 
 const SEQUENCES: u32 = 24;
 /// Places at which the proxy cuts: behind so many times so many bytes of answers.

@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test fails loudly")]
 
 use expression::Expression;
-use schema::{Documents, Fault, Schema, SchemaOptions};
-use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
 use json::ValueIndex;
+use schema::{Documents, Fault, Schema, SchemaOptions};
 use testkit::fuzz::{Corpus, run};
+use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
 
 /// Pieces of JSON, which documents, schemas and steps are made of.
 const JSON: &[&[u8]] = &[

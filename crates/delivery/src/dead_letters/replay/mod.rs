@@ -41,7 +41,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::{Lane, Origin};
 use eventlog::{LogChunk, Record, Settled};
-use sink::{Claim, RejectedRecord, WriteOutcome, Sink, SinkError};
+use objects::ObjectSink;
+use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -277,7 +278,7 @@ impl Replayer {
 
     async fn replay(&mut self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
-        if sink.objects().is_some() {
+        if ObjectSink::of(&sink).is_some() {
             return Err(no_replay(self.dead.sink()));
         }
         let failed = |error: SinkError| error.to_string();

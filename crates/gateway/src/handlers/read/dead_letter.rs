@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use event::{EventId, Position};
-use eventlog::{WatchRequest, Rejections, SequenceRange};
+use eventlog::{Rejections, SequenceRange, WatchRequest};
 
 use crate::ack::until_delivered::{self, REFUSED_LISTED_MAX};
 use crate::shard::ShardContext;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, id};
-use eventlog::{AppendBatch, ContentHash, DedupKey, SourceLine, Record};
+use eventlog::{AppendBatch, ContentHash, DedupKey, Record, SourceLine};
 use json::batch::{Form, Item};
 use transform::Filtered;
 
