@@ -8,6 +8,9 @@ use event::TypeName;
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::admin::{self, Admin};
+use crate::event_types::aggregate::AggregateConfig;
+use crate::event_types::event_type::{self, TypeConfig, Types};
+use crate::event_types::{lookup_tables, type_rules};
 use crate::flags::Flags;
 use crate::gateway::{self, Gateway};
 use crate::journal::{self, Journal};
@@ -18,9 +21,6 @@ use crate::role::Role;
 use crate::role_tables;
 use crate::sinks::route;
 use crate::sinks::{self, SinkName, SinkSettings, Sinks};
-use crate::types::aggregate::AggregateConfig;
-use crate::types::event_type::{self, TypeConfig, Types};
-use crate::types::{lookup_tables, type_rules};
 use crate::upstreams::{self, Upstreams};
 
 /// The types and sinks of a file that has neither.

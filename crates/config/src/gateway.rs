@@ -11,6 +11,7 @@ use ipnet::IpNet;
 use json::JsonPointer;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, duration, pointer, size};
 
+use crate::event_types::type_rules::{self, Naming};
 use crate::load::Inputs;
 use crate::port::address::{address, demand, is_loopback};
 use crate::port::hosts;
@@ -22,7 +23,6 @@ use crate::port::tokens;
 use crate::sinks::object_serving;
 use crate::stopping::{self, Stopping};
 use crate::token_file::TokenFile;
-use crate::types::type_rules::{self, Naming};
 
 /// The settings of `[gateway]`.
 pub(crate) const KEYS: &[&str] = &[

@@ -7,6 +7,7 @@
 mod admin;
 mod configuration;
 mod etcd;
+mod event_types;
 mod flags;
 mod gateway;
 mod journal;
@@ -24,12 +25,15 @@ mod stopping;
 #[cfg(test)]
 mod tests;
 pub mod token_file;
-mod types;
 mod upstreams;
 mod writer;
 
 pub use admin::Admin;
 pub use configuration::{Configuration, load};
+pub use event_types::aggregate::AggregateConfig;
+pub use event_types::event_type::TypeConfig;
+pub use event_types::schema::TypeSchema;
+pub use event_types::schema_files;
 pub use flags::Flags;
 pub use gateway::{ADMIN, Connections, Gateway};
 pub use journal::Journal;
@@ -40,9 +44,5 @@ pub use role::Role;
 pub use sinks::route::Route;
 pub use sinks::{SinkConfig, SinkName, SinkSettings};
 pub use stopping::Stopping;
-pub use types::aggregate::AggregateConfig;
-pub use types::event_type::TypeConfig;
-pub use types::schema::TypeSchema;
-pub use types::schema_files;
 pub use writer::registration::WriterEtcd;
 pub use writer::{ADMIN as WRITER_ADMIN, WriterConfiguration, load as load_writer};

@@ -13,9 +13,9 @@ use access::Scopes;
 use settings::{Diagnostics, Environment};
 
 use crate::configuration::{BUILT_IN, read};
+use crate::event_types::{aggregate, event_type, lookup_tables, type_rules};
 use crate::port::tls;
 use crate::sinks::kinds;
-use crate::types::{aggregate, event_type, lookup_tables, type_rules};
 use crate::{Flags, Inputs, Role, SinkSettings, etcd, gateway, log, upstreams, writer};
 
 fn folder(name: &str) -> PathBuf {

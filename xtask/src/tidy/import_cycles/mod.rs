@@ -25,28 +25,14 @@ use super::code::{code_only, is_word};
 use graph::{Cycle, Edges};
 use modules::{Files, Module};
 
-/// Crates that still have cycles. A crate of this list that has none left is a finding too.
-const NOT_YET: &[&str] = &[
-    "crates/delivery",
-    "crates/eventlog",
-    "crates/forebay",
-    "crates/gateway",
-    "crates/journal",
-    "crates/pipeline",
-    "crates/sink",
-    "crates/tls",
-    "crates/writer",
-];
-
 /// The rule, for all crates below the root.
 pub(super) fn findings(root: &Path) -> Result<Vec<Finding>> {
     let crates = Crates::read(root)?;
     let mut findings = Vec::new();
     for folder in crates.sources.keys() {
-        findings.extend(judged(folder, crates.reports(folder)?, NOT_YET.contains(&folder.as_str())));
+        let finding = |message| Finding { path: folder.clone(), line: 0, message };
+        findings.extend(crates.reports(folder)?.into_iter().map(finding));
     }
-    let gone = NOT_YET.iter().filter(|listed| !crates.sources.contains_key(**listed));
-    findings.extend(gone.flat_map(|gone| judged(gone, Vec::new(), true)));
     Ok(findings)
 }
 
@@ -83,15 +69,6 @@ impl Crates {
 /// A description of each cycle of one crate of a tree.
 pub(super) fn reports(root: &Path, folder: &str) -> Result<Vec<String>> {
     Crates::read(root)?.reports(folder)
-}
-
-fn judged(folder: &str, reports: Vec<String>, is_listed: bool) -> Vec<Finding> {
-    let finding = |message| Finding { path: folder.to_owned(), line: 0, message };
-    match (reports.is_empty(), is_listed) {
-        (true, true) => vec![finding("has no import cycle left: remove it from NOT_YET in tidy".to_owned())],
-        (false, false) => reports.into_iter().map(finding).collect(),
-        _ => Vec::new(),
-    }
 }
 
 fn reports_of(files: &Files, elsewhere: &BTreeSet<String>) -> Result<Vec<String>> {

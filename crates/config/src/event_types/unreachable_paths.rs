@@ -8,7 +8,7 @@ use json::JsonPointer;
 use schema_tools::{Reachability, Unreachable};
 use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 
-use crate::types::conditional::Worded;
+use crate::event_types::conditional::Worded;
 
 /// Warns of a setting that is a pointer.
 pub(crate) fn pointer(

@@ -8,11 +8,11 @@ use schema_tools::Reachability;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 use timestamp::TimeRule;
 
+use crate::event_types::routes;
+use crate::event_types::routes::first_readable;
+use crate::event_types::unreachable_paths;
 use crate::sinks::route::Route;
 use crate::sinks::{SinkName, Sinks};
-use crate::types::routes;
-use crate::types::routes::first_readable;
-use crate::types::unreachable_paths;
 
 /// The table with the aggregates of a type.
 pub(crate) const TABLE: &str = "aggregate";

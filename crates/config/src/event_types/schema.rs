@@ -9,7 +9,7 @@ use std::sync::Arc;
 use schema::{Documents, InvalidSchema, Schema};
 use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan, path};
 
-use crate::types::schema_files::{Compiled, SchemaError, SchemaFolder};
+use crate::event_types::schema_files::{Compiled, SchemaError, SchemaFolder};
 
 const WANTED: &str = "wanted the path of a file with a JSON Schema";
 

@@ -11,8 +11,8 @@ use toml::de::{DeTable, DeValue};
 use transform as steps;
 use transform::{Setting, StepSpec, Transform};
 
-use crate::types::lookup_tables::LookupTables;
-use crate::types::unreachable_paths;
+use crate::event_types::lookup_tables::LookupTables;
+use crate::event_types::unreachable_paths;
 
 /// The key in a step of `hash` that is a secret: it may come from the environment. In other texts of steps `${…}` means
 /// something else.

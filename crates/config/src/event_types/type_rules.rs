@@ -8,9 +8,9 @@ use schema_tools::Reachability;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, nearest};
 use toml::de::DeValue;
 
-use crate::types::conditional::{self, Form, Worded};
-use crate::types::event_type::Types;
-use crate::types::unreachable_paths;
+use crate::event_types::conditional::{self, Form, Worded};
+use crate::event_types::event_type::Types;
+use crate::event_types::unreachable_paths;
 
 /// The setting that is a list of tables.
 pub(crate) const RULES: &str = "type_rules";

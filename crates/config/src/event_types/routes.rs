@@ -7,10 +7,10 @@ use schema_tools::Reachability;
 use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 use toml::de::DeValue;
 
+use crate::event_types::conditional::{self, Form, Worded};
+use crate::event_types::unreachable_paths;
 use crate::sinks::route::Route;
 use crate::sinks::{SinkName, Sinks};
-use crate::types::conditional::{self, Form, Worded};
-use crate::types::unreachable_paths;
 
 const KEY: &str = "routes";
 const FORM: Form = Form {

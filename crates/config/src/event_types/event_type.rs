@@ -11,15 +11,15 @@ use schema_tools::Reachability;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, pointer};
 use timestamp::TimeRule;
 
+use crate::event_types::aggregate::{self, AggregateConfig};
+use crate::event_types::event_time;
+use crate::event_types::lookup_tables::LookupTables;
+use crate::event_types::routes::{self, Written, first_readable};
+use crate::event_types::schema::{self, Schemas, TypeSchema};
+use crate::event_types::transform::{self, TypeTransform};
+use crate::event_types::unreachable_paths;
 use crate::sinks::route::Route;
 use crate::sinks::{SinkName, Sinks};
-use crate::types::aggregate::{self, AggregateConfig};
-use crate::types::event_time;
-use crate::types::lookup_tables::LookupTables;
-use crate::types::routes::{self, Written, first_readable};
-use crate::types::schema::{self, Schemas, TypeSchema};
-use crate::types::transform::{self, TypeTransform};
-use crate::types::unreachable_paths;
 
 /// The settings of `[types.X]`.
 pub(crate) const KEYS: &[&str] = &[
