@@ -29,7 +29,7 @@ fn reads(sink: &Sink, rules: ReadRules) -> (ObjectReads, ObjectCache) {
 
 fn reads_with(sink: &Sink, rules: ReadRules, cache_bytes: u64) -> (ObjectReads, ObjectCache) {
     let cache = ObjectCache::new(cache_bytes);
-    (ObjectSink::of(&sink).unwrap().reads("warehouse".into(), rules, cache.clone()), cache)
+    (ObjectSink::of(sink).unwrap().reads("warehouse".into(), rules, cache.clone()), cache)
 }
 
 /// Bytes of an object as they come.
