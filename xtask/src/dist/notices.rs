@@ -1,6 +1,6 @@
 //! The licences of all packages that are linked into the binary. They require that the binary's distribution contains them.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -42,24 +42,23 @@ pub(super) fn text() -> Result<String> {
 
 /// The third-party packages that are linked into `forebay`, without those for builds and tests.
 fn linked(metadata: &Value) -> Result<Vec<&Value>> {
-    fn list(value: &Value) -> &[Value] {
-        value.as_array().map(Vec::as_slice).unwrap_or_default()
-    }
-    let packages: HashMap<&str, &Value> =
-        list(&metadata["packages"]).iter().filter_map(|package| Some((package["id"].as_str()?, package))).collect();
-    let nodes: HashMap<&str, &Value> =
-        list(&metadata["resolve"]["nodes"]).iter().filter_map(|node| Some((node["id"].as_str()?, node))).collect();
-    let own = packages.iter().find(|(_, package)| package["name"] == "forebay").context("no package forebay")?;
-    let (mut seen, mut waiting) = (BTreeSet::new(), vec![*own.0]);
-    while let Some(id) = waiting.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        let used = nodes.get(id).map(|node| list(&node["deps"])).unwrap_or_default();
-        let is_linked = |used: &&Value| list(&used["dep_kinds"]).iter().any(|kind| kind["kind"].is_null());
-        waiting.extend(used.iter().filter(is_linked).filter_map(|used| used["pkg"].as_str()));
-    }
-    Ok(seen.iter().filter_map(|id| packages.get(id).copied()).filter(|package| !package["source"].is_null()).collect())
+    // Its own features: those of the resolved workspace contain what only tests ask for.
+    let mut tree = cargo();
+    tree.args(["tree", "--locked", "--package", "forebay", "--edges", "normal", "--prefix", "none", "--format", "{p}"]);
+    let tree = output(tree.args(["--target", &triple()]))?;
+    let listed: BTreeSet<(&str, &str)> = tree
+        .lines()
+        .filter_map(|line| {
+            let mut words = line.split(' ');
+            Some((words.next()?, words.next()?.strip_prefix('v')?))
+        })
+        .collect();
+    let packages = metadata["packages"].as_array().context("cargo metadata lists no packages")?;
+    let is_linked = |package: &&Value| {
+        let key = package["name"].as_str().zip(package["version"].as_str());
+        !package["source"].is_null() && key.is_some_and(|key| listed.contains(&key))
+    };
+    Ok(packages.iter().filter(is_linked).collect())
 }
 
 /// The texts of a package's licences.
