@@ -18,7 +18,7 @@ pub(crate) struct Options {
 
 /// The tests of the journal and of the event log, by their test targets.
 const JOURNAL: &str = "power_cuts";
-const EVENT_LOG: &str = "duplicates";
+const EVENT_LOG: &str = "dedup";
 /// The test that reads the two variables.
 const TEST: &str = "power_cuts";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
