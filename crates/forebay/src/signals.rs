@@ -6,20 +6,19 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::errors::cannot;
 use crate::log;
-use crate::serve_error::ServeError;
 
 /// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
 
 /// The runtime of a role's process. Signals are waited for before anything else, so that one in the midst of the start isn't lost, nor ends
 /// the process.
-pub(crate) fn runtime_with_signals() -> Result<(Runtime, (Signals, Signal)), ServeError> {
-    let system = |what| move |source| ServeError::System { what, source };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signal))> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot("start"))?;
     let signals = {
         let _context = runtime.enter();
-        Signals::new().map_err(system("wait for signals"))?
+        Signals::new().map_err(cannot("wait for signals"))?
     };
     Ok((runtime, signals))
 }
