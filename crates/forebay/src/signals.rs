@@ -18,7 +18,7 @@ pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signa
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot("start"))?;
     let signals = {
         let _context = runtime.enter();
-        Signals::new().map_err(cannot("wait for signals"))?
+        Signals::new().and_then(|signals| Ok((signals, hangup()?))).map_err(cannot("wait for signals"))?
     };
     Ok((runtime, signals))
 }
@@ -37,6 +37,11 @@ pub(crate) fn delayed(delay: Duration, what: &str) -> String {
     format!("stopping: /readyz answers 503, and {what} are accepted for another {delay} (stop_delay)")
 }
 
+/// SIGHUP.
+pub(crate) fn hangup() -> io::Result<Signal> {
+    signal(SignalKind::hangup())
+}
+
 /// SIGTERM and SIGINT.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -44,10 +49,9 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// They, and SIGHUP.
-    pub(crate) fn new() -> io::Result<(Self, Signal)> {
-        let this = Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
-        Ok((this, signal(SignalKind::hangup())?))
+    /// Waits for them on the runtime that is entered.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     pub(crate) async fn next(&mut self) {

@@ -1,6 +1,5 @@
 //! `forebay schema …`: makes a schema of samples, and compares two.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use serde_json::value::RawValue;
 use settings::files;
 
 use crate::cli::{SchemaCommand, SchemaDiff, SchemaInfer};
+use crate::commands::input;
 use crate::commands::output::print;
 use crate::errors::unreadable;
 
@@ -33,12 +33,7 @@ pub(crate) fn run(command: &SchemaCommand) -> anyhow::Result<u8> {
 
 fn run_infer(infer: &SchemaInfer) -> anyhow::Result<u8> {
     let path = &infer.file;
-    let input: Box<dyn Read> = if path.as_os_str() == "-" {
-        Box::new(io::stdin())
-    } else {
-        Box::new(fs::File::open(path).map_err(unreadable(path))?)
-    };
-    let samples = gather(path, BufReader::new(input))?;
+    let samples = gather(path, BufReader::new(input::open(path).map_err(unreadable(path))?))?;
     if samples.count() == 0 {
         bail!("{} has no record: a schema is made of samples", path.display());
     }

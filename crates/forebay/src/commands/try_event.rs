@@ -1,6 +1,5 @@
 //! `forebay try`: one payload through the schema and the steps of its type, with what each step does and how long it takes.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
@@ -12,6 +11,7 @@ use settings::Environment;
 use transform::{Did, Filtered, Traced};
 
 use crate::cli::TryFlags;
+use crate::commands::input;
 use crate::commands::output::print;
 use crate::configuration_report::{EXIT_CONFIGURATION, valid};
 use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, config_of, of_nobody, type_of};
@@ -57,19 +57,13 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> anyhow::Result
 }
 
 fn payload(flags: &TryFlags) -> anyhow::Result<Vec<u8>> {
-    let read = |input: &mut dyn Read| {
+    let read = || {
         let mut bytes = Vec::new();
-        input.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        input::open(&flags.file)?.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
         let too_large = || io::Error::other(format!("an event has at most {EVENT_BYTES_MAX} bytes"));
         if bytes.len() > EVENT_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
     };
-    let path = &flags.file;
-    let result = if path.as_os_str() == "-" {
-        read(&mut io::stdin())
-    } else {
-        fs::File::open(path).and_then(|mut file| read(&mut file))
-    };
-    result.map_err(unreadable(path))
+    read().map_err(unreadable(&flags.file))
 }
 
 fn around(flags: &TryFlags) -> RequestContext {

@@ -11,6 +11,7 @@ use anyhow::{anyhow, bail};
 
 use super::{EXIT_SOME_STAY, order, query, read};
 use crate::cli::{DeadChoice, DeadEdit};
+use crate::commands::input;
 use crate::errors::{at, cannot};
 use crate::log;
 
@@ -34,12 +35,7 @@ fn choice(edit: &DeadEdit) -> DeadChoice {
 
 fn read_payload(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(at(path))?;
+    input::open(path).and_then(|mut input| input.read_to_end(&mut bytes)).map_err(at(path))?;
     Ok(bytes)
 }
 

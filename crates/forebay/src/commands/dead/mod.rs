@@ -50,8 +50,13 @@ pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
 /// Where the letters and routes are.
 pub(crate) enum Place {
     Directory(DataDirectory),
-    /// A server's admin address, and the origin of the data directory that it should have.
-    Server(Server, Option<String>),
+    Server(RunningServer),
+}
+
+/// A server, and the origin of the data directory that it should have.
+pub(crate) struct RunningServer {
+    server: Server,
+    origin: Option<String>,
 }
 
 impl Place {
@@ -62,7 +67,7 @@ impl Place {
     pub(crate) fn find(at: &DeadAt) -> anyhow::Result<Self> {
         let path = &at.data.directory;
         if let Some(address) = &at.admin {
-            return Ok(Self::Server(at.ca.server(address)?, None));
+            return Ok(Self::Server(RunningServer { server: at.ca.server(address)?, origin: None }));
         }
         if !path.is_dir() {
             bail!(
@@ -74,7 +79,10 @@ impl Place {
         let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
         match opened {
             Ok(directory) => Ok(Self::Directory(directory)),
-            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address(at)?)?, Some(origin(path)?))),
+            Err(DirectoryError::InUse(_)) => {
+                let (server, origin) = (at.ca.server(&address(at)?)?, Some(origin(path)?));
+                Ok(Self::Server(RunningServer { server, origin }))
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -142,15 +150,11 @@ fn print_letters(
 }
 
 /// The letters of a query; `path` names one id where payloads are wanted.
-fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
+fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match Place::find(at)? {
-        Place::Server(server, origin) => {
-            query.origin = origin;
-            let target = format!("/api/dead{path}{}", query.write());
-            match ask(&server, Call { method: "GET", target: &target, body: &[] }, at)? {
-                Answered::Json(list) => Ok(list),
-                Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false, lost: 0 }),
-            }
+        Place::Server(server) => {
+            let found = server.ask(at, ("GET", &format!("/api/dead{path}")), query, &[])?;
+            Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
         }
         Place::Directory(directory) => {
             let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -175,19 +179,16 @@ fn act(at: &DeadAt, action: &str, query: DeadQuery) -> anyhow::Result<u8> {
 }
 
 /// Has the running server do something with letters, and prints what became of them.
-fn order(at: &DeadAt, method: &str, path: &str, mut query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
+fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
     let server = match Place::find(at)? {
-        Place::Server(server, origin) => {
-            query.origin = origin;
-            server
-        }
+        Place::Server(server) => server,
         Place::Directory(directory) => bail!(
             "no Forebay is running on {}: start it, and then edit, replay or drop; only list and show work without it",
             directory.path().display()
         ),
     };
-    let target = format!("/api/dead/{path}{}", query.write());
-    let Answered::Json(OutcomesJson { sinks }) = ask(&server, Call { method, target: &target, body }, at)? else {
+    let answer = server.ask(at, (method, &format!("/api/dead/{path}")), query, body)?;
+    let Some(OutcomesJson { sinks }) = answer else {
         log::warning("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);
     };
@@ -198,32 +199,35 @@ fn order(at: &DeadAt, method: &str, path: &str, mut query: DeadQuery, body: &[u8
     Ok(if some_stay { EXIT_SOME_STAY } else { 0 })
 }
 
-/// What a server answers.
-pub(crate) enum Answered<T> {
-    Json(T),
-    /// No letter has this id.
-    NoLetter,
-}
-
-/// Asks a server.
-///
-/// # Errors
-/// It can't be asked, or said no.
-pub(crate) fn ask<T: DeserializeOwned>(server: &Server, call: Call<'_>, at: &DeadAt) -> anyhow::Result<Answered<T>> {
-    let address = server.target();
-    let failed = |error: io::Error| {
-        anyhow!(
-            "can't ask the server at {address}: {error}; name the admin address of the running one with --admin, or its \
-             configuration with --config"
-        )
-    };
-    let answer = admin_client::call(server, call, at.token.token()?).map_err(failed)?;
-    if answer.status == 200 {
-        return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
-    }
-    match serde_json::from_str::<ProblemJson>(&answer.body) {
-        Ok(problem) if problem.code == "letter" => Ok(Answered::NoLetter),
-        Ok(problem) => bail!("the server at {address} refused: {}", problem.detail),
-        Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
+impl RunningServer {
+    /// Asks the server. `None`: no letter has this id.
+    ///
+    /// # Errors
+    /// It can't be asked, or said no.
+    pub(crate) fn ask<T: DeserializeOwned>(
+        self,
+        at: &DeadAt,
+        (method, path): (&str, &str),
+        query: DeadQuery,
+        body: &[u8],
+    ) -> anyhow::Result<Option<T>> {
+        let address = self.server.target();
+        let failed = |error: io::Error| {
+            anyhow!(
+                "can't ask the server at {address}: {error}; name the admin address of the running one with --admin, or its \
+                 configuration with --config"
+            )
+        };
+        let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
+        let call = Call { method, target: &target, body };
+        let answer = admin_client::call(&self.server, call, at.token.token()?).map_err(failed)?;
+        if answer.status == 200 {
+            return serde_json::from_str(&answer.body).map(Some).map_err(|error| failed(error.into()));
+        }
+        match serde_json::from_str::<ProblemJson>(&answer.body) {
+            Ok(problem) if problem.code == "letter" => Ok(None),
+            Ok(problem) => bail!("the server at {address} refused: {}", problem.detail),
+            Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
+        }
     }
 }
