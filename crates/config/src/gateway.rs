@@ -4,16 +4,18 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::{NonZeroU16, NonZeroUsize};
 use std::time::Duration;
 
-use access::{Demand, Scope, Scopes};
+use access::{Demand, Scope};
 use event::limits;
 use event::memory::Budgets;
 use ipnet::IpNet;
 use json::JsonPointer;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, duration, pointer, size};
+use settings::{
+    Diagnostic, InvalidValue, Located, Section, SettingsReader, client, duration, number_within, pointer, size,
+};
 
 use crate::event_types::type_rules::{self, Naming};
 use crate::load::Inputs;
-use crate::port::address::{address, demand, is_loopback};
+use crate::port::address::{Port, address, demand, is_loopback};
 use crate::port::hosts;
 use crate::port::origins;
 use crate::port::proxies;
@@ -148,50 +150,39 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
     let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
     let open = reader.boolean(section, "open");
-    let shards = reader.integer(section, "shards", shards);
-    let type_pointer = reader.text(section, "type_pointer", pointer::parse);
-    let cors_origins = origins::read(reader, section, "cors_origins");
-    let allowed_hosts = hosts::read(reader, section, "allowed_hosts");
-    let trusted_proxies = proxies::read(reader, section, "trusted_proxies");
-    let max_connections = reader.integer(section, "max_connections", connections);
-    let of_client = reader.integer(section, "max_connections_per_client", connections);
-    let ack_timeout = reader.text(section, "ack_timeout", ack_timeout);
-    let object_cache = reader.text(section, "object_cache", object_serving::cache_bytes);
-    let memory = reader.text(section, "memory", memory);
-    let stopping = stopping::read(reader, section);
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
     let is_open = open.is_some_and(|found| found.value);
-    check_reach(reader, listen.as_ref(), admin.as_ref(), is_open, scopes);
+    let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, flags: "" };
+    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), is_open, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     Gateway {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
         open: is_open,
-        shards: shards.map(|found| found.value),
-        type_pointer: type_pointer.map(|found| found.value),
+        shards: reader.integer(section, "shards", shards).map(|found| found.value),
+        type_pointer: reader.text(section, "type_pointer", pointer::parse).map(|found| found.value),
         // Read when the types are known.
         naming: Naming::default(),
-        cors_origins,
-        allowed_hosts,
-        trusted_proxies,
-        max_connections: max_connections.map(|found| found.value),
-        max_connections_per_client: of_client.map(|found| found.value),
-        ack_timeout: ack_timeout.map_or(limits::ACK_TIMEOUT, |found| found.value),
-        object_cache: object_cache.map(|found| found.value),
-        memory: memory.map(|found| found.value),
-        stopping,
+        cors_origins: origins::read(reader, section, "cors_origins"),
+        allowed_hosts: hosts::read(reader, section, "allowed_hosts"),
+        trusted_proxies: proxies::read(reader, section, "trusted_proxies"),
+        max_connections: reader.integer(section, "max_connections", connections).map(|found| found.value),
+        max_connections_per_client: reader
+            .integer(section, "max_connections_per_client", connections)
+            .map(|found| found.value),
+        ack_timeout: reader.text(section, "ack_timeout", ack_timeout).map_or(limits::ACK_TIMEOUT, |found| found.value),
+        object_cache: reader.text(section, "object_cache", object_serving::cache_bytes).map(|found| found.value),
+        memory: reader.text(section, "memory", memory).map(|found| found.value),
+        stopping: stopping::read(reader, section),
         tokens,
         tls,
     }
 }
 
 fn connections(number: i64) -> Result<NonZeroUsize, InvalidValue> {
-    let connections = usize::try_from(number).ok().filter(|number| *number <= CONNECTIONS_MAX);
-    connections
-        .and_then(NonZeroUsize::new)
-        .ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {CONNECTIONS_MAX}")))
+    client::not_zero(number, CONNECTIONS_MAX)
 }
 
 /// The least of it is a matter of the sinks: see [`crate::memory`].
@@ -212,29 +203,7 @@ fn ack_timeout(text: &str) -> Result<Duration, InvalidValue> {
 }
 
 fn shards(number: i64) -> Result<NonZeroU16, InvalidValue> {
-    let shards = u16::try_from(number).ok().filter(|number| *number <= SHARDS_MAX).and_then(NonZeroU16::new);
-    shards.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {SHARDS_MAX}")))
-}
-
-/// Reports a port that other machines reach while there are no tokens for it, unless it is set to be open.
-fn check_reach(
-    reader: &mut SettingsReader<'_>,
-    listen: Option<&Located<SocketAddr>>,
-    admin: Option<&Located<SocketAddr>>,
-    open: bool,
-    scopes: Scopes,
-) {
-    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(Scope::Ingest)) {
-        let title = "`gateway.listen` would let everybody post who reaches this machine";
-        let help = "make a token (forebay token new NAME --scope ingest), or set `open = true` in [gateway] if that is \
-                    meant, or listen on 127.0.0.1 or [::1]";
-        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
-    }
-    if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
-        let title = "`gateway.admin` would let everybody look in who reaches this machine";
-        let help = "make a token (forebay token new NAME --scope admin), or listen on 127.0.0.1 or [::1]";
-        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
-    }
+    Ok(NonZeroU16::new(number_within(number, 1..=SHARDS_MAX)?).unwrap_or(NonZeroU16::MIN))
 }
 
 fn check_distinct(

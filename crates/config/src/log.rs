@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use settings::{InvalidValue, Section, SettingsReader};
+use settings::{Section, SettingsReader, word};
 
 use crate::flags::Flags;
 
@@ -42,6 +42,9 @@ impl fmt::Display for LogLevel {
 
 /// The settings of `[log]`.
 pub(crate) const KEYS: &[&str] = &["format", "level"];
+const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
+const LEVELS: &[(&str, LogLevel)] =
+    &[("info", LogLevel::Info), ("warning", LogLevel::Warning), ("error", LogLevel::Error)];
 
 /// What is said on stderr, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,25 +57,10 @@ pub struct Log {
 
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
     reader.check_keys(section, KEYS);
-    let format = reader.text(section, "format", format).map(|found| found.value);
+    let format = reader.word(section, "format", "is no format of the log", FORMATS).map(|found| found.value);
     // The flag is not called --level: a reader of the command line wouldn't know whose.
-    let level = reader.text_or_named_flag(section, "level", ("log-level", flags.log_level.as_deref()), level);
+    let level = reader.text_or_named_flag(section, "level", ("log-level", flags.log_level.as_deref()), |text| {
+        word(text, "is no level of messages", LEVELS)
+    });
     Log { format: format.unwrap_or_default(), level: level.map(|found| found.value).unwrap_or_default() }
-}
-
-fn format(text: &str) -> Result<LogFormat, InvalidValue> {
-    match text {
-        "text" => Ok(LogFormat::Text),
-        "json" => Ok(LogFormat::Json),
-        _ => Err(InvalidValue::new("is no format of the log", "wanted \"text\" or \"json\"")),
-    }
-}
-
-fn level(text: &str) -> Result<LogLevel, InvalidValue> {
-    match text {
-        "info" => Ok(LogLevel::Info),
-        "warning" => Ok(LogLevel::Warning),
-        "error" => Ok(LogLevel::Error),
-        _ => Err(InvalidValue::new("is no level of messages", "wanted \"info\", \"warning\" or \"error\"")),
-    }
 }

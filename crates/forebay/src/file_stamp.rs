@@ -4,6 +4,22 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::MissedTickBehavior;
+
+/// How often the files' metadata are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Looks every second until the future is dropped.
+pub(crate) async fn follow(mut look: impl FnMut()) {
+    let mut ticks = tokio::time::interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    loop {
+        ticks.tick().await;
+        look();
+    }
+}
 
 /// What changes with a file: each change makes another one. Links are followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,9 +12,9 @@ use eventlog::{EventLog, LogOptions};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 
+use crate::errors::unreadable;
 use crate::memory_plan::Plan;
 use crate::process::disk_size::{self, SmallDisk};
-use crate::serve_error::ServeError;
 use crate::{allocator, compose, log, memory_plan};
 
 /// An open data directory from which events are delivered.
@@ -29,13 +29,13 @@ impl Opened {
     /// Opens the journal and starts to deliver from it.
     ///
     /// # Errors
-    /// [`ServeError`] names the cause.
+    /// The message names the cause.
     pub(crate) fn start(
         configuration: &Configuration,
         data: &Path,
         memory: Budgets,
         sinks: Vec<SinkSetup>,
-    ) -> Result<Self, ServeError> {
+    ) -> anyhow::Result<Self> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
         let saved = SavedLedger::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
@@ -61,10 +61,8 @@ impl Opened {
 ///
 /// # Errors
 /// The disk failed: the next start recovers the journal.
-pub(crate) fn seal(log: &EventLog) -> Result<(), ServeError> {
-    let seal =
-        |shard: &Arc<eventlog::Shard>| shard.close().map_err(|error| ServeError::JournalFailed(error.to_string()));
-    log.shards().iter().try_for_each(seal)
+pub(crate) fn seal(log: &EventLog) -> anyhow::Result<()> {
+    log.shards().iter().try_for_each(|shard| Ok(shard.close()?))
 }
 
 /// Divides the available memory into budgets, and logs what the operator should know about them.
@@ -101,11 +99,9 @@ fn configured_shards(configuration: &Configuration) -> u16 {
 }
 
 /// The number of shards: as configured, and no fewer than the directory has or had, so that each journal is delivered.
-fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &SavedLedger) -> Result<u16, ServeError> {
+fn shards(configuration: &Configuration, directory: &DataDirectory, saved: &SavedLedger) -> anyhow::Result<u16> {
     let wanted = configured_shards(configuration);
-    let there = directory
-        .shards_on_disk()
-        .map_err(|source| ServeError::Shards { path: directory.path().to_owned(), source })?;
+    let there = directory.shards_on_disk().map_err(unreadable(directory.path()))?;
     let counted = u16::try_from(saved.counted_up_to().len()).unwrap_or(u16::MAX);
     Ok(wanted.max(there).max(counted))
 }

@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use config::{self, Configuration, LoadError, Stopping, needs_restart};
-use delivery::{ChangeError, DeliveryControl, LaneBoard, SinkSetup};
+use anyhow::{anyhow, bail};
+use config::{Configuration, LoadError, Stopping, needs_restart};
+use delivery::{DeliveryControl, LaneBoard, SinkSetup};
 use event::cells::Counter;
 use event::memory::Budgets;
 use eventlog::EventLog;
@@ -40,22 +41,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// Callers of the admin API that wait for their turn.
 const WAITING_MAX: usize = 4;
 
-/// Why nothing has changed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReloadError {
-    /// The configuration is wrong, or can't be read.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// It can't hold here and now: everything that stands in the way.
-    #[error("{}", .0.join("\n"))]
-    Unfit(Vec<String>),
-    /// Delivery can't go over to it.
-    #[error(transparent)]
-    Delivery(#[from] ChangeError),
-    /// The gateway can't.
-    #[error("it was broken off, because Forebay is stopping")]
-    Stopping,
-}
+/// Why nothing has changed when a reload is cancelled.
+const STOPPING: &str = "it was broken off, because Forebay is stopping";
 
 /// How often the configuration was read again.
 #[derive(Debug, Default)]
@@ -88,9 +75,8 @@ impl ReloadHandle {
     /// What is wrong with it, in words for a person; nothing has changed.
     pub(crate) async fn reload(&self) -> Result<(), String> {
         let (reply, answer) = oneshot::channel();
-        let stopping = || ReloadError::Stopping.to_string();
-        self.0.send(reply).await.map_err(|_| stopping())?;
-        answer.await.unwrap_or_else(|_| Err(stopping()))
+        self.0.send(reply).await.map_err(|_| STOPPING)?;
+        answer.await.unwrap_or_else(|_| Err(STOPPING.to_owned()))
     }
 }
 
@@ -167,7 +153,7 @@ impl Reloader {
         }
     }
 
-    async fn reload(&mut self) -> Result<(), ReloadError> {
+    async fn reload(&mut self) -> anyhow::Result<()> {
         let (mut configuration, warnings) = self.inputs.load()?;
         configuration.keep_rules_of(&self.current);
         configuration.keep_upstreams_of(&self.current);
@@ -181,7 +167,7 @@ impl Reloader {
         let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
         configuration.upstreams.iter().for_each(Upstream::announce);
         unfit.extend(self.check(&sinks).await);
-        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { return Err(ReloadError::Unfit(unfit)) };
+        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { bail!(unfit.join("\n")) };
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
@@ -225,7 +211,7 @@ impl Reloader {
         wrong
     }
 
-    async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
+    async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> anyhow::Result<()> {
         let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.components);
         let (before, after) = (state(&self.current, &self.sinks), state(configuration, sinks));
         let gateway = self.components.gateway.clone();
@@ -266,6 +252,6 @@ impl GatewayState {
 }
 
 /// Shards may be in the midst of a commit: others have their turn meanwhile.
-async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), ReloadError> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| ReloadError::Stopping)
+async fn blocking(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| anyhow!(STOPPING))
 }

@@ -6,20 +6,19 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
+use crate::errors::cannot;
 use crate::log;
-use crate::serve_error::ServeError;
 
 /// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
 
 /// The runtime of a role's process. Signals are waited for before anything else, so that one in the midst of the start isn't lost, nor ends
 /// the process.
-pub(crate) fn runtime_with_signals() -> Result<(Runtime, (Signals, Signal)), ServeError> {
-    let system = |what| move |source| ServeError::System { what, source };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(system("start"))?;
+pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signal))> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(cannot("start"))?;
     let signals = {
         let _context = runtime.enter();
-        Signals::new().map_err(system("wait for signals"))?
+        Signals::new().and_then(|signals| Ok((signals, hangup()?))).map_err(cannot("wait for signals"))?
     };
     Ok((runtime, signals))
 }
@@ -38,6 +37,11 @@ pub(crate) fn delayed(delay: Duration, what: &str) -> String {
     format!("stopping: /readyz answers 503, and {what} are accepted for another {delay} (stop_delay)")
 }
 
+/// SIGHUP.
+pub(crate) fn hangup() -> io::Result<Signal> {
+    signal(SignalKind::hangup())
+}
+
 /// SIGTERM and SIGINT.
 pub(crate) struct Signals {
     terminate: Signal,
@@ -45,10 +49,9 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// They, and SIGHUP.
-    pub(crate) fn new() -> io::Result<(Self, Signal)> {
-        let this = Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? };
-        Ok((this, signal(SignalKind::hangup())?))
+    /// Waits for them on the runtime that is entered.
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     pub(crate) async fn next(&mut self) {

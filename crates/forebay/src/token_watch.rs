@@ -1,17 +1,12 @@
 //! Follows the file of tokens while the server runs: what a command changes holds within a second.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use access::{TokenSet, Tokens};
 use config::token_file::{Kept, TokenFile, TokenFileError};
-use tokio::time::MissedTickBehavior;
 
-use crate::file_stamp::Stamp;
+use crate::file_stamp::{self, Stamp};
 use crate::log;
-
-/// How often the file's metadata are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The file, and what was last seen of it.
 pub(crate) struct TokenWatch {
@@ -41,12 +36,7 @@ impl TokenWatch {
 
     /// Follows the file until the future is dropped.
     pub(crate) async fn follow(mut self) {
-        let mut ticks = tokio::time::interval(LOOK_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
-            ticks.tick().await;
-            self.look();
-        }
+        file_stamp::follow(|| self.look()).await;
     }
 
     /// Reads the file again if it has changed. What can't be read, or isn't there any more, changes nothing: nobody is let in

@@ -7,7 +7,7 @@ use std::time::Duration;
 use event::limits;
 
 use crate::diagnostics::Diagnostic;
-use crate::invalid_value::InvalidValue;
+use crate::invalid_value::{InvalidValue, number_within};
 use crate::reader::SettingsReader;
 use crate::section::Section;
 use crate::{duration, path};
@@ -43,23 +43,26 @@ pub fn each<T>(
 /// # Errors
 /// The number is out of range.
 pub fn requests(number: i64) -> Result<NonZeroUsize, InvalidValue> {
-    let max = limits::STORE_REQUESTS_MAX;
-    let number = usize::try_from(number).ok().filter(|number| *number <= max).and_then(NonZeroUsize::new);
-    number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {max}")))
+    not_zero(number, limits::STORE_REQUESTS_MAX)
 }
 
 /// How many connections there may be.
 pub fn connections_max(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NonZeroUsize> {
-    let count = |number: i64| {
-        let count = usize::try_from(number).ok().filter(|count| *count <= limits::STORE_CONNECTIONS_MAX);
-        let wrong = || InvalidValue::new("is out of range", format!("wanted 1 to {}", limits::STORE_CONNECTIONS_MAX));
-        count.and_then(NonZeroUsize::new).ok_or_else(wrong)
-    };
-    reader.integer(section, "max_connections", count).map(|found| found.value)
+    reader
+        .integer(section, "max_connections", |number| not_zero(number, limits::STORE_CONNECTIONS_MAX))
+        .map(|found| found.value)
 }
 
 /// The timeout of a request.
 pub fn timeout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Duration {
     let within = |text: &str| duration::within(text, limits::STORE_TIMEOUT_MIN, limits::STORE_TIMEOUT_MAX);
     reader.text(section, "timeout", within).map_or(limits::STORE_TIMEOUT, |found| found.value)
+}
+
+/// A number from 1 to `max`.
+///
+/// # Errors
+/// It is another one.
+pub fn not_zero(number: i64, max: usize) -> Result<NonZeroUsize, InvalidValue> {
+    Ok(NonZeroUsize::new(number_within(number, 1..=max)?).unwrap_or(NonZeroUsize::MIN))
 }

@@ -1,5 +1,8 @@
 //! Why a text is no value of its setting.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+
 /// Why a text, or a number, is no value of its setting.
 #[derive(Clone, Debug)]
 pub struct InvalidValue {
@@ -34,4 +37,30 @@ pub fn one_of<T: Copy>(words: &[(&str, T)], text: &str, what: &str) -> Result<T,
         let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
         InvalidValue::new(what, format!("wanted one of {}", words.join(", ")))
     })
+}
+
+/// The meaning of the word that a text is.
+///
+/// # Errors
+/// It is none of them. The error begins with `what`.
+pub fn word<T: Copy>(text: &str, what: &str, words: &[(&str, T)]) -> Result<T, InvalidValue> {
+    let known = words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning);
+    known.ok_or_else(|| {
+        let quoted: Vec<String> = words.iter().map(|(word, _)| format!("{word:?}")).collect();
+        let (last, others) = quoted.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        InvalidValue::new(what, format!("wanted {} or {last}", others.join(", ")))
+    })
+}
+
+/// Checks that a number is in the range.
+///
+/// # Errors
+/// It isn't.
+pub fn number_within<N>(number: i64, range: RangeInclusive<N>) -> Result<N, InvalidValue>
+where
+    N: TryFrom<i64> + PartialOrd + Display,
+{
+    let (min, max) = (range.start(), range.end());
+    let wrong = || InvalidValue::new("is out of range", format!("wanted {min} to {max}"));
+    N::try_from(number).ok().filter(|number| range.contains(number)).ok_or_else(wrong)
 }

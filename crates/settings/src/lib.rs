@@ -27,7 +27,6 @@
 
 pub mod client;
 mod diagnostics;
-mod did_you_mean;
 pub mod duration;
 mod environment;
 pub mod files;
@@ -39,10 +38,10 @@ mod reader;
 mod section;
 pub mod size;
 
+pub use ::did_you_mean::nearest;
 pub use diagnostics::{Diagnostic, Diagnostics, Mask, SourceId, SourceSpan};
-pub use did_you_mean::nearest;
 pub use environment::{Environment, FILE, PREFIX, Unreplaced, Unusable, VariableValue, expand, variable_name};
 pub use folder::Folder;
-pub use invalid_value::{InvalidValue, one_of};
+pub use invalid_value::{InvalidValue, number_within, one_of, word};
 pub use reader::SettingsReader;
 pub use section::{KeyPath, Located, Section};

@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::Range;
 
+use did_you_mean::nearest;
 use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use crate::diagnostics::{Diagnostic, Diagnostics, SourceId, SourceSpan};
-use crate::did_you_mean::nearest;
 use crate::environment::{Environment, FILE, PREFIX, Unreplaced, Unusable, expand};
-use crate::invalid_value::InvalidValue;
+use crate::invalid_value::{InvalidValue, word};
 use crate::section::{Located, Section};
 
 /// Reads settings and collects errors.
@@ -288,6 +288,30 @@ impl<'e> SettingsReader<'e> {
     pub fn within(&self, whole: &SourceSpan, text: &str, part: Range<usize>) -> SourceSpan {
         let start = self.written(whole).find(text);
         start.map_or_else(|| whole.clone(), |start| whole.part(start + part.start, part.len().max(1)))
+    }
+
+    /// Reads a text that is one of these words, and gives its meaning.
+    pub fn word<T: Copy>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        what: &str,
+        words: &[(&str, T)],
+    ) -> Option<Located<T>> {
+        self.text(section, key, |text| word(text, what, words))
+    }
+
+    /// Reads a list of texts. Each wrong element is reported by its index.
+    pub fn parsed_texts<T>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, InvalidValue>,
+    ) -> Vec<Located<T>> {
+        let texts = self.texts(section, key).map(|found| found.value).unwrap_or_default();
+        let path = section.key_path(key);
+        let parsed = texts.into_iter().enumerate();
+        parsed.filter_map(|(index, text)| self.parse(&format_args!("{path}[{index}]"), text, &parse)).collect()
     }
 
     fn parse<T>(

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use net::percent_encoding::percent_decode;
+use event::percent;
 
 const PORT: u16 = 4222;
 
@@ -88,7 +88,7 @@ fn host(address: &str) -> Result<Host, InvalidServers> {
 }
 
 fn account_of(text: &str) -> Result<Account, InvalidServers> {
-    let part = |text| percent_decode(text).filter(|text| !text.is_empty()).ok_or(InvalidServers::Escape);
+    let part = |text| percent::decode(text).filter(|text| !text.is_empty()).ok_or(InvalidServers::Escape);
     match text.split_once(':') {
         Some((name, password)) => Ok(Account::User { name: part(name)?, password: part(password)? }),
         None => Ok(Account::Token(part(text)?)),

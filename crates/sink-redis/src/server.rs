@@ -3,9 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use event::percent;
+
 use super::address::Address;
 use super::invalid_server::InvalidServer;
-use net::percent_encoding::percent_decode;
 
 const PORT: u16 = 6379;
 
@@ -83,8 +84,8 @@ type Credentials = (Option<String>, Option<String>);
 fn credentials(account: &str) -> Result<Credentials, InvalidServer> {
     let (user, password) = account.split_once(':').ok_or(InvalidServer::NoPassword)?;
     let some = |text: String| Some(text).filter(|text| !text.is_empty());
-    let password = some(percent_decode(password).ok_or(InvalidServer::Escape)?).ok_or(InvalidServer::NoPassword)?;
-    Ok((some(percent_decode(user).ok_or(InvalidServer::Escape)?), Some(password)))
+    let password = some(percent::decode(password).ok_or(InvalidServer::Escape)?).ok_or(InvalidServer::NoPassword)?;
+    Ok((some(percent::decode(user).ok_or(InvalidServer::Escape)?), Some(password)))
 }
 
 /// Host and database, never the password.

@@ -185,12 +185,7 @@ fn texts(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> V
 
 /// One of a few words; the first is the default.
 fn choice<T: Copy>(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str, words: &[(&str, T)]) -> T {
-    let wanted = words.iter().map(|(word, _)| format!("{word:?}")).collect::<Vec<_>>().join(" or ");
-    let parse = |text: &str| {
-        let chosen = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
-        chosen.ok_or_else(|| InvalidValue::new("is not one of the words for it", format!("wanted {wanted}")))
-    };
-    reader.text(section, key, parse).map_or(words[0].1, |found| found.value)
+    reader.word(section, key, "is not one of the words for it", words).map_or(words[0].1, |found| found.value)
 }
 
 /// The measures in the order in which they are written.

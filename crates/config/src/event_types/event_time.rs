@@ -24,22 +24,13 @@ pub(crate) fn read(
         let with_zone = rule.clone().with_zone(text);
         with_zone.map(|_| text.to_owned()).ok_or_else(|| InvalidValue::new("is no zone", wanted))
     });
-    let refuses = reader.text(section, OPTIONS[2], |text| match text {
-        "received" => Ok(false),
-        "refuse" => Ok(true),
-        _ => Err(InvalidValue::new("is not what can be done", "wanted \"received\" or \"refuse\"")),
-    });
+    let words = &[("received", false), ("refuse", true)];
+    let refuses = reader.word(section, OPTIONS[2], "is not what can be done", words);
     if !has_time {
-        let spans = [
-            format.as_ref().map(|found| &found.span),
-            zone.as_ref().map(|found| &found.span),
-            refuses.as_ref().map(|found| &found.span),
-        ];
-        for (option, span) in OPTIONS.into_iter().zip(spans) {
-            if let Some(span) = span {
-                let title = format!("`{}` is of no use without `time`", section.key_path(option));
-                reader.push(Diagnostic::new(title, span.clone(), "the type has no `time`"));
-            }
+        let spans = [format.map(|found| found.span), zone.map(|found| found.span), refuses.map(|found| found.span)];
+        for (option, span) in OPTIONS.into_iter().zip(spans).filter_map(|(option, span)| Some((option, span?))) {
+            let title = format!("`{}` is of no use without `time`", section.key_path(option));
+            reader.push(Diagnostic::new(title, span, "the type has no `time`"));
         }
         return None;
     }

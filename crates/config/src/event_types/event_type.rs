@@ -41,6 +41,12 @@ pub(crate) const KEYS: &[&str] = &[
 
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
+/// The words for what becomes of texts that not every store can take.
+const TEXTS: &[(&str, TextRule)] = &[
+    ("any", TextRule { flaws: Incompatibilities::NONE, repair: false }),
+    ("refuse", TextRule { flaws: Incompatibilities::ALL, repair: false }),
+    ("repair", TextRule { flaws: Incompatibilities::ALL, repair: true }),
+];
 
 /// What becomes of the events of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,7 +176,7 @@ fn read_one(
     }
     let read = read_sink(reader, section, names, sinks).or_else(|| first_readable(&routes, sinks));
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
-    let texts = reader.text(section, "text", text).map(|found| found.value);
+    let texts = reader.word(section, "text", "is not what can be done", TEXTS).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
     (TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read }, spans)
 }
@@ -201,16 +207,6 @@ fn warn_of_objects(
     let label = format!("the sink `{to}` stores an event with its object, up to `max_age` later");
     let help = "most answers will be 202 after `ack_timeout`: leave `ack` out, or route the type to other stores";
     reader.push(Diagnostic::warning(title, span, label).help(help.to_owned()));
-}
-
-/// What is done about texts that not every store can take.
-fn text(text: &str) -> Result<TextRule, InvalidValue> {
-    match text {
-        "any" => Ok(TextRule { flaws: Incompatibilities::NONE, repair: false }),
-        "refuse" => Ok(TextRule { flaws: Incompatibilities::ALL, repair: false }),
-        "repair" => Ok(TextRule { flaws: Incompatibilities::ALL, repair: true }),
-        _ => Err(InvalidValue::new("is not what can be done", "wanted \"any\", \"refuse\" or \"repair\"")),
-    }
 }
 
 /// What the stores can't take that the events go to, and that get what is made of them.

@@ -1,6 +1,6 @@
 //! `allowed_hosts`: names of this server, as clients write them in `Host`.
 
-use settings::{Diagnostic, Section, SettingsReader};
+use settings::{InvalidValue, Section, SettingsReader};
 
 /// Every name.
 const ANY: &str = "*";
@@ -9,19 +9,14 @@ const BYTES_MAX: usize = 253;
 
 /// The names of a list.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<String> {
-    let listed = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
-    let mut names = Vec::with_capacity(listed.len());
-    for (index, found) in listed.into_iter().enumerate() {
-        if found.value == ANY || is_name(&found.value) {
-            names.push(found.value);
-            continue;
-        }
-        let title = format!("`{}[{index}]` is not the name of a host", section.key_path(key));
-        let help = "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" \
-                    allows every name";
-        reader.push(Diagnostic::new(title, found.span, "wanted the name of a host").help(help.to_owned()));
-    }
-    names
+    let names = reader.parsed_texts(section, key, |text| match text {
+        text if text == ANY || is_name(text) => Ok(text.to_owned()),
+        _ => Err(InvalidValue::new("is not the name of a host", "wanted the name of a host").help(
+            "for example events.example.com, without scheme and port; IP addresses and localhost need not be listed, \"*\" allows \
+             every name",
+        )),
+    });
+    names.into_iter().map(|found| found.value).collect()
 }
 
 fn is_name(text: &str) -> bool {

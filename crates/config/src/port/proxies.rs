@@ -3,25 +3,16 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use settings::{Diagnostic, Section, SettingsReader};
+use settings::{InvalidValue, Section, SettingsReader};
 
 /// The networks of a list.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Vec<IpNet> {
-    let listed = reader.texts(section, key).map(|list| list.value).unwrap_or_default();
-    let mut networks = Vec::with_capacity(listed.len());
-    for (index, found) in listed.into_iter().enumerate() {
-        match network(&found.value) {
-            Some(network) => networks.push(network),
-            None => {
-                let title = format!("`{}[{index}]` is no address and no network", section.key_path(key));
-                let help = "for example 10.0.0.7, 10.0.0.0/8 or fd00::/8; names are not looked up";
-                let mistake =
-                    Diagnostic::new(title, found.span, "wanted an IP address, with the bits of its network or without");
-                reader.push(mistake.help(help.to_owned()));
-            }
-        }
-    }
-    networks
+    let networks = reader.parsed_texts(section, key, |text| {
+        let label = "wanted an IP address, with the bits of its network or without";
+        let help = "for example 10.0.0.7, 10.0.0.0/8 or fd00::/8; names are not looked up";
+        network(text).ok_or_else(|| InvalidValue::new("is no address and no network", label).help(help))
+    });
+    networks.into_iter().map(|found| found.value).collect()
 }
 
 fn network(text: &str) -> Option<IpNet> {

@@ -15,7 +15,7 @@ mod sink_config;
 
 use ::sink::Folders;
 use delivery::Begin;
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, size};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, number_within, size};
 
 pub(crate) use crate::sinks::declared::Sinks;
 use crate::sinks::kinds::Kind;
@@ -23,6 +23,8 @@ use crate::sinks::name::NAME_BYTES_MAX;
 pub use crate::sinks::name::SinkName;
 pub use crate::sinks::sink_config::{SinkConfig, SinkSettings};
 use crate::upstreams::Upstreams;
+
+const BEGINS: &[(&str, Begin)] = &[("end", Begin::End), ("oldest", Begin::Oldest)];
 
 /// Reads all sinks.
 pub(crate) fn read(
@@ -77,7 +79,8 @@ fn read_one(
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
-    let from = reader.text(section, "from", begin).map(|found| found.value).unwrap_or_default();
+    let from =
+        reader.word(section, "from", "is no place in the journal", BEGINS).map(|found| found.value).unwrap_or_default();
     let store = match kind {
         Kind::Store(kind) => kind.read(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
         Kind::Writer => remote::read(reader, section, upstreams),
@@ -89,15 +92,5 @@ fn read_one(
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
-    let most = event::limits::DEAD_LETTERS_SET_MAX as u64;
-    let letters = u64::try_from(number).ok().filter(|letters| (1..=most).contains(letters));
-    letters.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {most}")))
-}
-
-fn begin(text: &str) -> Result<Begin, InvalidValue> {
-    match text {
-        "end" => Ok(Begin::End),
-        "oldest" => Ok(Begin::Oldest),
-        _ => Err(InvalidValue::new("is no place in the journal", "wanted \"end\" or \"oldest\"")),
-    }
+    number_within(number, 1..=event::limits::DEAD_LETTERS_SET_MAX as u64)
 }

@@ -19,6 +19,7 @@ pub(crate) const ALLOW_HTTP: &str = "allow_http";
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
 pub(crate) const VARIABLE: &str = "FOREBAY_WRITERS";
 /// The token for these writers.
+const SPREADS: &[(&str, Spread)] = &[("lane", Spread::Lane), ("batch", Spread::Batch)];
 const TOKEN: &str = "FOREBAY_WRITERS_TOKEN";
 /// The authorities that have signed their certificates.
 const CA: &str = "FOREBAY_WRITERS_CA";
@@ -79,7 +80,10 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
     reader.check_keys(section, &[KEYS, &[etcd::TABLE]].concat());
     let token = reader.text(section, "token", token).map(|found| found.value);
     let ca = path::read(reader, section, "ca", folder, path::PEM).map(|found| found.value);
-    let spread = reader.text(section, "spread", spread).map(|found| found.value).unwrap_or_default();
+    let spread = reader
+        .word(section, "spread", "is no way to spread batches", SPREADS)
+        .map(|found| found.value)
+        .unwrap_or_default();
     let writers = writers(reader, section, folder)?;
     let named = ["servers", "dns", etcd::TABLE].into_iter().find_map(|key| section.get(key));
     if let Some((span, _)) = named.filter(|_| token.is_some()) {
@@ -214,11 +218,7 @@ fn warn_of_clear_token(reader: &mut SettingsReader<'_>, token: &str, span: Sourc
 
 /// Whether each event goes to all writers, which then need names, or to one of them.
 fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers: &Writers) -> bool {
-    let mode = reader.text(section, "mode", |text| match text {
-        "one" => Ok(false),
-        "all" => Ok(true),
-        _ => Err(InvalidValue::new("is no way to use the servers", "wanted \"one\" or \"all\"")),
-    });
+    let mode = reader.word(section, "mode", "is no way to use the servers", &[("one", false), ("all", true)]);
     let Some(mode) = mode.filter(|mode| mode.value) else { return false };
     let label = match writers {
         Writers::Named(_) => return true,
@@ -230,14 +230,6 @@ fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers:
     let help = "name them, as in servers = { a = \"http://w1:8081\", b = \"http://w2:8081\" }";
     reader.push(Diagnostic::new(title, mode.span, label).help(help.to_owned()));
     true
-}
-
-fn spread(text: &str) -> Result<Spread, InvalidValue> {
-    match text {
-        "lane" => Ok(Spread::Lane),
-        "batch" => Ok(Spread::Batch),
-        _ => Err(InvalidValue::new("is no way to spread batches", "wanted \"lane\" or \"batch\"")),
-    }
 }
 
 fn token(text: &str) -> Result<DeliverToken, InvalidValue> {

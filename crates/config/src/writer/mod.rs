@@ -9,15 +9,15 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::Duration;
 
-use access::{Demand, Scope, Scopes};
-use settings::{Diagnostic, Diagnostics, Environment, Located, Section, SettingsReader};
+use access::{Demand, Scope};
+use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::etcd;
 use crate::flags::Flags;
 use crate::load::{Inputs, LoadError, OF_FLAGS, load_by, read_by};
 use crate::log;
 use crate::log::Log;
-use crate::port::address::{address, demand, is_loopback};
+use crate::port::address::{Port, address, demand, is_loopback};
 use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 use crate::port::tokens;
@@ -133,7 +133,8 @@ fn read_tables(
     let open = reader.boolean(&section, "open").is_some_and(|found| found.value);
     let stop_delay = stopping::read_delay(reader, &section);
     let (tokens, scopes) = tokens::read(reader, &section, inputs);
-    check_reach(reader, listen.as_ref(), admin.as_ref(), open, scopes);
+    let port = Port { table: "writer", all: "store events", scope: Scope::Deliver, flags: " --data DIR" };
+    port.check_reach(reader, (listen.as_ref(), admin.as_ref()), open, scopes);
     let has_tls = section.get("tls").is_some();
     let tls = tls::read(reader, &section, inputs.folder);
     let etcd = registration::read(reader, &section, inputs.folder, has_tls || tls.is_some());
@@ -156,26 +157,6 @@ fn read_tables(
         etcd,
         log,
         sinks: sinks.valid,
-    }
-}
-
-fn check_reach(
-    reader: &mut SettingsReader<'_>,
-    listen: Option<&Located<SocketAddr>>,
-    admin: Option<&Located<SocketAddr>>,
-    open: bool,
-    scopes: Scopes,
-) {
-    if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(Scope::Deliver)) {
-        let title = "`writer.listen` would let everybody store events who reaches this machine";
-        let help = "make a token (forebay token new NAME --scope deliver --data DIR), or set `open = true` in [writer] if \
-                    that is meant, or listen on 127.0.0.1 or [::1]";
-        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
-    }
-    if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
-        let title = "`writer.admin` would let everybody look in who reaches this machine";
-        let help = "make a token (forebay token new NAME --scope admin --data DIR), or listen on 127.0.0.1 or [::1]";
-        reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help.to_owned()));
     }
 }
 
@@ -205,6 +186,8 @@ fn refuse_what_cant_be_offered(
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use access::Scopes;
 
     use super::*;
 

@@ -10,7 +10,7 @@ use http_body_util::Full;
 use hyper::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{HeaderMap, Response, StatusCode};
 
-use super::{PROBLEM, csrf, response, set};
+use super::{csrf, response};
 
 /// Lets requests in.
 pub(crate) struct AdminAuth {
@@ -58,8 +58,5 @@ impl AdminAuth {
 }
 
 fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
-    let mut response = Response::new(Full::from(response::problem(status, code, detail).body));
-    *response.status_mut() = status;
-    set(response.headers_mut(), PROBLEM);
-    response
+    response::problem(status, code, detail).into_response()
 }

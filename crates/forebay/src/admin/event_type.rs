@@ -36,6 +36,6 @@ pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> Answer {
     match types.schema(&name) {
         None => unknown(format!("the configuration has no [types.{name}]")),
         Some(None) => unknown(format!("type {name} has no schema: what is JSON is taken")),
-        Some(Some(schema)) => Answer { status: StatusCode::OK, allow: None, body: schema.text().to_owned() },
+        Some(Some(schema)) => Answer { body: schema.text().to_owned(), ..json(StatusCode::OK, &()) },
     }
 }

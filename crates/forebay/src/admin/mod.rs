@@ -14,6 +14,7 @@ mod tls;
 mod write_timeout;
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,15 +25,15 @@ use event::Origin;
 use gateway::{ConnectionLimiter, Readiness};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, VARY};
+use hyper::header::{HeaderValue, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::tls::ServerTls;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use crate::admin::tls::Opened;
 use crate::log;
@@ -44,7 +45,7 @@ pub(crate) use auth::AdminAuth;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
-use response::Answer;
+pub(crate) use response::Answer;
 pub(crate) use routes::Routes;
 use write_timeout::WriteTimeout;
 
@@ -71,12 +72,16 @@ pub(crate) struct Admin {
     pub(crate) origin: Origin,
     pub(crate) auth: AdminAuth,
     pub(crate) readiness: Arc<Readiness>,
-    /// What is shown to clients, where they must speak TLS.
-    pub(crate) tls: Option<Arc<ServerTls>>,
 }
 
-/// Serves until the future is dropped.
-pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
+/// Answers the requests to a port until the future is dropped.
+pub(crate) async fn serve<F>(
+    listener: TcpListener,
+    tls: Option<Arc<ServerTls>>,
+    answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+) where
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
     let places = ConnectionLimiter::new(CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX);
     loop {
         let Some(free) = places.free().await else { return };
@@ -89,27 +94,26 @@ pub(crate) async fn serve(listener: TcpListener, admin: Arc<Admin>) {
             }
         };
         let Some(place) = places.take(free, peer.ip().to_canonical()) else { continue };
-        let admin = admin.clone();
+        let (tls, answer) = (tls.clone(), answer.clone());
         tokio::spawn(async move {
-            serve_one(stream, &admin).await;
+            match tls::open(tls.as_ref(), stream).await {
+                Some(Opened::Plain(stream)) => serve_requests(stream, answer).await,
+                Some(Opened::Secure(stream)) => serve_requests(stream, answer).await,
+                Some(Opened::NotSecure(stream)) => serve_requests(stream, |_| async { tls::not_secure() }).await,
+                None => {}
+            }
             drop(place);
         });
     }
 }
 
-async fn serve_one(stream: TcpStream, admin: &Arc<Admin>) {
-    match tls::open(admin.tls.as_ref(), stream).await {
-        Some(Opened::Plain(stream)) => serve_requests(stream, admin, false).await,
-        Some(Opened::Secure(stream)) => serve_requests(stream, admin, false).await,
-        Some(Opened::NotSecure(stream)) => serve_requests(stream, admin, true).await,
-        None => {}
-    }
-}
-
-async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc<Admin>, refuses: bool) {
-    let answer = service_fn(|mut request| {
-        let admin = admin.clone();
-        async move { Ok::<_, Infallible>(if refuses { tls::not_secure() } else { respond(&mut request, &admin).await }) }
+async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
+    stream: impl AsyncRead + AsyncWrite + Unpin,
+    answer: impl Fn(Request<Incoming>) -> F,
+) {
+    let answer = service_fn(|request| {
+        let answered = answer(request);
+        async { Ok::<_, Infallible>(answered.await) }
     });
     let mut server = http1::Builder::new();
     // Its date panics where the clock is before 1970 or beyond 9999.
@@ -118,8 +122,9 @@ async fn serve_requests(stream: impl AsyncRead + AsyncWrite + Unpin, admin: &Arc
     let _ = server.serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), answer).await;
 }
 
-async fn respond(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
-    let mut response = respond_to(request, admin).await;
+/// Answers a request to the admin port of a server.
+pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc<Admin>) -> Response<Full<Bytes>> {
+    let mut response = respond_to(&mut request, &admin).await;
     // A page of another origin is refused where no token is needed.
     response.headers_mut().insert(VARY, HeaderValue::from_static("origin"));
     response
@@ -133,35 +138,22 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
         return refused;
     }
     if path == API || path.starts_with("/api/") {
-        return respond_api(request, admin).await;
+        return answer_api(request, admin).await.into_response();
     }
-    let (status, content_type, body) = match path {
+    let answer = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
-            return not_allowed();
+            let only = Answer::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            Answer { allow: Some("GET, HEAD"), ..only }
         }
-        METRICS => (StatusCode::OK, text_format::CONTENT_TYPE, admin.metrics.render()),
-        HEALTH => (StatusCode::OK, TEXT, ALIVE.into()),
+        METRICS => metrics(admin.metrics.render()),
+        HEALTH => Answer::text(StatusCode::OK, ALIVE),
         READY => readiness(admin.readiness.reason()),
         _ => {
             let text = "not found: the admin port has /metrics, /healthz, /readyz and /api\n";
-            (StatusCode::NOT_FOUND, TEXT, text.into())
+            Answer::text(StatusCode::NOT_FOUND, text)
         }
     };
-    let mut response = Response::new(Full::from(body));
-    *response.status_mut() = status;
-    set(response.headers_mut(), content_type);
-    response
-}
-
-async fn respond_api(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
-    let answer = answer_api(request, admin).await;
-    let mut response = Response::new(Full::from(answer.body));
-    *response.status_mut() = answer.status;
-    set(response.headers_mut(), if answer.status == StatusCode::OK { JSON } else { PROBLEM });
-    if let Some(allow) = answer.allow {
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    }
-    response
+    answer.into_response()
 }
 
 async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> Answer {
@@ -221,30 +213,19 @@ pub(crate) fn is_public(path: &str) -> bool {
 }
 
 /// The answer of [`READY`]: 503 with the reason if the process can't accept events.
-pub(crate) fn readiness(reason: Option<&str>) -> (StatusCode, &'static str, String) {
+pub(crate) fn readiness(reason: Option<&str>) -> Answer {
     reason.map_or_else(
-        || (StatusCode::OK, TEXT, "ready\n".into()),
-        |reason| (StatusCode::SERVICE_UNAVAILABLE, TEXT, format!("not ready: {reason}\n")),
+        || Answer::text(StatusCode::OK, "ready\n"),
+        |reason| Answer::text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
     )
+}
+
+/// The answer with a text of metrics.
+pub(crate) fn metrics(text: String) -> Answer {
+    Answer { content_type: text_format::CONTENT_TYPE, ..Answer::text(StatusCode::OK, text) }
 }
 
 /// What a token must allow for this path; one of them is enough.
 pub(crate) fn scopes(path: &str) -> &'static [Scope] {
     if path == METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
-}
-
-const JSON: &str = "application/json";
-const PROBLEM: &str = "application/problem+json";
-pub(crate) const TEXT: &str = "text/plain; charset=utf-8";
-
-fn set(headers: &mut HeaderMap, content_type: &'static str) {
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-}
-
-fn not_allowed() -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::from("only GET and HEAD\n"));
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    set(response.headers_mut(), TEXT);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-    response
 }

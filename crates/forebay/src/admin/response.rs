@@ -1,15 +1,41 @@
 //! The answers of the API: JSON, and problems.
 
-use hyper::StatusCode;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use hyper::{Response, StatusCode};
 use serde::Serialize;
 
 use crate::admin_json::dead::ProblemJson;
 
 /// An answer's status, the method that is allowed instead, and its JSON.
-pub(super) struct Answer {
-    pub(super) status: StatusCode,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) content_type: &'static str,
+    /// The methods of the path, for an answer that refuses another one.
     pub(super) allow: Option<&'static str>,
     pub(super) body: String,
+}
+
+const JSON: &str = "application/json";
+const PROBLEM: &str = "application/problem+json";
+const TEXT: &str = "text/plain; charset=utf-8";
+
+impl Answer {
+    /// An answer of plain text.
+    pub(crate) fn text(status: StatusCode, body: impl Into<String>) -> Self {
+        Self { status, content_type: TEXT, allow: None, body: body.into() }
+    }
+
+    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::from(self.body));
+        *response.status_mut() = self.status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(self.content_type));
+        if let Some(allow) = self.allow {
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
+        }
+        response
+    }
 }
 
 pub(super) fn not_allowed(allow: &'static str) -> Answer {
@@ -34,5 +60,5 @@ pub(super) fn stopping() -> Answer {
 pub(super) fn json(status: StatusCode, body: &impl Serialize) -> Answer {
     // Texts and numbers can't fail to be written.
     let body = serde_json::to_string(body).unwrap_or_default() + "\n";
-    Answer { status, allow: None, body }
+    Answer { status, content_type: if status == StatusCode::OK { JSON } else { PROBLEM }, allow: None, body }
 }

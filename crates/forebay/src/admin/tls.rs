@@ -14,7 +14,7 @@ use net::tls::{Accepted, SecureStream, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
-use super::{PROBLEM, response, set};
+use super::response;
 
 /// A client gets this long to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -58,10 +58,7 @@ async fn linger(mut stream: TcpStream) {
 /// The answer to each request that comes without TLS.
 pub(super) fn not_secure() -> Response<Full<Bytes>> {
     let detail = "this port speaks TLS: begin the URL with https://".into();
-    let answer = response::problem(StatusCode::BAD_REQUEST, "bad_request", detail);
-    let mut response = Response::new(Full::from(answer.body));
-    *response.status_mut() = answer.status;
-    set(response.headers_mut(), PROBLEM);
+    let mut response = response::problem(StatusCode::BAD_REQUEST, "bad_request", detail).into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }

@@ -41,9 +41,9 @@ pub(crate) use load::LoadFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use send::SendFlags;
-pub(crate) use server::{CaError, CaFlag};
+pub(crate) use server::CaFlag;
 pub(crate) use token::{TokenCommand, TokenNew, TokenPlace};
-pub(crate) use token_flag::{TokenFlag, WrongToken};
+pub(crate) use token_flag::TokenFlag;
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.
 #[derive(Debug, Parser)]

@@ -3,7 +3,8 @@
 use clap::Args;
 use load::{Server, Target};
 
-use super::{CaError, CaFlag, TokenFlag, WrongToken};
+use super::token_flag::WrongToken;
+use super::{CaFlag, TokenFlag};
 
 /// Where to send events, and as which type.
 #[derive(Clone, Debug, Args)]
@@ -25,7 +26,7 @@ impl SendFlags {
     ///
     /// # Errors
     /// No authority can be trusted.
-    pub(crate) fn server(&self) -> Result<Server, CaError> {
+    pub(crate) fn server(&self) -> anyhow::Result<Server> {
         self.ca.server(&self.url)
     }
 

@@ -1,53 +1,31 @@
 //! `forebay bench`: hands the flags to crate `load`, and shows the result.
 
 use std::fmt::Display;
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::bench::{self, BenchError, BenchOptions, Events, Report};
+use load::bench::{self, BenchOptions, Events, Report};
 
-use crate::cli::{BenchFlags, CaError, WrongToken};
+use crate::cli::BenchFlags;
 use crate::commands::interrupt;
-use crate::commands::output::Output;
+use crate::commands::output::print;
+use crate::errors::cannot;
 use crate::log;
 
 /// What `bench` exits with when something was not sent in time, not answered 200, or isn't stored once.
 const EXIT_NOT_CLEAN: u8 = 3;
 
-/// Why there is no result.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BenchCommandError {
-    /// The token can't be sent.
-    #[error(transparent)]
-    Token(#[from] WrongToken),
-    /// Nobody can be trusted.
-    #[error(transparent)]
-    Ca(#[from] CaError),
-    /// Nothing could be measured.
-    #[error(transparent)]
-    Bench(#[from] BenchError),
-    /// The operating system refused something.
-    #[error("can't {what}: {source}")]
-    System {
-        /// What was asked of it.
-        what: &'static str,
-        /// What it said.
-        source: io::Error,
-    },
-}
-
 /// Runs the command and gives the process's exit code.
 ///
 /// # Errors
-/// [`BenchCommandError`] says why there is no result.
-pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
-    let system = |what| move |source| BenchCommandError::System { what, source };
+/// The message says why there is no result.
+pub(crate) fn run(flags: &BenchFlags) -> anyhow::Result<u8> {
     let stop = Arc::new(AtomicBool::new(false));
-    interrupt::sets(stop.clone()).map_err(system("wait for signals"))?;
+    interrupt::sets(stop.clone()).map_err(cannot("wait for signals"))?;
     let seed = flags.seed.unwrap_or_else(bench::any_seed);
     let mut shown = Ok(());
-    let show = |text: &dyn Display| write!(Output::lock(), "{text}");
+    let show = |text: &dyn Display| print(|output| write!(output, "{text}"));
     // People see the figures while the store is looked into; programs get one object at the end.
     let show_figures = |report: &Report| {
         if !flags.json {
@@ -55,12 +33,12 @@ pub(crate) fn run(flags: &BenchFlags) -> Result<u8, BenchCommandError> {
         }
     };
     let report = bench::run(&options(flags, seed)?, &stop, show_figures)?;
-    shown.map_err(system("write to the standard output"))?;
+    shown?;
     if flags.json {
-        show(&(report.to_json() + "\n")).map_err(system("write to the standard output"))?;
+        show(&(report.to_json() + "\n"))?;
     } else {
         let verdict = report.verified.map_or_else(String::new, |verdict| verdict.to_string());
-        show(&(verdict + &report.conclusion())).map_err(system("write to the standard output"))?;
+        show(&(verdict + &report.conclusion()))?;
     }
     warn(&report, stop.load(Ordering::Relaxed));
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
@@ -79,7 +57,7 @@ fn warn(report: &Report, was_stopped: bool) {
     }
 }
 
-fn options(flags: &BenchFlags, seed: u64) -> Result<BenchOptions, BenchCommandError> {
+fn options(flags: &BenchFlags, seed: u64) -> anyhow::Result<BenchOptions> {
     Ok(BenchOptions {
         server: flags.to.server()?,
         event_type: flags.to.event_type.clone(),

@@ -1,28 +1,21 @@
 //! Completions for shells and manual pages, generated from the command line's definition.
 
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::Path;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::commands::output::Output;
-
-/// Manual pages can't be written.
-#[derive(Debug, thiserror::Error)]
-#[error("can't write the manual pages to {directory}: {source}")]
-pub(crate) struct ManualError {
-    directory: PathBuf,
-    source: io::Error,
-}
+use crate::commands::output::print;
+use crate::errors::cannot;
 
 /// Prints the completion script for `shell`.
 ///
 /// # Errors
 /// The standard output can't be written to.
-pub(crate) fn print_completions(shell: Shell) -> Result<u8, io::Error> {
-    Output::lock().write_all(&completions(shell))?;
+pub(crate) fn print_completions(shell: Shell) -> anyhow::Result<u8> {
+    print(|output| output.write_all(&completions(shell)))?;
     Ok(0)
 }
 
@@ -30,9 +23,9 @@ pub(crate) fn print_completions(shell: Shell) -> Result<u8, io::Error> {
 ///
 /// # Errors
 /// The directory can't be created or written to.
-pub(crate) fn write_manual(directory: &Path) -> Result<u8, ManualError> {
+pub(crate) fn write_manual(directory: &Path) -> anyhow::Result<u8> {
     let written = std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(Cli::command(), directory));
-    written.map(|()| 0).map_err(|source| ManualError { directory: directory.to_owned(), source })
+    written.map(|()| 0).map_err(cannot(format!("write the manual pages to {}", directory.display())))
 }
 
 /// The generator panics if a write fails, so it writes to memory.

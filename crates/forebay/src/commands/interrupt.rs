@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use tokio::runtime::Builder;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::Signal;
+
+use crate::signals::{self, Signals};
 
 /// What a second signal exits with: 128 and the number of SIGINT, as shells have it.
 const EXIT_AT_ONCE: i32 = 130;
@@ -14,45 +16,32 @@ const EXIT_AT_ONCE: i32 = 130;
 /// Sets `stop` at the first signal, and ends the process at the second.
 pub(crate) fn sets(stop: Arc<AtomicBool>) -> io::Result<()> {
     let runtime = Builder::new_current_thread().enable_io().build()?;
-    let signals = {
+    let (mut signals, mut hangup) = {
         let _context = runtime.enter();
-        Signals {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-            // To listen for it would undo what `nohup` has asked for.
-            hangup: if ignores_hangup() { None } else { Some(signal(SignalKind::hangup())?) },
-        }
+        // To listen for it would undo what `nohup` has asked for.
+        (Signals::new()?, if ignores_hangup() { None } else { Some(signals::hangup()?) })
     };
     let watch = move || {
-        let mut signals = signals;
-        runtime.block_on(signals.next());
+        let mut next = || runtime.block_on(first(&mut signals, hangup.as_mut()));
+        next();
         stop.store(true, Ordering::Relaxed);
-        runtime.block_on(signals.next());
+        next();
         std::process::exit(EXIT_AT_ONCE);
     };
     thread::Builder::new().name("signals".into()).spawn(watch).map(drop)
 }
 
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hangup: Option<Signal>,
-}
-
-impl Signals {
-    async fn next(&mut self) {
-        let Self { interrupt, terminate, hangup } = self;
-        let hung_up = async {
-            match hangup {
-                Some(hangup) => hangup.recv().await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-            _ = hung_up => {}
+/// Waits for the first of the signals.
+async fn first(signals: &mut Signals, hangup: Option<&mut Signal>) {
+    let hung_up = async {
+        match hangup {
+            Some(hangup) => hangup.recv().await,
+            None => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        () = signals.next() => {}
+        _ = hung_up => {}
     }
 }
 

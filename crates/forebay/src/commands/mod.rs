@@ -7,6 +7,7 @@ pub(crate) mod dead;
 pub(crate) mod drain;
 pub(crate) mod generated_help;
 pub(crate) mod health;
+mod input;
 mod interrupt;
 pub(crate) mod journal;
 pub(crate) mod load;

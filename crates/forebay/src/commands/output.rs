@@ -1,8 +1,10 @@
 //! The standard output of commands that print. Once nobody reads it any more, as behind `head`, they end as other tools
 //! do: at once, and without a word.
 
-use std::io::{self, ErrorKind, StdoutLock, Write};
+use std::io::{self, BufWriter, ErrorKind, StdoutLock, Write};
 use std::process;
+
+use crate::errors::cannot;
 
 /// What the process exits with then: 128 and the number of SIGPIPE, as shells show who has died of it. It must not look
 /// like the end of a command that has seen everything.
@@ -26,6 +28,15 @@ impl Write for Output {
     fn flush(&mut self) -> io::Result<()> {
         while_read(self.0.flush())
     }
+}
+
+/// Prints what is written.
+///
+/// # Errors
+/// The standard output can't be written.
+pub(crate) fn print(write: impl FnOnce(&mut BufWriter<Output>) -> io::Result<()>) -> anyhow::Result<()> {
+    let mut output = BufWriter::new(Output::lock());
+    write(&mut output).and_then(|()| output.flush()).map_err(cannot("write to the standard output"))
 }
 
 fn while_read<T>(written: io::Result<T>) -> io::Result<T> {

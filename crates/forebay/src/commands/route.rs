@@ -3,21 +3,21 @@
 
 use std::io::{self, BufWriter, Write};
 
+use anyhow::bail;
 use delivery::{DeadFilter, SavedLedger};
 use serde::Serialize;
 
 use crate::admin::DeadQuery;
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
-use crate::commands::admin_client::Call;
-use crate::commands::dead::{Answered, DeadCommandError, Place, ask, on_one_line, output_error};
-use crate::commands::output::Output;
+use crate::commands::dead::{Place, on_one_line};
+use crate::commands::output::{Output, print};
 
 /// Runs the command and gives the process's exit code.
 ///
 /// # Errors
-/// [`DeadCommandError`] says what stands in the way.
-pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
+/// The message says what stands in the way.
+pub(crate) fn run(command: &RouteCommand) -> anyhow::Result<u8> {
     match command {
         RouteCommand::List(list) => run_list(list),
         RouteCommand::Drop(drop) => run_drop(drop),
@@ -25,64 +25,52 @@ pub(crate) fn run(command: &RouteCommand) -> Result<u8, DeadCommandError> {
     }
 }
 
-fn run_list(list: &RouteList) -> Result<u8, DeadCommandError> {
+fn run_list(list: &RouteList) -> anyhow::Result<u8> {
     let routes = match Place::find(&list.at)? {
         Place::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
-        Place::Server(server, origin) => {
-            let query = DeadQuery { origin, ..DeadQuery::default() };
-            let target = format!("/api/routes{}", query.write());
-            match ask(&server, Call { method: "GET", target: &target, body: &[] }, &list.at)? {
-                Answered::Json(routes) => routes,
-                Answered::NoLetter => RoutesJson { routes: Vec::new() },
-            }
-        }
+        Place::Server(server) => server
+            .ask(&list.at, ("GET", "/api/routes"), DeadQuery::default(), &[])?
+            .unwrap_or(RoutesJson { routes: Vec::new() }),
     };
-    let mut output = BufWriter::new(Output::lock());
-    let print = if list.json { json::<RouteJson> } else { line };
-    let printed = routes.routes.iter().try_for_each(|route| print(&mut output, route));
-    printed.and_then(|()| output.flush()).map_err(output_error)?;
+    let print_one = if list.json { json::<RouteJson> } else { line };
+    print(|output| routes.routes.iter().try_for_each(|route| print_one(output, route)))?;
     Ok(0)
 }
 
-fn run_drop(drop: &RouteDrop) -> Result<u8, DeadCommandError> {
+fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
     let given_up = match Place::find(&drop.at)? {
         Place::Directory(directory) => {
             let mut saved = SavedLedger::load(&directory)?;
             GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
         }
-        Place::Server(server, origin) => {
+        Place::Server(server) => {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
             let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
-            let query = DeadQuery { filter, origin, ..DeadQuery::default() };
-            let target = format!("/api/routes/drop{}", query.write());
-            match ask(&server, Call { method: "POST", target: &target, body: &[] }, &drop.at)? {
-                Answered::Json(given_up) => given_up,
-                Answered::NoLetter => GivenUpJson { routes: Vec::new(), lanes: 0 },
-            }
+            let query = DeadQuery { filter, ..DeadQuery::default() };
+            let given_up = server.ask(&drop.at, ("POST", "/api/routes/drop"), query, &[])?;
+            given_up.unwrap_or(GivenUpJson { routes: Vec::new(), lanes: 0 })
         }
     };
-    let mut output = BufWriter::new(Output::lock());
-    print_given_up(&mut output, &drop.sink, &given_up).and_then(|()| output.flush()).map_err(output_error)?;
+    print(|output| print_given_up(output, &drop.sink, &given_up))?;
     Ok(0)
 }
 
-fn run_accept(accept: &RouteAccept) -> Result<u8, DeadCommandError> {
-    let (server, origin) = match Place::find(&accept.at)? {
-        Place::Server(server, origin) => (server, origin),
-        Place::Directory(_) => return Err(DeadCommandError::NoLane(accept.at.data.directory.clone())),
+fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
+    let server = match Place::find(&accept.at)? {
+        Place::Server(server) => server,
+        Place::Directory(directory) => bail!(
+            "no Forebay is running on {}: start it, and then accept: the lane has to ask its store",
+            directory.path().display()
+        ),
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
-    let query = DeadQuery { filter, again: accept.again, origin, ..DeadQuery::default() };
-    let target = format!("/api/routes/accept{}", query.write());
-    let lanes = match ask(&server, Call { method: "POST", target: &target, body: &[] }, &accept.at)? {
-        Answered::Json(AcceptedJson { lanes }) => lanes,
-        Answered::NoLetter => 0,
-    };
-    let mut output = BufWriter::new(Output::lock());
+    let query = DeadQuery { filter, again: accept.again, ..DeadQuery::default() };
+    let accepted = server.ask(&accept.at, ("POST", "/api/routes/accept"), query, &[])?;
+    let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
-    let written =
-        writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers");
-    written.and_then(|()| output.flush()).map_err(output_error)?;
+    print(|output| {
+        writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers")
+    })?;
     Ok(0)
 }
 

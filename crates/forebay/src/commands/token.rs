@@ -2,66 +2,26 @@
 //! with one and without.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use access::{InvalidSecret, Name, RANDOM_BYTES, Scope, Scopes, Secret, Token};
+use anyhow::{anyhow, bail};
 use config::owner_file;
-use config::token_file::{Kept, TokenFileError};
+use config::token_file::Kept;
 use event::rfc3339;
 use eventlog::unix_microseconds;
 use settings::files;
 
 use crate::cli::{TokenCommand, TokenNew, TokenPlace};
-use crate::commands::output::Output;
+use crate::commands::output::print;
 use crate::log;
-
-/// Why the command can't do its work.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TokenCommandError {
-    /// The file of tokens can't be used.
-    #[error(transparent)]
-    File(#[from] TokenFileError),
-    /// The name belongs to another token.
-    #[error("there is a token {0} already: revoke it first, or choose another name")]
-    Exists(Name),
-    /// There is no such token.
-    #[error("there is no token {0}; `forebay token list` shows those that there are")]
-    Unknown(Name),
-    /// Only the scope `deliver` has lanes to bind to an origin.
-    #[error("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out")]
-    Unbound,
-    /// The file of the token itself can't be used.
-    #[error("can't {what} {}: {source}; run this command as the file's owner", path.display())]
-    SecretFile {
-        /// The action.
-        what: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// It contains something else, which the error doesn't show.
-    #[error("{} holds no token: {source}; remove the file to create a new token", path.display())]
-    NoSecret {
-        /// The file.
-        path: PathBuf,
-        /// The form of a token.
-        source: InvalidSecret,
-    },
-    /// No random bytes.
-    #[error("the operating system gives no random bytes: {0}")]
-    Random(getrandom::Error),
-    /// The standard output can't be written.
-    #[error("can't write to the standard output: {0}")]
-    Output(io::Error),
-}
 
 /// Runs the command and gives the process's exit code.
 ///
 /// # Errors
-/// [`TokenCommandError`] says what stands in the way.
-pub(crate) fn run(command: &TokenCommand) -> Result<u8, TokenCommandError> {
+/// The message says what stands in the way.
+pub(crate) fn run(command: &TokenCommand) -> anyhow::Result<u8> {
     match command {
         TokenCommand::New(new) => make(new),
         TokenCommand::List(place) => list(place),
@@ -70,9 +30,9 @@ pub(crate) fn run(command: &TokenCommand) -> Result<u8, TokenCommandError> {
     Ok(0)
 }
 
-fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
+fn make(new: &TokenNew) -> anyhow::Result<()> {
     if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
-        return Err(TokenCommandError::Unbound);
+        bail!("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out");
     }
     let file = new.place.file();
     let mut made = None;
@@ -80,7 +40,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     file.change(|tokens| {
         let known = tokens.iter().find(|known| known.name == new.name);
         if known.is_some() && new.secret.is_none() {
-            return Err(TokenCommandError::Exists(new.name.clone()));
+            bail!(exists(&new.name));
         }
         let secret = match &new.secret {
             Some(path) => secret_of_file(path, known.is_none())?,
@@ -89,7 +49,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
         let token = token(new, &secret);
         match known {
             Some(known) if is_same(known, &token) => {}
-            Some(_) => return Err(TokenCommandError::Exists(new.name.clone())),
+            Some(_) => bail!(exists(&new.name)),
             None => tokens.push(token),
         }
         made = Some(secret);
@@ -98,7 +58,7 @@ fn make(new: &TokenNew) -> Result<(), TokenCommandError> {
     let place = file.path().display();
     match (&new.secret, made) {
         (None, Some(secret)) => {
-            print(format_args!("{}\n", secret.expose()))?;
+            print(|output| writeln!(output, "{}", secret.expose()))?;
             log::info(format_args!("token {} is in {place}; it is shown only now", new.name));
         }
         (Some(secret), _) => {
@@ -130,42 +90,43 @@ fn is_same(known: &Token, token: &Token) -> bool {
     of(known) == of(token) && !known.is_expired(token.created)
 }
 
-fn random_secret() -> Result<Secret, TokenCommandError> {
+fn random_secret() -> anyhow::Result<Secret> {
     let mut random = [0; RANDOM_BYTES];
-    getrandom::fill(&mut random).map_err(TokenCommandError::Random)?;
+    getrandom::fill(&mut random).map_err(|error| anyhow!("the operating system gives no random bytes: {error}"))?;
     Ok(Secret::of_random(random))
 }
 
 /// Reads the token in this file, or creates the file with a new token if that is allowed.
-fn secret_of_file(path: &Path, may_create: bool) -> Result<Secret, TokenCommandError> {
-    let failed = |what| move |source| TokenCommandError::SecretFile { what, path: path.to_owned(), source };
+fn secret_of_file(path: &Path, may_create: bool) -> anyhow::Result<Secret> {
+    let shown = path.display();
+    let failed = |what, error| anyhow!("can't {what} {shown}: {error}; run this command as the file's owner");
     match files::read_text(path) {
-        Ok(text) => {
-            let none = |source| TokenCommandError::NoSecret { path: path.to_owned(), source };
-            text.trim_end().parse().map_err(none)
-        }
+        // The message doesn't show what the file contains.
+        Ok(text) => text.trim_end().parse().map_err(|error: InvalidSecret| {
+            anyhow!("{shown} holds no token: {error}; remove the file to create a new token")
+        }),
         Err(error) if may_create && error.kind() == io::ErrorKind::NotFound => {
             let secret = random_secret()?;
-            owner_file::replace(path, &format!("{}\n", secret.expose())).map_err(failed("write"))?;
+            owner_file::replace(path, &format!("{}\n", secret.expose())).map_err(|error| failed("write", error))?;
             Ok(secret)
         }
-        Err(error) => Err(failed("read")(error)),
+        Err(error) => Err(failed("read", error)),
     }
 }
 
-fn take_away(place: &TokenPlace, name: &Name) -> Result<(), TokenCommandError> {
+fn take_away(place: &TokenPlace, name: &Name) -> anyhow::Result<()> {
     let file = place.file();
     // A directory that isn't there has no token, and isn't made for that.
     if file.read()?.is_none() {
-        return Err(TokenCommandError::Unknown(name.clone()));
+        bail!(unknown(name));
     }
     let mut missing = Vec::new();
     file.change(|tokens| {
         let at = tokens.iter().position(|known| known.name == *name);
-        let revoked = tokens.remove(at.ok_or_else(|| TokenCommandError::Unknown(name.clone()))?);
+        let revoked = tokens.remove(at.ok_or_else(|| anyhow!(unknown(name)))?);
         let left = Scopes::of_all(tokens);
         missing = revoked.scopes.iter().filter(|scope| !left.has(*scope)).collect();
-        Ok::<_, TokenCommandError>(())
+        anyhow::Ok(())
     })?;
     for scope in missing {
         log::info(format_args!(
@@ -175,7 +136,7 @@ fn take_away(place: &TokenPlace, name: &Name) -> Result<(), TokenCommandError> {
     Ok(())
 }
 
-fn list(place: &TokenPlace) -> Result<(), TokenCommandError> {
+fn list(place: &TokenPlace) -> anyhow::Result<()> {
     let file = place.file();
     let Some(Kept { mut tokens, .. }) = file.read()? else {
         log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
@@ -184,7 +145,7 @@ fn list(place: &TokenPlace) -> Result<(), TokenCommandError> {
     tokens.sort_by(|one, other| one.name.cmp(&other.name));
     let now = unix_microseconds();
     let lines: String = tokens.iter().map(|token| line(token, now)).collect();
-    print(format_args!("{lines}"))
+    print(|output| output.write_all(lines.as_bytes()))
 }
 
 fn line(token: &Token, now: i64) -> String {
@@ -199,7 +160,10 @@ fn line(token: &Token, now: i64) -> String {
     format!("{name}  {}  source {source}{origin}  made {}  {expires}\n", scopes.join(","), rfc3339::format(*created))
 }
 
-fn print(text: std::fmt::Arguments<'_>) -> Result<(), TokenCommandError> {
-    let mut output = Output::lock();
-    output.write_fmt(text).and_then(|()| output.flush()).map_err(TokenCommandError::Output)
+fn exists(name: &Name) -> String {
+    format!("there is a token {name} already: revoke it first, or choose another name")
+}
+
+fn unknown(name: &Name) -> String {
+    format!("there is no token {name}; `forebay token list` shows those that there are")
 }

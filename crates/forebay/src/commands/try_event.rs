@@ -1,9 +1,9 @@
 //! `forebay try`: one payload through the schema and the steps of its type, with what each step does and how long it takes.
 
-use std::fs;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use anyhow::bail;
 use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
 use gateway::{AcceptedEvent, DryRunOutcome, DryRunTrace, RequestContext};
@@ -11,49 +11,30 @@ use settings::Environment;
 use transform::{Did, Filtered, Traced};
 
 use crate::cli::TryFlags;
-use crate::commands::output::Output;
+use crate::commands::input;
+use crate::commands::output::print;
 use crate::configuration_report::{EXIT_CONFIGURATION, valid};
-use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, UnknownType, config_of, type_of};
+use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, config_of, of_nobody, type_of};
+use crate::errors::unreadable;
 
 /// What the process exits with where the payload would be refused.
 const EXIT_REFUSED: u8 = 3;
 /// What stands for the type where the configuration is to tell it.
 const BY_CONFIGURATION: &str = "-";
 
-/// Why nothing can be tried.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TryError {
-    /// The payload can't be read.
-    #[error("can't read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// A file stands where the type should.
-    #[error(
-        "`{0}` is a file, and the type stands before it: write `forebay try TYPE {0}`, or `-` for TYPE and the configuration tells it"
-    )]
-    FileAsType(String),
-    /// The type isn't one of the configuration's.
-    #[error(transparent)]
-    UnknownType(#[from] UnknownType),
-    /// The output can't be written.
-    #[error("can't write: {0}")]
-    Write(#[from] io::Error),
-}
-
 /// Tries a payload and gives the process's exit code.
 ///
 /// # Errors
-/// [`TryError`] says what stands in the way.
-pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, TryError> {
+/// The message says what stands in the way.
+pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> anyhow::Result<u8> {
     flags.common.warn_of_overlooked();
     let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
     let named = flags.event_type.as_deref().filter(|name| *name != BY_CONFIGURATION);
     let named = match named.map(|name| (name, type_of(&configuration, name))) {
-        Some((name, Err(_))) if Path::new(name).is_file() => return Err(TryError::FileAsType(name.to_owned())),
+        Some((name, Err(_))) if Path::new(name).is_file() => bail!(
+            "`{name}` is a file, and the type stands before it: write `forebay try TYPE {name}`, or `-` for TYPE and the configuration \
+             tells it"
+        ),
         Some((_, found)) => Some(found?),
         None => None,
     };
@@ -64,34 +45,25 @@ pub(crate) fn run(flags: &TryFlags, environment: &Environment) -> Result<u8, Try
     };
     let trial = match found {
         Ok(name) => {
-            let config = config_of(&configuration, &name).ok_or_else(|| UnknownType::of_nobody(&name))?;
+            let config = config_of(&configuration, &name).ok_or_else(|| of_nobody(&name))?;
             DryRunner::new(name, config).run(&bytes, &around)
         }
         Err(rejection) => DryRunReport::without_type(rejection),
     };
-    let mut output = Output::lock();
-    if flags.json {
-        writeln!(output, "{}", serde_json::to_string(&DryRunJson::of(&trial)).map_err(io::Error::from)?)?;
-    } else {
-        output.write_all(as_text(&bytes, &trial).as_bytes())?;
-    }
+    let text =
+        if flags.json { serde_json::to_string(&DryRunJson::of(&trial))? + "\n" } else { as_text(&bytes, &trial) };
+    print(|output| output.write_all(text.as_bytes()))?;
     Ok(if trial.rehearsed.end.refused.is_some() { EXIT_REFUSED } else { 0 })
 }
 
-fn payload(flags: &TryFlags) -> Result<Vec<u8>, TryError> {
-    let read = |input: &mut dyn Read| {
+fn payload(flags: &TryFlags) -> anyhow::Result<Vec<u8>> {
+    let read = || {
         let mut bytes = Vec::new();
-        input.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+        input::open(&flags.file)?.take(EVENT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
         let too_large = || io::Error::other(format!("an event has at most {EVENT_BYTES_MAX} bytes"));
         if bytes.len() > EVENT_BYTES_MAX { Err(too_large()) } else { Ok(bytes) }
     };
-    let path = &flags.file;
-    let result = if path.as_os_str() == "-" {
-        read(&mut io::stdin())
-    } else {
-        fs::File::open(path).and_then(|mut file| read(&mut file))
-    };
-    result.map_err(|source| TryError::Read { path: path.clone(), source })
+    read().map_err(unreadable(&flags.file))
 }
 
 fn around(flags: &TryFlags) -> RequestContext {
@@ -152,14 +124,14 @@ fn end_as_text(end: &DryRunOutcome, trial: &DryRunReport<'_>) -> String {
     if let Some(refused) = &end.refused {
         text += &format!("refused   {}: {}\n", refused.code(), refused.detail());
         for violation in refused.errors().iter().skip(1) {
-            text += &format!("          {}: {violation}\n", at(&violation.pointer));
+            text += &format!("          {}: {violation}\n", place(&violation.pointer));
         }
     }
     text
 }
 
 /// A place as a person reads it.
-pub(crate) fn at(pointer: &str) -> &str {
+pub(crate) fn place(pointer: &str) -> &str {
     if pointer.is_empty() { "the value" } else { pointer }
 }
 

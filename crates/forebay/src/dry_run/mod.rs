@@ -5,6 +5,7 @@ mod routing;
 
 use std::time::Duration;
 
+use anyhow::anyhow;
 use config::{Configuration, Route, TypeConfig};
 use delivery::LaneBoard;
 use event::TypeName;
@@ -20,22 +21,6 @@ use routing::Routing;
 
 /// What stands for all types that have no table of their own.
 pub(crate) const OTHERS: &str = "*";
-
-/// An event of this type isn't taken, in the words that its sender would be answered with.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct UnknownType(String);
-
-impl UnknownType {
-    pub(crate) fn new(rejection: &DryRunRejection) -> Self {
-        Self(rejection.detail().to_owned())
-    }
-
-    /// The gateway takes it, and the configuration says nothing of it.
-    pub(crate) fn of_nobody(name: &TypeName) -> Self {
-        Self(format!("BUG: type {name} is taken by no table of the configuration"))
-    }
-}
 
 /// How the gateway would find the type of an event.
 pub(crate) fn finder(configuration: &Configuration) -> TypeFinder {
@@ -200,12 +185,14 @@ const fn is_zero(count: &usize) -> bool {
 ///
 /// # Errors
 /// It takes no events of it.
-pub(crate) fn type_of<'c>(
-    configuration: &'c Configuration,
-    name: &str,
-) -> Result<(TypeName, &'c TypeConfig), UnknownType> {
-    let name = finder(configuration).named(name).map_err(|rejection| UnknownType::new(&rejection))?;
-    config_of(configuration, &name).map(|config| (name.clone(), config)).ok_or_else(|| UnknownType::of_nobody(&name))
+pub(crate) fn type_of<'c>(configuration: &'c Configuration, name: &str) -> anyhow::Result<(TypeName, &'c TypeConfig)> {
+    let name = finder(configuration).named(name).map_err(|rejection| anyhow!("{}", rejection.detail()))?;
+    config_of(configuration, &name).map(|config| (name.clone(), config)).ok_or_else(|| of_nobody(&name))
+}
+
+/// The gateway takes the type, and the configuration has no table for it.
+pub(crate) fn of_nobody(name: &TypeName) -> anyhow::Error {
+    anyhow!("BUG: type {name} is taken by no table of the configuration")
 }
 
 /// What the configuration says of a type that is taken.

@@ -12,7 +12,7 @@ use gateway::{ErrorCode, GatewayCounters, RouteName, StatusClass};
 
 use crate::discovery::UpstreamBoard;
 use crate::log;
-use crate::metrics::text_format::{Exposition, Series};
+use crate::metrics::text_format::{Exposition, Series, float};
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
@@ -55,9 +55,8 @@ impl Metrics {
         self::filtered(&mut text, &filtered);
         unread_times(&mut text, &self.log);
         dead_letters(&mut text, &rows, &self.dead_letters);
-        text.counter("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", |series| {
-            series.count(&[], self.ledger.errors().get());
-        });
+        let errors = self.ledger.errors().get();
+        text.count("forebay_ledger_errors_total", "Times that the ledger didn't add up: a bug.", errors);
         intake(&mut text, &self.gateway);
         self.journal(&mut text);
         let lane_list = self.lanes.lanes();
@@ -76,10 +75,7 @@ impl Metrics {
             each_shard(shards, |label, shard| series.durations(label, &shard.counters().commit_time.snapshot()));
         });
         text.histogram("forebay_journal_commit_bytes", "Size of a commit, padding included.", |series| {
-            each_shard(shards, |label, shard| {
-                let sizes = shard.counters().commit_bytes.snapshot();
-                series.buckets(label, &sizes.bounds.map(float), &sizes.buckets, float(sizes.sum));
-            });
+            each_shard(shards, |label, shard| series.sizes(label, &shard.counters().commit_bytes.snapshot()));
         });
         let mut count = |name, help, of: fn(&Shard) -> u64| {
             text.counter(name, help, |series| each_shard(shards, |label, shard| series.count(label, of(shard))));
@@ -96,22 +92,15 @@ impl Metrics {
         gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
         gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.tail_cache_bytes() as u64);
         let room = self.log.disk_guard();
-        text.gauge("forebay_disk_free_bytes", "Space on the disk of the data directory.", |series| {
-            series.count(&[], room.free_bytes());
-        });
+        text.level("forebay_disk_free_bytes", "Space on the disk of the data directory.", room.free_bytes());
         let help = "Whether events are refused because the disk has too little left.";
-        text.gauge("forebay_disk_short", help, |series| series.count(&[], room.is_short().into()));
-        text.gauge("forebay_journal_recovery_findings", "Damaged places that the last start found.", |series| {
-            series.count(&[], self.log.findings().len() as u64);
-        });
+        text.level("forebay_disk_short", help, room.is_short().into());
+        let help = "Damaged places that the last start found.";
+        text.level("forebay_journal_recovery_findings", help, self.log.findings().len() as u64);
         let help = "Losses of acknowledged events that the operator hasn't accepted yet.";
-        text.gauge("forebay_journal_open_losses", help, |series| {
-            series.count(&[], self.log.losses().open_ones().len() as u64);
-        });
+        text.level("forebay_journal_open_losses", help, self.log.losses().open_ones().len() as u64);
         let help = "Requests that wait until their events are stored.";
-        text.gauge("forebay_waiting_for_stores", help, |series| {
-            series.count(&[], self.log.delivery_watch().waiting() as u64);
-        });
+        text.level("forebay_waiting_for_stores", help, self.log.delivery_watch().waiting() as u64);
         self.duplicates(text);
     }
 
@@ -120,19 +109,20 @@ impl Metrics {
         text.gauge("forebay_duplicate_window_seconds", help, |series| {
             series.value(&[], self.log.ids_age().as_secs_f64());
         });
-        text.gauge("forebay_duplicate_window_ids", "Ids of clients that are remembered.", |series| {
-            series.count(&[], self.log.ids_remembered() as u64);
-        });
+        let ids = self.log.ids_remembered() as u64;
+        text.level("forebay_duplicate_window_ids", "Ids of clients that are remembered.", ids);
     }
 
     fn keeper(&self, text: &mut Exposition) {
         let keeper = &self.keeper;
-        let mut count =
-            |name, help, value| text.counter(name, help, |series: &mut Series<'_>| series.count(&[], value));
-        count("forebay_ledger_saves_total", "Times that ledger and cursors were saved.", keeper.saves.get());
-        count("forebay_ledger_failed_saves_total", "Times that they couldn't be saved.", keeper.failed_saves.get());
-        count("forebay_journal_freed_segments_total", "Segments freed.", keeper.freed_segments.get());
-        count("forebay_journal_failed_frees_total", "Segments that couldn't be freed.", keeper.failed_frees.get());
+        text.count("forebay_ledger_saves_total", "Times that ledger and cursors were saved.", keeper.saves.get());
+        text.count(
+            "forebay_ledger_failed_saves_total",
+            "Times that they couldn't be saved.",
+            keeper.failed_saves.get(),
+        );
+        text.count("forebay_journal_freed_segments_total", "Segments freed.", keeper.freed_segments.get());
+        text.count("forebay_journal_failed_frees_total", "Segments that couldn't be freed.", keeper.failed_frees.get());
     }
 
     fn process(&self, text: &mut Exposition) {
@@ -141,9 +131,9 @@ impl Metrics {
             series.count(&[("result", "refused")], self.reloads.refused.get());
         });
         let help = "Messages that were left out of the log because there were too many of their kind.";
-        text.counter("forebay_log_suppressed_total", help, |series| series.count(&[], log::suppressed()));
+        text.count("forebay_log_suppressed_total", help, log::suppressed());
         let help = "Lines of the log that were dropped because nothing read stderr.";
-        text.counter("forebay_log_dropped_total", help, |series| series.count(&[], log::dropped()));
+        text.count("forebay_log_dropped_total", help, log::dropped());
         text.gauge("forebay_build_info", "The version that runs; always 1.", |series| {
             series.count(&[("version", env!("CARGO_PKG_VERSION"))], 1);
         });
@@ -177,9 +167,7 @@ fn objects(text: &mut Exposition, board: &ObjectRegistry) {
         let fetched = |served: &Arc<Served>| served.reads.counters().fetched_bytes.get();
         served.iter().for_each(|served| series.count(&[("sink", &served.name)], fetched(served)));
     });
-    text.gauge("forebay_object_cache_bytes", "Objects that are in memory for those who read them.", |series| {
-        series.count(&[], board.bytes());
-    });
+    text.level("forebay_object_cache_bytes", "Objects that are in memory for those who read them.", board.bytes());
 }
 
 fn filtered(text: &mut Exposition, steps: &[(FilterStep, u64)]) {
@@ -226,22 +214,12 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
 
 fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
-        for row in rows {
-            for sink in &row.sinks {
-                let labels = [("type", row.type_name.as_str()), ("sink", &*sink.sink)];
-                series.count(&labels, office.held(&sink.sink, &row.type_name));
-            }
-        }
+        each_route(rows, series, |row, sink| office.held(&sink.sink, &row.type_name));
     });
     let help =
         "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
     text.gauge("forebay_events_set_aside", help, |series| {
-        for row in rows {
-            for sink in &row.sinks {
-                let labels = [("type", row.type_name.as_str()), ("sink", &*sink.sink)];
-                series.count(&labels, office.set_aside(&sink.sink, &row.type_name).0);
-            }
-        }
+        each_route(rows, series, |row, sink| office.set_aside(&sink.sink, &row.type_name).0);
     });
     let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
     text.gauge("forebay_dead_letters_lost", help, |series| {
@@ -262,9 +240,13 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterService)
 }
 
 fn each_sink(rows: &[Row], series: &mut Series<'_>, of: impl Fn(&SinkRow) -> u64) {
+    each_route(rows, series, |_, sink| of(sink));
+}
+
+fn each_route(rows: &[Row], series: &mut Series<'_>, of: impl Fn(&Row, &SinkRow) -> u64) {
     for row in rows {
         for sink in &row.sinks {
-            series.count(&[("type", row.type_name.as_str()), ("sink", &sink.sink)], of(sink));
+            series.count(&[("type", row.type_name.as_str()), ("sink", &sink.sink)], of(row, sink));
         }
     }
 }
@@ -285,20 +267,25 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
         series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());
         series.durations(&[("route", RouteName::Batch.as_str())], &gateway.batch_time());
     });
-    let mut count = |name, help, value| text.counter(name, help, |series: &mut Series<'_>| series.count(&[], value));
-    count("forebay_http_body_bytes_total", "Bytes of bodies received.", gateway.body_bytes());
-    count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
+    text.count("forebay_http_body_bytes_total", "Bytes of bodies received.", gateway.body_bytes());
+    text.count("forebay_http_connections_total", "Connections taken.", gateway.connections_accepted());
     let refused = gateway.connections_refused();
-    count("forebay_http_connections_refused_total", "Connections closed since their client had too many.", refused);
-    count("forebay_tls_handshakes_total", "Connections on which TLS was agreed on.", gateway.tls_handshakes());
+    text.count(
+        "forebay_http_connections_refused_total",
+        "Connections closed since their client had too many.",
+        refused,
+    );
+    text.count("forebay_tls_handshakes_total", "Connections on which TLS was agreed on.", gateway.tls_handshakes());
     let help = "Connections that spoke without TLS where it is needed, or didn't agree on it.";
-    count("forebay_tls_failures_total", help, gateway.tls_failures());
-    count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
-    count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
-    let mut gauge =
-        |name, help, value: usize| text.gauge(name, help, |series: &mut Series<'_>| series.count(&[], value as u64));
-    gauge("forebay_http_connections", "Connections open.", gateway.open_connections());
-    gauge("forebay_http_in_flight_bytes", "Bytes of bodies that aren't answered yet.", gateway.bytes_in_flight());
+    text.count("forebay_tls_failures_total", help, gateway.tls_failures());
+    text.count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
+    text.count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
+    text.level("forebay_http_connections", "Connections open.", gateway.open_connections() as u64);
+    text.level(
+        "forebay_http_in_flight_bytes",
+        "Bytes of bodies that aren't answered yet.",
+        gateway.bytes_in_flight() as u64,
+    );
 }
 
 fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
@@ -326,10 +313,7 @@ fn lanes(text: &mut Exposition, lanes: &[Arc<LaneStatus>]) {
         each_lane(lanes, |labels, lane| series.durations(labels, &lane.write_time.snapshot()));
     });
     text.histogram("forebay_lane_batch_records", "Records of a batch.", |series| {
-        each_lane(lanes, |labels, lane| {
-            let sizes = lane.batch_records.snapshot();
-            series.buckets(labels, &sizes.bounds.map(float), &sizes.buckets, float(sizes.sum));
-        });
+        each_lane(lanes, |labels, lane| series.sizes(labels, &lane.batch_records.snapshot()));
     });
 }
 
@@ -408,10 +392,4 @@ fn age(lane: &LaneStatus) -> f64 {
     let Some(oldest) = lane.oldest_pending_at() else { return 0.0 };
     let age = unix_microseconds().saturating_sub(oldest);
     Duration::from_micros(u64::try_from(age).unwrap_or(0)).as_secs_f64()
-}
-
-/// Sizes and counts are far below 2⁵³, where a float is still exact.
-#[expect(clippy::cast_precision_loss, reason = "figures for people; exact below 2⁵³")]
-const fn float(value: u64) -> f64 {
-    value as f64
 }

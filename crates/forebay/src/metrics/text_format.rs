@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use event::cells::{BUCKET_BOUNDS, HistogramSnapshot};
+use event::cells::{BUCKET_BOUNDS, HistogramSnapshot, SizeSnapshot};
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -37,6 +37,16 @@ impl Exposition {
     pub(crate) fn gauge(&mut self, name: &'static str, help: &str, add: impl FnOnce(&mut Series<'_>)) {
         self.family(name, help, "gauge");
         add(&mut Series { text: &mut self.text, name });
+    }
+
+    /// Adds a number that only grows and has no labels.
+    pub(crate) fn count(&mut self, name: &'static str, help: &str, count: u64) {
+        self.counter(name, help, |series| series.count(&[], count));
+    }
+
+    /// Adds a number that goes up and down and has no labels.
+    pub(crate) fn level(&mut self, name: &'static str, help: &str, level: u64) {
+        self.gauge(name, help, |series| series.count(&[], level));
     }
 
     /// Adds a distribution.
@@ -95,6 +105,11 @@ impl HistogramSeries<'_> {
         self.buckets(labels, &bounds, &snapshot.buckets, seconds(snapshot.nanoseconds));
     }
 
+    /// Adds a distribution of sizes.
+    pub(crate) fn sizes(&mut self, labels: Labels<'_>, snapshot: &SizeSnapshot) {
+        self.buckets(labels, &snapshot.bounds.map(float), &snapshot.buckets, float(snapshot.sum));
+    }
+
     /// Adds a series of buckets: their upper bounds, ascending; how many values each has by itself, with one
     /// more for those beyond all bounds; and the sum of the values.
     pub(crate) fn buckets(&mut self, labels: Labels<'_>, bounds: &[f64], counts: &[u64], sum: f64) {
@@ -110,6 +125,12 @@ impl HistogramSeries<'_> {
         push_name(self.text, self.name, "_count", labels, None);
         push_count(self.text, so_far);
     }
+}
+
+/// Sizes and counts are far below 2⁵³, where a float is still exact.
+#[expect(clippy::cast_precision_loss, reason = "figures for people; exact below 2⁵³")]
+pub(super) const fn float(value: u64) -> f64 {
+    value as f64
 }
 
 /// Divided, as 1e-9 is not exact: multiplied by it, 9 ms would read 0.009000000000000001.

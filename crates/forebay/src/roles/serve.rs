@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Tokens;
+use anyhow::anyhow;
 use config::{Configuration, Stopping};
 use delivery::{Delivery, SinkSetup};
 use event::memory::Budgets;
@@ -21,13 +22,13 @@ use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes};
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
 use crate::discovery::UpstreamBoard;
+use crate::errors::{cannot, cannot_listen};
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::roles::startup_message;
-use crate::serve_error::ServeError;
 use crate::signals::{Signals, delayed, end_at_once, runtime_with_signals};
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
@@ -39,8 +40,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Serves until a signal comes, and gives the process's exit code.
 ///
 /// # Errors
-/// [`ServeError`] says what stands in the way.
-pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
+/// The message says what stands in the way.
+pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
     let (runtime, signals) = runtime_with_signals()?;
     let loaded = allocator::joining_at_once(|| inputs.load());
@@ -58,7 +59,7 @@ async fn serve(
     mut configuration: Configuration,
     inputs: Inputs,
     (mut signals, hangup): (Signals, Signal),
-) -> Result<u8, ServeError> {
+) -> anyhow::Result<u8> {
     let data = inputs.common.data.directory.clone();
     let manager = ServiceManager::of(&inputs.environment);
     let (intake, admin) = bind(&configuration)?;
@@ -74,8 +75,11 @@ async fn serve(
     tokio::spawn(allocator::give_back());
     tokio::spawn(tell_unread_times(running.log.types().clone()));
     tls.follow();
-    let admin_address = admin.local_addr().map_err(|source| ServeError::System { what: "listen", source })?;
-    tokio::spawn(admin::serve(admin, running.admin.clone()));
+    let admin_tls = tls.admin();
+    let admin_address = admin.local_addr().map_err(cannot("listen"))?;
+    let answers = running.admin.clone();
+    let respond = move |request| admin::respond_as_server(request, answers.clone());
+    tokio::spawn(admin::serve(admin, admin_tls, respond));
     let ports = startup_message::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
     startup_message::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();
@@ -111,18 +115,17 @@ async fn serve(
     log::info(format_args!("stopping: requests in flight are answered, then events are delivered for up to {shown}"));
     // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
-    stopped.unwrap_or_else(|_| Err(ServeError::JournalFailed("the stop was interrupted by a bug".into())))
+    stopped.unwrap_or_else(|_| Err(anyhow!("the stop was interrupted by a bug")))
 }
 
-fn bind(configuration: &Configuration) -> Result<(TcpListener, tokio::net::TcpListener), ServeError> {
+fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, tokio::net::TcpListener)> {
     let gateway = &configuration.gateway;
-    let failed = |address, flag| move |source| ServeError::Listen { address, flag, source };
-    let intake = TcpListener::bind(gateway.listen).map_err(failed(gateway.listen, "--listen"))?;
+    let intake = TcpListener::bind(gateway.listen).map_err(cannot_listen(gateway.listen, "--listen"))?;
     let admin = TcpListener::bind(gateway.admin).and_then(|listener| {
         listener.set_nonblocking(true)?;
         tokio::net::TcpListener::from_std(listener)
     });
-    Ok((intake, admin.map_err(failed(gateway.admin, "--admin"))?))
+    Ok((intake, admin.map_err(cannot_listen(gateway.admin, "--admin"))?))
 }
 
 /// What everything is started with.
@@ -154,7 +157,7 @@ impl Running {
         start: Start<'_>,
         intake: TcpListener,
         (sinks, reload): (Vec<SinkSetup>, ReloadHandle),
-    ) -> Result<Self, ServeError> {
+    ) -> anyhow::Result<Self> {
         let Start { configuration, data, tokens, tls, memory } = start;
         let opened = Opened::start(configuration, data, memory, sinks.clone())?;
         let Opened { log, delivery, directory } = opened;
@@ -167,7 +170,7 @@ impl Running {
             ..compose::gateway_options(&configuration.gateway, &memory)
         };
         let gateway = Gateway::start(intake, &log, compose::types(configuration, &sinks, delivery.lanes()), options)
-            .map_err(|source| ServeError::System { what: "start the gateway", source })?;
+            .map_err(cannot("start the gateway"))?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
         let upstreams = UpstreamBoard::new(configuration);
@@ -184,7 +187,6 @@ impl Running {
             origin: directory.origin(),
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
-            tls: tls.admin(),
         });
         Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })
     }
@@ -205,13 +207,13 @@ impl Running {
     }
 
     /// Answers 500 to the requests that wait for the journal. Then the process ends, so that the next start recovers the journal.
-    fn fail(self, reason: String) -> Result<u8, ServeError> {
+    fn fail(self, reason: String) -> anyhow::Result<u8> {
         log::error(&reason);
         self.gateway.stop(Instant::now() + ANSWER_MAX);
-        Err(ServeError::JournalFailed(reason))
+        Err(anyhow!(reason))
     }
 
-    fn stop(self, deliver: Duration) -> Result<u8, ServeError> {
+    fn stop(self, deliver: Duration) -> anyhow::Result<u8> {
         if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
             log::warning("some requests were still in flight and got no answer");
         }

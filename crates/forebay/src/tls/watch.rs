@@ -2,17 +2,12 @@
 //! connect from then on.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use config::port::tls_files::{TlsFiles, TlsFilesError};
 use net::tls::{Identity, ServerTls};
-use tokio::time::MissedTickBehavior;
 
-use crate::file_stamp::Stamp;
+use crate::file_stamp::{self, Stamp};
 use crate::log;
-
-/// How often the files' metadata are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// A port's files, and what is shown of them. Shared by whoever serves the port and whoever reloads.
 pub(crate) struct TlsWatch {
@@ -70,12 +65,7 @@ impl TlsWatch {
 
     /// Follows the files until the future is dropped.
     pub(crate) async fn follow(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(LOOK_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
-            ticks.tick().await;
-            self.look();
-        }
+        file_stamp::follow(|| self.look()).await;
     }
 
     /// Shows what was read of files, which may be others, and follows these from now on.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
+use event::percent;
 use http::Uri;
 
 use super::failure::{HttpFailure, HttpFailureKind};
-use crate::percent_encoding::percent_decode;
 
 /// A server: what connections are shared by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -94,7 +94,7 @@ impl FromStr for Endpoint {
         }
         let Some(account) = account else { return Ok(Self { base, user: None, password: None }) };
         let (user, password) = account.split_once(':').ok_or(InvalidEndpoint::NoPassword)?;
-        let text = |text: &str| percent_decode(text).ok_or(InvalidEndpoint::Escape);
+        let text = |text: &str| percent::decode(text).ok_or(InvalidEndpoint::Escape);
         let (user, password) = (text(user)?, text(password)?);
         if user.is_empty() || password.is_empty() {
             return Err(InvalidEndpoint::NoPassword);

@@ -2,20 +2,24 @@
 
 use std::env;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{DeadCommandError, EXIT_SOME_STAY, order, query, read};
+use anyhow::{anyhow, bail};
+
+use super::{EXIT_SOME_STAY, order, query, read};
 use crate::cli::{DeadChoice, DeadEdit};
+use crate::commands::input;
+use crate::errors::{at, cannot};
 use crate::log;
 
 /// Letters of one event that are looked at: one too many for an editor.
 const SHOWN_MAX: u64 = 2;
 const OWNER_ONLY: u32 = 0o600;
 
-pub(super) fn run(edit: &DeadEdit) -> Result<u8, DeadCommandError> {
+pub(super) fn run(edit: &DeadEdit) -> anyhow::Result<u8> {
     let payload = match &edit.payload {
         Some(path) => Some(read_payload(path)?),
         None => edited(edit)?,
@@ -29,19 +33,14 @@ fn choice(edit: &DeadEdit) -> DeadChoice {
     DeadChoice { sink: edit.sink.clone(), ..DeadChoice::default() }
 }
 
-fn read_payload(path: &Path) -> Result<Vec<u8>, DeadCommandError> {
+fn read_payload(path: &Path) -> anyhow::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        io::stdin().lock().read_to_end(&mut bytes)
-    } else {
-        File::open(path).and_then(|mut file| file.read_to_end(&mut bytes))
-    };
-    read.map_err(|source| DeadCommandError::Io { path: path.into(), source })?;
+    input::open(path).and_then(|mut input| input.read_to_end(&mut bytes)).map_err(at(path))?;
     Ok(bytes)
 }
 
 /// What a person makes of the letter's payload; nothing where they leave it as it is, or there is no such letter.
-fn edited(edit: &DeadEdit) -> Result<Option<Vec<u8>>, DeadCommandError> {
+fn edited(edit: &DeadEdit) -> anyhow::Result<Option<Vec<u8>>> {
     let found = read(&edit.at, query(&choice(edit), Some(SHOWN_MAX), false), &format!("/{}", edit.id))?;
     let payload = match found.letters.as_slice() {
         [] => {
@@ -50,9 +49,9 @@ fn edited(edit: &DeadEdit) -> Result<Option<Vec<u8>>, DeadCommandError> {
         }
         [letter] => letter.payload.as_ref().map_or("", |payload| payload.get()),
         _ => {
-            let detail =
-                "several sinks hold this event: choose one with --sink, or give them all the same with --payload FILE";
-            return Err(DeadCommandError::Editor(detail.into()));
+            bail!(
+                "several sinks hold this event: choose one with --sink, or give them all the same with --payload FILE"
+            )
         }
     };
     let text = in_editor(payload)?;
@@ -64,22 +63,18 @@ fn edited(edit: &DeadEdit) -> Result<Option<Vec<u8>>, DeadCommandError> {
 }
 
 /// Lets a person edit a text in a file that nobody else may read.
-fn in_editor(text: &str) -> Result<Vec<u8>, DeadCommandError> {
+fn in_editor(text: &str) -> anyhow::Result<Vec<u8>> {
     let set = |name| env::var_os(name).filter(|value| !value.is_empty());
     let editor = set("VISUAL").or_else(|| set("EDITOR")).ok_or_else(|| {
-        DeadCommandError::Editor(
-            "neither VISUAL nor EDITOR names an editor: set one, or give the payload with --payload FILE".into(),
-        )
+        anyhow!("neither VISUAL nor EDITOR names an editor: set one, or give the payload with --payload FILE")
     })?;
     let kept = Kept::write(text)?;
     // As other programs do it: the variable may hold flags too.
     let mut command = Command::new("sh");
     command.arg("-c").arg("eval \"$0 \\\"\\$1\\\"\"").arg(&editor).arg(&kept.0);
-    let ended =
-        command.status().map_err(|error| DeadCommandError::Editor(format!("can't start the editor: {error}")))?;
+    let ended = command.status().map_err(cannot("start the editor"))?;
     if !ended.success() {
-        let detail = format!("the editor {} ended with {ended}: nothing is changed", editor.display());
-        return Err(DeadCommandError::Editor(detail));
+        bail!("the editor {} ended with {ended}: nothing is changed", editor.display());
     }
     read_payload(&kept.0)
 }
@@ -88,15 +83,14 @@ fn in_editor(text: &str) -> Result<Vec<u8>, DeadCommandError> {
 struct Kept(PathBuf);
 
 impl Kept {
-    fn write(text: &str) -> Result<Self, DeadCommandError> {
+    fn write(text: &str) -> anyhow::Result<Self> {
         let path = env::temp_dir().join(format!("forebay-letter-{}.json", std::process::id()));
         let mut options = File::options();
         // Never one that is there already: it may be another's link.
         let opened = options.write(true).create_new(true).mode(OWNER_ONLY).open(&path);
-        let failed = |source| DeadCommandError::Io { path: path.clone(), source };
-        let mut file = opened.map_err(failed)?;
+        let mut file = opened.map_err(at(&path))?;
         let kept = Self(path.clone());
-        file.write_all(text.as_bytes()).map_err(failed)?;
+        file.write_all(text.as_bytes()).map_err(at(&path))?;
         Ok(kept)
     }
 }

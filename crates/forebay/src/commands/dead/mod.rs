@@ -6,11 +6,12 @@
 mod edit;
 mod print;
 
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter};
+use std::path::Path;
 use std::sync::Arc;
 
-use config::{self, Flags, LoadError};
+use anyhow::{anyhow, bail};
+use config::{self, Flags};
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
@@ -19,9 +20,10 @@ use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson, ProblemJson};
-use crate::cli::{CaError, DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow, WrongToken};
+use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
 use crate::commands::admin_client::{self, Call};
-use crate::commands::output::Output;
+use crate::commands::output::{Output, print as printed};
+use crate::errors::at as failed_at;
 use crate::log;
 pub(crate) use print::{json as letter_as_json, on_one_line};
 use settings::Environment;
@@ -31,77 +33,11 @@ const SHOW_MAX: u64 = 1000;
 /// What the command exits with when letters stay, or there is none.
 const EXIT_SOME_STAY: u8 = 1;
 
-/// Why the command can't do its work.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DeadCommandError {
-    /// There is no such directory.
-    #[error("there is no data directory {0}; name one with --data, or a running server with --admin")]
-    Missing(PathBuf),
-    /// The token can't be sent.
-    #[error(transparent)]
-    Token(#[from] WrongToken),
-    /// Nobody can be trusted.
-    #[error(transparent)]
-    Ca(#[from] CaError),
-    /// It can't be used.
-    #[error(transparent)]
-    Directory(DirectoryError),
-    /// No server works on the directory.
-    #[error(
-        "no Forebay is running on {0}: start it, and then edit, replay or drop; only list and show work without it"
-    )]
-    NotRunning(PathBuf),
-    /// No server works on the directory, whose lane is to go on.
-    #[error("no Forebay is running on {0}: start it, and then accept: the lane has to ask its store")]
-    NoLane(PathBuf),
-    /// The server can't be asked.
-    #[error(
-        "can't ask the server at {address}: {source}; name the admin address of the running one with --admin, or its configuration with --config"
-    )]
-    Call {
-        /// Its admin address.
-        address: Target,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// Nobody knows the sink.
-    #[error("there is no sink {0}, and no dead letter of one")]
-    NoSink(String),
-    /// The configuration that says where the server is can't be read, or is wrong.
-    #[error("{0}")]
-    Configuration(LoadError),
-    /// The ledger can't be read.
-    #[error(transparent)]
-    Ledger(#[from] delivery::LoadError),
-    /// What routes hold can't be given up.
-    #[error(transparent)]
-    GiveUp(#[from] delivery::GiveUpError),
-    /// The server said no.
-    #[error("the server at {address} refused: {detail}")]
-    Refused {
-        /// Its admin address.
-        address: Target,
-        /// Its words.
-        detail: String,
-    },
-    /// The editor can't be used.
-    #[error("{0}")]
-    Editor(String),
-    /// Something can't be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// What was read or written.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-}
-
 /// Runs the command and gives the process's exit code.
 ///
 /// # Errors
-/// [`DeadCommandError`] says what stands in the way.
-pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
+/// The message says what stands in the way.
+pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
     match command {
         DeadCommand::List(list) => run_list(list),
         DeadCommand::Show(show) => run_show(show),
@@ -114,8 +50,13 @@ pub(crate) fn run(command: &DeadCommand) -> Result<u8, DeadCommandError> {
 /// Where the letters and routes are.
 pub(crate) enum Place {
     Directory(DataDirectory),
-    /// A server's admin address, and the origin of the data directory that it should have.
-    Server(Server, Option<String>),
+    Server(RunningServer),
+}
+
+/// A server, and the origin of the data directory that it should have.
+pub(crate) struct RunningServer {
+    server: Server,
+    origin: Option<String>,
 }
 
 impl Place {
@@ -123,26 +64,32 @@ impl Place {
     ///
     /// # Errors
     /// There is no such directory, or it can't be used.
-    pub(crate) fn find(at: &DeadAt) -> Result<Self, DeadCommandError> {
+    pub(crate) fn find(at: &DeadAt) -> anyhow::Result<Self> {
         let path = &at.data.directory;
         if let Some(address) = &at.admin {
-            return Ok(Self::Server(at.ca.server(address)?, None));
+            return Ok(Self::Server(RunningServer { server: at.ca.server(address)?, origin: None }));
         }
         if !path.is_dir() {
-            return Err(DeadCommandError::Missing(path.clone()));
+            bail!(
+                "there is no data directory {}; name one with --data, or a running server with --admin",
+                path.display()
+            );
         }
         // Nothing is made of a directory that is none of Forebay's.
         let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
         match opened {
             Ok(directory) => Ok(Self::Directory(directory)),
-            Err(DirectoryError::InUse(_)) => Ok(Self::Server(at.ca.server(&address(at)?)?, Some(origin(path)?))),
-            Err(error) => Err(DeadCommandError::Directory(error)),
+            Err(DirectoryError::InUse(_)) => {
+                let (server, origin) = (at.ca.server(&address(at)?)?, Some(origin(path)?));
+                Ok(Self::Server(RunningServer { server, origin }))
+            }
+            Err(error) => Err(error.into()),
         }
     }
 }
 
 /// The admin address in the named configuration or the environment.
-fn address(at: &DeadAt) -> Result<Target, DeadCommandError> {
+fn address(at: &DeadAt) -> anyhow::Result<Target> {
     let loaded = config::load(
         at.config.as_deref(),
         &Environment::of(std::env::vars_os()),
@@ -151,16 +98,15 @@ fn address(at: &DeadAt) -> Result<Target, DeadCommandError> {
     );
     match loaded {
         Ok((configuration, _)) => Ok(admin_client::of_server(Some(&configuration))),
-        Err(error) if at.config.is_some() => Err(DeadCommandError::Configuration(error)),
+        Err(error) if at.config.is_some() => Err(error.into()),
         // No configuration is named, so the variables may be meant for another program.
         Err(_) => Ok(admin_client::of_server(None)),
     }
 }
 
 /// So that the server of another data directory isn't taken for the right one.
-fn origin(path: &Path) -> Result<String, DeadCommandError> {
-    let failed = |source| DeadCommandError::Io { path: path.into(), source };
-    let origin = journal::origin_of(Arc::new(OsDisk), path).map_err(failed)?;
+fn origin(path: &Path) -> anyhow::Result<String> {
+    let origin = journal::origin_of(Arc::new(OsDisk), path).map_err(failed_at(path))?;
     Ok(origin.map(|origin| origin.to_string()).unwrap_or_default())
 }
 
@@ -170,7 +116,7 @@ fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
     DeadQuery { filter, limit, all, again: false, origin: None }
 }
 
-fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {
+fn run_list(list: &DeadList) -> anyhow::Result<u8> {
     let found = read(&list.at, query(&list.choice, Some(list.limit), false), "")?;
     print_letters(&found, if list.json { print::json } else { print::line })?;
     if found.lost > 0 {
@@ -185,7 +131,7 @@ fn run_list(list: &DeadList) -> Result<u8, DeadCommandError> {
     Ok(0)
 }
 
-fn run_show(show: &DeadShow) -> Result<u8, DeadCommandError> {
+fn run_show(show: &DeadShow) -> anyhow::Result<u8> {
     let choice = DeadChoice { sink: show.sink.clone(), id: Some(show.id), ..DeadChoice::default() };
     let found = read(&show.at, query(&choice, Some(SHOW_MAX), false), &format!("/{}", show.id))?;
     if found.letters.is_empty() {
@@ -199,31 +145,25 @@ fn run_show(show: &DeadShow) -> Result<u8, DeadCommandError> {
 fn print_letters(
     found: &ListJson,
     print: fn(&mut BufWriter<Output>, &LetterJson) -> io::Result<()>,
-) -> Result<(), DeadCommandError> {
-    let mut output = BufWriter::new(Output::lock());
-    let printed = found.letters.iter().try_for_each(|letter| print(&mut output, letter));
-    printed.and_then(|()| output.flush()).map_err(output_error)
+) -> anyhow::Result<()> {
+    printed(|output| found.letters.iter().try_for_each(|letter| print(output, letter)))
 }
 
 /// The letters of a query; `path` names one id where payloads are wanted.
-fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadCommandError> {
+fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match Place::find(at)? {
-        Place::Server(server, origin) => {
-            query.origin = origin;
-            let target = format!("/api/dead{path}{}", query.write());
-            match ask(&server, Call { method: "GET", target: &target, body: &[] }, at)? {
-                Answered::Json(list) => Ok(list),
-                Answered::NoLetter => Ok(ListJson { letters: Vec::new(), more: false, lost: 0 }),
-            }
+        Place::Server(server) => {
+            let found = server.ask(at, ("GET", &format!("/api/dead{path}")), query, &[])?;
+            Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
         }
         Place::Directory(directory) => {
             let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
             let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
-            let found = found.map_err(|source| DeadCommandError::Io { path: directory.path().join("dead"), source })?;
+            let found = found.map_err(failed_at(directory.path().join("dead")))?;
             if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
                 && !SavedLedger::load(&directory)?.knows(&sink)
             {
-                return Err(DeadCommandError::NoSink(sink));
+                bail!("there is no sink {sink}, and no dead letter of one");
             }
             Ok(ListJson {
                 letters: found.letters.iter().map(LetterJson::of).collect(),
@@ -234,62 +174,60 @@ fn read(at: &DeadAt, mut query: DeadQuery, path: &str) -> Result<ListJson, DeadC
     }
 }
 
-fn act(at: &DeadAt, action: &str, query: DeadQuery) -> Result<u8, DeadCommandError> {
+fn act(at: &DeadAt, action: &str, query: DeadQuery) -> anyhow::Result<u8> {
     order(at, "POST", action, query, &[])
 }
 
 /// Has the running server do something with letters, and prints what became of them.
-fn order(at: &DeadAt, method: &str, path: &str, mut query: DeadQuery, body: &[u8]) -> Result<u8, DeadCommandError> {
+fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
     let server = match Place::find(at)? {
-        Place::Server(server, origin) => {
-            query.origin = origin;
-            server
-        }
-        Place::Directory(directory) => return Err(DeadCommandError::NotRunning(directory.path().into())),
+        Place::Server(server) => server,
+        Place::Directory(directory) => bail!(
+            "no Forebay is running on {}: start it, and then edit, replay or drop; only list and show work without it",
+            directory.path().display()
+        ),
     };
-    let target = format!("/api/dead/{path}{}", query.write());
-    let Answered::Json(OutcomesJson { sinks }) = ask(&server, Call { method, target: &target, body }, at)? else {
+    let answer = server.ask(at, (method, &format!("/api/dead/{path}")), query, body)?;
+    let Some(OutcomesJson { sinks }) = answer else {
         log::warning("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);
     };
     let sinks: Vec<_> =
         sinks.into_iter().filter(|sink| method != "PUT" || sink.edited > 0 || sink.failure.is_some()).collect();
-    let mut output = BufWriter::new(Output::lock());
-    let printed = sinks.iter().try_for_each(|outcome| print::outcome(&mut output, outcome));
-    printed.and_then(|()| output.flush()).map_err(output_error)?;
+    printed(|output| sinks.iter().try_for_each(|outcome| print::outcome(output, outcome)))?;
     let some_stay = sinks.iter().any(|sink| sink.refused > 0 || sink.left > 0 || sink.failure.is_some());
     Ok(if some_stay { EXIT_SOME_STAY } else { 0 })
 }
 
-/// What a server answers.
-pub(crate) enum Answered<T> {
-    Json(T),
-    /// No letter has this id.
-    NoLetter,
-}
-
-/// Asks a server.
-///
-/// # Errors
-/// It can't be asked, or said no.
-pub(crate) fn ask<T: DeserializeOwned>(
-    server: &Server,
-    call: Call<'_>,
-    at: &DeadAt,
-) -> Result<Answered<T>, DeadCommandError> {
-    let address = || server.target().clone();
-    let failed = |source| DeadCommandError::Call { address: address(), source };
-    let answer = admin_client::call(server, call, at.token.token()?).map_err(failed)?;
-    if answer.status == 200 {
-        return serde_json::from_str(&answer.body).map(Answered::Json).map_err(|error| failed(error.into()));
+impl RunningServer {
+    /// Asks the server. `None`: no letter has this id.
+    ///
+    /// # Errors
+    /// It can't be asked, or said no.
+    pub(crate) fn ask<T: DeserializeOwned>(
+        self,
+        at: &DeadAt,
+        (method, path): (&str, &str),
+        query: DeadQuery,
+        body: &[u8],
+    ) -> anyhow::Result<Option<T>> {
+        let address = self.server.target();
+        let failed = |error: io::Error| {
+            anyhow!(
+                "can't ask the server at {address}: {error}; name the admin address of the running one with --admin, or its \
+                 configuration with --config"
+            )
+        };
+        let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
+        let call = Call { method, target: &target, body };
+        let answer = admin_client::call(&self.server, call, at.token.token()?).map_err(failed)?;
+        if answer.status == 200 {
+            return serde_json::from_str(&answer.body).map(Some).map_err(|error| failed(error.into()));
+        }
+        match serde_json::from_str::<ProblemJson>(&answer.body) {
+            Ok(problem) if problem.code == "letter" => Ok(None),
+            Ok(problem) => bail!("the server at {address} refused: {}", problem.detail),
+            Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
+        }
     }
-    match serde_json::from_str::<ProblemJson>(&answer.body) {
-        Ok(problem) if problem.code == "letter" => Ok(Answered::NoLetter),
-        Ok(problem) => Err(DeadCommandError::Refused { address: address(), detail: problem.detail }),
-        Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
-    }
-}
-
-pub(crate) fn output_error(source: io::Error) -> DeadCommandError {
-    DeadCommandError::Io { path: "standard output".into(), source }
 }

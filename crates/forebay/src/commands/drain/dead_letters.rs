@@ -8,11 +8,11 @@ use config::owner_file;
 use delivery::{DeadFilter, each_dead_letter};
 use journal::DataDirectory;
 
-use super::DrainError;
 use super::local_files::lies_in;
 use crate::admin_json::dead::LetterJson;
 use crate::commands::dead::letter_as_json;
-use crate::commands::output::Output;
+use crate::commands::output::print;
+use crate::errors::at;
 
 /// Where the dead letters are written.
 pub(super) enum Letters {
@@ -32,24 +32,21 @@ impl Letters {
     ///
     /// # Errors
     /// The path exists, or is in the data directory, or the file can't be made.
-    pub(super) fn new(path: &Path, data: &Path) -> Result<Self, DrainError> {
+    pub(super) fn new(path: &Path, data: &Path) -> anyhow::Result<Self> {
         if path == Path::new("-") {
             return Ok(Self::StandardOutput);
         }
-        LettersFile::new(path, data).map(Self::File).map_err(|source| DrainError::Io { path: path.into(), source })
+        LettersFile::new(path, data).map(Self::File).map_err(at(path))
     }
 
     /// Writes all dead letters of the directory.
     ///
     /// # Errors
     /// A dead letter can't be read, or they can't be written.
-    pub(super) fn write(self, directory: &DataDirectory) -> Result<(), DrainError> {
+    pub(super) fn write(self, directory: &DataDirectory) -> anyhow::Result<()> {
         match self {
-            Self::StandardOutput => write(directory, &mut BufWriter::new(Output::lock()))
-                .map_err(|source| DrainError::Io { path: "standard output".into(), source }),
-            Self::File(file) => {
-                file.write(directory).map_err(|source| DrainError::Io { path: file.path.clone(), source })
-            }
+            Self::StandardOutput => print(|output| write(directory, output)),
+            Self::File(file) => file.write(directory).map_err(at(&file.path)),
         }
     }
 }

@@ -5,13 +5,12 @@ mod local_files;
 mod progress;
 mod remaining;
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::Role;
-use config::{self, Configuration};
+use anyhow::{anyhow, bail};
+use config::{Configuration, Role};
 use delivery::{AggregateBoard, Delivery, Ledger, UnusableState, unusable_states};
 use journal::DataDirectory;
 use settings::Environment;
@@ -20,8 +19,8 @@ use tokio::time::{Instant, sleep};
 use crate::cli::DrainFlags;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
 use crate::discovery::UpstreamBoard;
+use crate::errors::at;
 use crate::opened::{Opened, plan_memory, seal};
-use crate::serve_error::ServeError;
 use crate::signals::{Signals, end_at_once, runtime_with_signals};
 use crate::{compose, log};
 use dead_letters::Letters;
@@ -35,36 +34,11 @@ const CHECK_EVERY: Duration = Duration::from_millis(100);
 /// The pause between two log lines about the progress.
 const LOG_EVERY: Duration = Duration::from_secs(5);
 
-/// Why a directory can't be drained.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DrainError {
-    /// There is no such directory.
-    #[error("there is no data directory {0}: name one with --data")]
-    Missing(PathBuf),
-    /// It is something else.
-    #[error("{0} isn't a directory: name a data directory with --data")]
-    NoDirectory(PathBuf),
-    /// It can't be opened, or its journal failed.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    /// It is no data directory of Forebay, or not readable.
-    #[error(transparent)]
-    Directory(#[from] journal::DirectoryError),
-    /// A file can't be read or written.
-    #[error("{path}: {source}")]
-    Io {
-        /// The path.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-}
-
 /// Drains the directory. Returns the process's exit code.
 ///
 /// # Errors
-/// [`DrainError`] names the cause. The next run resumes at the cursors.
-pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environment) -> Result<u8, DrainError> {
+/// The message names the cause. The next run resumes at the cursors.
+pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     if role == Some(Role::Writer) {
         log::fatal("a writer has no journal to drain: set FOREBAY_ROLE to the role of the removed server");
         return Ok(EXIT_CONFIGURATION);
@@ -74,8 +48,11 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     let data = &common.data.directory;
     // The command must not create a data directory, or take another program's directory for one.
     if !data.is_dir() {
-        let missing = if data.exists() { DrainError::NoDirectory } else { DrainError::Missing };
-        return Err(missing(data.clone()));
+        let data_shown = data.display();
+        if data.exists() {
+            bail!("{data_shown} isn't a directory: name a data directory with --data");
+        }
+        bail!("there is no data directory {data_shown}: name one with --data");
     }
     let loaded = common.load(environment);
     log::start_thread();
@@ -83,7 +60,7 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     let Some(mut configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     let unusable = unusable_states(&DataDirectory::look(data)?, &compose::aggregates(&configuration));
-    let unusable = unusable.map_err(|source| DrainError::Io { path: data.join("aggregates"), source })?;
+    let unusable = unusable.map_err(at(data.join("aggregates")))?;
     if !unusable.is_empty() {
         unusable.iter().for_each(refuse);
         return Ok(EXIT_CONFIGURATION);
@@ -110,7 +87,7 @@ async fn drain(
     data: &Path,
     (letters, timeout): (Option<Letters>, Duration),
     mut signals: Signals,
-) -> Result<u8, DrainError> {
+) -> anyhow::Result<u8> {
     let memory = plan_memory(configuration, data);
     let sinks = compose::sinks(configuration, |_, store| compose::new_driver(store, &memory));
     let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks)?;
@@ -120,7 +97,7 @@ async fn drain(
     let end = tokio::select! {
         end = follow(&delivery, timeout) => end,
         () = signals.next() => End::Signal,
-        reason = log.failed() => return Err(ServeError::JournalFailed(reason).into()),
+        reason = log.failed() => return Err(anyhow!(reason)),
     };
     match end {
         End::Drained => {}
@@ -133,10 +110,10 @@ async fn drain(
     tokio::spawn(end_at_once(signals));
     // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || delivery.stop(Duration::ZERO)).await;
-    stopped.map_err(|_| ServeError::JournalFailed("the stop was interrupted by a bug".into()))?;
+    stopped.map_err(|_| anyhow!("the stop was interrupted by a bug"))?;
     seal(&log)?;
     let mut stays = stays.find(&directory)?;
-    stays.add(local_files::find(configuration, data).map_err(|source| DrainError::Io { path: data.into(), source })?);
+    stays.add(local_files::find(configuration, data).map_err(at(data))?);
     if let Some(Err(error)) = letters.map(|letters| letters.write(&directory)) {
         let message = format!("the dead letters weren't exported: {error}");
         log::error(&message);

@@ -1,7 +1,7 @@
 //! What remains in a drained directory, by sink and type.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use delivery::{AggregateBoard, DeadFilter, DeadLetterService, Delivery, LaneBoar
 use eventlog::EventLog;
 use journal::DataDirectory;
 
-use super::DrainError;
 use crate::admin_json::route::{RouteJson, RoutesJson};
 use crate::commands::dead::on_one_line;
-use crate::commands::output::Output;
+use crate::commands::output::print;
+use crate::errors::at;
 
 /// The sources of the list, which outlive delivery.
 pub(super) struct Stays {
@@ -41,13 +41,12 @@ impl Stays {
     ///
     /// # Errors
     /// The dead letters can't be read.
-    pub(super) fn find(&self, directory: &DataDirectory) -> Result<Found, DrainError> {
+    pub(super) fn find(&self, directory: &DataDirectory) -> anyhow::Result<Found> {
         let mut dead = BTreeMap::<(String, String), u64>::new();
         let lost_letters = each_dead_letter(directory, &DeadFilter::default(), false, &mut |letter| {
             *dead.entry((letter.sink.to_string(), letter.type_name)).or_default() += 1;
         });
-        let lost_letters =
-            lost_letters.map_err(|source| DrainError::Io { path: directory.path().join("dead"), source })?;
+        let lost_letters = lost_letters.map_err(at(directory.path().join("dead")))?;
         let routes = RoutesJson::of(&self.ledger.snapshot(), &self.lanes.lanes(), &self.dead_letters).routes;
         let mut lines: Vec<String> = routes.iter().filter(|route| route.pending > 0).map(pending).collect();
         lines.extend(dead.iter().map(|((sink, of), letters)| format!("{sink}  {of}  dead  {letters} dead letter(s)")));
@@ -96,16 +95,12 @@ impl Found {
     ///
     /// # Errors
     /// The standard output can't be written.
-    pub(super) fn print(&self, data: &Path) -> Result<(), DrainError> {
-        let failed = |source: io::Error| DrainError::Io { path: "standard output".into(), source };
-        let mut output = Output::lock();
-        let mut write = || {
+    pub(super) fn print(&self, data: &Path) -> anyhow::Result<()> {
+        print(|output| {
             if self.is_empty() {
                 writeln!(output, "everything is stored: {} can be deleted", data.display())?;
             }
-            self.0.iter().try_for_each(|line| writeln!(output, "{line}"))?;
-            output.flush()
-        };
-        write().map_err(failed)
+            self.0.iter().try_for_each(|line| writeln!(output, "{line}"))
+        })
     }
 }

@@ -7,72 +7,39 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::{anyhow, bail};
 use config::Role;
-use load::{Server, Target};
+use load::Server;
 use settings::Environment;
 
 use crate::admin::{HEALTH, READY};
-use crate::cli::{CaError, HealthFlags};
+use crate::cli::HealthFlags;
 use crate::commands::admin_client::{self, Answer, Call};
 
 /// The limit of the whole exchange, and of each of its steps.
 const LIMIT: Duration = Duration::from_secs(3);
 
-/// Why the server doesn't count as healthy.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HealthError {
-    /// The admin address can't be found.
-    #[error("{0}. Name the admin address with --admin.")]
-    Address(String),
-    /// The server's certificate can't be verified.
-    #[error(transparent)]
-    Ca(#[from] CaError),
-    /// No answer.
-    #[error("{address}{path} does not answer: {source}. Start the server, or name its admin address with --admin.")]
-    NoAnswer {
-        /// The admin address.
-        address: Target,
-        /// The path.
-        path: &'static str,
-        /// The reason.
-        source: io::Error,
-    },
-    /// Another status than 200.
-    #[error("{address}{path} answers {status}: {body}")]
-    Status {
-        /// The admin address.
-        address: Target,
-        /// The path.
-        path: &'static str,
-        /// The status of the answer.
-        status: u16,
-        /// The body of the answer, without the last line's end.
-        body: String,
-    },
-}
-
 /// Asks the server of the flags' role, or else of `role`. Returns the process's exit code.
 ///
 /// # Errors
-/// [`HealthError`] names the reason.
-pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environment) -> Result<u8, HealthError> {
+/// The message names the reason.
+pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let address = match &flags.admin {
         Some(address) => address.clone(),
         None => {
             let role = flags.role.or(role).unwrap_or(Role::Serve);
-            address::find(role, flags.config.as_deref(), environment).map_err(HealthError::Address)?
+            address::find(role, flags.config.as_deref(), environment)
+                .map_err(|reason| anyhow!("{reason}. Name the admin address with --admin."))?
         }
     };
     let path = if flags.ready { READY } else { HEALTH };
-    let answer = ask(flags.ca.server(&address)?, path).map_err(|source| HealthError::NoAnswer {
-        address: address.clone(),
-        path,
-        source,
+    let answer = ask(flags.ca.server(&address)?, path).map_err(|error| {
+        anyhow!("{address}{path} does not answer: {error}. Start the server, or name its admin address with --admin.")
     })?;
-    if answer.status == 200 {
-        return Ok(0);
+    if answer.status != 200 {
+        bail!("{address}{path} answers {}: {}", answer.status, answer.body.trim_end());
     }
-    Err(HealthError::Status { address, path, status: answer.status, body: answer.body.trim_end().to_owned() })
+    Ok(0)
 }
 
 /// A server that sends a byte now and then would keep each step within its limit.

@@ -5,16 +5,15 @@ use std::io::Write;
 use eventlog::Losses;
 use journal::DataDirectory;
 
-use super::{JournalError, output_error};
-use crate::commands::output::Output;
+use crate::commands::output::print;
+use crate::errors::at;
 
-pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
-    let failed = |source| JournalError::Io { path: directory.path().join("losses"), source };
-    let accepted = Losses::open(directory).and_then(|losses| losses.accept()).map_err(failed)?;
-    let mut output = Output::lock();
-    for loss in &accepted {
-        writeln!(output, "accepted: {loss}").map_err(output_error)?;
-    }
-    writeln!(output, "ok: {} loss(es) accepted", accepted.len()).map_err(output_error)?;
+pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
+    let accepted = Losses::open(directory).and_then(|losses| losses.accept());
+    let accepted = accepted.map_err(at(directory.path().join("losses")))?;
+    print(|output| {
+        accepted.iter().try_for_each(|loss| writeln!(output, "accepted: {loss}"))?;
+        writeln!(output, "ok: {} loss(es) accepted", accepted.len())
+    })?;
     Ok(0)
 }

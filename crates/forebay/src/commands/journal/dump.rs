@@ -5,10 +5,11 @@ use std::io::{self, BufWriter, Write};
 use event::EventId;
 use journal::{Block, DataDirectory, Inspected, Record, SegmentHeader};
 
-use super::{JournalError, inspect, output_error, shards};
+use super::{inspect, shards};
 use crate::commands::output::Output;
+use crate::errors::cannot;
 
-pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
+pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
     let mut output = BufWriter::new(Output::lock());
     let mut written = writeln!(output, "origin {}", directory.origin());
     for shard in shards(directory)? {
@@ -18,7 +19,7 @@ pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
             }
         })?;
     }
-    written.and_then(|()| output.flush()).map_err(output_error)?;
+    written.and_then(|()| output.flush()).map_err(cannot("write to the standard output"))?;
     Ok(0)
 }
 

@@ -8,21 +8,21 @@ use std::path::Path;
 use event::TypeName;
 use journal::{DataDirectory, Inspected, Record};
 
-use super::{EXIT_DAMAGED, JournalError, inspect, shards};
+use super::{EXIT_DAMAGED, inspect, shards};
 use crate::commands::output::Output;
+use crate::errors::at;
 
 /// Payloads may be private.
 const OWNER_ONLY: u32 = 0o600;
 
-pub(super) fn run(directory: &DataDirectory, output: Option<&Path>) -> Result<u8, JournalError> {
+pub(super) fn run(directory: &DataDirectory, output: Option<&Path>) -> anyhow::Result<u8> {
     // As other programs have it, and `forebay load` too.
     let output = output.filter(|path| *path != Path::new("-"));
     let name = output.unwrap_or(Path::new("standard output"));
-    let failed = |source| JournalError::Io { path: name.into(), source };
     let target: Box<dyn Write> = match output {
         Some(path) => {
             let mut options = OpenOptions::new();
-            Box::new(options.write(true).create_new(true).mode(OWNER_ONLY).open(path).map_err(failed)?)
+            Box::new(options.write(true).create_new(true).mode(OWNER_ONLY).open(path).map_err(at(name))?)
         }
         None => Box::new(Output::lock()),
     };
@@ -37,7 +37,7 @@ pub(super) fn run(directory: &DataDirectory, output: Option<&Path>) -> Result<u8
             }
         })?;
     }
-    written.and_then(|()| target.flush()).map_err(failed)?;
+    written.and_then(|()| target.flush()).map_err(at(name))?;
     Ok(if damaged { EXIT_DAMAGED } else { 0 })
 }
 

@@ -2,32 +2,29 @@
 
 use std::io::Write;
 
-use journal::{DataDirectory, Inspected, ShardOptions, repair_shard};
+use journal::{DataDirectory, Finding, Inspected, ShardOptions, repair_shard};
 
-use super::{JournalError, inspect, output_error, shards};
-use crate::commands::output::Output;
+use super::{inspect, shards};
+use crate::commands::output::print;
+use crate::errors::at;
 
-pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
+pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
     forget_lost_ids(directory)?;
-    let mut output = Output::lock();
     let (mut rewritten, mut lost) = (0, 0);
     for shard in shards(directory)? {
         let options = ShardOptions::new(directory.disk().clone(), directory.shard(shard), directory.origin(), shard);
         let repair = repair_shard(&options)?;
-        for finding in &repair.findings {
-            writeln!(output, "shard {shard}: {finding}").map_err(output_error)?;
-            lost += finding.lost_count();
-        }
+        print(|output| repair.findings.iter().try_for_each(|finding| writeln!(output, "shard {shard}: {finding}")))?;
+        lost += repair.findings.iter().map(Finding::lost_count).sum::<u64>();
         rewritten += repair.rewritten.len();
     }
-    writeln!(output, "ok: {rewritten} segment(s) written anew, {lost} record(s) lost for good")
-        .map_err(output_error)?;
+    print(|output| writeln!(output, "ok: {rewritten} segment(s) written anew, {lost} record(s) lost for good"))?;
     Ok(0)
 }
 
 /// Events that are lost may come again. Nothing finds them any more once the journal is repaired, so this comes first: a repair that
 /// breaks off can be done again.
-fn forget_lost_ids(directory: &DataDirectory) -> Result<(), JournalError> {
+fn forget_lost_ids(directory: &DataDirectory) -> anyhow::Result<()> {
     let mut findings = Vec::new();
     for shard in shards(directory)? {
         let mut found = Vec::new();
@@ -38,6 +35,5 @@ fn forget_lost_ids(directory: &DataDirectory) -> Result<(), JournalError> {
         })?;
         findings.push(found);
     }
-    let failed = |source| JournalError::Io { path: directory.path().join("duplicates"), source };
-    eventlog::forget_lost_ids(directory, &findings).map_err(failed)
+    eventlog::forget_lost_ids(directory, &findings).map_err(at(directory.path().join("duplicates")))
 }

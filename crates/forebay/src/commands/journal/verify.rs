@@ -10,8 +10,9 @@ use delivery::{SavedLedger, damaged_dead_letters};
 use eventlog::{Losses, damaged_id_files};
 use journal::{DataDirectory, Finding, Inspected, damaged_state_files};
 
-use super::{EXIT_DAMAGED, JournalError, inspect, output_error};
-use crate::commands::output::Output;
+use super::EXIT_DAMAGED;
+use crate::commands::output::print;
+use crate::errors::at;
 
 /// Directories of the data directory that hold state files. Those of the journals of dead letters do, too.
 const WITH_STATE_FILES: [&str; 4] = ["", "objects", "aggregates", "replays"];
@@ -49,11 +50,11 @@ struct Extent {
     next: u64,
 }
 
-pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
+pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
     let mut report = Report::default();
     let saved = report.ledger(directory);
     let counted = saved.as_ref().map_or(&[][..], SavedLedger::counted_up_to);
-    let on_disk = directory.shards_on_disk().map_err(failed(directory.path()))?;
+    let on_disk = directory.shards_on_disk().map_err(at(directory.path()))?;
     let shards = on_disk.max(u16::try_from(counted.len()).unwrap_or(u16::MAX));
     for shard in 0..shards {
         let extent = report.shard(directory, shard)?;
@@ -61,10 +62,6 @@ pub(super) fn run(directory: &DataDirectory) -> Result<u8, JournalError> {
     }
     report.others(directory, saved.as_ref())?;
     report.print()
-}
-
-fn failed(path: &Path) -> impl FnOnce(io::Error) -> JournalError + '_ {
-    move |source| JournalError::Io { path: path.into(), source }
 }
 
 impl Report {
@@ -84,10 +81,10 @@ impl Report {
         saved.map_err(|error| self.damage(&directory.path().join("ledger"), error, "Restore a copy")).ok()
     }
 
-    fn shard(&mut self, directory: &DataDirectory, shard: u16) -> Result<Extent, JournalError> {
+    fn shard(&mut self, directory: &DataDirectory, shard: u16) -> anyhow::Result<Extent> {
         let path = directory.shard(shard);
         let mut extent = Extent { oldest: None, next: 1 };
-        let inspected = inspect(directory, shard, &mut |item| match item {
+        let inspected = journal::inspect_shard(directory.disk(), &path, &mut |item| match item {
             Inspected::Segment(header) => {
                 self.totals.segments += 1;
                 extent.oldest.get_or_insert(header.first);
@@ -106,8 +103,8 @@ impl Report {
             Inspected::Finding(finding) => self.finding(&path, format_args!("shard {shard}"), finding, REPAIR),
         });
         match inspected {
-            Err(JournalError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-            inspected => inspected?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            inspected => inspected.map_err(at(&path))?,
         }
         Ok(extent)
     }
@@ -123,10 +120,10 @@ impl Report {
         }
     }
 
-    fn others(&mut self, directory: &DataDirectory, saved: Option<&SavedLedger>) -> Result<(), JournalError> {
+    fn others(&mut self, directory: &DataDirectory, saved: Option<&SavedLedger>) -> anyhow::Result<()> {
         let root = directory.path();
         if let Some(saved) = saved {
-            for (path, finding) in damaged_dead_letters(directory, saved).map_err(failed(&root.join(DEAD)))? {
+            for (path, finding) in damaged_dead_letters(directory, saved).map_err(at(&root.join(DEAD)))? {
                 self.finding(&path, "dead letters", &finding, DEAD_ADVICE);
             }
         }
@@ -136,11 +133,11 @@ impl Report {
         for folder in folders {
             let damaged = match damaged_state_files(directory.disk(), &folder) {
                 Err(error) if error.kind() == io::ErrorKind::NotADirectory => Vec::new(),
-                damaged => damaged.map_err(failed(&folder))?,
+                damaged => damaged.map_err(at(&folder))?,
             };
             damaged.iter().for_each(|path| self.damage(path, "the state file is damaged", STATE_ADVICE));
         }
-        for path in damaged_id_files(directory).map_err(failed(&root.join("duplicates")))? {
+        for path in damaged_id_files(directory).map_err(at(&root.join("duplicates")))? {
             self.damage(&path, "the file of ids is damaged", IDS_ADVICE);
         }
         let tokens = TokenFile::within(root);
@@ -154,17 +151,16 @@ impl Report {
         Ok(())
     }
 
-    fn print(self) -> Result<u8, JournalError> {
-        let mut output = Output::lock();
+    fn print(self) -> anyhow::Result<u8> {
         let Totals { segments, blocks, records, damaged, lost } = self.totals;
-        self.lines.iter().try_for_each(|line| writeln!(output, "{line}")).map_err(output_error)?;
         let summary = format!("{segments} segment(s), {blocks} block(s), {records} record(s)");
-        if damaged == 0 {
-            writeln!(output, "ok: {summary}").map_err(output_error)?;
-            return Ok(0);
-        }
-        writeln!(output, "damaged: {damaged} place(s), {lost} record(s) lost; {summary} can be read")
-            .map_err(output_error)?;
-        Ok(EXIT_DAMAGED)
+        print(|output| {
+            self.lines.iter().try_for_each(|line| writeln!(output, "{line}"))?;
+            if damaged == 0 {
+                return writeln!(output, "ok: {summary}");
+            }
+            writeln!(output, "damaged: {damaged} place(s), {lost} record(s) lost; {summary} can be read")
+        })?;
+        Ok(if damaged == 0 { 0 } else { EXIT_DAMAGED })
     }
 }

@@ -8,11 +8,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use load::loader::{self, Counters, Counts, Ended, Input, InputError, LoadOptions};
+use anyhow::bail;
+use load::loader::{self, Counters, Counts, Ended, Input, LoadOptions};
 
-use crate::cli::{CaError, LoadFlags, WrongToken};
+use crate::cli::LoadFlags;
 use crate::commands::interrupt;
-use crate::commands::output::Output;
+use crate::commands::output::print;
+use crate::errors::cannot;
 use crate::log;
 use progress::Progress;
 
@@ -21,45 +23,19 @@ const EXIT_REFUSED: u8 = 3;
 /// What it exits with when there is more to load, as after a failure.
 const EXIT_STOPPED: u8 = 1;
 
-/// Why a load can't be done.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum LoadCommandError {
-    /// More than one input, or none that can be followed.
-    #[error("--follow goes on for ever: give it one file")]
-    FollowsOne,
-    /// The token can't be sent.
-    #[error(transparent)]
-    Token(#[from] WrongToken),
-    /// Nobody can be trusted.
-    #[error(transparent)]
-    Ca(#[from] CaError),
-    /// An input failed.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The operating system refused something.
-    #[error("can't {what}: {source}")]
-    System {
-        /// What was asked of it.
-        what: &'static str,
-        /// What it said.
-        source: io::Error,
-    },
-}
-
 /// Runs the command and gives the process's exit code.
 ///
 /// # Errors
-/// [`LoadCommandError`] says what stands in the way. Starting again goes on from there.
-pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
+/// The message says what stands in the way. Starting again goes on from there.
+pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<u8> {
     if flags.follow && flags.files.len() > 1 {
-        return Err(LoadCommandError::FollowsOne);
+        bail!("--follow goes on for ever: give it one file");
     }
     let options = options(flags)?;
     let stop = Arc::new(AtomicBool::new(false));
     // While only counting there is nothing to end in good order.
     if !flags.count {
-        interrupt::sets(stop.clone())
-            .map_err(|source| LoadCommandError::System { what: "wait for signals", source })?;
+        interrupt::sets(stop.clone()).map_err(cannot("wait for signals"))?;
     }
     let counters = Counters::default();
     let shows_progress = io::stderr().is_terminal();
@@ -79,8 +55,7 @@ pub(crate) fn run(flags: &LoadFlags) -> Result<u8, LoadCommandError> {
     // A load that failed at its first step has nothing to tell but why.
     if ended.is_ok() || counts.has_begun() {
         let text = if flags.count { format!("{}\n", counts.matched) } else { summary(&counts) };
-        let shown = Output::lock().write_all(text.as_bytes());
-        shown.map_err(|source| LoadCommandError::System { what: "write to the standard output", source })?;
+        print(|output| output.write_all(text.as_bytes()))?;
     }
     match ended? {
         // Nothing else ends a load that follows its file.
@@ -103,7 +78,7 @@ fn exit_code(counts: &Counts) -> u8 {
     if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
 }
 
-fn options(flags: &LoadFlags) -> Result<LoadOptions, LoadCommandError> {
+fn options(flags: &LoadFlags) -> anyhow::Result<LoadOptions> {
     let input = |path: &std::path::PathBuf| {
         if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
     };

@@ -6,6 +6,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
+use anyhow::{anyhow, bail};
 use config::{Configuration, TypeConfig};
 use event::TypeName;
 use gateway::{DryRunOutcome, DryRunRejection, RequestContext};
@@ -13,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use settings::files;
 
 use super::folding::Folding;
-use crate::commands::try_event::at;
-use crate::dry_run::DryRunner;
-use crate::dry_run::type_of;
+use crate::commands::try_event::place;
+use crate::dry_run::{DryRunner, type_of};
+use crate::errors::at;
 
 /// What says that a folder is a case.
 pub(super) const CASE_FILE: &str = "case.toml";
@@ -29,27 +30,6 @@ const FILTERED: &str = "filtered.ndjson";
 const RESULTS: (&str, &str) = ("results.", ".ndjson");
 /// The time at which the events of a case are received, unless it says another one.
 const RECEIVED: &str = "2026-01-01T00:00:00Z";
-
-/// Why a case can't be run.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum CaseError {
-    /// A file can't be read or written.
-    #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// What is said of the case is wrong.
-    #[error("{path}: {message}")]
-    Wrong {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        message: String,
-    },
-}
 
 /// `case.toml`.
 #[derive(Debug, Deserialize)]
@@ -151,9 +131,9 @@ impl Case {
     ///
     /// # Errors
     /// One of them can't be read, or says something wrong.
-    pub(super) fn read(folder: &Path) -> Result<Self, CaseError> {
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
         let path = folder.join(CASE_FILE);
-        let wrong = |message: String| CaseError::Wrong { path: path.clone(), message };
+        let wrong = |message: String| anyhow!("{}: {message}", path.display());
         let about: About = toml::from_str(&read(&path)?).map_err(|error| wrong(error.to_string()))?;
         let received = about.received.as_deref().unwrap_or(RECEIVED);
         let around = RequestContext {
@@ -188,7 +168,7 @@ impl Case {
     ///
     /// # Errors
     /// There is no such type, or no aggregate of it that the case is about.
-    pub(super) fn run(&self, configuration: &Configuration) -> Result<Output, CaseError> {
+    pub(super) fn run(&self, configuration: &Configuration) -> anyhow::Result<Output> {
         let (name, config) =
             type_of(configuration, &self.event_type).map_err(|unknown| self.wrong(unknown.to_string()))?;
         let mut folding = self.folding(&name, config)?;
@@ -206,7 +186,7 @@ impl Case {
         Ok(Output { results: folding.finish(), ..output })
     }
 
-    fn folding(&self, name: &TypeName, config: &TypeConfig) -> Result<Folding, CaseError> {
+    fn folding(&self, name: &TypeName, config: &TypeConfig) -> anyhow::Result<Folding> {
         let looks = self.until.is_some();
         let folding = Folding::new(name.as_str(), config.aggregates.iter().map(|one| &one.rules).filter(|_| looks));
         if looks && folding.names().next().is_none() {
@@ -221,15 +201,15 @@ impl Case {
         }
     }
 
-    fn wrong(&self, message: String) -> CaseError {
-        CaseError::Wrong { path: self.folder.join(CASE_FILE), message }
+    fn wrong(&self, message: String) -> anyhow::Error {
+        anyhow!("{}: {message}", self.folder.join(CASE_FILE).display())
     }
 
     /// Writes what came out as what is expected. A file of which nothing is expected is taken away.
     ///
     /// # Errors
     /// That can't be.
-    pub(super) fn write(&self, output: &Output) -> Result<(), CaseError> {
+    pub(super) fn write(&self, output: &Output) -> anyhow::Result<()> {
         for name in Output::names([&self.expected, output]) {
             let (path, text) = (self.folder.join(&name), output.text(&name));
             let result = if text.is_empty() && path.exists() {
@@ -239,7 +219,7 @@ impl Case {
             } else {
                 fs::write(&path, text)
             };
-            result.map_err(|source| CaseError::File { path, source })?;
+            result.map_err(at(path))?;
         }
         Ok(())
     }
@@ -269,7 +249,7 @@ impl<'r> Refused<'r> {
             pointer: rejection.pointer(),
             step: rejection.step(),
             detail,
-            errors: errors.iter().map(|violation| format!("{}: {violation}", at(&violation.pointer))).collect(),
+            errors: errors.iter().map(|violation| format!("{}: {violation}", place(&violation.pointer))).collect(),
         }
     }
 }
@@ -285,7 +265,7 @@ fn written<T: Serialize>(value: &T) -> String {
 }
 
 /// The events of a case, one a line.
-fn events(folder: &Path, received: i64) -> Result<Vec<Event>, CaseError> {
+fn events(folder: &Path, received: i64) -> anyhow::Result<Vec<Event>> {
     let lines = |text: &str| -> Vec<(usize, String)> {
         let lines = (1..).zip(text.lines().map(str::to_owned));
         lines.filter(|(_, text)| !text.trim().is_empty()).collect()
@@ -296,26 +276,22 @@ fn events(folder: &Path, received: i64) -> Result<Vec<Event>, CaseError> {
     };
     let path = folder.join(TIMED);
     if folder.join(INPUT).exists() {
-        let message = format!("there is {INPUT} too: a case has one of them");
-        return Err(CaseError::Wrong { path, message });
+        bail!("{}: there is {INPUT} too: a case has one of them", path.display());
     }
     let event = |(line, text): (usize, String)| {
         let (time, payload) = text.split_once(' ').unwrap_or((&text, ""));
-        let received = event::rfc3339::parse(time).map_err(|why| CaseError::Wrong {
-            path: path.clone(),
-            message: format!("line {line}: wanted a time, a blank and an event: {why}"),
-        })?;
+        let received = event::rfc3339::parse(time)
+            .map_err(|why| anyhow!("{}: line {line}: wanted a time, a blank and an event: {why}", path.display()))?;
         Ok(Event { line, received, text: payload.to_owned() })
     };
     lines(&timed).into_iter().map(event).collect()
 }
 
 /// The results that are expected of each aggregate.
-fn results(folder: &Path) -> Result<BTreeMap<String, String>, CaseError> {
-    let unreadable = |source| CaseError::File { path: folder.to_owned(), source };
+fn results(folder: &Path) -> anyhow::Result<BTreeMap<String, String>> {
     let mut found = BTreeMap::new();
-    for entry in fs::read_dir(folder).map_err(unreadable)? {
-        let file = entry.map_err(unreadable)?.file_name();
+    for entry in fs::read_dir(folder).map_err(at(folder))? {
+        let file = entry.map_err(at(folder))?.file_name();
         if let Some(name) = file.to_str().and_then(aggregate_of) {
             found.insert(name.to_owned(), read(&folder.join(&file))?);
         }
@@ -324,13 +300,14 @@ fn results(folder: &Path) -> Result<BTreeMap<String, String>, CaseError> {
 }
 
 /// The text of a file that may be missing.
-fn optional(folder: &Path, name: &str) -> Result<Option<String>, CaseError> {
-    match read(&folder.join(name)) {
-        Err(CaseError::File { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-        other => other.map(Some),
+fn optional(folder: &Path, name: &str) -> anyhow::Result<Option<String>> {
+    let path = folder.join(name);
+    match files::read_text(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(at(path)),
     }
 }
 
-fn read(path: &Path) -> Result<String, CaseError> {
-    files::read_text(path).map_err(|source| CaseError::File { path: path.to_owned(), source })
+fn read(path: &Path) -> anyhow::Result<String> {
+    files::read_text(path).map_err(at(path))
 }

@@ -8,51 +8,33 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use config::{self, Configuration};
+use anyhow::bail;
+use config::Configuration;
 use settings::Environment;
 
 use crate::cli::TestFlags;
-use crate::commands::output::Output;
+use crate::commands::output::print;
 use crate::configuration_report::{EXIT_CONFIGURATION, is_coloured, valid};
-use case::{CASE_FILE, Case, CaseError, Output as CaseOutput};
+use crate::errors::unreadable;
+use case::{CASE_FILE, Case, Output};
 
 /// What the process exits with where a case fails.
 const EXIT_FAILED: u8 = 1;
 /// Folders within each other: deeper ones aren't looked into, so that a link to a folder above ends.
 const FOLDERS_MAX: usize = 8;
 
-/// Why cases can't be run.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TestError {
-    /// A folder can't be read.
-    #[error("can't read {path}: {source}")]
-    Read {
-        /// The folder.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// There are none.
-    #[error("{0} has no case: a case is a folder with a file case.toml")]
-    Empty(PathBuf),
-    /// The output can't be written.
-    #[error("can't write: {0}")]
-    Write(#[from] io::Error),
-}
-
 /// Runs all cases and gives the process's exit code.
 ///
 /// # Errors
-/// [`TestError`] says what stands in the way.
-pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> Result<u8, TestError> {
+/// The message says what stands in the way.
+pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> anyhow::Result<u8> {
     flags.common.warn_of_overlooked();
     let Some(configuration) = valid(flags.common.load(environment)) else { return Ok(EXIT_CONFIGURATION) };
     let mut folders = Vec::new();
     find(&flags.folder, FOLDERS_MAX, &mut folders)?;
     if folders.is_empty() {
-        return Err(TestError::Empty(flags.folder.clone()));
+        bail!("{} has no case: a case is a folder with a file case.toml", flags.folder.display());
     }
-    let mut output = Output::lock();
     let coloured = is_coloured(&io::stdout());
     let mut failed = 0;
     for folder in &folders {
@@ -62,21 +44,20 @@ pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> Result<u8, Te
             Ok(()) => ("ok    ", String::new()),
             Err(why) => ("FAILED", format!("\n{}", why.trim_end())),
         };
-        writeln!(output, "{mark}  {}{more}", folder.display())?;
+        print(|output| writeln!(output, "{mark}  {}{more}", folder.display()))?;
     }
-    writeln!(output, "{} cases, {failed} failed", folders.len())?;
+    print(|output| writeln!(output, "{} cases, {failed} failed", folders.len()))?;
     Ok(if failed == 0 { 0 } else { EXIT_FAILED })
 }
 
 /// Every folder with a case, in order.
-fn find(folder: &Path, deep: usize, found: &mut Vec<PathBuf>) -> Result<(), TestError> {
-    let unreadable = |source| TestError::Read { path: folder.to_owned(), source };
+fn find(folder: &Path, deep: usize, found: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     if folder.join(CASE_FILE).is_file() {
         found.push(folder.to_owned());
     }
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .map_err(unreadable)?;
+        .map_err(unreadable(folder))?;
     entries.retain(|path| path.is_dir());
     entries.sort();
     entries.iter().filter(|_| deep > 0).try_for_each(|path| find(path, deep - 1, found))
@@ -84,14 +65,14 @@ fn find(folder: &Path, deep: usize, found: &mut Vec<PathBuf>) -> Result<(), Test
 
 /// Runs one case; what is wrong is told in words, or as what differs.
 fn run_case(folder: &Path, configuration: &Configuration, update: bool, coloured: bool) -> Result<(), String> {
-    let told = |error: CaseError| error.to_string();
+    let told = |error: anyhow::Error| error.to_string();
     let case = Case::read(folder).map_err(told)?;
     let came_out = case.run(configuration).map_err(told)?;
     if update {
         return case.write(&came_out).map_err(told);
     }
     let mut differences = String::new();
-    for name in CaseOutput::names([&case.expected, &came_out]) {
+    for name in Output::names([&case.expected, &came_out]) {
         let (expected, found) = (case.expected.text(&name), came_out.text(&name));
         if expected != found {
             differences += &format!("{name}\n{}", difference::of(expected, found, coloured));

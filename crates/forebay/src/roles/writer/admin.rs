@@ -1,32 +1,18 @@
 //! The admin port of a writer: metrics, and whether the process lives.
 
-use std::convert::Infallible;
-use std::fmt::Write as _;
+use std::future::ready;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use writer::Writer;
 
-use crate::admin::{self, AdminAuth};
-use crate::metrics::text_format;
-
-/// Connections at a time: a few scrapers. More wait.
-const CONNECTIONS_MAX: usize = 16;
-/// A connection gets this long altogether: a scrape takes milliseconds.
-const CONNECTION_MAX: Duration = Duration::from_secs(60);
-const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+use crate::admin::{self, AdminAuth, Answer};
+use crate::metrics::text_format::Exposition;
 
 /// The state that the admin port shows.
 #[derive(Clone)]
@@ -36,28 +22,9 @@ pub(crate) struct Shown {
     pub(crate) is_registered: Option<Arc<AtomicBool>>,
 }
 
-/// Serves until the future is dropped.
+/// Answers the requests to the admin port until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAuth>) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
-    loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
-            tokio::time::sleep(ACCEPT_PAUSE).await;
-            continue;
-        };
-        let (shown, auth) = (shown.clone(), auth.clone());
-        tokio::spawn(async move {
-            let answer = service_fn(|request| {
-                let response = respond(&request, &shown, &auth);
-                async move { Ok::<_, Infallible>(response) }
-            });
-            let mut server = http1::Builder::new();
-            server.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
-            let served = server.serve_connection(TokioIo::new(stream), answer);
-            let _ = tokio::time::timeout(CONNECTION_MAX, served).await;
-            drop(place);
-        });
-    }
+    admin::serve(listener, None, move |request| ready(respond(&request, &shown, &auth))).await;
 }
 
 fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<Full<Bytes>> {
@@ -67,40 +34,28 @@ fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Resp
     {
         return refused;
     }
-    let (status, content_type, body) = match path {
-        admin::METRICS => (StatusCode::OK, text_format::CONTENT_TYPE, render(shown)),
-        admin::HEALTH => (StatusCode::OK, admin::TEXT, admin::ALIVE.into()),
+    let answer = match path {
+        admin::METRICS => admin::metrics(render(shown)),
+        admin::HEALTH => Answer::text(StatusCode::OK, admin::ALIVE),
         admin::READY => admin::readiness(shown.writer.is_draining().then_some("the writer is stopping")),
-        _ => (StatusCode::NOT_FOUND, admin::TEXT, "not found: there are /metrics, /healthz and /readyz\n".into()),
+        _ => Answer::text(StatusCode::NOT_FOUND, "not found: there are /metrics, /healthz and /readyz\n"),
     };
-    let mut response = Response::new(Full::from(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    response
+    answer.into_response()
 }
 
 fn render(shown: &Shown) -> String {
     let counters = shown.writer.counters();
-    let mut text = String::new();
-    for (name, help, value) in [
-        ("batches", "Batches that a store has taken.", counters.batches.get()),
-        ("records", "Records of these batches.", counters.records.get()),
-        ("objects", "Objects, and descriptions of objects, that a store has taken.", counters.objects.get()),
-        (
-            "refused",
-            "Requests of gateways that were refused: bad frames, unknown sinks, tokens.",
-            counters.refused.get(),
-        ),
-        ("failed", "Calls of gateways that a store failed.", counters.failed.get()),
-    ] {
-        let name = format!("forebay_writer_{name}_total");
-        // A text takes whatever is written.
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {value}");
-    }
+    let mut text = Exposition::new();
+    text.count("forebay_writer_batches_total", "Batches that a store has taken.", counters.batches.get());
+    text.count("forebay_writer_records_total", "Records of these batches.", counters.records.get());
+    let help = "Objects, and descriptions of objects, that a store has taken.";
+    text.count("forebay_writer_objects_total", help, counters.objects.get());
+    let help = "Requests of gateways that were refused: bad frames, unknown sinks, tokens.";
+    text.count("forebay_writer_refused_total", help, counters.refused.get());
+    text.count("forebay_writer_failed_total", "Calls of gateways that a store failed.", counters.failed.get());
     if let Some(is_registered) = &shown.is_registered {
-        let (name, value) = ("forebay_writer_registered", u8::from(is_registered.load(Ordering::Relaxed)));
-        let help = "1 while the writer is registered in etcd.";
-        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        let is_registered = is_registered.load(Ordering::Relaxed);
+        text.level("forebay_writer_registered", "1 while the writer is registered in etcd.", is_registered.into());
     }
-    text
+    text.finish()
 }

@@ -19,11 +19,11 @@ use writer::{Offered, Writer};
 use crate::admin::AdminAuth;
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
+use crate::errors::cannot_listen;
 use crate::process::descriptors::connections_within_limit;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::roles::writer::admin::Shown;
 use crate::roles::writer::registration::Registration;
-use crate::serve_error::ServeError;
 use crate::signals::{self, Signals, runtime_with_signals};
 use crate::tls::watch::TlsWatch;
 use crate::token_watch::TokenWatch;
@@ -35,8 +35,8 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// Runs a writer until a signal comes, and gives the process's exit code.
 ///
 /// # Errors
-/// [`ServeError`] says what stands in the way.
-pub(crate) fn run(common: &Common, environment: &Environment) -> Result<u8, ServeError> {
+/// The message says what stands in the way.
+pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
     let (runtime, signals) = runtime_with_signals()?;
     let loaded = common.load_writer(environment);
     log::start_thread();
@@ -50,7 +50,7 @@ async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
     ((mut signals, hangup), manager): ((Signals, Signal), &ServiceManager),
-) -> Result<u8, ServeError> {
+) -> anyhow::Result<u8> {
     tokio::spawn(warn_of_hangups(hangup));
     tokio::spawn(allocator::give_back());
     let listener = bind(configuration.listen, "--listen").await?;
@@ -114,8 +114,8 @@ async fn warn_of_hangups(mut hangup: Signal) {
     }
 }
 
-async fn bind(address: SocketAddr, flag: &'static str) -> Result<TcpListener, ServeError> {
-    TcpListener::bind(address).await.map_err(|source| ServeError::Listen { address, flag, source })
+async fn bind(address: SocketAddr, flag: &'static str) -> anyhow::Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(cannot_listen(address, flag))
 }
 
 fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {

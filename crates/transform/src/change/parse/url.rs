@@ -3,6 +3,7 @@
 use super::{Members, Repeating};
 use crate::change::Changed;
 use json::text;
+use percent_encoding::percent_decode_str;
 
 /// The parts that there are, as they are written; a port is a number.
 pub(super) fn parse(text: &str, out: &mut String) -> Changed {
@@ -70,17 +71,5 @@ fn write_authority(text: &str, members: &mut Members<'_>) -> Changed {
 
 /// `+` is a blank; a `%` without two digits stays, and bytes that are no UTF-8 become `\u{fffd}`.
 fn decode(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let (mut decoded, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    while let Some(byte) = bytes.get(at) {
-        let digit = |at: usize| bytes.get(at).and_then(|digit| char::from(*digit).to_digit(16));
-        let (byte, length) = match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => (u8::try_from(high * 16 + low).unwrap_or(b'%'), 3),
-            (b'+', ..) => (b' ', 1),
-            (byte, ..) => (*byte, 1),
-        };
-        decoded.push(byte);
-        at += length;
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
+    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
