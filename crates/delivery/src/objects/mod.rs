@@ -31,7 +31,7 @@ mod intent_log;
 mod object_builder;
 mod uploads;
 
-pub(crate) use content::{Account, Content};
+pub(crate) use content::Content;
 pub(crate) use intent_log::{IntentLog, ObjectIntent};
 pub(crate) use object_builder::ObjectBuilder;
 pub(crate) use uploads::{Attempted, UploadAttempt, Uploads};
