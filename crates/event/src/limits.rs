@@ -221,16 +221,14 @@ pub const OBJECT_BYTES_MAX: u64 = 5 * 1024 * 1024 * 1024;
 pub const OBJECT_RECORDS: u64 = 1_000_000;
 /// What the configuration may say.
 pub const OBJECT_RECORDS_MAX: u64 = 100_000_000;
-/// Bytes of an object, as they are coded, that a sink keeps from when it has found their digests until they are sent to a store over HTTP:
+/// Bytes of an object, as they are coded, that a sink keeps until a store over HTTP has them:
 /// those of an object of [`OBJECT_BYTES`]. Those of a larger object are made twice.
 pub const OBJECT_KEPT_BYTES_MAX: u32 = 32 * 1024 * 1024;
-/// The same for all objects that a sink has on their way, or that its lanes gather in memory: others wait until there is room.
-pub const OBJECTS_KEPT_BYTES_MAX: usize = 192 * 1024 * 1024;
-/// As much of it as lines may take that are made while events are gathered. What is left is for those that are made out of the journal.
-pub const OBJECTS_AHEAD_BYTES_MAX: usize = 160 * 1024 * 1024;
-/// Objects of a lane that are on their way to the store at once: some are made while others are sent, and others wait until the store
-/// has made them durable.
-pub const OBJECTS_IN_FLIGHT: usize = 6;
+/// The same for all objects that a sink has on their way: two of the largest, one of which is sent while the next is made. Others wait until
+/// there is room.
+pub const OBJECTS_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Objects of a lane that are on their way to the store at once: small ones fill the time in which the store makes others durable.
+pub const OBJECTS_IN_FLIGHT: usize = 4;
 /// Types whose events are gathered for objects of their own at once. Each costs the journal another reading.
 pub const OBJECT_TYPES_MAX: usize = 64;
 /// Bytes of objects that are in memory for those who read them, over the whole process, unless the configuration says otherwise: those
@@ -304,10 +302,8 @@ const _: () = assert!(
     OBJECT_BYTES_MIN <= OBJECT_BYTES && OBJECT_BYTES <= OBJECT_BYTES_MAX && OBJECT_RECORDS <= OBJECT_RECORDS_MAX,
     "the default is one of those that can be set"
 );
-const _: () = assert!(
-    OBJECTS_AHEAD_BYTES_MAX + OBJECT_KEPT_BYTES_MAX as usize <= OBJECTS_KEPT_BYTES_MAX,
-    "an object that waits for room gets it, whatever is gathered meanwhile"
-);
+const _: () =
+    assert!(2 * OBJECT_KEPT_BYTES_MAX as usize <= OBJECTS_KEPT_BYTES_MAX, "an object is made while another is sent");
 const _: () = assert!(EVENT_BYTES_MAX as u64 <= OBJECT_CACHED_BYTES_MAX, "parts of payloads are kept as a whole");
 const _: () = assert!(
     4 * OBJECT_CACHED_BYTES_MAX <= OBJECT_CACHE_BYTES && OBJECT_CACHE_BYTES <= OBJECT_CACHE_BYTES_MAX,

@@ -5,8 +5,7 @@ use crate::limits::{
     AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX, DEAD_LETTERS_MIN,
     DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
     HANDOVER_BYTES_MAX, IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX,
-    OBJECTS_AHEAD_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, SPARE_RECORDS_MAX,
-    TURN_BYTES_MAX,
+    OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, SPARE_RECORDS_MAX, TURN_BYTES_MAX,
 };
 
 const KIB: usize = 1024;
@@ -76,9 +75,7 @@ pub struct Budgets {
     pub object_cache_bytes: usize,
     /// Bytes of an object that a sink keeps.
     pub object_kept_bytes: usize,
-    /// Those that are made ahead, of all objects of a sink.
-    pub objects_ahead_bytes: usize,
-    /// All objects of a sink.
+    /// The same, of all objects of a sink.
     pub objects_kept_bytes: usize,
     /// The groups of an aggregate.
     pub aggregate_bytes: usize,
@@ -122,10 +119,7 @@ impl Budgets {
             reads_bytes: part(READS_IN_FLIGHT_BYTES_MAX, READS_BYTES_MIN, steps),
             object_cache_bytes: part(OBJECT_CACHE_BYTES as usize, OBJECT_CACHED_BYTES_MAX as usize, steps),
             object_kept_bytes: part(OBJECT_KEPT_BYTES_MAX as usize, MIB, steps),
-            objects_ahead_bytes: part(OBJECTS_AHEAD_BYTES_MAX, MIB, steps),
-            // An object that waits for room gets it, whatever is gathered meanwhile.
-            objects_kept_bytes: part(OBJECT_KEPT_BYTES_MAX as usize, MIB, steps)
-                + part(OBJECTS_AHEAD_BYTES_MAX, MIB, steps),
+            objects_kept_bytes: part(OBJECTS_KEPT_BYTES_MAX, 2 * MIB, steps),
             aggregate_bytes: part(AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, steps),
             dead_letters: part(DEAD_LETTERS_MAX, DEAD_LETTERS_MIN, steps),
             // By the square: few servers need most of them, and a server with little memory needs it for what is in flight.
@@ -158,7 +152,7 @@ impl Budgets {
             + self.duplicate_window_bytes
             + self.reads_bytes
             + if parts.has_object_cache { self.object_cache_bytes } else { 0 }
-            + parts.object_sinks * self.objects_kept_bytes // objects on their way, and lines made ahead
+            + parts.object_sinks * self.objects_kept_bytes // objects on their way
             + parts.aggregates * self.aggregate_bytes
             + parts.dead_letter_sinks * self.dead_letters * DEAD_LETTER_BYTES
             + connections * CONNECTION_BYTES
@@ -212,7 +206,6 @@ const _: () =
 const _: () = assert!(2 * Budgets::LEAST.turn_bytes <= Budgets::LEAST.handover_bytes, "with little memory too");
 const _: () =
     assert!(EVENT_BYTES_MAX <= Budgets::LEAST.read_page_bytes() / 2, "a page has room for an event of full size");
-const _: () = assert!(Budgets::FULL.objects_kept_bytes == OBJECTS_KEPT_BYTES_MAX, "both parts are all of it");
 const _: () = assert!(
     Budgets::LEAST.sum(&ONE) + MEMORY_RESERVE_BYTES <= 28 * MIB,
     "a container of 32 MiB takes single events, with 4 MiB for what a configuration loads"
@@ -232,7 +225,7 @@ mod tests {
             let budgets = Budgets::within(bytes, &parts).unwrap();
             assert!(budgets.sum(&parts) <= bytes, "{bytes}");
             assert!(budgets.in_flight_bytes < IN_FLIGHT_BYTES_MAX && budgets.batch_bytes <= budgets.in_flight_bytes);
-            assert!(budgets.object_kept_bytes + budgets.objects_ahead_bytes <= budgets.objects_kept_bytes);
+            assert!(2 * budgets.object_kept_bytes <= budgets.objects_kept_bytes);
             assert!(2 * budgets.turn_bytes <= budgets.handover_bytes);
             assert!(2 * EVENT_BYTES_MAX <= budgets.read_page_bytes());
         }

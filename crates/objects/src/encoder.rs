@@ -3,11 +3,9 @@
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use bytes::Bytes;
 use sha2::{Digest, Sha256};
 
 use super::Manifest;
-use super::codec::{Encoder, LineCodec};
 use super::parts::{NoParts, Parts};
 use super::sealed::{BUFFER_BYTES, Sealed};
 use super::writer::Writer;
@@ -43,38 +41,8 @@ pub fn write(
     abandoned: &AtomicBool,
     replacing: Replacing<'_>,
 ) -> Result<Sealed, Unmade> {
-    if let (Some(codec), Some(lines)) = (manifest.codec.of_lines(), parts.take_lines()) {
-        let (pieces, sealed, _held) = lines.into_whole();
-        return write_lines(codec, pieces, sealed, output, abandoned);
-    }
     let (mut sealed, mut digested) = (Sealed::default(), Digested { output, sha256: Sha256::new(), bytes: 0 });
     pour(manifest, parts, &mut digested, (abandoned, replacing), |record, bytes| sealed.count(record, bytes))?;
-    Ok(digested.seal(sealed))
-}
-
-/// Writes an object whose lines are made, and says what it came to. They are let go as they are written.
-pub(crate) fn write_lines(
-    codec: LineCodec,
-    pieces: Vec<Bytes>,
-    sealed: Sealed,
-    output: &mut dyn Write,
-    abandoned: &AtomicBool,
-) -> Result<Sealed, Unmade> {
-    let mut digested = Digested { output, sha256: Sha256::new(), bytes: 0 };
-    let mut encoder = Encoder::new(codec, io::BufWriter::with_capacity(BUFFER_BYTES, &mut digested))?;
-    for piece in pieces {
-        if abandoned.load(Ordering::Relaxed) {
-            return Err(Unmade::Abandoned);
-        }
-        match codec {
-            LineCodec::None => encoder.write_all(&piece)?,
-            // As if each were made now.
-            LineCodec::Gzip | LineCodec::Zstd => {
-                piece.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| encoder.write_all(line))?;
-            }
-        }
-    }
-    encoder.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
     Ok(digested.seal(sealed))
 }
 
@@ -146,8 +114,7 @@ mod tests {
     use sink::Batch;
 
     use super::*;
-    use crate::memory_budget::MemoryBudget;
-    use crate::prefetched_lines::Lines;
+    use crate::codec::Encoder;
     use crate::{Codec, Line, ObjectRules, Prefix, line};
     use sink::Write as Kind;
 
@@ -193,29 +160,6 @@ mod tests {
         }
     }
 
-    /// Events whose lines were made ahead.
-    struct Ahead(Option<Lines>, Parted);
-
-    impl Parts for Ahead {
-        fn next(&mut self) -> Result<Option<Batch>, NoParts> {
-            self.1.next()
-        }
-
-        fn take_lines(&mut self) -> Option<Lines> {
-            self.0.take()
-        }
-
-        fn again(&self) -> Box<dyn Parts> {
-            Box::new(Self(None, Parted(1, self.1.1)))
-        }
-    }
-
-    fn made_ahead(line: Line, codec: Codec) -> Lines {
-        let mut lines = Lines::new(&rules(line, codec), 3, &MemoryBudget::new()).unwrap();
-        assert!((1..=COUNT).all(|number| lines.add(&record(number, payload(number).as_bytes()))));
-        lines
-    }
-
     /// One that an older version has begun must be the same again, and so must one that is read in other parts.
     #[test]
     fn an_object_is_the_same_as_by_lines_that_are_put_in_one_by_one() {
@@ -237,10 +181,6 @@ mod tests {
                 let Ok(sealed) = written else { panic!("memory takes everything") };
                 assert_eq!((sealed.records, sealed.bytes), (COUNT, object.len() as u64));
                 assert!(object == by_lines, "{codec} in parts of {count}");
-                let (mut ahead, mut of_lines) = (Ahead(Some(made_ahead(line, codec)), Parted(1, count)), Vec::new());
-                let again = write(&manifest, &mut ahead, &mut of_lines, &kept, &|_| None);
-                assert!(again.is_ok_and(|again| again == sealed), "{codec}");
-                assert!(of_lines == object, "{codec} made ahead");
             }
         }
     }

@@ -4,8 +4,6 @@ use std::any::Any;
 
 use sink::{Batch, Reason};
 
-use crate::prefetched_lines::Lines;
-
 /// Where the events of an object come from.
 pub trait Parts: Any + Send {
     /// The next of its events, in the order of their positions; `None` behind the last. The same manifest gets the same
@@ -14,12 +12,6 @@ pub trait Parts: Any + Send {
     /// # Errors
     /// [`NoParts`]: they can't be read now.
     fn next(&mut self) -> Result<Option<Batch>, NoParts>;
-
-    /// All its lines, where they were made ahead: given once, in the place of its events, for the first attempt to write an object whose
-    /// name was just made.
-    fn take_lines(&mut self) -> Option<Lines> {
-        None
-    }
 
     /// The same events from the first on: for a store that must know what an object comes to before it is sent.
     fn again(&self) -> Box<dyn Parts>;

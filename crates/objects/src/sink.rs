@@ -12,7 +12,7 @@ use event::read::{Page, Query, ReadError};
 
 use crate::parts::OnePart;
 use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
-use crate::{Lines, Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+use crate::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
 
 /// A sink of whole objects. It is the only way to call an [`ObjectStore`]. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -51,23 +51,11 @@ impl ObjectSink {
         self.store.refusal(payload).map(visible)
     }
 
-    /// A buffer for lines of an object of `shard`, to be filled while its events are gathered. `None` if the store must encode its objects
-    /// otherwise.
-    #[must_use]
-    pub fn lines(&self, shard: u16) -> Option<Lines> {
-        Lines::new(self.store.rules(), shard, self.store.memory_budget())
-    }
-
-    /// Whether there is too little memory for lines of the next object until an object in flight is stored.
-    #[must_use]
-    pub fn lacks_memory(&self) -> bool {
-        let budget = self.store.memory_budget();
-        Lines::bytes_ahead(self.store.rules(), budget).is_some_and(|bytes| !budget.has_ahead(bytes))
-    }
-
     /// Keeps no more in memory than the budgets say. To be called before the first write.
     pub fn shrink_to(&self, memory: &Budgets) {
-        self.store.memory_budget().shrink_to(memory);
+        if let Some(budget) = self.store.memory_budget() {
+            budget.shrink_to(memory);
+        }
     }
 
     /// Stores the object of `manifest`, whose events `parts` returns, and returns `parts` when the object is durable under its name. If an

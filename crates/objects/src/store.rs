@@ -15,8 +15,10 @@ pub trait ObjectStore: fmt::Debug + Send + Sync + 'static {
     /// The rules of its objects.
     fn rules(&self) -> &ObjectRules;
 
-    /// The memory that its objects may use while they are written.
-    fn memory_budget(&self) -> &MemoryBudget;
+    /// The memory that its objects use while they are written, if it keeps their bytes.
+    fn memory_budget(&self) -> Option<&MemoryBudget> {
+        None
+    }
 
     /// Why an event with this payload can't be stored; `None` if it can.
     fn refusal(&self, payload: &[u8]) -> Option<Reason> {

@@ -25,9 +25,7 @@ pub use settings::{DirectoryKind, rules};
 
 use futures_util::future::BoxFuture;
 use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender};
-use objects::{
-    Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectSink, ObjectStore, ObjectUpload, Parts,
-};
+use objects::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectSink, ObjectStore, ObjectUpload, Parts};
 use put::Put;
 use sink::{Mark, Sink, SinkError};
 
@@ -45,14 +43,13 @@ struct Shared {
     config: DirectoryConfig,
     files: Arc<dyn Files>,
     turn: Mutex<()>,
-    memory: MemoryBudget,
 }
 
 impl Directory {
     /// A directory whose files are made through `files`. Nothing is made before the first call.
     #[must_use]
     pub fn new(config: DirectoryConfig, files: Arc<dyn Files>) -> Self {
-        Self(Arc::new(Shared { config, files, turn: Mutex::new(()), memory: MemoryBudget::new() }))
+        Self(Arc::new(Shared { config, files, turn: Mutex::new(()) }))
     }
 
     async fn reading<T: Send + 'static>(
@@ -96,10 +93,6 @@ impl Directory {
 impl ObjectStore for Directory {
     fn rules(&self) -> &ObjectRules {
         &self.0.config.rules
-    }
-
-    fn memory_budget(&self) -> &MemoryBudget {
-        &self.0.memory
     }
 
     fn is_on_this_disk(&self) -> bool {

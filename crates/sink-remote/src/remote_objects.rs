@@ -61,8 +61,8 @@ impl ObjectStore for RemoteObjects {
         &self.uploader.rules
     }
 
-    fn memory_budget(&self) -> &MemoryBudget {
-        &self.uploader.memory
+    fn memory_budget(&self) -> Option<&MemoryBudget> {
+        Some(&self.uploader.memory)
     }
 
     fn refusal(&self, payload: &[u8]) -> Option<Reason> {
@@ -171,7 +171,7 @@ impl Target for Writers {
 
     async fn describe(&self, lane: &Lane, name: &str, text: Bytes) -> Result<(), Failure> {
         let (digests, body) = (Digests::of(&text), || Body::Whole(text.clone()));
-        let upload = Upload { name, digests, content_type: DESCRIPTION, is_new: false, is_once: false, body };
+        let upload = Upload { name, digests, content_type: DESCRIPTION, is_once: false, body };
         self.upload(lane, &upload, true).await
     }
 }

@@ -184,7 +184,7 @@ fn member(line: &[u8], name: &str) -> Option<Box<RawValue>> {
 
 impl BulkLoaded for Swift {
     const TOOL: &'static str = "swift upload";
-    const BAR: f64 = 0.9;
+    const BAR: f64 = 0.5;
     const RATE: &'static str = "MB/s";
     /// 1 GiB of lines.
     const EVENTS: u64 = 3_200_000;

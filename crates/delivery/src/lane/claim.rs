@@ -108,7 +108,7 @@ impl Lane {
                  restored from a copy? What the store has beyond that is none of these events. To accept it and deliver what was \
                  accepted since: forebay route accept {sink}"
             );
-            return Some((Dispute::PrefetchedLines, reason));
+            return Some((Dispute::StoreAhead, reason));
         }
         let (goes_on_at, oldest) = (book.resume_at(position), self.shard.segments().oldest().unwrap_or(1));
         (goes_on_at < book.cursor && goes_on_at + 1 < oldest).then(|| {

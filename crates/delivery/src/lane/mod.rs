@@ -30,7 +30,6 @@ use crate::halt::Halt;
 use crate::home::Home;
 use crate::ledger::{Ledger, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
-use crate::objects::UploadThread;
 use crate::options::Options;
 use crate::sent_record::records_at;
 use crate::status::{LaneState, LaneStatus};
@@ -48,7 +47,6 @@ pub(crate) struct Lane {
     /// This process's claim on it.
     pub(crate) claim: Claim,
     pub(crate) home: Home,
-    pub(crate) upload_thread: UploadThread,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,

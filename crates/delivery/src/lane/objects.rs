@@ -14,7 +14,7 @@ use crate::halt::Halt;
 use crate::lane::{Lane, LaneExit};
 use crate::ledger::{Dispute, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
-use crate::objects::{Account, Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
+use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
 use crate::status::LaneState;
 
 /// A lane's way through the log since it took its place.
@@ -50,10 +50,6 @@ impl Lane {
         let (file, buried) = self.take_up(&store).await?;
         let mut run = self.begin_run(store, file, buried);
         while *self.halt.borrow() != Halt::Now {
-            if run.builder.records() == 0 && !run.uploads.is_empty() && run.store.lacks_memory() {
-                self.land(&mut run).await;
-                continue;
-            }
             let filled = run.fill();
             let Some(fill) = self.judge_fill(&mut run.way, filled).await else { continue };
             if fill == FillResult::Midway {
@@ -86,10 +82,7 @@ impl Lane {
                 FillResult::Full => {}
                 FillResult::Pause | FillResult::Midway => tokio::task::yield_now().await,
                 FillResult::CaughtUp if self.is_halted() && run.way.has_ended() => return Ok(()),
-                FillResult::CaughtUp => {
-                    run.builder.let_lines_go();
-                    self.idle_between_objects(&run).await;
-                }
+                FillResult::CaughtUp => self.idle_between_objects(&run).await,
             }
         }
         Ok(())
@@ -104,7 +97,7 @@ impl Lane {
             buried,
             way: BatchReader::new(self.shard.reader(after)),
             rules: self.rules(),
-            builder: self.object_builder(after + 1),
+            builder: ObjectBuilder::new(after + 1),
             uploads: Uploads::default(),
         }
     }
@@ -141,7 +134,7 @@ impl Lane {
         let end = self.reach();
         if let Some(open) = file.newest().filter(|open| open.last > end) {
             if self.ledger.lane(&self.name).accept.is_none() {
-                self.ledger.dispute(&self.name, Dispute::PrefetchedLines);
+                self.ledger.dispute(&self.name, Dispute::StoreAhead);
                 return Err(Blocked::Stop(format!(
                     "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
                      directory restored from a copy? To leave that object as it is, and write what the journal has into others: \
@@ -190,7 +183,7 @@ impl Lane {
         if run.builder.covers_any() && run.uploads.is_empty() {
             let (_, last) = run.builder.run();
             self.advance_cursor_to(last, &run.builder.left_out(&run.rules), run.builder.lost());
-            run.builder = self.object_builder(last + 1);
+            run.builder = ObjectBuilder::new(last + 1);
             Self::forget_buried(run, last);
         }
     }
@@ -227,36 +220,14 @@ impl Lane {
         }
         #[cfg(test)]
         if self.options.mutation == Some(crate::tests::Mutation::LateManifest) {
-            run.builder = self.object_builder(intent.last + 1);
+            run.builder = ObjectBuilder::new(intent.last + 1);
             return;
         }
         self.status.batch_records.record(run.builder.records());
-        let gathered = std::mem::replace(&mut run.builder, self.object_builder(intent.last + 1));
-        let contents = self.contents_of_gathered(&intent, gathered, run);
-        run.uploads.begin((&run.store, &self.upload_thread), intent, contents);
-    }
-
-    /// What each of its objects holds that were just gathered: their lines, or else their events.
-    fn contents_of_gathered(
-        &self,
-        intent: &ObjectIntent,
-        gathered: ObjectBuilder,
-        run: &ObjectSession,
-    ) -> Vec<Content> {
-        let contents = self.contents_of(intent, &run.buried);
-        let (account, lines) = gathered.into_written(&run.rules);
-        let Some(lines) = lines.filter(|lines| lines.len() == intent.objects.len()) else {
-            return contents.map(|content| content.with_at_hand(run.way.rest.as_ref())).collect();
-        };
-        // The first one tells what all come to.
-        let accounts = std::iter::once(account).chain(std::iter::repeat_with(Account::default));
-        let known = lines.into_iter().zip(accounts);
-        contents.zip(known).map(|(content, (lines, account))| content.with_lines(lines, account)).collect()
-    }
-
-    /// Nothing gathered yet, from a position on.
-    fn object_builder(&self, first: u64) -> ObjectBuilder {
-        ObjectBuilder::new(first, self.name.shard)
+        run.builder = ObjectBuilder::new(intent.last + 1);
+        let contents = self.contents_of(&intent, &run.buried);
+        let contents = contents.map(|content| content.with_at_hand(run.way.rest.as_ref())).collect();
+        run.uploads.begin(&run.store, intent, contents);
     }
 
     /// Waits until the oldest object is written, and goes on behind it.
@@ -288,7 +259,7 @@ impl Lane {
 
     async fn attempt(&self, store: &ObjectSink, intent: &ObjectIntent, buried: &Arc<BTreeSet<u64>>) -> Attempted {
         let contents = self.contents_of(intent, buried).collect();
-        UploadAttempt::begin((store, &self.upload_thread), intent, contents).ended().await
+        UploadAttempt::begin(store, intent, contents).ended().await
     }
 
     /// Writes a committed object, of which there was an attempt, however often it takes, and goes on behind it. Whether it had to

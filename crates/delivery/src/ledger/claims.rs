@@ -41,7 +41,7 @@ impl Ledger {
             if dispute != Dispute::Lost {
                 book.unheard_since.get_or_insert(book.cursor);
             }
-            book.ahead |= dispute == Dispute::PrefetchedLines;
+            book.ahead |= dispute == Dispute::StoreAhead;
             book.confirmed = false;
             book.dispute = Some(dispute);
         });

@@ -6,7 +6,7 @@ pub(crate) enum Dispute {
     /// The store holds the claim of another process.
     Claimed,
     /// The store has positions that the journal has never had.
-    PrefetchedLines,
+    StoreAhead,
     /// The store has lost events that the journal doesn't have any more.
     Lost,
 }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, LogChunk, Reader, Record, Segments};
-use objects::Parts;
-use objects::{Lines, NoParts};
+use objects::{NoParts, Parts};
 use sink::Batch;
 
 use crate::condition::Verdict;
@@ -37,10 +36,6 @@ pub(crate) struct Content {
     counted: u64,
     outcomes: BTreeMap<TypeName, OutcomeCounts>,
     lost: u64,
-    /// Its lines, if they were made when it was gathered.
-    lines: Option<Lines>,
-    /// What it comes to, where that is known since.
-    known: Option<Account>,
 }
 
 /// What events came to, and how many positions couldn't be read.
@@ -57,7 +52,7 @@ impl Content {
         counted: u64,
     ) -> Self {
         let outcomes = BTreeMap::new();
-        let (at_hand, reader, kept, lost, lines, known) = (None, None, None, 0, None, None);
+        let (at_hand, reader, kept, lost) = (None, None, None, 0);
         let (others, counts_rest) = (BTreeSet::new(), true);
         Self {
             lane,
@@ -74,14 +69,7 @@ impl Content {
             counted,
             outcomes,
             lost,
-            lines,
-            known,
         }
-    }
-
-    /// With lines that were made when its events were gathered, and what these came to: then nothing is read.
-    pub(crate) fn with_lines(self, lines: Lines, account: Account) -> Self {
-        Self { lines: Some(lines), known: Some(account), ..self }
     }
 
     /// Only the events that this object of the run keeps. The first one counts what none of them does.
@@ -122,7 +110,7 @@ impl Content {
 
     /// What the events came to that were written, and how many positions couldn't be read.
     pub(crate) fn account(self) -> Account {
-        self.known.unwrap_or_else(|| (self.outcomes.into_iter().collect(), self.lost))
+        (self.outcomes.into_iter().collect(), self.lost)
     }
 
     fn part(&mut self, chunk: &LogChunk) -> Batch {
@@ -190,10 +178,6 @@ impl Parts for Content {
                 return Ok(Some(part));
             }
         }
-    }
-
-    fn take_lines(&mut self) -> Option<Lines> {
-        self.lines.take()
     }
 
     fn again(&self) -> Box<dyn Parts> {

@@ -3,14 +3,12 @@
 //!
 //! An object is made in this order:
 //!
-//! 1. A lane reads on and counts, until there is enough for an object or its first event is old enough. In a backlog it makes the
-//!    object's lines meanwhile, as far as there is room for them (`prefetch.rs`); else it keeps nothing of what it read, so that memory
-//!    doesn't depend on an object's size.
+//! 1. A lane reads on and counts, until there is enough for an object or its first event is old enough. It keeps nothing of what it read,
+//!    so that memory doesn't depend on an object's size.
 //! 2. The object's *intent*, which is its manifest with what of the journal belongs to it, is made durable
 //!    (`intent_log.rs`).
-//! 3. The store writes these lines, or the events are read from the journal once more (`content.rs`), as they are by every attempt but the
-//!    first. Meanwhile the lane goes on
-//!    with 1 and 2 for the next object (`uploads.rs`). What goes over HTTP is sent by a thread of its own (`upload_thread.rs`).
+//! 3. The store writes the events, which are read from the journal once more (`content.rs`). Meanwhile the lane goes on with 1 and 2 for
+//!    the next object (`uploads.rs`).
 //! 4. When the object is durable, and those before it are, the lane's cursor passes it, and the ledger counts what was
 //!    written.
 //!
@@ -31,12 +29,9 @@
 mod content;
 mod intent_log;
 mod object_builder;
-mod prefetch;
-mod upload_thread;
 mod uploads;
 
-pub(crate) use content::{Account, Content};
+pub(crate) use content::Content;
 pub(crate) use intent_log::{IntentLog, ObjectIntent};
 pub(crate) use object_builder::ObjectBuilder;
-pub(crate) use upload_thread::UploadThread;
 pub(crate) use uploads::{Attempted, UploadAttempt, Uploads};

@@ -1,22 +1,18 @@
-//! Builds an object: it counts the records that belong to it. The records themselves stay in the journal; their encoded lines may be kept.
+//! Builds an object: it counts the records that belong to it. The records themselves stay in the journal.
 
 use std::collections::BTreeSet;
 
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{LogChunk, Record};
-use objects::{Lines, line_bytes};
-use objects::{Manifest, ObjectRules, ObjectSink};
+use objects::{Manifest, ObjectRules, ObjectSink, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;
 
 use crate::condition::{Undecided, Verdict};
 use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::objects::Account;
 use crate::objects::intent_log::{Kept, Object, ObjectIntent};
-use crate::objects::prefetch::PrefetchedLines;
-use crate::sent_record::as_sent;
 
 /// Counts events from one position on.
 pub(crate) struct ObjectBuilder {
@@ -34,7 +30,6 @@ pub(crate) struct ObjectBuilder {
     left_out: CountsBySlot,
     lost: u64,
     undecided: Undecided,
-    ahead: PrefetchedLines,
 }
 
 /// The events of a type.
@@ -47,8 +42,8 @@ struct Share {
 }
 
 impl ObjectBuilder {
-    /// From position `first` of `shard` on.
-    pub(crate) fn new(first: u64, shard: u16) -> Self {
+    /// From position `first` on.
+    pub(crate) fn new(first: u64) -> Self {
         Self {
             first,
             next: first,
@@ -61,7 +56,6 @@ impl ObjectBuilder {
             left_out: CountsBySlot::default(),
             lost: 0,
             undecided: Vec::new(),
-            ahead: PrefetchedLines::new(shard),
         }
     }
 
@@ -118,8 +112,6 @@ impl ObjectBuilder {
                 return Consumed::Full;
             }
             self.hold(slot, bytes, record.received_at);
-            let object = if limits.prefix.tells_types() { slot } else { 0 };
-            self.ahead.add(object, &as_sent(record, sequence), store);
         }
         self.next = sequence + 1;
         Consumed::All
@@ -200,19 +192,6 @@ impl ObjectBuilder {
     /// What those events came to that aren't to be written: dead letters, and those that a condition keeps out.
     pub(crate) fn left_out(&self, rules: &RouteFilter) -> Tally {
         self.left_out.tally(rules)
-    }
-
-    /// Frees what is kept of the events: they are read again when their object is written.
-    pub(crate) fn let_lines_go(&mut self) {
-        self.ahead.let_go();
-    }
-
-    /// What all events came to when they are written, and the lines of each object in their order, unless they were let go.
-    pub(crate) fn into_written(mut self, rules: &RouteFilter) -> (Account, Option<Vec<Lines>>) {
-        for (slot, share) in self.slots.iter().enumerate().filter(|(_, share)| share.records > 0) {
-            self.left_out.of(slot).stored += share.records;
-        }
-        ((self.left_out.tally(rules), self.lost), self.ahead.into_lines())
     }
 
     /// Positions that can't be read.

@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::ledger::Tally;
+use crate::objects::ObjectIntent;
 use crate::objects::content::{Account, Content};
-use crate::objects::{ObjectIntent, UploadThread};
 
 /// What the events of a run came to that was written, and how many positions couldn't be read; how long the attempt took.
 pub(crate) type Attempted = (Result<Account, SinkError>, Duration);
@@ -44,18 +44,12 @@ pub(crate) struct UploadAttempt(JoinHandle<Attempted>);
 
 impl UploadAttempt {
     /// Begins to write the objects of a run, the contents of which are given in their order.
-    pub(crate) fn begin(
-        (store, sending): (&ObjectSink, &UploadThread),
-        intent: &ObjectIntent,
-        contents: Vec<Content>,
-    ) -> Self {
-        let (store, committed, is_on_this_disk) = (store.clone(), intent.clone(), store.is_on_this_disk());
-        let attempt = async move {
+    pub(crate) fn begin(store: &ObjectSink, intent: &ObjectIntent, contents: Vec<Content>) -> Self {
+        let (store, intent) = (store.clone(), intent.clone());
+        Self(tokio::spawn(async move {
             let started = Instant::now();
-            (write(&store, &committed, contents).await, started.elapsed())
-        };
-        // Files are written by threads that may block, whoever begins it.
-        Self(if is_on_this_disk { tokio::spawn(attempt) } else { sending.spawn(attempt) })
+            (write(&store, &intent, contents).await, started.elapsed())
+        }))
     }
 
     /// Waits for its end.
@@ -76,13 +70,8 @@ impl Drop for UploadAttempt {
 
 impl Uploads {
     /// Begins to write the objects of a run.
-    pub(crate) fn begin(
-        &mut self,
-        sent_to: (&ObjectSink, &UploadThread),
-        intent: ObjectIntent,
-        contents: Vec<Content>,
-    ) {
-        let attempt = UploadAttempt::begin(sent_to, &intent, contents);
+    pub(crate) fn begin(&mut self, store: &ObjectSink, intent: ObjectIntent, contents: Vec<Content>) {
+        let attempt = UploadAttempt::begin(store, &intent, contents);
         self.0.push_back(InFlight { intent, is_stale: false, attempt });
     }
 

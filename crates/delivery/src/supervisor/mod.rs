@@ -20,7 +20,6 @@ use crate::home::Home;
 use crate::lane::Lane;
 use crate::lane_tasks::LaneTasks;
 use crate::ledger::Ledger;
-use crate::objects::UploadThread;
 use crate::options::Options;
 use crate::retention::Checkpointer;
 use crate::routes::SinkName;
@@ -33,7 +32,6 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct Supervisor {
     pub(crate) log: Arc<EventLog>,
     pub(crate) home: Home,
-    upload_thread: UploadThread,
     pub(crate) lanes: LaneTasks,
     pub(crate) aggregates: AggregateManager,
     replayers: JoinSet<()>,
@@ -132,7 +130,6 @@ impl Supervisor {
                 sink: setup.sink.clone(),
                 claim: self.options.claim,
                 home: self.home.clone(),
-                upload_thread: self.upload_thread.clone(),
                 ledger: self.ledger.clone(),
                 dead: dead.clone(),
                 options: self.options.clone(),

@@ -12,7 +12,6 @@ use crate::dead_letters::{DeadLetterService, set_aside_events, sinks_with_letter
 use crate::home::Home;
 use crate::lane_tasks::LaneTasks;
 use crate::ledger::{Ledger, LedgerState, Reconciler, SavedLedger};
-use crate::objects::UploadThread;
 use crate::options::Options;
 use crate::retention::Checkpointer;
 use crate::routes::SinkName;
@@ -55,7 +54,6 @@ impl Supervisor {
         let mut supervisor = Self {
             log: log.clone(),
             home: Home::of(directory, log.losses()),
-            upload_thread: UploadThread::default(),
             lanes: LaneTasks::new(options.reporter.clone()),
             aggregates,
             replayers: JoinSet::new(),

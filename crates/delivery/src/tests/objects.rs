@@ -290,53 +290,6 @@ fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
     });
 }
 
-/// Objects of a backlog that a process finds: their bytes, in the order of their names, and how often the disk was read for them.
-fn drained(rules: ObjectRules) -> (Vec<Vec<u8>>, u64) {
-    run(async move {
-        let mut world = World::new(59);
-        world.shards = 1;
-        world.routes = Routes::new().with_others([KEYED.into()]);
-        // Another store, which takes nothing.
-        world.keyed.block();
-        world.start();
-        for number in 0..40 {
-            world.append(0, ["both", "named"][number % 2], 1).await;
-        }
-        world.kill(1).await;
-        world.objects = Some(ObjectRules { age_max: Duration::from_mins(10), ..rules });
-        let before = world.disk.calls(Operation::ReadAt);
-        world.start();
-        seconds(20).await;
-        let read = world.disk.calls(Operation::ReadAt) - before;
-        let paths = world.disk.paths();
-        let is_object = |path: &&std::path::PathBuf| {
-            path.starts_with(archive::ARCHIVE) && !path.to_string_lossy().ends_with(".manifest.json")
-        };
-        let objects = paths.iter().filter(is_object).map(|path| world.disk.content(path).unwrap()).collect();
-        world.check_balance();
-        world.stop().await;
-        (objects, read)
-    })
-}
-
-#[test]
-fn objects_of_a_backlog_are_the_same_whether_their_lines_are_kept_or_read_again() {
-    for (line, codec) in
-        [Line::Envelope, Line::Payload].into_iter().flat_map(|line| Codec::ALL.map(|codec| (line, codec)))
-    {
-        for rules in [RULES, by_type()] {
-            let rules = ObjectRules { line, codec, bytes_max: 1 << 20, ..rules };
-            let (once, reads) = drained(rules.clone());
-            let too_large = 2 * u64::from(event::limits::OBJECT_KEPT_BYTES_MAX);
-            let (twice, more_reads) = drained(ObjectRules { bytes_max: too_large, ..rules });
-            assert!(once.len() >= 4 && once == twice, "{line:?} {codec}: {} and {}", once.len(), twice.len());
-            // Tables have no lines to be kept.
-            let is_kept = codec != Codec::Parquet;
-            assert_eq!(reads < more_reads, is_kept, "{line:?} {codec}: {reads} and {more_reads}");
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 enum Step {
     Append {

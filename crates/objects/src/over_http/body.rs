@@ -10,21 +10,17 @@ use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 use tokio::sync::mpsc::Receiver;
 
-use crate::memory_budget::MemoryPermit;
-
 /// A body.
 #[derive(Debug)]
 pub enum Body {
     /// Bytes in memory.
     Whole(Bytes),
-    /// Pieces none of which is empty, which are let go as they are sent, and so is their room.
+    /// Pieces in memory, none of which is empty.
     Kept {
         /// The pieces.
         pieces: vec::IntoIter<Bytes>,
         /// Bytes that are left to send.
         left: u64,
-        /// The memory that they use.
-        room: MemoryPermit,
     },
     /// Pieces that a thread makes while they are sent.
     Made {
@@ -65,9 +61,7 @@ impl HttpBody for Body {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
             Self::Made { left: 0, .. } => Poll::Ready(None),
-            Self::Kept { pieces, left, room } => Poll::Ready(pieces.next().map(|piece| {
-                // Those before this one are written, but for what the connection has at hand.
-                room.shrink_to(usize::try_from(*left).unwrap_or(usize::MAX));
+            Self::Kept { pieces, left } => Poll::Ready(pieces.next().map(|piece| {
                 *left -= piece.len() as u64;
                 Ok(Frame::data(piece))
             })),
@@ -121,31 +115,5 @@ fn poll_passed(
         };
         *left = rest;
         return Poll::Ready(Some(Ok(Frame::data(piece))));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use event::limits::OBJECTS_AHEAD_BYTES_MAX;
-    use futures_util::FutureExt;
-
-    use super::*;
-    use crate::memory_budget::MemoryBudget;
-
-    /// The next object is made in the room of what is sent.
-    #[test]
-    fn what_is_sent_makes_room() {
-        let room = MemoryBudget::new();
-        let pieces = vec![Bytes::from(vec![7; OBJECTS_AHEAD_BYTES_MAX / 4]); 4];
-        let held = room.take_ahead(OBJECTS_AHEAD_BYTES_MAX).unwrap();
-        let mut body = Body::Kept { pieces: pieces.into_iter(), left: OBJECTS_AHEAD_BYTES_MAX as u64, room: held };
-        for sent in 0..4 {
-            let freed = sent * OBJECTS_AHEAD_BYTES_MAX / 4;
-            assert!(body.frame().now_or_never().flatten().is_some_and(|frame| frame.is_ok()));
-            assert!(room.has_ahead(freed) && !room.has_ahead(freed + 1), "before piece {sent}");
-        }
-        assert!(body.frame().now_or_never().is_some_and(|end| end.is_none()) && body.is_end_stream());
-        drop(body);
-        assert!(room.has_ahead(OBJECTS_AHEAD_BYTES_MAX));
     }
 }

@@ -46,7 +46,7 @@ impl<S: Service> Target for ContainerTarget<S> {
 
     async fn describe(&self, _: &Lane, name: &str, text: Bytes) -> Result<(), Failure> {
         let (digests, body) = (Digests::of(&text), || Body::Whole(text.clone()));
-        let upload = Upload { name, digests, content_type: DESCRIPTION, is_new: false, is_once: false, body };
+        let upload = Upload { name, digests, content_type: DESCRIPTION, is_once: false, body };
         self.replace(&upload).await
     }
 }
@@ -81,10 +81,9 @@ impl<S: Service> ContainerTarget<S> {
 
     pub(super) async fn put_new(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>) -> Result<(), Failure> {
         let Upload { name, digests, .. } = *upload;
-        // A server that has the name may end the connection in the middle of a large body, and its answer with it. Where that is
-        // unlikely, the next attempt finds out.
-        let is_expected = upload.is_once || (digests.bytes > LARGE_BYTES && !upload.is_new);
-        if is_expected || !self.keeps_names.load(Ordering::Relaxed) {
+        // A server that has the name may end the connection in the middle of a large body, and its answer with it.
+        let is_large = upload.is_once || digests.bytes > LARGE_BYTES;
+        if is_large || !self.keeps_names.load(Ordering::Relaxed) {
             match self.look(name, digests).await? {
                 There::Same => return self.put_again(upload).await,
                 There::Other => return Err(Failure::Taken { object: name.to_owned() }),

@@ -29,7 +29,7 @@ impl<S: Service> ContainerTarget<S> {
             let whole = whole(body, bytes).await.filter(|whole| Digests::of(whole) == digests);
             let Some(whole) = whole else { return Err(Failure::Cut { object: name }) };
             let body = || Body::Whole(whole.clone());
-            let upload = Upload { name: &name, digests, content_type, is_new: false, is_once: false, body };
+            let upload = Upload { name: &name, digests, content_type, is_once: false, body };
             return self.store(&upload, replaces).await;
         }
         let (body, is_wanted_again) = (Mutex::new(Some(body)), AtomicBool::new(false));
@@ -39,7 +39,7 @@ impl<S: Service> ContainerTarget<S> {
             // The body was consumed by the first request: an empty one makes the second request fail by its length.
             Body::Passed { from: from.unwrap_or_else(empty), left: bytes }
         };
-        let upload = Upload { name: &name, digests, content_type, is_new: false, is_once: true, body: once };
+        let upload = Upload { name: &name, digests, content_type, is_once: true, body: once };
         let stored = self.store(&upload, replaces).await;
         if stored.is_err() && is_wanted_again.into_inner() {
             return Err(Failure::Once { object: name });

@@ -5,13 +5,11 @@ mod attachments;
 mod body;
 mod container;
 mod container_target;
-mod digest_pool;
 mod digests;
 mod error;
 mod escaped;
 mod exchange;
 mod mark;
-mod md5_pair;
 mod read;
 mod refusal;
 mod request;
@@ -100,8 +98,8 @@ impl<S: Service> ObjectStore for OverHttp<S> {
         &self.uploader.rules
     }
 
-    fn memory_budget(&self) -> &MemoryBudget {
-        &self.uploader.memory
+    fn memory_budget(&self) -> Option<&MemoryBudget> {
+        Some(&self.uploader.memory)
     }
 
     fn refusal(&self, payload: &[u8]) -> Option<Reason> {

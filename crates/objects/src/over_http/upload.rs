@@ -21,8 +21,6 @@ pub struct Upload<'a, B> {
     pub digests: Digests,
     /// Its content type.
     pub content_type: HeaderValue,
-    /// Whether nothing was ever sent under the name, as far as is known.
-    pub is_new: bool,
     /// Whether its bytes can be sent once only: then what stands under the name is looked at before.
     pub is_once: bool,
     /// Its bytes from the first on, as often as they are asked for.

@@ -1,12 +1,8 @@
 //! An object's bytes on their way to a store that must know their length and digests before the first of them.
 //!
-//! They are made once for that, and kept meanwhile, as soon as there is room. Those of an object that is larger than that room are made
-//! again while they are sent, and the store holds them against the digest. So memory has a bound whatever an object's size, and no
-//! disk is needed.
-//!
-//! What is kept is let go as it is sent: the next object is made in its room meanwhile. Otherwise all objects that have room would be sent
-//! at once, side by side, and the store would have nothing to do while the next as many are made. Should the same bytes be sent again, because a
-//! token has ended or the container was away, they are made again.
+//! They are made once for that, as soon as there is room, and kept until the store has them. Those of an object that is larger than its room
+//! are made again while they are sent, and the store compares them with the digest. So memory has a bound whatever an object's size, and
+//! no disk is needed.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,20 +10,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use http::HeaderValue;
-use md5::Md5;
-use sha2::Digest;
+use md5::{Digest, Md5};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Sender};
 
 use super::attachments::Attachments;
 use super::body::Body;
-use super::digest_pool::DigestPool;
 use super::digests::Digests;
 use super::error::Failure;
 use super::upload::Upload;
-use crate::codec::LineCodec;
 use crate::encoder::{self, Unmade};
-use crate::memory_budget::{MemoryBudget, MemoryPermit};
-use crate::prefetched_lines::Lines;
+use crate::memory_budget::MemoryBudget;
 use crate::sealed::{BUFFER_BYTES, Sealed};
 use crate::{Manifest, Parts};
 use sink::{Reason, Record};
@@ -39,75 +32,44 @@ const PIECES_AHEAD: usize = 4;
 pub(super) struct EncodedObject {
     manifest: Manifest,
     parts: Mutex<Box<dyn Parts>>,
-    /// Until they are sent.
-    kept: Mutex<Option<Kept>>,
+    /// `None` if they are too many: then they are made again.
+    kept: Option<Kept>,
     pub(super) sealed: Sealed,
     pub(super) digests: Digests,
     /// Why its bytes couldn't be made again.
     trouble: Arc<OnceLock<Reason>>,
-    /// Its lines were made ahead: nothing was sent under its name.
-    is_new: bool,
     /// Whoever waits for it: with this goes the wish for it.
     caller: Caller,
 }
 
 impl EncodedObject {
-    /// Makes the bytes: out of lines that were made ahead, or else of events, when there is room for about so many bytes of lines.
+    /// Makes the bytes when there is room for an object of at most `line_bytes` before they are encoded.
     pub(super) async fn make(
         manifest: &Manifest,
         mut parts: Box<dyn Parts>,
-        (budget, pool): (&MemoryBudget, &DigestPool),
+        budget: &MemoryBudget,
         line_bytes: u64,
     ) -> Result<Self, Failure> {
-        let source = match (manifest.codec.of_lines(), parts.take_lines()) {
-            (Some(LineCodec::None), Some(lines)) => {
-                return Self::of_plain(manifest, parts, lines, pool).await;
-            }
-            (Some(codec), Some(lines)) => Source::Lines(codec, Box::new(lines)),
-            _ => Source::Events(budget.take(line_bytes).await.map_err(|_| Failure::Unanswered)?),
-        };
-        let is_new = matches!(source, Source::Lines(..));
+        let room = budget.take(line_bytes).await.map_err(|_| Failure::Unanswered)?;
         let caller = Caller(Arc::default());
         let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
         let made = tokio::task::spawn_blocking(move || {
-            let (first, sealed) = source.make(&manifest, &mut *parts, &abandoned)?;
-            let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
-            let kept = first.kept.map(Kept::shrunk);
-            Ok((manifest, Mutex::new(parts), Mutex::new(kept), sealed, digests))
+            let mut first = FirstPass::new(room);
+            let attachments = Attachments::of(manifest.apart.as_ref());
+            let replacing = |record: &Record<'_>| attachments.as_ref()?.replaced(&manifest, record);
+            let sealed = encoder::write(&manifest, &mut *parts, &mut first, &abandoned, &replacing).map_err(failed)?;
+            Ok((manifest, parts, sealed, first))
         });
-        let (manifest, parts, kept, sealed, digests) = made.await.unwrap_or(Err(Failure::Unanswered))?;
-        Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), is_new, caller })
-    }
-
-    /// Plain lines are the bytes themselves, and kept as they are.
-    async fn of_plain(
-        manifest: &Manifest,
-        parts: Box<dyn Parts>,
-        lines: Lines,
-        pool: &DigestPool,
-    ) -> Result<Self, Failure> {
-        let (pieces, sealed, room) = lines.into_whole();
-        let pieces = Arc::new(pieces);
-        let digests = pool.of(pieces.clone()).await.ok_or(Failure::Unanswered)?;
-        let bytes = pieces.iter().map(Bytes::len).sum();
-        Ok(Self {
-            manifest: manifest.clone(),
-            parts: Mutex::new(parts),
-            kept: Mutex::new(Some(Kept { pieces, bytes, room })),
-            sealed: Sealed { bytes: digests.bytes, sha256: digests.sha256, ..sealed },
-            digests,
-            trouble: Arc::default(),
-            is_new: true,
-            caller: Caller(Arc::default()),
-        })
+        let (manifest, parts, sealed, first) = made.await.unwrap_or(Err(Failure::Unanswered))?;
+        let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
+        let (parts, kept) = (Mutex::new(parts), first.kept.map(Kept::shrunk));
+        Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), caller })
     }
 
     /// The bytes from the first on.
     fn body(&self) -> Body {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Kept { pieces, room, .. }) = kept {
-            let pieces = Arc::unwrap_or_clone(pieces).into_iter();
-            return Body::Kept { pieces, left: self.digests.bytes, room };
+        if let Some(kept) = &self.kept {
+            return Body::Kept { pieces: kept.pieces.clone().into_iter(), left: self.digests.bytes };
         }
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner).again();
@@ -137,44 +99,12 @@ impl EncodedObject {
         name: &'a str,
         content_type: HeaderValue,
     ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
-        Upload { name, digests: self.digests, content_type, is_new: self.is_new, is_once: false, body: || self.body() }
+        Upload { name, digests: self.digests, content_type, is_once: false, body: || self.body() }
     }
 
     /// What it came to, and the parts, all of which were read.
     pub(super) fn into_stored(self) -> (Sealed, Box<dyn Parts>) {
         (self.sealed, self.parts.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// What an object's bytes are made of.
-enum Source {
-    /// Lines that are to be coded.
-    Lines(LineCodec, Box<Lines>),
-    /// The events of its parts; there is room for what they come to.
-    Events(MemoryPermit),
-}
-
-impl Source {
-    fn make(
-        self,
-        manifest: &Manifest,
-        parts: &mut dyn Parts,
-        abandoned: &AtomicBool,
-    ) -> Result<(First, Sealed), Failure> {
-        let made = match self {
-            Self::Lines(codec, lines) => {
-                let (pieces, sealed, held) = lines.into_whole();
-                let mut first = First::new(held);
-                encoder::write_lines(codec, pieces, sealed, &mut first, abandoned).map(|sealed| (first, sealed))
-            }
-            Self::Events(held) => {
-                let mut first = First::new(held);
-                let attachments = Attachments::of(manifest.apart.as_ref());
-                let replacing = |record: &Record<'_>| attachments.as_ref()?.replaced(manifest, record);
-                encoder::write(manifest, parts, &mut first, abandoned, &replacing).map(|sealed| (first, sealed))
-            }
-        };
-        made.map_err(failed)
     }
 }
 
@@ -196,47 +126,43 @@ impl Drop for Caller {
 
 /// Bytes that are kept, in the pieces in which they came.
 struct Kept {
-    pieces: Arc<Vec<Bytes>>,
+    pieces: Vec<Bytes>,
     bytes: usize,
-    room: MemoryPermit,
+    room: OwnedSemaphorePermit,
 }
 
 impl Kept {
-    const fn new(room: MemoryPermit, pieces: Arc<Vec<Bytes>>) -> Self {
-        Self { pieces, bytes: 0, room }
-    }
-
     /// Keeps these bytes behind the others; `None` where there is no room.
     fn with(mut self, bytes: &[u8]) -> Option<Self> {
         self.bytes += bytes.len();
-        if self.bytes > self.room.bytes() {
+        if self.bytes > self.room.num_permits() {
             return None;
         }
-        Arc::make_mut(&mut self.pieces).push(Bytes::copy_from_slice(bytes));
+        self.pieces.push(Bytes::copy_from_slice(bytes));
         Some(self)
     }
 
     /// Gives back the room that wasn't needed.
     fn shrunk(mut self) -> Self {
-        self.room.shrink_to(self.bytes);
+        drop(self.room.split(self.room.num_permits() - self.bytes));
         self
     }
 }
 
 /// Takes the bytes when they are made first.
-struct First {
+struct FirstPass {
     md5: Md5,
     /// `None` when they are too many.
     kept: Option<Kept>,
 }
 
-impl First {
-    fn new(room: MemoryPermit) -> Self {
-        Self { md5: Md5::new(), kept: Some(Kept::new(room, Arc::default())) }
+impl FirstPass {
+    fn new(room: OwnedSemaphorePermit) -> Self {
+        Self { md5: Md5::new(), kept: Some(Kept { pieces: Vec::new(), bytes: 0, room }) }
     }
 }
 
-impl Write for First {
+impl Write for FirstPass {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.md5.update(bytes);
         self.kept = self.kept.take().and_then(|kept| kept.with(bytes));
@@ -274,8 +200,8 @@ mod tests {
     const OBJECT: u64 = OBJECT_KEPT_BYTES_MAX as u64;
 
     /// Makes an object of so many eighths of what one may keep, if there is room now.
-    fn made(room: &MemoryBudget, line_bytes: u64, eighths: usize) -> Option<First> {
-        let mut first = First::new(room.take(line_bytes).now_or_never()?.unwrap());
+    fn made(room: &MemoryBudget, line_bytes: u64, eighths: usize) -> Option<FirstPass> {
+        let mut first = FirstPass::new(room.take(line_bytes).now_or_never()?.unwrap());
         let piece = vec![7; OBJECT_KEPT_BYTES_MAX as usize / 8];
         (0..eighths).for_each(|_| first.write_all(&piece).unwrap());
         Some(first)
@@ -284,11 +210,11 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_for_each_object_and_for_all() {
         let room = MemoryBudget::new();
-        let kept = |first: First| first.kept.map(|kept| kept.bytes as u64);
+        let kept = |first: FirstPass| first.kept.map(|kept| kept.bytes as u64);
         assert_eq!(made(&room, 9 * OBJECT, 9).map(kept), Some(None), "it is too large");
         assert_eq!(made(&room, OBJECT / 8, 2).map(kept), Some(None), "it is larger than was said");
         let all = OBJECTS_KEPT_BYTES_MAX / OBJECT_KEPT_BYTES_MAX as usize;
-        let mut whole: Vec<First> = (0..all).map_while(|_| made(&room, OBJECT, 8)).collect();
+        let mut whole: Vec<FirstPass> = (0..all).map_while(|_| made(&room, OBJECT, 8)).collect();
         assert_eq!(whole.len(), all);
         assert!(made(&room, 1, 1).is_none(), "there is no room");
         whole.pop();

@@ -8,7 +8,6 @@ use http::HeaderValue;
 
 use super::attachments::{self, Attachment, Attachments};
 use super::body::Body;
-use super::digest_pool::DigestPool;
 use super::digests::Digests;
 use super::error::Failure;
 use super::upload::{Target, Upload};
@@ -28,7 +27,6 @@ pub struct Uploader {
     attachments: Option<Attachments>,
     /// The memory that objects may use while they are written.
     pub memory: MemoryBudget,
-    digest_pool: DigestPool,
 }
 
 impl Uploader {
@@ -36,7 +34,7 @@ impl Uploader {
     #[must_use]
     pub fn new(rules: ObjectRules) -> Self {
         let attachments = Attachments::of(rules.apart.as_ref());
-        Self { rules, attachments, memory: MemoryBudget::new(), digest_pool: DigestPool::default() }
+        Self { rules, attachments, memory: MemoryBudget::new() }
     }
 
     /// Why an event with this payload can't be stored; `None` if it can.
@@ -59,8 +57,7 @@ impl Uploader {
             Some(attachments) => Some(put_attachments(target, manifest, attachments, parts.again()).await?),
             None => None,
         };
-        let coded =
-            EncodedObject::make(manifest, parts, (&self.memory, &self.digest_pool), self.rules.bytes_max).await?;
+        let coded = EncodedObject::make(manifest, parts, &self.memory, self.rules.bytes_max).await?;
         let content_type = HeaderValue::from_static(manifest.codec.content_type());
         let put = target.put_object(&manifest.lane, &coded.upload(&manifest.name, content_type)).await;
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
@@ -84,7 +81,7 @@ async fn put_attachments(
         let Attachment { name, bytes, content_type } = part;
         let bytes = Bytes::from(bytes);
         let (digests, body) = (Digests::of(&bytes), || Body::Whole(bytes.clone()));
-        let upload = Upload { name: &name, digests, content_type, is_new: false, is_once: false, body };
+        let upload = Upload { name: &name, digests, content_type, is_once: false, body };
         target.put_object(&manifest.lane, &upload).await
     };
     let (found, reading) = attachments::read(attachments, manifest.clone(), events);

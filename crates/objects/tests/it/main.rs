@@ -1,7 +1,6 @@
 //! The sinks for Swift and S3 on servers of their own: the suite of all sinks, and what can only go wrong with these stores.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
-mod ahead;
 mod answers;
 mod apart;
 mod aws;
@@ -11,6 +10,7 @@ mod conformance;
 mod events;
 mod faults;
 mod keystone;
+mod large;
 mod lines;
 mod reads;
 mod rejections;
