@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use objects::{Codec, Manifest};
 
-use sink::Sink;
+use sink::{Sink, SinkError};
 use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_thaw};
 
 use crate::events::{batch, deliver, lane, plain};
