@@ -2,11 +2,9 @@
 
 use std::collections::HashSet;
 
-use super::backing_indices::BackingIndices;
 use super::config::ElasticsearchConfig;
 use super::conflict::{Taken, Verdict};
 use super::error::Failure;
-use super::in_doubt::Made;
 use super::limiter::Limiter;
 use super::outcome::Outcome;
 use super::server::Server;
@@ -18,8 +16,6 @@ pub(super) struct Outcomes {
     pub(super) refused: Vec<RejectedRecord>,
     pub(super) retry: Vec<Retry>,
     pub(super) taken: Vec<Taken>,
-    /// What was created here and may have been sent before, with where it stands.
-    pub(super) made: Vec<(usize, Made)>,
     /// How many of those that are to be sent again only wait until the store has less to do.
     pub(super) waiting: usize,
     /// Requests without an outcome: their records are among those to be sent again.
@@ -31,7 +27,6 @@ pub(super) struct Writing<'a> {
     pub(super) config: &'a ElasticsearchConfig,
     pub(super) server: &'a Server,
     pub(super) limiter: &'a Limiter,
-    pub(super) backing_indices: &'a BackingIndices,
     pub(super) batch: &'a Batch,
 }
 
@@ -41,20 +36,12 @@ impl Outcomes {
         for (index, outcome) in part.into_iter().zip(done) {
             match outcome {
                 Outcome::Stored => {}
-                Outcome::Made(made) => outcomes.made.push((index, made)),
                 Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
                 Outcome::Refused(reason) => outcomes.refused.push(RejectedRecord { index, reason }),
                 Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
                 Outcome::Overloaded(reason) => {
                     outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
                     outcomes.waiting += 1;
-                }
-                Outcome::Failing(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.waiting += 1;
-                }
-                Outcome::Unknown(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record });
                 }
             }
         }
@@ -72,7 +59,6 @@ impl Outcomes {
         self.refused.extend(other.refused);
         self.retry.extend(other.retry);
         self.taken.extend(other.taken);
-        self.made.extend(other.made);
         self.waiting += other.waiting;
         self.failures.extend(other.failures);
     }

@@ -2,11 +2,8 @@
 
 use std::io::Write;
 
-use serde_json::Value;
-
 use super::config::{Conflict, ElasticsearchConfig, Target};
 use super::document;
-use super::in_doubt::Made;
 use sink::{Batch, Record, Write as Kind};
 
 /// Bytes of an action's line and of what a document has beside its payload: index, id, time.
@@ -75,21 +72,6 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
     body.extend_from_slice(before);
     document::write(body, config.shape, shard, record);
     body.extend_from_slice(behind);
-}
-
-/// The body of a request that deletes documents as they were made, and no others.
-pub(super) fn deletions(config: &ElasticsearchConfig, batch: &Batch, made: &[(usize, Made)]) -> Vec<u8> {
-    let mut body = Vec::with_capacity(made.len() * FRAME_BYTES);
-    for (at, Made { index, number, term }) in made {
-        let id = batch.get(*at).map(|record| document_id(config.target, &record)).unwrap_or_default();
-        let index = Value::from(index.as_str());
-        // Writing to memory can't fail.
-        let _ = writeln!(
-            body,
-            r#"{{"delete":{{"_index":{index},"_id":"{id}","if_seq_no":{number},"if_primary_term":{term}}}}}"#
-        );
-    }
-    body
 }
 
 /// What a record's document is called. In a data stream each revision has one of its own.

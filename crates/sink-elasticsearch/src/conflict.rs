@@ -12,7 +12,6 @@ use super::bulk::{EVENT_VERSION, document_id};
 use super::config::{ElasticsearchConfig, Shape};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::error::Failure;
-use super::in_doubt::Made;
 use super::server::Server;
 use super::store_error::StoreError;
 use sink::{Batch, Record, Write as Kind};
@@ -53,10 +52,6 @@ struct Found<'a> {
     source: Option<&'a RawValue>,
     #[serde(rename = "_version")]
     version: Option<u64>,
-    #[serde(rename = "_seq_no")]
-    number: Option<u64>,
-    #[serde(rename = "_primary_term")]
-    term: Option<u64>,
     error: Option<StoreError>,
 }
 
@@ -95,31 +90,23 @@ pub(super) async fn occupied(
     Ok(occupied)
 }
 
-/// For each of `wanted` the places at which there is a document, in their order, with the documents.
-pub(super) async fn all_found(
+/// Those of `places` at which there is a document, in their order.
+pub(super) async fn existing(
     config: &ElasticsearchConfig,
     server: &Server,
     batch: &Batch,
-    wanted: Vec<Vec<Taken>>,
-) -> Result<Vec<Vec<(Taken, Made)>>, Failure> {
-    let mut all = vec![Vec::new(); wanted.len()];
-    let places =
-        wanted.into_iter().enumerate().flat_map(|(number, places)| places.into_iter().map(move |at| (number, at)));
-    let (numbers, places): (Vec<usize>, Vec<Taken>) = places.unzip();
-    for (numbers, places) in numbers.chunks(ASKED_MAX).zip(places.chunks(ASKED_MAX)) {
+    places: &[Taken],
+) -> Result<Vec<Taken>, Failure> {
+    let mut existing = Vec::new();
+    for places in places.chunks(ASKED_MAX) {
         let answer = server.documents(question(config, batch, places), false).await?;
-        for ((number, place), found) in numbers.iter().zip(places).zip(found(&answer, places)?) {
-            if is_there(place, &found)?
-                && let Some(places) = all.get_mut(*number)
-            {
-                let (Some(number), Some(term)) = (found.number, found.term) else {
-                    return Err(Failure::Odd("its answer to _mget has a document without _seq_no".to_owned()));
-                };
-                places.push((place.clone(), Made { index: place.index.clone(), number, term }));
+        for (place, found) in places.iter().zip(found(&answer, places)?) {
+            if is_there(place, &found)? {
+                existing.push(place.clone());
             }
         }
     }
-    Ok(all)
+    Ok(existing)
 }
 
 /// Whether there is a document at a place. An index that was deleted has none; neither has one that was closed, as far as can be told:

@@ -3,7 +3,6 @@
 //! Keyed: an event's id is its document's `_id`, which is created and never overwritten; the index follows from the event alone,
 //! so that a repetition meets its first copy. A result of an aggregate has its revision as the document's version.
 
-mod backing_indices;
 mod batch_outcomes;
 mod bulk;
 mod config;
@@ -11,7 +10,6 @@ mod conflict;
 mod document;
 mod error;
 mod fields;
-mod in_doubt;
 mod index;
 mod limiter;
 mod mark;
@@ -43,7 +41,6 @@ pub use config::{
 pub use index::{IndexPattern, InvalidIndex};
 pub use settings::ElasticsearchKind;
 
-use backing_indices::BackingIndices;
 use batch_outcomes::Writing;
 use error::Failure;
 use limiter::Limiter;
@@ -62,7 +59,6 @@ struct Shared {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
-    backing_indices: BackingIndices,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     /// How often the sink was closed: calls in flight end by it.
@@ -81,7 +77,6 @@ impl Elasticsearch {
             config,
             server,
             limiter,
-            backing_indices: BackingIndices::default(),
             is_ready: Mutex::default(),
             closed: watch::Sender::new(0),
             reads: ReadThread::new("search-read"),
@@ -133,8 +128,8 @@ impl Store for Elasticsearch {
             }
             drop(is_ready);
             self.shared.check(batch.mark()).await?;
-            let Shared { config, server, limiter, backing_indices, written, .. } = &*self.shared;
-            let report = Writing { config, server, limiter, backing_indices, batch }.store().await;
+            let Shared { config, server, limiter, written, .. } = &*self.shared;
+            let report = Writing { config, server, limiter, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })

@@ -3,7 +3,6 @@
 use serde::Deserialize;
 
 use super::error::Failure;
-use super::in_doubt::Made;
 use super::store_error::StoreError;
 use sink::Reason;
 
@@ -12,8 +11,6 @@ use sink::Reason;
 pub(super) enum Outcome {
     /// It is there.
     Stored,
-    /// It was created here: the answer says where, as it was asked to.
-    Made(Made),
     /// There is a document under its id, in this index.
     Taken {
         /// The index: of a data stream the one behind it.
@@ -21,14 +18,10 @@ pub(super) enum Outcome {
     },
     /// The store never takes it.
     Refused(Reason),
-    /// The store has too much to do, and has turned it away.
+    /// The store is overloaded, or a part of it isn't available: this is not about the document.
     Overloaded(Reason),
-    /// A part of the store isn't there, or answers too late: the document may be there all the same.
-    Failing(Reason),
-    /// The store doesn't take it as long as it is as it is.
+    /// The store failed at this document, or doesn't accept it in its present state. The document may be there all the same.
     NotYet(Reason),
-    /// The store failed at it: the document may be there all the same.
-    Unknown(Reason),
 }
 
 #[derive(Deserialize)]
@@ -42,17 +35,12 @@ struct Item {
     create: Option<Done>,
     index: Option<Done>,
     update: Option<Done>,
-    delete: Option<Done>,
 }
 
 #[derive(Deserialize)]
 struct Done {
     #[serde(default, rename = "_index")]
     index: String,
-    #[serde(rename = "_seq_no")]
-    number: Option<u64>,
-    #[serde(rename = "_primary_term")]
-    term: Option<u64>,
     status: u16,
     result: Option<String>,
     error: Option<StoreError>,
@@ -67,26 +55,12 @@ impl Done {
 
 /// The outcomes in an answer to `count` actions, in their order.
 pub(super) fn outcomes(answer: &[u8], count: usize) -> Result<Vec<Outcome>, Failure> {
-    items(answer, count)?.into_iter().map(outcome).collect()
-}
-
-/// What became of `count` deletions: why a document isn't deleted. One that has gone or was changed meanwhile needn't be.
-pub(super) fn deletions(answer: &[u8], count: usize) -> Result<Vec<Result<(), Reason>>, Failure> {
-    let deletion = |item: Item| {
-        let done = item.delete.ok_or_else(|| Failure::Odd("its answer to _bulk has no deletion".to_owned()))?;
-        let reason = || format!("it stands in an older index too, and can't be deleted: {}", done.words()).into();
-        Ok(if matches!(done.status, 200..=299 | 404 | 409) { Ok(()) } else { Err(reason()) })
-    };
-    items(answer, count)?.into_iter().map(deletion).collect()
-}
-
-fn items(answer: &[u8], count: usize) -> Result<Vec<Item>, Failure> {
     let answer: Answer = serde_json::from_slice(answer)
         .map_err(|error| Failure::Odd(format!("its answer to _bulk can't be read: {error}")))?;
     if answer.items.len() != count {
         return Err(Failure::Odd(format!("it answered {count} actions with {} outcomes", answer.items.len())));
     }
-    Ok(answer.items)
+    answer.items.into_iter().map(outcome).collect()
 }
 
 /// What a conflict of versions means.
@@ -114,13 +88,13 @@ fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
             )
             .into(),
         )),
-        (Some(result), _) => Some(Outcome::Unknown(
+        (Some(result), _) => Some(Outcome::NotYet(
             format!("the store answered {status} with the result {result}, which doesn't say that the document is there")
                 .into(),
         )),
         // What creates a document answers 201.
         (None, WhenTaken::Compare) if status != 201 => {
-            Some(Outcome::Unknown(format!("the store answered {status} without a result").into()))
+            Some(Outcome::NotYet(format!("the store answered {status} without a result").into()))
         }
         (None, _) => None,
     }
@@ -135,23 +109,13 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
     };
     let words = || -> Reason { done.words().into() };
     Ok(match done.status {
-        200..=299 => match missing(&when_taken, &done) {
-            Some(outcome) => outcome,
-            None => match (when_taken, done.number, done.term) {
-                (WhenTaken::Compare, Some(number), Some(term)) => {
-                    Outcome::Made(Made { index: done.index, number, term })
-                }
-                _ => Outcome::Stored,
-            },
-        },
+        200..=299 => missing(&when_taken, &done).unwrap_or(Outcome::Stored),
         409 => match when_taken {
             WhenTaken::Compare => Outcome::Taken { index: done.index },
             WhenTaken::Newer => Outcome::Stored,
             WhenTaken::Again => Outcome::Overloaded(words()),
         },
-        429 => Outcome::Overloaded(words()),
-        502..=504 => Outcome::Failing(words()),
-        408 | 500.. => Outcome::Unknown(words()),
+        429 | 502..=504 => Outcome::Overloaded(words()),
         400 | 413 | 422 if !done.error.as_ref().is_some_and(StoreError::is_of_the_store) => Outcome::Refused(words()),
         _ => Outcome::NotYet(words()),
     })
@@ -161,15 +125,6 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
 mod tests {
     use super::*;
     use crate::store_error::{OF_THE_STORE, WORDS_OF_THE_STORE};
-
-    #[test]
-    fn what_has_gone_or_was_changed_needn_t_be_deleted() {
-        let item = |status: u16| format!(r#"{{"delete": {{"_index": "i", "status": {status}}}}}"#);
-        let answer = format!(r#"{{"items": [{}]}}"#, [200, 404, 409, 403, 503].map(item).join(","));
-        let done: Vec<bool> = deletions(answer.as_bytes(), 5).unwrap().into_iter().map(|done| done.is_ok()).collect();
-        assert_eq!(done, [true, true, true, false, false]);
-        assert!(matches!(deletions(br#"{"items": [{"create": {"status": 201}}]}"#, 1), Err(Failure::Odd(_))));
-    }
 
     fn of(item: &str) -> Outcome {
         let answer = format!(r#"{{"errors": true, "items": [{item}]}}"#);
@@ -194,18 +149,12 @@ mod tests {
             panic!("a document that can't be read is refused")
         };
         assert_eq!(&*words, "mapper_parsing_exception: failed to parse; caused by deeper: (400)");
-        assert!(matches!(failed(429, "any", "any"), Outcome::Overloaded(_)));
-        for status in [502, 503, 504] {
-            assert!(matches!(failed(status, "any", "any"), Outcome::Failing(_)), "{status}");
+        for status in [429, 502, 503, 504] {
+            assert!(matches!(failed(status, "any", "any"), Outcome::Overloaded(_)), "{status}");
         }
-        for status in [408, 500, 507] {
-            assert!(matches!(failed(status, "any", "any"), Outcome::Unknown(_)), "{status}");
-        }
-        for status in [401, 403, 404] {
+        for status in [401, 403, 404, 408, 500, 507] {
             assert!(matches!(failed(status, "any", "any"), Outcome::NotYet(_)), "{status}");
         }
-        let made = Outcome::Made(Made { index: "b".to_owned(), number: 5, term: 2 });
-        assert_eq!(of(r#"{"create": {"_index": "b", "status": 201, "_seq_no": 5, "_primary_term": 2}}"#), made);
     }
 
     #[test]
@@ -218,10 +167,10 @@ mod tests {
             assert_eq!(result(verb, 200, "updated"), Outcome::Stored);
             let Outcome::Refused(reason) = result(verb, 200, "noop") else { panic!("{verb}: nothing is stored") };
             assert!(reason.contains("drop processor"), "{reason}");
-            assert!(matches!(result(verb, 200, "not_found"), Outcome::Unknown(_)), "{verb}");
+            assert!(matches!(result(verb, 200, "not_found"), Outcome::NotYet(_)), "{verb}");
         }
         assert_eq!(result("update", 200, "noop"), Outcome::Stored, "it was equal before");
-        assert!(matches!(of(r#"{"create": {"_index": "i", "status": 200}}"#), Outcome::Unknown(_)));
+        assert!(matches!(of(r#"{"create": {"_index": "i", "status": 200}}"#), Outcome::NotYet(_)));
     }
 
     #[test]

@@ -1,189 +1,163 @@
-//! What may have been sent before, held against the older indices behind its name: before it is created, and again behind that, since the
-//! store may have begun another index in between.
+//! Records that may have been sent before are looked up by id in the indices behind their name, before they are created. An id is unique
+//! within one index only, and `_rollover` begins another one at any time.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::backing_indices::{BackingIndex, looked_at};
-use super::batch_outcomes::{Outcomes, Writing};
-use super::bulk;
-use super::config::Conflict;
-use super::conflict::{Taken, Verdict, all_found, compare};
+use serde::Deserialize;
+use sink::{Record, Write};
+
+use super::batch_outcomes::Writing;
+use super::config::{Conflict, ElasticsearchConfig, Target};
+use super::conflict::{Taken, existing};
 use super::error::Failure;
-use super::in_doubt::Made;
-use super::outcome::deletions;
-use sink::{Reason, Retry, RetryScope};
 
-/// What is known before a batch is sent of those of its records that may have been sent before.
-#[derive(Debug, Default)]
-pub(super) struct Before {
-    /// Their indices within the batch, which ascend.
-    doubted: Vec<usize>,
-    /// Those that are there.
-    pub(super) found: Vec<Taken>,
-    /// Further documents of theirs in newer indices: an attempt has made these, and did not get to look behind it.
-    repeated: Vec<Twice>,
-    /// What was behind each of their names.
-    backing_indices: HashMap<String, Vec<BackingIndex>>,
+/// The minimum number of backing indices that are searched, whatever their age: the write index of an alias may not be the newest one.
+const SEARCHED_MIN: usize = 3;
+/// The maximum number of backing indices that are searched.
+const SEARCHED_MAX: usize = 10;
+/// The clocks of the store and of Forebay may differ by so many milliseconds.
+const CLOCK_MARGIN: i64 = 3_600_000;
+
+/// An index behind a name. Sorted by creation time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct BackingIndex {
+    /// Milliseconds since 1970, UTC, by the store's clock.
+    created_at: i64,
+    name: String,
 }
 
-/// A document that was made although there is one of its id in an older index.
-#[derive(Clone, Debug)]
-struct Twice {
-    made: Made,
-    /// The older one.
-    stored: Taken,
+#[derive(Deserialize)]
+struct Described {
+    settings: Option<Settings>,
 }
 
-impl Before {
-    /// Whether the record at this place may have been sent before.
-    pub(super) fn doubts(&self, at: usize) -> bool {
-        self.doubted.binary_search(&at).is_ok()
-    }
+#[derive(Deserialize)]
+struct Settings {
+    index: Option<IndexSettings>,
+}
 
-    /// Whether nothing but this index was behind the name, so that no other one can have had the document before it was made there.
-    fn was_only(&self, name: &str, index: &str) -> bool {
-        self.backing_indices
-            .get(name)
-            .is_some_and(|before| before.len() == 1 && before.iter().all(|one| one.index == index))
-    }
+#[derive(Deserialize)]
+struct IndexSettings {
+    creation_date: Option<String>,
 }
 
 impl Writing<'_> {
-    /// Looks for the records that may have been sent before, where there is more than one index that they can stand in.
-    pub(super) async fn look_before(&self, doubted: Vec<usize>) -> Result<Before, Failure> {
-        let mut before = Before { doubted, ..Before::default() };
-        let mut wanted = Vec::new();
-        for (name, records) in self.by_name(before.doubted.iter().map(|at| (*at, ()))) {
-            let backing_indices = self.backing_indices.behind(self.server, &name).await?;
-            if backing_indices.len() > 1 {
-                let looked = looked_at(&backing_indices, self.received_first(&records));
-                wanted.extend(records.into_iter().map(|(at, ())| places(at, looked)));
-            }
-            before.backing_indices.insert(name, backing_indices);
-        }
-        for places in all_found(self.config, self.server, self.batch, wanted).await? {
-            let mut places = places.into_iter();
-            let Some((stored, _)) = places.next() else { continue };
-            before.repeated.extend(places.map(|(_, made)| Twice { made, stored: stored.clone() }));
-            before.found.push(stored);
-        }
-        Ok(before)
-    }
-
-    /// Holds what was made just now against the older indices behind its name. What is in one of these was stored before: the document that was
-    /// made is deleted, if it still is as it was made.
-    pub(super) async fn look_behind(&self, before: Before, all: &mut Outcomes) {
-        let made = std::mem::take(&mut all.made);
-        if made.is_empty() && before.repeated.is_empty() {
-            return;
-        }
-        let records: Vec<usize> =
-            made.iter().map(|(at, _)| *at).chain(before.repeated.iter().map(|twice| twice.stored.at)).collect();
-        let twice = match self.judged(before, made).await {
-            Ok(twice) => twice,
-            Err(failure) => return all.unsettled(records, failure),
-        };
-        let made: Vec<(usize, Made)> = twice.iter().map(|(twice, _)| (twice.stored.at, twice.made.clone())).collect();
-        match self.delete(&made).await {
-            Ok(done) => {
-                for ((twice, verdict), done) in twice.into_iter().zip(done) {
-                    match done {
-                        Ok(()) => all.judge(&twice.stored, verdict),
-                        Err(reason) => all.still_twice(twice.stored.at, reason),
-                    }
-                }
-            }
-            Err(failure) => all.unsettled(records, failure),
-        }
-    }
-
-    /// Those that stand in an older index too, compared with what is there. Where that has gone meanwhile, the one that was made stays.
-    async fn judged(&self, before: Before, made: Vec<(usize, Made)>) -> Result<Vec<(Twice, Verdict)>, Failure> {
-        let repeated = self.only_same(&before.repeated).await?;
-        let twice = self.made_twice(&before, made).await?;
-        let verdicts = if self.config.conflict == Conflict::DeadLetter {
-            let stored: Vec<Taken> = twice.iter().map(|twice| twice.stored.clone()).collect();
-            compare(self.config, self.server, self.batch, &stored).await?
-        } else {
-            vec![Verdict::Same; twice.len()]
-        };
-        let made = twice.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict != Verdict::Gone);
-        Ok(made.chain(repeated.into_iter().map(|twice| (twice, Verdict::Same))).collect())
-    }
-
-    /// Those of which both documents are the record's: it isn't known that an attempt of this record has made the newer one.
-    async fn only_same(&self, repeated: &[Twice]) -> Result<Vec<Twice>, Failure> {
-        let newer = |twice: &Twice| Taken { at: twice.stored.at, index: twice.made.index.clone() };
-        let both: Vec<Taken> = repeated.iter().flat_map(|twice| [twice.stored.clone(), newer(twice)]).collect();
-        let verdicts = compare(self.config, self.server, self.batch, &both).await?;
-        let are_same = verdicts.chunks(2).map(|pair| pair.iter().all(|verdict| *verdict == Verdict::Same));
-        Ok(repeated.iter().zip(are_same).filter(|(_, are_same)| *are_same).map(|(twice, _)| twice.clone()).collect())
-    }
-
-    /// Those of the documents made that stand in an older index too.
-    async fn made_twice(&self, before: &Before, made: Vec<(usize, Made)>) -> Result<Vec<Twice>, Failure> {
-        let (mut asked, mut wanted) = (Vec::new(), Vec::new());
-        for (name, mut records) in self.by_name(made) {
-            records.iter().for_each(|(_, made)| self.backing_indices.went_to(&name, &made.index));
-            records.retain(|(_, made)| made.index != name && !before.was_only(&name, &made.index));
-            if records.is_empty() {
+    /// The records that may have been sent before and are stored in one of several indices behind their name, in ascending order.
+    pub(super) async fn stored_before(&self) -> Result<Vec<Taken>, Failure> {
+        let mut candidates = Vec::new();
+        for (name, records) in self.possible_duplicates() {
+            let Some(answer) = self.server.backing_indices(&name).await? else { continue };
+            let indices = backing_indices(&answer)?;
+            // `create` alone finds what is in the only index.
+            if indices.len() < 2 {
                 continue;
             }
-            let backing_indices = self.backing_indices.behind(self.server, &name).await?;
-            let looked = looked_at(&backing_indices, self.received_first(&records));
-            for (at, made) in records {
-                // Only older ones: of two that find each other, one stays.
-                let older = looked.iter().position(|backing_index| backing_index.index == made.index).unwrap_or(0);
-                wanted.push(places(at, &looked[..older]));
-                asked.push(made);
+            let received_first = records.iter().map(|(_, received_at)| *received_at).min().unwrap_or(0);
+            for index in searched(&indices, received_first) {
+                candidates.extend(records.iter().map(|(at, _)| Taken { at: *at, index: index.name.clone() }));
             }
         }
-        let found = all_found(self.config, self.server, self.batch, wanted).await?;
-        let first = found.into_iter().map(|places| places.into_iter().next());
-        Ok(asked.into_iter().zip(first).filter_map(|(made, first)| Some(Twice { made, stored: first?.0 })).collect())
+        let mut found = existing(self.config, self.server, self.batch, &candidates).await?;
+        // The sort is stable: of several places the oldest index remains.
+        found.sort_by_key(|found| found.at);
+        found.dedup_by_key(|found| found.at);
+        Ok(found)
     }
 
-    /// Deletes documents that nobody has changed since they were made, and says of each why it couldn't be done.
-    async fn delete(&self, made: &[(usize, Made)]) -> Result<Vec<Result<(), Reason>>, Failure> {
-        if made.is_empty() {
-            return Ok(Vec::new());
-        }
-        let answer = self.server.bulk(bulk::deletions(self.config, self.batch, made), false).await?;
-        deletions(&answer, made.len())
-    }
-
-    /// Records by the names that they are written to.
-    fn by_name<T>(&self, records: impl IntoIterator<Item = (usize, T)>) -> HashMap<String, Vec<(usize, T)>> {
-        let mut names: HashMap<String, Vec<(usize, T)>> = HashMap::new();
-        for (at, what) in records {
-            if let Some(record) = self.batch.get(at) {
-                names.entry(self.config.index.of(&record)).or_default().push((at, what));
+    /// Records at or below the batch's floor of positions that were sent before, if they become documents by `create`: index within the
+    /// batch and time of receipt, by the name that they are written to.
+    fn possible_duplicates(&self) -> HashMap<String, Vec<(usize, i64)>> {
+        let Self { config, batch, .. } = self;
+        let mut names: HashMap<String, Vec<(usize, i64)>> = HashMap::new();
+        for (at, record) in batch.records().enumerate() {
+            if record.sequence <= batch.again() && is_created(config, &record) {
+                names.entry(config.index.of(&record)).or_default().push((at, record.received_at));
             }
         }
         names
     }
-
-    /// When the first of them was received: microseconds since 1970, UTC.
-    fn received_first<T>(&self, records: &[(usize, T)]) -> i64 {
-        let received = records.iter().filter_map(|(at, _)| self.batch.get(*at)).map(|record| record.received_at);
-        received.min().unwrap_or(0)
-    }
 }
 
-impl Outcomes {
-    /// It isn't known whether the documents of these records are one too many.
-    fn unsettled(&mut self, records: Vec<usize>, failure: Failure) {
-        let reason: Reason = format!("it can't be held against older indices of its name: {}", failure.what()).into();
-        records.into_iter().for_each(|at| self.still_twice(at, reason.clone()));
-        self.failures.push(failure);
-    }
-
-    /// The record is to be sent again, and looked for then.
-    fn still_twice(&mut self, at: usize, reason: Reason) {
-        self.retry.push(Retry { index: at, reason, scope: RetryScope::Store });
-    }
+/// Whether a record becomes a document by `create`. One that replaces a document does so in the index that is written to.
+fn is_created(config: &ElasticsearchConfig, record: &Record<'_>) -> bool {
+    let keeps = matches!(config.conflict, Conflict::DeadLetter | Conflict::Ignore);
+    config.target == Target::DataStream || (keeps && record.write == Write::Insert)
 }
 
-fn places(at: usize, backing_indices: &[BackingIndex]) -> Vec<Taken> {
-    backing_indices.iter().map(|backing_index| Taken { at, index: backing_index.index.clone() }).collect()
+/// The indices that the store's answer names, oldest first.
+fn backing_indices(answer: &[u8]) -> Result<Vec<BackingIndex>, Failure> {
+    let answer: BTreeMap<String, Described> = serde_json::from_slice(answer)
+        .map_err(|error| Failure::Odd(format!("its answer to _settings can't be read: {error}")))?;
+    let created_at = |described: Described| described.settings?.index?.creation_date?.parse().ok();
+    let index = |(name, described)| BackingIndex { created_at: created_at(described).unwrap_or(i64::MAX), name };
+    let mut indices: Vec<BackingIndex> = answer.into_iter().map(index).collect();
+    indices.sort();
+    Ok(indices)
+}
+
+/// The newest of `indices` that may hold what was received at `received_at` (microseconds since 1970, UTC) or later: those created since, the
+/// one before them, and more up to the minimum. Oldest first.
+fn searched(indices: &[BackingIndex], received_at: i64) -> &[BackingIndex] {
+    let since = (received_at / 1_000).saturating_sub(CLOCK_MARGIN);
+    let newer = indices.iter().rev().take_while(|index| index.created_at > since).count();
+    let count = (newer + 1).clamp(SEARCHED_MIN, SEARCHED_MAX).min(indices.len());
+    &indices[indices.len() - count..]
+}
+
+#[cfg(test)]
+mod tests {
+    use event::EventId;
+
+    use super::*;
+
+    const HOUR: i64 = 3_600_000;
+
+    fn count_searched(hours: &[i64], received_hour: i64) -> usize {
+        let index = |hour: &i64| BackingIndex { created_at: hour * HOUR, name: format!("i{hour}") };
+        let indices: Vec<BackingIndex> = hours.iter().map(index).collect();
+        searched(&indices, received_hour * HOUR * 1_000).len()
+    }
+
+    #[test]
+    fn backing_indices_are_sorted_by_their_creation() {
+        let answer = br#"{"b": {"settings": {"index": {"creation_date": "1"}}}, "a": {"settings": {"index": {"creation_date": "2"}}},
+                          "c": {}, "d": {"settings": {"index": {"creation_date": "1"}}}}"#;
+        let names: Vec<String> = backing_indices(answer).unwrap().into_iter().map(|found| found.name).collect();
+        assert_eq!(names, ["b", "d", "a", "c"]);
+        assert!(backing_indices(b"{}").unwrap().is_empty());
+        assert!(matches!(backing_indices(b"[]"), Err(Failure::Odd(_))));
+    }
+
+    #[test]
+    fn indices_that_may_hold_the_event_are_searched_within_limits() {
+        let hours: Vec<i64> = (1..=20).collect();
+        assert_eq!(count_searched(&hours, 20), SEARCHED_MIN, "whatever their age");
+        // The one of the third hour may have been written to; the clocks may differ by an hour.
+        assert_eq!(count_searched(&[1, 2, 3, 4, 5, 6], 4), 4);
+        assert_eq!(count_searched(&hours, 0), SEARCHED_MAX);
+        assert_eq!(count_searched(&[5], 0), 1);
+        assert_eq!(count_searched(&[], 0), 0);
+    }
+
+    #[test]
+    fn a_record_is_looked_up_only_if_it_is_created() {
+        let mut config = super::super::tests::config();
+        let record = |write| Record {
+            sequence: 1,
+            id: EventId([9; 16]),
+            type_name: "access",
+            source: "",
+            received_at: 0,
+            event_time: None,
+            write,
+            payload: b"{}",
+        };
+        let (event, result) = (record(Write::Insert), record(Write::Upsert(1)));
+        assert!(is_created(&config, &event));
+        assert!(!is_created(&config, &result), "it replaces a document");
+        config.conflict = Conflict::Overwrite;
+        assert!(!is_created(&config, &event));
+        config.target = Target::DataStream;
+        assert!(is_created(&config, &result), "each revision is created there");
+    }
 }

@@ -30,8 +30,6 @@ const JSON: &str = "application/json";
 const NDJSON: &str = "application/x-ndjson";
 /// What of an answer to `_bulk` is read.
 const BULK_FILTER: &str = "items.*.status,items.*.result,items.*.error,items.*._index";
-/// What beside it is read where a document may have to be deleted again.
-const PLACES_FILTER: &str = ",items.*._seq_no,items.*._primary_term";
 
 /// The store.
 pub(super) struct Server {
@@ -114,12 +112,11 @@ impl Server {
         taken(status, said).map(drop)
     }
 
-    /// Sends a `_bulk` request, and gives back the answer: with the documents' places in the history of their shards, if these are wanted.
-    pub(super) async fn bulk(&self, body: Vec<u8>, with_places: bool) -> Result<Bytes, Failure> {
+    /// Sends a `_bulk` request, and returns the answer.
+    pub(super) async fn bulk(&self, body: Vec<u8>) -> Result<Bytes, Failure> {
         // It shall say what it couldn't do before it isn't waited for any more.
         let seconds = (self.timeout * 4 / 5).as_secs().max(1);
-        let places = if with_places { PLACES_FILTER } else { "" };
-        let path = format!("/_bulk?timeout={seconds}s&filter_path={BULK_FILTER}{places}");
+        let path = format!("/_bulk?timeout={seconds}s&filter_path={BULK_FILTER}");
         let (status, body) =
             self.ask(Ask { method: Method::POST, path: &path, content: Some((NDJSON, body.into())) }).await?;
         taken(status, body)

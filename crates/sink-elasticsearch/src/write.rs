@@ -7,9 +7,7 @@ use super::bulk;
 use super::config::{Conflict, Target};
 use super::conflict::{Taken, compare, occupied};
 use super::error::Failure;
-use super::in_doubt::in_doubt;
 use super::outcome::{Outcome, outcomes};
-use super::rollover::Before;
 use sink::{Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
 
 impl Writing<'_> {
@@ -20,8 +18,7 @@ impl Writing<'_> {
     pub(super) async fn store(&self) -> Result<WriteOutcome, Failure> {
         let Self { config, batch, .. } = self;
         let refused = self.refused_results().await?;
-        let mut before = self.look_before(in_doubt(config, batch)).await?;
-        let taken = std::mem::take(&mut before.found);
+        let taken = self.stored_before().await?;
         let mut left_out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
         left_out.extend(taken.iter().map(|found| found.at));
         left_out.sort_unstable();
@@ -29,15 +26,13 @@ impl Writing<'_> {
         let parts = bulk::parts(batch, &left_out, config.request_bytes);
         if batch.has_repetitions() {
             for part in parts {
-                all.add(self.send(part, &before).await);
+                all.add(self.send(part).await);
             }
         } else {
-            let parts = parts.into_iter().map(|part| self.send(part, &before));
+            let parts = parts.into_iter().map(|part| self.send(part));
             join_all(parts).await.into_iter().for_each(|part| all.add(part));
         }
-        // First what was there, since one of a batch's two of one id may be compared with the other.
         self.compare_taken(&mut all).await;
-        self.look_behind(before, &mut all).await;
         all.into_write_outcome(batch.len())
     }
 
@@ -56,14 +51,13 @@ impl Writing<'_> {
     }
 
     /// Sends the records of a part, in two halves where they are too large for one request.
-    fn send<'a>(&'a self, part: Vec<usize>, before: &'a Before) -> BoxFuture<'a, Outcomes> {
+    fn send(&self, part: Vec<usize>) -> BoxFuture<'_, Outcomes> {
         async move {
             let permit = self.limiter.acquire().await;
-            let answered = self.request(&part, before).await;
+            let answered = self.request(&part).await;
             match answered {
                 Ok(done) => {
-                    let mut outcomes = Outcomes::of(part, done);
-                    outcomes.made.retain(|(at, _)| before.doubts(*at));
+                    let outcomes = Outcomes::of(part, done);
                     if outcomes.waiting > 0 {
                         permit.overloaded()
                     } else {
@@ -73,7 +67,7 @@ impl Writing<'_> {
                 }
                 Err(failure) if failure.is_too_large() => {
                     drop(permit);
-                    self.send_less(part, before, failure).await
+                    self.send_less(part, failure).await
                 }
                 Err(failure) => {
                     if failure.is_overload() {
@@ -86,22 +80,21 @@ impl Writing<'_> {
         .boxed()
     }
 
-    async fn request(&self, part: &[usize], before: &Before) -> Result<Vec<Outcome>, Failure> {
+    async fn request(&self, part: &[usize]) -> Result<Vec<Outcome>, Failure> {
         let count = part.len();
-        let with_places = part.iter().any(|at| before.doubts(*at));
-        let answer = self.server.bulk(bulk::body(self.config, self.batch, part), with_places).await?;
+        let answer = self.server.bulk(bulk::body(self.config, self.batch, part)).await?;
         outcomes(&answer, count)
     }
 
-    async fn send_less(&self, mut part: Vec<usize>, before: &Before, failure: Failure) -> Outcomes {
+    async fn send_less(&self, mut part: Vec<usize>, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
             let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
             let refused = part.into_iter().map(|index| RejectedRecord { index, reason: reason.clone() }).collect();
             return Outcomes { refused, ..Outcomes::default() };
         }
         let rest = part.split_off(part.len() / 2);
-        let mut outcomes = self.send(part, before).await;
-        outcomes.add(self.send(rest, before).await);
+        let mut outcomes = self.send(part).await;
+        outcomes.add(self.send(rest).await);
         outcomes
     }
 

@@ -104,7 +104,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "writer",
         ],
     ),
-    ("sink-testing", &["event", "sink"]),
+    ("sink-testing", &["event", "sink", "testkit"]),
 ];
 
 /// Crates of others that some of ours may not use, and why.

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use objects::{Codec, Manifest};
 
-use sink::SinkError;
+use sink::{Sink, SinkError};
+use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_thaw};
 
 use crate::events::{batch, deliver, lane, plain};
 use crate::lines;
 use crate::stand::{BOTH, Protocol, Stand, server};
+use testkit::proxy::Proxy;
 use testkit::swift::{Part, SwiftServer};
 
-/// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.
-const CUT_STEP: usize = 41;
 /// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.
 const KILLS: u32 = 4;
 
@@ -20,32 +20,32 @@ fn from_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+impl FaultHarness for Stand<'_> {
+    fn sink(&self) -> Sink {
+        self.sink()
+    }
+
+    fn past_the_proxy(&self) -> Sink {
+        self.past_the_proxy()
+    }
+
+    fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    async fn count(&self) -> u64 {
+        self.count()
+    }
+}
+
 #[tokio::test]
 async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
         let stand = Stand::new(server, protocol);
-        let (mut first, mut cuts) = (1, 0);
         stand.sink().connect().await.unwrap();
-        let step = if from_environment("FOREBAY_SWIFT_CUTS").is_some() { 1 } else { CUT_STEP };
-        for at in (0..).step_by(step) {
-            // With a connection and a token of its own.
-            let sink = stand.sink();
-            let before = stand.proxy.answered();
-            let cut = stand.proxy.cut_after(at);
-            let batch = plain(0, first, 3);
-            let answer = sink.write(&batch).await;
-            let is_cut = stand.proxy.answered() - before == at;
-            drop(cut);
-            assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?} after {at} bytes");
-            deliver(&sink, &batch).await;
-            (first, cuts) = (first + 3, cuts + 1);
-            if !is_cut {
-                break;
-            }
-        }
-        assert!(cuts > 10, "{cuts} cuts");
-        assert_eq!(stand.count(), first - 1, "{protocol:?}");
+        let step = CutStep { new: 41, open: 41 }.unless_all("FOREBAY_SWIFT_CUTS");
+        cut_at_any_byte(&stand, step, 10).await;
     }
 }
 
@@ -53,28 +53,8 @@ async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
 async fn a_connection_that_froze_and_thaws_behind_a_twin_changes_nothing() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        let stand = Stand::new(server, protocol);
-        let (frozen, other) = (stand.sink(), stand.past_the_proxy());
-        let mut first = 1;
-        // Frozen before any answer, in the first one, and between an object and its description.
-        for at in [0, 20, 400, 700] {
-            frozen.connect().await.unwrap();
-            let freeze = stand.proxy.freeze_after(at);
-            let batch = plain(0, first, 300);
-            let write = {
-                let (frozen, batch) = (frozen.clone(), batch.clone());
-                tokio::spawn(async move { frozen.write(&batch).await })
-            };
-            // It may have come far or not: what the other one finds is compared, and what it does is found.
-            tokio::time::timeout(Duration::from_millis(20), std::future::pending::<()>()).await.unwrap_err();
-            deliver(&other, &batch).await;
-            drop(freeze);
-            let answer = write.await.unwrap();
-            assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-            deliver(&frozen, &batch).await;
-            first += 300;
-            assert_eq!(stand.count(), first - 1, "{protocol:?} frozen after {at} bytes");
-        }
+        // Before any answer, in the first one, and between an object and its description.
+        freeze_and_thaw(&Stand::new(server, protocol), &[0, 20, 400, 700], 300).await;
     }
 }
 

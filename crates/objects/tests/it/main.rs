@@ -5,9 +5,6 @@ mod answers;
 mod apart;
 mod aws;
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
-mod events;
 mod faults;
 mod keystone;
 mod large;
@@ -19,3 +16,5 @@ mod stand_in;
 #[path = "../../../sink/tests/through_writer/mod.rs"]
 mod through_writer;
 mod through_writers;
+
+use sink_testing::events;

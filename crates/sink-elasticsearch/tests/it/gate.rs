@@ -11,8 +11,6 @@ const WRITE: &[u8] = b"POST /_bulk";
 struct State {
     is_closed: Mutex<bool>,
     opened: Condvar,
-    /// How many writes have come while it was closed.
-    held: tokio::sync::watch::Sender<usize>,
 }
 
 /// The gate. Its threads end with the connections.
@@ -57,9 +55,6 @@ impl State {
     fn pass(&self, bytes: &[u8]) {
         if bytes.starts_with(WRITE) {
             let is_closed = self.is_closed.lock().unwrap();
-            if *is_closed {
-                self.held.send_modify(|count| *count += 1);
-            }
             drop(self.opened.wait_while(is_closed, |is_closed| *is_closed).unwrap());
         }
     }
@@ -67,13 +62,6 @@ impl State {
 
 /// Opens the gate again when it goes.
 pub(crate) struct Closed(Arc<State>);
-
-impl Closed {
-    /// Waits until a write stands before the gate.
-    pub(crate) async fn holds_one(&self) {
-        self.0.held.subscribe().wait_for(|count| *count > 0).await.unwrap();
-    }
-}
 
 impl Drop for Closed {
     fn drop(&mut self) {

@@ -4,8 +4,6 @@
 
 mod conformance;
 mod documents;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod gate;
 mod reading;
@@ -15,3 +13,5 @@ mod stand;
 mod stand_in;
 #[path = "../../../sink/tests/through_writer/mod.rs"]
 mod through_writer;
+
+use sink_testing::events;

@@ -5,9 +5,8 @@ use sink::{Batch, Record, Sink, WriteOutcome};
 use sink_elasticsearch::{Elasticsearch, Target, Template};
 
 use crate::events::{batch_named, batch_of, deliver, id, plain};
-use crate::gate::Gate;
 use crate::stand::{Stand, config, server};
-use crate::stand_in::{ABOUT, StandIn, outcomes};
+use crate::stand_in::{StandIn, outcomes};
 use testkit::opensearch::OpenSearch;
 
 /// The day on which the events of these tests were received.
@@ -147,7 +146,7 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         rolled.has_each_once(60, 20);
-        // What is there isn't made first to be deleted then.
+        // Nothing is ever deleted.
         let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
         let counted: Value = serde_json::from_str(&counted).unwrap();
         assert_eq!(counted["_all"]["primaries"]["indexing"]["delete_total"], 0, "{counted}");
@@ -156,50 +155,6 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
         assert!(refused[0].reason.contains("-000001") && retry.is_empty(), "{}", refused[0].reason);
         rolled.has_each_once(60, 20);
-    }
-}
-
-#[tokio::test]
-async fn what_an_older_index_gets_behind_the_look_is_deleted_from_the_newer_one() {
-    let Some(server) = server() else { return };
-    for mut rolled in [Rolled::stream(server), Rolled::alias(server)] {
-        let twin = rolled.stand.sink();
-        // Two indices, of which neither has anything.
-        twin.connect().await.unwrap();
-        assert_eq!(twin.write(&plain(7, 1, 1)).await, Ok(WriteOutcome::Committed));
-        let gate = Gate::to(server.address());
-        rolled.stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
-        let sink = rolled.stand.sink();
-        let closed = gate.close();
-        let batch = plain(0, 1, 30).sent_after(0, 30);
-        let write = {
-            let (sink, batch) = (sink.clone(), batch.clone());
-            tokio::spawn(async move { sink.write(&batch).await })
-        };
-        // It has looked and found nothing. Now an earlier attempt arrives, and another index begins.
-        closed.holds_one().await;
-        assert_eq!(twin.write(&plain(0, 1, 20)).await, Ok(WriteOutcome::Committed));
-        rolled.roll();
-        drop(closed);
-        assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
-        let documents = rolled.documents();
-        assert_eq!(documents.len(), 1 + 30, "{documents:?}");
-        assert_eq!(documents.iter().filter(|(_, index)| index.ends_with("-000002")).count(), 10);
-    }
-}
-
-#[tokio::test]
-async fn what_a_process_made_twice_before_it_could_look_is_deleted_by_another() {
-    let Some(server) = server() else { return };
-    for rolled in [Rolled::stream(server), Rolled::alias(server)] {
-        let batch = plain(0, 1, 20);
-        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
-        rolled.roll();
-        // As if the batch came again, and the process ended between the creation and the look behind it.
-        assert_eq!(rolled.stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
-        assert_eq!(rolled.documents().len(), 40);
-        assert_eq!(rolled.stand.sink().write(&batch.sent_after(0, 20)).await, Ok(WriteOutcome::Committed));
-        rolled.has_each_once(20, 0);
     }
 }
 
@@ -214,24 +169,6 @@ async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
     // Only what may have been sent before is asked for.
     assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(WriteOutcome::Committed));
     assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);
-}
-
-#[tokio::test]
-async fn an_index_is_known_to_be_one_when_it_was_asked_for_once() {
-    let store = StandIn::raw(|request| {
-        if request.is_bulk() {
-            outcomes(request, |_| 201)
-        } else if request.line.contains("_settings") {
-            (200, r#"{"i": {"settings": {"index": {"creation_date": "1"}}}}"#.to_owned())
-        } else {
-            (200, ABOUT.to_owned())
-        }
-    });
-    let sink = Sink::new(Elasticsearch::new(config(&store.url(), "i")));
-    for first in [1, 4] {
-        assert_eq!(sink.write(&plain(0, first, 3).sent_after(0, 6)).await, Ok(WriteOutcome::Committed));
-    }
-    assert_eq!(store.asked(), ["GET /", "GET /i/_settings", "POST /_bulk", "POST /_bulk"]);
 }
 
 /// This is the limit that the manual names: what is posted again is another event to Forebay, which it looks for in one index.

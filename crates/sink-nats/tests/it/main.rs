@@ -2,8 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod refusals;
 mod stand;
@@ -11,3 +9,5 @@ mod streams;
 #[path = "../../../sink/tests/through_writer/mod.rs"]
 mod through_writer;
 mod torn;
+
+use sink_testing::events;

@@ -2,129 +2,66 @@
 
 use std::time::Duration;
 
-use sink::{Cursor, SinkError, WriteOutcome};
+use sink::{Cursor, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
+use sink_testing::faults::{CutStep, FaultHarness, Load, cut_at_any_byte, freeze_and_thaw, kill_under_load};
 
 use crate::events::{deliver, lane, plain};
 use crate::stand::{Stand, client, server};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
 
-/// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_POSTGRES_CUTS=all` each byte is.
-const CUT_STEP: usize = 29;
-/// How often the server is killed, unless `FOREBAY_POSTGRES_KILLS` says.
-const KILLS: u32 = 5;
+/// A schema and its server. The primary key of its table keeps each event once.
+struct Schema<'a>(Stand, &'a PostgresServer);
 
-fn from_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+impl FaultHarness for Schema<'_> {
+    fn sink(&self) -> Sink {
+        self.0.sink()
+    }
+
+    fn past_the_proxy(&self) -> Sink {
+        self.0.past_the_proxy(self.1)
+    }
+
+    fn proxy(&self) -> &Proxy {
+        &self.0.proxy
+    }
+
+    async fn count(&self) -> u64 {
+        self.0.count(self.1).await
+    }
 }
 
 #[tokio::test]
 async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let sink = stand.sink();
-    sink.connect().await.unwrap();
-    let (mut first, mut cuts) = (1, 0);
-    let step = if from_environment("FOREBAY_POSTGRES_CUTS").is_some() { 1 } else { CUT_STEP };
-    // A connection that begins with the cut, and one that was open before.
-    for is_open in [false, true] {
-        let mut sink = stand.sink();
-        for at in (0..).step_by(step) {
-            if is_open {
-                sink.cursor(&lane(0)).await.unwrap();
-            } else {
-                sink = stand.sink();
-            }
-            let before = stand.proxy.answered();
-            let cut = stand.proxy.cut_after(at);
-            let batch = plain(0, first, 3);
-            let answer = sink.write(&batch).await;
-            let is_cut = stand.proxy.answered() - before == at;
-            drop(cut);
-            assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-            deliver(&sink, &batch).await;
-            (first, cuts) = (first + 3, cuts + 1);
-            if !is_cut {
-                break;
-            }
-        }
-    }
-    assert!(cuts > 20, "{cuts} cuts");
-    assert_eq!(stand.rows(server).await.len() as u64, first - 1);
-    assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
+    let schema = Schema(Stand::new(server, PayloadKind::Jsonb).await, server);
+    schema.sink().connect().await.unwrap();
+    let step = CutStep { new: 29, open: 29 }.unless_all("FOREBAY_POSTGRES_CUTS");
+    cut_at_any_byte(&schema, step, 20).await;
 }
 
 #[tokio::test]
 async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
     let Some(server) = server() else { return };
-    let mut twin = Stand::new(server, PayloadKind::Text).await;
-    twin.config.timeout = Duration::from_secs(1);
-    let mut first = 1;
-    for at in [1, 30, 90, 150, 200, 260, 400, 10_000] {
-        let (frozen, other) = (twin.sink(), twin.past_the_proxy(server));
-        assert_eq!(frozen.cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
-        let freeze = twin.proxy.freeze_after(at);
-        let batch = plain(0, first, 2_000);
-        let write = {
-            let (frozen, batch) = (frozen.clone(), batch.clone());
-            tokio::spawn(async move { frozen.write(&batch).await })
-        };
-        // Whether it has come far or not: the other one waits for it, and takes over when the server has let it go.
-        tokio::time::timeout(Duration::from_millis(50), std::future::pending::<()>()).await.unwrap_err();
-        deliver(&other, &batch).await;
-        drop(freeze);
-        let answer = write.await.unwrap();
-        assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-        assert_eq!(other.write(&plain(0, first + 2_000, 1)).await, Ok(WriteOutcome::Committed));
-        deliver(&frozen, &batch).await;
-        first += 2_001;
-        assert_eq!(other.cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
-        assert_eq!(twin.rows(server).await.len() as u64, first - 1, "frozen after {at} bytes");
-    }
+    let mut stand = Stand::new(server, PayloadKind::Text).await;
+    // The other connection waits for the frozen one, and writes when the server has given it up.
+    stand.config.timeout = Duration::from_secs(1);
+    freeze_and_thaw(&Schema(stand, server), &[1, 30, 90, 150, 200, 260, 400, 10_000], 2_000).await;
 }
 
 #[tokio::test]
 async fn a_server_that_is_killed_under_load_has_everything_once() {
     let Some(server) = PostgresServer::start() else { return };
-    let stand = Stand::new(&server, PayloadKind::Jsonb).await;
-    let kills = from_environment("FOREBAY_POSTGRES_KILLS").map_or(KILLS, |count| count.parse().unwrap());
-    let done = tokio::sync::watch::Sender::new(false);
-    let mut lanes = Vec::new();
-    for shard in 0..3 {
-        let (sink, done) = (stand.sink(), done.subscribe());
-        lanes.push(tokio::spawn(async move {
-            let mut next = 1;
-            while !*done.borrow() {
-                deliver(&sink, &plain(shard, next, 500)).await;
-                next += 500;
-            }
-            next - 1
-        }));
-    }
-    let server = std::sync::Arc::new(server);
-    for round in 0..kills {
-        let server = server.clone();
-        let (stand_rows, stand) = (stand.count(&server).await, &stand);
-        // Something is stored between two kills, however slow the machine is.
-        while stand.count(&server).await < stand_rows + 1_500 {
-            tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 13) + 1)).await;
-        }
-        let killed = tokio::task::spawn_blocking(move || {
-            server.kill();
-            server.run();
-        });
-        killed.await.unwrap();
-    }
-    done.send_replace(true);
-    let mut stored = 0;
-    for lane in lanes {
-        stored += lane.await.unwrap();
-    }
-    assert_eq!(stand.count(&server).await, stored);
-    let positions = format!("select sum(position)::bigint from {}.forebay_cursors", stand.schema);
-    let row = client(&server).await.query_one(&positions, &[]).await.unwrap();
-    assert_eq!(row.get::<_, i64>(0).cast_unsigned(), stored);
+    // The server ends with the process: the thread that kills it uses it, too.
+    let server: &PostgresServer = Box::leak(Box::new(server));
+    let load = Load { lanes: 3, records: 500, kills: 5 }.with_kills_of("FOREBAY_POSTGRES_KILLS");
+    let restart = || {
+        server.kill();
+        server.run();
+    };
+    kill_under_load(&Schema(Stand::new(server, PayloadKind::Jsonb).await, server), load, restart).await;
 }
 
 #[tokio::test]

@@ -5,8 +5,6 @@ mod altered;
 mod conformance;
 mod connections;
 mod divided;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod poisoned;
 mod pooled;
@@ -15,3 +13,5 @@ mod rows;
 mod stand;
 #[path = "../../../sink/tests/through_writer/mod.rs"]
 mod through_writer;
+
+use sink_testing::events;

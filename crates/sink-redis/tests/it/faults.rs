@@ -1,126 +1,59 @@
 //! Connections that are cut and that freeze, servers that are killed, emptied or full, and scripts that fail on the way.
 
-use std::time::Duration;
-
-use sink::{Cursor, SinkError, WriteOutcome};
+use sink::{Cursor, Sink, SinkError, WriteOutcome};
 use sink_redis::Structure;
+use sink_testing::faults::{
+    CutStep, FaultHarness, Load, count_in_order, cut_at_any_byte, freeze_and_thaw, kill_under_load,
+};
 
 use crate::events::{batch, deliver, lane, plain};
 use crate::stand::{STREAM, Stand, server};
+use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
 
-/// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_REDIS_CUTS=all` each byte is.
-const CUT_STEP: usize = 29;
-/// How often the server is killed, unless `FOREBAY_REDIS_KILLS` says.
-const KILLS: u32 = 5;
+impl FaultHarness for Stand<'_> {
+    fn sink(&self) -> Sink {
+        self.sink()
+    }
 
-fn from_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
+    fn past_the_proxy(&self) -> Sink {
+        self.past_the_proxy()
+    }
+
+    fn proxy(&self) -> &Proxy {
+        &self.proxy
+    }
+
+    async fn count(&self) -> u64 {
+        count_in_order(self.entries().into_iter().map(|(id, _)| id))
+    }
 }
 
 #[tokio::test]
 async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, STREAM);
-    let (mut first, mut cuts) = (1, 0);
-    let all = from_environment("FOREBAY_REDIS_CUTS").is_some();
-    // A connection that begins with the cut, and one that was open before: its answer is a few bytes.
-    for is_open in [false, true] {
-        let mut sink = stand.sink();
-        let step = if all || is_open { 1 } else { CUT_STEP };
-        for at in (0..).step_by(step) {
-            if is_open {
-                sink.cursor(&lane(0)).await.unwrap();
-            } else {
-                sink = stand.sink();
-            }
-            let before = stand.proxy.answered();
-            let cut = stand.proxy.cut_after(at);
-            let batch = plain(0, first, 3);
-            let answer = sink.write(&batch).await;
-            let is_cut = stand.proxy.answered() - before == at;
-            drop(cut);
-            assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-            assert!(answer.is_err() || !is_cut || at > 0, "{answer:?} after {at} bytes");
-            deliver(&sink, &batch).await;
-            (first, cuts) = (first + 3, cuts + 1);
-            if !is_cut {
-                break;
-            }
-        }
-    }
-    assert!(cuts > 100, "{cuts} cuts");
-    assert_eq!(stand.count(), first - 1);
-    assert_eq!(stand.sink().cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
+    let step = CutStep { new: 29, open: 1 }.unless_all("FOREBAY_REDIS_CUTS");
+    cut_at_any_byte(&Stand::new(server, STREAM), step, 100).await;
 }
 
 #[tokio::test]
 async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
     let Some(server) = server() else { return };
-    let twin = Stand::new(server, STREAM);
-    let mut first = 1;
-    // Frozen before the first script's answer, in it, and between scripts.
-    for at in [0, 1, 10, 20, 30, 50, 10_000] {
-        let (frozen, other) = (twin.sink(), twin.past_the_proxy());
-        assert_eq!(frozen.cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
-        let freeze = twin.proxy.freeze_after(at);
-        let batch = plain(0, first, 3_000);
-        let write = {
-            let (frozen, batch) = (frozen.clone(), batch.clone());
-            tokio::spawn(async move { frozen.write(&batch).await })
-        };
-        // It may have come far or not: what the other one finds is skipped, and what it does is found.
-        tokio::time::timeout(Duration::from_millis(20), std::future::pending::<()>()).await.unwrap_err();
-        deliver(&other, &batch).await;
-        drop(freeze);
-        let answer = write.await.unwrap();
-        assert!(!matches!(answer, Err(SinkError::Misconfigured(_))), "{answer:?}");
-        deliver(&frozen, &batch).await;
-        first += 3_000;
-        assert_eq!(other.cursor(&lane(0)).await, Ok(Cursor::Store(first - 1)));
-        assert_eq!(twin.count(), first - 1, "frozen after {at} bytes");
-    }
-    let entries = twin.entries();
-    assert!(entries.is_sorted_by(|one, other| one.0 < other.0), "each once, in the order of the journal");
+    // Before the first script's answer, in it, and between scripts.
+    freeze_and_thaw(&Stand::new(server, STREAM), &[0, 1, 10, 20, 30, 50, 10_000], 3_000).await;
 }
 
 #[tokio::test]
 async fn a_server_that_is_killed_under_load_has_everything_once() {
     let Some(server) = RedisServer::start() else { return };
-    let stand = Stand::new(&server, STREAM);
-    let kills = from_environment("FOREBAY_REDIS_KILLS").map_or(KILLS, |count| count.parse().unwrap());
-    let done = tokio::sync::watch::Sender::new(false);
-    let mut lanes = Vec::new();
-    for shard in 0..3 {
-        let (sink, done) = (stand.sink(), done.subscribe());
-        lanes.push(tokio::spawn(async move {
-            let mut next = 1;
-            while !*done.borrow() {
-                deliver(&sink, &plain(shard, next, 1_500)).await;
-                next += 1_500;
-            }
-            next - 1
-        }));
-    }
-    for round in 0..kills {
-        let before = stand.count();
-        // Something is stored between two kills, however slow the machine is.
-        while stand.count() < before + 4_500 {
-            tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 13) + 1)).await;
-        }
+    // The server ends with the process: the thread that kills it uses it, too.
+    let server: &RedisServer = Box::leak(Box::new(server));
+    let load = Load { lanes: 3, records: 1_500, kills: 5 }.with_kills_of("FOREBAY_REDIS_KILLS");
+    let restart = || {
         server.kill();
         server.run();
-    }
-    done.send_replace(true);
-    let mut stored = 0;
-    for lane in lanes {
-        stored += lane.await.unwrap();
-    }
-    assert_eq!(stand.count(), stored);
-    let mut ids: Vec<_> = stand.entries().into_iter().map(|(id, _)| id).collect();
-    ids.sort();
-    ids.dedup();
-    assert_eq!(ids.len() as u64, stored, "each once");
+    };
+    kill_under_load(&Stand::new(server, STREAM), load, restart).await;
 }
 
 #[tokio::test]

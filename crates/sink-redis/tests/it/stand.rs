@@ -71,8 +71,10 @@ impl<'a> Stand<'a> {
 /// The entries of a stream, with ids and payloads.
 pub(crate) fn entries(server: &RedisServer, key: &str) -> Vec<(EventId, Vec<u8>)> {
     let row = |entry: Value| {
-        let fields = entry.list().remove(1).list();
-        let [name, id, other, payload] = fields.try_into().unwrap();
+        // A result's revision is between the two.
+        let mut fields = entry.list().remove(1).list().into_iter();
+        let [name, id] = [fields.next().unwrap(), fields.next().unwrap()];
+        let [payload, other] = [fields.next_back().unwrap(), fields.next_back().unwrap()];
         assert_eq!((name.text().as_str(), other.text().as_str()), ("id", "payload"));
         (id.text().parse().unwrap(), payload.bytes())
     };

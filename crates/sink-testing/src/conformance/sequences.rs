@@ -80,9 +80,11 @@ async fn play(suite: Suite, steps: &[Step]) {
 }
 
 async fn write(stand: &Stand, model: &mut Model, shard: u16, back: u64, length: u64) {
-    let batch = if stand.suite.knows_ids {
+    let batch = if stand.knows_records() {
+        // In a log an overlap is left to the cursor, and to nothing else.
+        let event = |at| if stand.suite.knows_ids { event_at(shard, at) } else { own_event_at(shard, at) };
         let first = (model.cursor(shard) + 1).saturating_sub(back).max(1);
-        sparse(&lane(shard), first, (first..first + length).map(|at| (at, event_at(shard, at))))
+        sparse(&lane(shard), first, (first..first + length).map(|at| (at, event(at))))
     } else {
         model.new_or_again(shard, back, length)
     };
@@ -108,6 +110,11 @@ fn event_at(shard: u16, sequence: u64) -> Option<Event> {
     }
 }
 
+/// The event at a position, if it has a unique id.
+fn own_event_at(shard: u16, sequence: u64) -> Option<Event> {
+    event_at(shard, sequence).filter(|event| event.id >= Event::new(10_000).id)
+}
+
 #[derive(Clone)]
 struct Row {
     payload: Vec<u8>,
@@ -119,7 +126,7 @@ struct Row {
 struct Model {
     rows: BTreeMap<EventId, Row>,
     cursors: BTreeMap<u16, u64>,
-    /// Batches sent to a store that doesn't recognise ids.
+    /// Batches sent to a store that doesn't recognise single records.
     sent: BTreeMap<u16, Vec<Batch>>,
 }
 
@@ -136,8 +143,7 @@ impl Model {
         if let Some(batch) = again.and_then(|index| sent.get(index)) {
             return batch.clone();
         }
-        let own = |at| event_at(shard, at).filter(|event| event.id >= Event::new(10_000).id);
-        let batch = sparse(&lane(shard), first, (first..first + length).map(|at| (at, own(at))));
+        let batch = sparse(&lane(shard), first, (first..first + length).map(|at| (at, own_event_at(shard, at))));
         sent.push(batch.clone());
         batch
     }

@@ -4,9 +4,6 @@
 
 mod answers;
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
-mod events;
 mod receiver;
 mod signatures;
 #[path = "../../../objects/tests/it/stand_in.rs"]
@@ -17,6 +14,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use sink::Sink;
+use sink_testing::events;
 use sink_webhook::{Shape, Webhook, WebhookConfig};
 
 /// A sink's configuration for a receiver.
