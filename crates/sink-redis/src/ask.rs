@@ -4,16 +4,9 @@ use std::future::Future;
 
 use super::error::Failure;
 use super::protocol::{Answer, Command};
-use super::session::Session;
 
 /// A server, or several of which each has some keys.
 pub(super) trait Ask {
     /// What the server that has `key` answers. A refusal is a failure.
     fn ask(&mut self, key: &str, command: Command) -> impl Future<Output = Result<Answer, Failure>> + Send;
-}
-
-impl Ask for Session {
-    fn ask(&mut self, _: &str, command: Command) -> impl Future<Output = Result<Answer, Failure>> + Send {
-        self.call(command)
-    }
 }

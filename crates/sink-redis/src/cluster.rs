@@ -39,7 +39,7 @@ struct Known {
     is_stale: bool,
     /// Nodes that were found fit to be written to.
     fit: BTreeSet<Address>,
-    /// What a node may lose although it has answered.
+    /// What the server, or a node, may lose although it has answered.
     warning: Option<String>,
 }
 
@@ -48,26 +48,25 @@ impl Map {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What the server that was connected to last, or one of the nodes, may lose.
     pub(super) fn warning(&self) -> Option<String> {
         self.held().warning.clone()
     }
 
-    /// Something failed: all that is known may be out of date.
+    pub(super) fn set_warning(&self, warning: Option<String>) {
+        self.held().warning = warning;
+    }
+
+    /// A node has failed or refused something: all that is known may be out of date.
     fn doubt(&self) {
         let mut known = self.held();
         known.is_stale = true;
         known.fit.clear();
     }
 
-    fn moved(&self, slot: u16, owner: &Address) {
-        let mut known = self.held();
-        Arc::make_mut(&mut known.slots).set(slot, owner.clone());
-        known.is_stale = true;
-    }
-
     /// Looks at the nodes that can be reached, each once as long as nothing fails. One that isn't fit to be written to is a failure.
-    pub(super) async fn connect(&self, config: &RedisConfig, more: &[Address]) -> Result<(), Failure> {
-        let slots = self.slots(config, more).await?;
+    pub(super) async fn connect(&self, config: &RedisConfig) -> Result<(), Failure> {
+        let slots = self.slots(config).await?;
         for owner in slots.owners() {
             if !self.held().fit.contains(owner) {
                 match self.open(config, owner).await {
@@ -80,15 +79,15 @@ impl Map {
         Ok(())
     }
 
-    async fn slots(&self, config: &RedisConfig, more: &[Address]) -> Result<Arc<Slots>, Failure> {
-        let slots = {
+    async fn slots(&self, config: &RedisConfig) -> Result<Arc<Slots>, Failure> {
+        let (slots, is_stale) = {
             let known = self.held();
-            if !known.is_stale && !known.slots.owners().is_empty() {
-                return Ok(known.slots.clone());
-            }
-            known.slots.clone()
+            (known.slots.clone(), known.is_stale)
         };
-        let named = std::iter::once(&config.server.address).chain(more);
+        if !is_stale && !slots.owners().is_empty() {
+            return Ok(slots);
+        }
+        let named = std::iter::once(&config.server.address).chain(config.deployment.more_nodes());
         let mut nodes: Vec<&Address> = slots.owners().into_iter().chain(named).collect();
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % nodes.len().max(1);
         nodes.rotate_left(turn);
@@ -110,10 +109,10 @@ impl Map {
 
     /// Connects to a node, and looks at it.
     async fn open(&self, config: &RedisConfig, node: &Address) -> Result<Session, Failure> {
-        let (session, durability) = connecting::open_at(config, node).await?;
+        let (session, warning) = connecting::open_at(config, node).await?;
         let mut known = self.held();
         known.fit.insert(node.clone());
-        known.warning = durability.warning.or_else(|| known.warning.take());
+        known.warning = warning.or_else(|| known.warning.take());
         Ok(session)
     }
 }
@@ -122,7 +121,7 @@ impl Map {
 async fn look(config: &RedisConfig, node: &Address) -> Result<Slots, Failure> {
     let limit = LOOK_TIMEOUT.min(config.timeout);
     let mut session = Session::open(node, &config.server, config.ca.as_deref(), limit).await?;
-    let answer = session.call(Command::new(&[b"CLUSTER", b"SLOTS"])).await?;
+    let answer = session.call(Command::new(&["CLUSTER", "SLOTS"])).await?;
     let slots = Slots::of(&answer, node).ok_or(Failure::Odd("it didn't say who has which slots"))?;
     if slots.owners().is_empty() {
         return Err(Failure::NotReady("nobody has any slots there".to_owned()));
@@ -134,8 +133,6 @@ async fn look(config: &RedisConfig, node: &Address) -> Result<Slots, Failure> {
 pub(super) struct Nodes<'a> {
     pub(super) config: &'a RedisConfig,
     pub(super) map: &'a Map,
-    /// Nodes that may know the others, beside the one in `config`.
-    pub(super) more: &'a [Address],
     pub(super) sessions: &'a mut HashMap<Address, Session>,
 }
 
@@ -157,7 +154,7 @@ impl Ask for Nodes<'_> {
             };
             (node, is_early) = match Redirect::of(&said, &node) {
                 Some(Redirect::Moved(owner)) => {
-                    self.map.moved(slot, &owner);
+                    self.map.doubt();
                     (owner, false)
                 }
                 Some(Redirect::Ask(next)) => (next, true),
@@ -177,7 +174,7 @@ impl Ask for Nodes<'_> {
 
 impl Nodes<'_> {
     async fn owner(&self, slot: u16) -> Result<Address, Failure> {
-        let slots = self.map.slots(self.config, self.more).await?;
+        let slots = self.map.slots(self.config).await?;
         let nobody = || {
             self.map.doubt();
             Failure::NotReady(format!("nobody serves slot {slot}: look at redis-cli --cluster check"))
@@ -198,7 +195,7 @@ impl Nodes<'_> {
             None => self.map.open(self.config, node).await?,
         };
         if is_early {
-            session.call(Command::new(&[b"ASKING"])).await?;
+            session.call(Command::new(&["ASKING"])).await?;
         }
         let answer = session.send(command).await;
         if matches!(answer, Ok(_) | Err(Failure::Server(_))) {

@@ -68,9 +68,10 @@ impl RedisConfig {
         }
     }
 
-    /// Whether all keys are in one slot of a cluster.
+    /// Whether one cursor is enough for a lane: all keys are on one server, or in one slot of a cluster.
     pub(super) fn has_one_place(&self) -> bool {
-        !self.key.parts.iter().any(|part| matches!(part, Part::Type | Part::Id))
+        let is_cluster = matches!(self.deployment, Deployment::Cluster(_));
+        !(is_cluster && self.key.parts.iter().any(|part| matches!(part, Part::Type | Part::Id)))
     }
 
     /// What decides the slot of a record's key in a cluster.

@@ -21,6 +21,13 @@ pub enum Deployment {
     Cluster(Vec<Address>),
 }
 
+impl Deployment {
+    /// Nodes of a cluster that were named beside the first one.
+    pub(super) fn more_nodes(&self) -> &[Address] {
+        if let Self::Cluster(more) = self { more } else { &[] }
+    }
+}
+
 /// A sentinel, and who asks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sentinel(pub(super) Server);

@@ -87,20 +87,18 @@ impl Failure {
                 Advice::Act(advice) => misconfigured(format!("{said}: {advice}")),
             },
             Self::Connection(error) if is_of_trust(&error) => misconfigured(net::tls::in_configuration(&error)),
-            Self::Connection(error) => unavailable(error.to_string()),
-            Self::Silent(limit) => unavailable(format!(
-                "no answer for {limit:?}: look at the server and at the network; nothing is lost meanwhile"
-            )),
-            Self::Closed => unavailable("the connection was closed here".to_owned()),
+            Self::Silent(_) => {
+                unavailable(format!("{self}: look at the server and at the network; nothing is lost meanwhile"))
+            }
             Self::Unfit(why) => misconfigured(why),
-            Self::NotReady(why) => unavailable(why),
             Self::LostTail { position, stored } => unavailable(format!(
                 "it has a lane up to position {position}, and {stored} was stored: it was emptied, lost what wasn't on its \
                  disk, or another server took over; the lane's place is to be asked for again"
             )),
             Self::OtherStore(mark) => SinkError::OtherStore(mark),
-            Self::Claimed => unavailable(CLAIMED_BY_ANOTHER.to_owned()),
-            Self::Odd(what) => unavailable(what.to_owned()),
+            Self::Connection(_) | Self::Closed | Self::NotReady(_) | Self::Claimed | Self::Odd(_) => {
+                unavailable(self.to_string())
+            }
         }
     }
 }

@@ -48,20 +48,14 @@ pub(crate) const SETTLE: Duration = Duration::from_mins(1);
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
 pub struct Redis {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
-    config: RedisConfig,
-    lanes: LaneConnections,
+    lanes: Arc<LaneConnections>,
 }
 
 impl Redis {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: RedisConfig) -> Self {
-        let lanes = LaneConnections::new(&config);
-        Self { shared: Arc::new(Shared { config, lanes }) }
+        Self { lanes: Arc::new(LaneConnections::new(config)) }
     }
 }
 
@@ -71,39 +65,34 @@ impl Store for Redis {
     }
 
     async fn connect(&self) -> Result<(), SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.connect(config).await.map_err(|failure| failure.into_sink_error(config))
+        self.lanes.connect().await
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.mark(config).await.map(Some).map_err(|failure| failure.into_sink_error(config))
+        self.lanes.mark().await.map(Some)
     }
 
     async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.held(config, lane).await.map(Some).map_err(|failure| failure.into_sink_error(config))
+        self.lanes.held(lane).await.map(Some)
     }
 
     async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.claim(config, lane, (claim, takeover)).await.map(Some).map_err(|failure| failure.into_sink_error(config))
+        self.lanes.claim(lane, claim, takeover).await.map(Some)
     }
 
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.write(config, batch).await.map_err(|failure| failure.into_sink_error(config))
+        self.lanes.write(batch).await
     }
 
     async fn close(&self) -> Result<(), SinkError> {
-        self.shared.lanes.close().await;
+        self.lanes.close().await;
         Ok(())
     }
 
     /// What the server that was last connected to may lose although it has answered.
     fn warning(&self) -> Option<Reason> {
-        let Shared { config, lanes } = &*self.shared;
-        lanes.warning().map(|warning| format!("Redis {}: {warning}", config.place()).into())
+        let place = self.lanes.config.place();
+        self.lanes.warning().map(|warning| format!("Redis {place}: {warning}").into())
     }
 
     async fn read(&self, _: Query) -> Result<Page, ReadError> {
@@ -113,6 +102,6 @@ impl Store for Redis {
 
 impl fmt::Debug for Redis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Redis").field(&self.shared.config).finish()
+        f.debug_tuple("Redis").field(&self.lanes.config).finish()
     }
 }

@@ -3,7 +3,7 @@
 use super::ask::Ask;
 use super::config::RedisConfig;
 use super::error::Failure;
-use super::protocol::{Answer, Command};
+use super::protocol::Command;
 use sink::Mark;
 
 /// Returns the mark, after setting it to the proposed one if there is none. It uses only commands that cursors need too.
@@ -16,18 +16,9 @@ return mark";
 
 /// Reads the mark, and creates it if there is none.
 pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<Mark, Failure> {
-    let key = config.key.own().cursors;
-    let read = Command::new(&[b"HGET", key.as_bytes(), b"mark"]);
-    let answer = match server.ask(&key, read).await? {
-        Answer::Nothing => {
-            let offered = Mark::random()?.to_string();
-            let make = Command::new(&[b"EVAL", MAKE.as_bytes(), b"1", key.as_bytes(), offered.as_bytes()]);
-            server.ask(&key, make).await?
-        }
-        answer => answer,
-    };
-    let Answer::Text(text) = answer else { return Err(ODD) };
-    text.parse().map_err(|_| ODD)
+    let (key, offered) = (config.key.own().cursors, Mark::random()?.to_string());
+    let answer = server.ask(&key, Command::new(&["EVAL", MAKE, "1", &key, &offered])).await?;
+    answer.text().and_then(|text| text.parse().ok()).ok_or(ODD)
 }
 
 /// Fails if the batch is for another store.

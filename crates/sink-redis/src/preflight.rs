@@ -5,47 +5,38 @@ use std::collections::HashMap;
 
 use super::deployment::Deployment;
 use super::error::{Failure, replica};
-use super::protocol::{Answer, Command};
+use super::protocol::Command;
 use super::session::Session;
 
 /// The oldest version whose scripts refuse the first write or none.
 const VERSION_MIN: u32 = 7;
+const FSYNC: &str = "appendfsync";
+const MIN_REPLICAS: &str = "min-replicas-to-write";
 
-/// What a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Durability {
-    /// What it may lose although it has answered; none where that is nothing.
-    pub(super) warning: Option<String>,
+/// Asks the server, and says what it may lose although it has answered; none where that is nothing. A server that can't be written to, or
+/// that might throw away a cursor, is a failure.
+pub(super) async fn inspect(session: &mut Session, deployment: &Deployment) -> Result<Option<String>, Failure> {
+    let info = session.call(Command::new(&["INFO"])).await?;
+    let info = info.text().ok_or(Failure::Odd("INFO was answered with something else than a text"))?;
+    check(&info, deployment)?;
+    let settings = settings(session).await?;
+    let persistence = persistence(&info, settings.get(FSYNC).map(String::as_str));
+    let failover = match deployment {
+        Deployment::Alone => None,
+        Deployment::Watched(_) | Deployment::Cluster(_) => {
+            Some(failover(settings.get(MIN_REPLICAS).map(String::as_str)))
+        }
+    };
+    let warnings: Vec<&str> = persistence.into_iter().chain(failover).collect();
+    Ok(Some(warnings.join("; ")).filter(|text| !text.is_empty()))
 }
 
-impl Durability {
-    /// Asks the server. One that can't be written to, or that might throw away a cursor, is a failure.
-    pub(super) async fn of(session: &mut Session, deployment: &Deployment) -> Result<Self, Failure> {
-        let info = match session.call(Command::new(&[b"INFO"])).await? {
-            Answer::Text(text) => text,
-            _ => return Err(Failure::Odd("INFO was answered with something else than a text")),
-        };
-        let fsync = setting(session, "appendfsync").await?;
-        check(&info, deployment)?;
-        let min_replicas = match deployment {
-            Deployment::Alone => None,
-            Deployment::Watched(_) | Deployment::Cluster(_) => Some(setting(session, "min-replicas-to-write").await?),
-        };
-        let warnings = [persistence(&info, fsync.as_deref()), min_replicas.map(|min| failover(min.as_deref()))];
-        let warnings: Vec<&str> = warnings.into_iter().flatten().collect();
-        Ok(Self { warning: Some(warnings.join("; ")).filter(|text| !text.is_empty()) })
-    }
-}
-
-/// A setting of the server; nothing where the server doesn't tell.
-async fn setting(session: &mut Session, name: &str) -> Result<Option<String>, Failure> {
-    match session.call(Command::new(&[b"CONFIG", b"GET", name.as_bytes()])).await {
-        Ok(Answer::List(pair)) => Ok(pair.into_iter().nth(1).and_then(|value| match value {
-            Answer::Text(text) => Some(text),
-            _ => None,
-        })),
+/// What the server tells of its settings.
+async fn settings(session: &mut Session) -> Result<HashMap<String, String>, Failure> {
+    match session.call(Command::new(&["CONFIG", "GET", FSYNC, MIN_REPLICAS])).await {
+        Ok(answer) => Ok(answer.pairs().unwrap_or_default()),
         // Many who rent a server out keep CONFIG to themselves.
-        Ok(_) | Err(Failure::Server(_)) => Ok(None),
+        Err(Failure::Server(_)) => Ok(HashMap::new()),
         Err(failure) => Err(failure),
     }
 }

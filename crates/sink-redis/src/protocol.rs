@@ -1,5 +1,7 @@
 //! Redis' protocol (RESP 2): commands as they are sent, and answers as they come in.
 
+use std::collections::HashMap;
+
 use super::error::Failure;
 
 /// Bytes of one answer: the longest that is asked for says why each record of a script is refused.
@@ -11,36 +13,30 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// A command that is being put together.
 pub(super) struct Command {
+    words: usize,
     bytes: Vec<u8>,
-    left: usize,
 }
 
 impl Command {
-    /// A command of so many words, its name among them.
-    pub(super) fn of(words: usize, capacity: usize) -> Self {
-        let mut bytes = Vec::with_capacity(capacity);
-        bytes.extend_from_slice(format!("*{words}\r\n").as_bytes());
-        Self { bytes, left: words }
-    }
-
-    /// A command of these words.
-    pub(super) fn new(words: &[&[u8]]) -> Self {
-        let mut command = Self::of(words.len(), 64);
+    /// A command that begins with these words, the first of which is its name.
+    pub(super) fn new(words: &[&str]) -> Self {
+        let mut command = Self { words: 0, bytes: Vec::new() };
         words.iter().for_each(|word| command.word(word));
         command
     }
 
     /// Adds a word, which may have any bytes.
-    pub(super) fn word(&mut self, word: &[u8]) {
-        debug_assert!(self.left > 0, "BUG: a command has more words than it said");
-        self.left = self.left.saturating_sub(1);
+    pub(super) fn word(&mut self, word: impl AsRef<[u8]>) {
+        let word = word.as_ref();
+        self.words += 1;
         self.bytes.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
         self.bytes.extend_from_slice(word);
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        debug_assert!(self.left == 0, "BUG: a command has fewer words than it said");
+    /// The command as it is sent: the number of its words comes first.
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.splice(0..0, format!("*{}\r\n", self.words).into_bytes());
         self.bytes
     }
 }
@@ -58,6 +54,25 @@ pub(super) enum Answer {
     Nothing,
     /// Several.
     List(Vec<Answer>),
+}
+
+impl Answer {
+    /// The text; none where it is something else.
+    pub(super) fn text(self) -> Option<String> {
+        if let Self::Text(text) = self { Some(text) } else { None }
+    }
+
+    /// The texts of a list; none where anything in it is something else.
+    pub(super) fn texts(self) -> Option<Vec<String>> {
+        let Self::List(list) = self else { return None };
+        list.into_iter().map(Self::text).collect()
+    }
+
+    /// The same where each name is followed by its value.
+    pub(super) fn pairs(self) -> Option<HashMap<String, String>> {
+        let mut texts = self.texts()?.into_iter();
+        Some(std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect())
+    }
 }
 
 /// The answer at the beginning of `bytes` and how many bytes it has; `None` while it isn't there as a whole.
@@ -144,7 +159,7 @@ mod tests {
 
     #[test]
     fn commands_are_lists_of_words() {
-        let command = Command::new(&[b"SET", b"k\r\n", b""]);
+        let command = Command::new(&["SET", "k\r\n", ""]);
         assert_eq!(command.into_bytes(), b"*3\r\n$3\r\nSET\r\n$3\r\nk\r\n\r\n$0\r\n\r\n");
     }
 

@@ -12,7 +12,7 @@ use super::config::{OwnKeys, RedisConfig, Structure};
 use super::error::Failure;
 use super::mapping::Row;
 use super::protocol::{Answer, Command};
-use sink::{Batch, Claim, Record, RejectedRecord, Takeover, WriteOutcome};
+use sink::{Batch, Claim, Held, Record, RejectedRecord, Takeover, WriteOutcome};
 
 /// Records of one script: the server does nothing else for some two milliseconds.
 const RECORDS_MAX: usize = 1_000;
@@ -40,9 +40,9 @@ impl Way {
             Structure::Stream { entries_max } => (include_str!("stream.lua"), "stream", *entries_max),
             Structure::List { entries_max } => (include_str!("list.lua"), "list", *entries_max),
             Structure::Set => (include_str!("set.lua"), "set", None),
-            Structure::Hash => (include_str!("hash.lua"), "hash", None),
+            Structure::Hash => (concat!(include_str!("by_id.lua"), include_str!("hash.lua")), "hash", None),
             Structure::Latest { .. } => (include_str!("latest.lua"), "hash", None),
-            Structure::Strings => (include_str!("strings.lua"), "", None),
+            Structure::Strings => (concat!(include_str!("by_id.lua"), include_str!("strings.lua")), "", None),
             Structure::Counter { .. } => (include_str!("counter.lua"), "hash", None),
             Structure::Publish => (include_str!("publish.lua"), "", None),
         };
@@ -52,29 +52,11 @@ impl Way {
         );
         Self { lua, kind, entries_max, has_revisions }
     }
-
-    /// Structures in which an event is known by its id.
-    const fn common(structure: &Structure) -> &'static str {
-        match structure {
-            Structure::Hash | Structure::Strings => include_str!("by_id.lua"),
-            _ => "",
-        }
-    }
 }
 
 /// A lane as it stands in the hash of cursors.
 pub(super) fn field(lane: &Lane) -> String {
     format!("{}/{lane}", lane.origin)
-}
-
-/// Up to where `lane` is stored; 0 for a lane that was never written.
-pub(super) async fn read_cursor<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<u64, Failure> {
-    let words = Command::new(&[b"HGET", own.cursors.as_bytes(), field(lane).as_bytes()]);
-    match server.ask(&own.cursors, words).await? {
-        Answer::Nothing => Ok(0),
-        Answer::Text(text) => position(&text),
-        _ => Err(Failure::Odd("a cursor is something else than a number")),
-    }
 }
 
 /// The field that holds the claim on a lane, beside its cursor. The scripts know it too.
@@ -83,20 +65,26 @@ pub(super) fn claim_field(lane: &Lane) -> String {
 }
 
 /// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
-pub(super) async fn read<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<(u64, Option<Claim>), Failure> {
+pub(super) async fn read<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Held, Failure> {
     // In this order: where the claim is still this process's own, nobody has moved the cursor meanwhile. Not by one command: a user may
     // have no right to others than those that the manual names.
     let cursor = read_cursor(server, own, lane).await?;
-    Ok((cursor, read_claim(server, own, lane).await?))
+    Ok(Held::new(cursor, read_claim(server, own, lane).await?))
+}
+
+async fn read_cursor<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<u64, Failure> {
+    read_field(server, own, &field(lane)).await?.map_or(Ok(0), |text| position(&text))
 }
 
 /// The claim on `lane`.
 pub(super) async fn read_claim<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Option<Claim>, Failure> {
-    let words = Command::new(&[b"HGET", own.cursors.as_bytes(), claim_field(lane).as_bytes()]);
-    match server.ask(&own.cursors, words).await? {
+    read_field(server, own, &claim_field(lane)).await?.map(|text| claim_of(&text)).transpose()
+}
+
+async fn read_field<A: Ask>(server: &mut A, own: &OwnKeys, field: &str) -> Result<Option<String>, Failure> {
+    match server.ask(&own.cursors, Command::new(&["HGET", &own.cursors, field])).await? {
         Answer::Nothing => Ok(None),
-        Answer::Text(text) => claim_of(&text).map(Some),
-        _ => Err(ODD),
+        answer => answer.text().map(Some).ok_or(ODD),
     }
 }
 
@@ -111,39 +99,32 @@ pub(super) async fn claim<A: Ask>(
     lane: &Lane,
     claim: Claim,
     takeover: &Takeover,
-) -> Result<(u64, Option<Claim>), Failure> {
-    let (is_forced, position, known) = match takeover {
-        Takeover::Known(known) => ("", String::new(), &known[..]),
-        Takeover::Forced(position) => ("force", position.to_string(), &[][..]),
+) -> Result<Held, Failure> {
+    let position = match takeover {
+        Takeover::Known(_) => String::new(),
+        Takeover::Forced(position) => position.to_string(),
     };
-    let mut words = vec![field(lane), claim.to_string(), is_forced.to_owned(), position];
-    words.extend(known.iter().map(ToString::to_string));
-    exchange(server, own, &words).await
+    exchange(server, own, lane, (claim, takeover), &position).await
 }
 
-/// The same by force, and the cursor stays where it is.
-pub(super) async fn force_claim<A: Ask>(
+/// The same, and the cursor is set to `new_position` if that is one.
+pub(super) async fn exchange<A: Ask>(
     server: &mut A,
     own: &OwnKeys,
     lane: &Lane,
-    claim: Claim,
-) -> Result<(u64, Option<Claim>), Failure> {
-    exchange(server, own, &[field(lane), claim.to_string(), "force".to_owned(), String::new()]).await
-}
-
-async fn exchange<A: Ask>(
-    server: &mut A,
-    own: &OwnKeys,
-    arguments: &[String],
-) -> Result<(u64, Option<Claim>), Failure> {
-    let mut command = Command::of(4 + arguments.len(), CLAIM.len() + 1_024 + 48 * arguments.len());
-    for word in ["EVAL", CLAIM, "1", &own.cursors] {
-        command.word(word.as_bytes());
-    }
-    arguments.iter().for_each(|argument| command.word(argument.as_bytes()));
-    let mut words = words(server.ask(&own.cursors, command).await?)?;
-    let (cursor, claim) = (words.next().ok_or(ODD)??, words.next().ok_or(ODD)??);
-    Ok((position(&cursor)?, Some(claim_of(&claim)?)))
+    (claim, takeover): (Claim, &Takeover),
+    new_position: &str,
+) -> Result<Held, Failure> {
+    let (force, known) = match takeover {
+        Takeover::Known(known) => ("", &known[..]),
+        Takeover::Forced(_) => ("force", &[][..]),
+    };
+    let (lane, claim) = (field(lane), claim.to_string());
+    let mut command = Command::new(&["EVAL", CLAIM, "1", &own.cursors, &lane, &claim, force, new_position]);
+    known.iter().for_each(|known| command.word(known.to_string()));
+    let words = server.ask(&own.cursors, command).await?.texts().ok_or(ODD)?;
+    let [cursor, claim] = words.as_slice() else { return Err(ODD) };
+    Ok(Held::new(position(cursor)?, Some(claim_of(claim)?)))
 }
 
 pub(super) fn position(text: &str) -> Result<u64, Failure> {
@@ -207,49 +188,29 @@ fn part(rows: &[Row<'_>]) -> usize {
     rows.iter().take(RECORDS_MAX).take_while(fits).count().max(usize::from(!rows.is_empty()))
 }
 
-/// What a script that says no more than that has come to, and where the cursor is.
-pub(super) fn outcome(answer: Answer) -> Result<(String, u64), Failure> {
-    let mut words = words(answer)?;
-    let mut next = || words.next().unwrap_or(Err(ODD));
-    Ok((next()?, position(&next()?)?))
-}
-
-fn words(answer: Answer) -> Result<impl Iterator<Item = Result<String, Failure>>, Failure> {
-    let Answer::List(words) = answer else { return Err(ODD) };
-    Ok(words.into_iter().map(|word| match word {
-        Answer::Text(text) => Ok(text),
-        _ => Err(ODD),
-    }))
-}
-
 /// What a script over `rows` was answered with: which records the server refuses. `stored` is moved to where the cursor is.
 fn taken(answer: Answer, batch: &Batch, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<RejectedRecord>, Failure> {
-    let mut words = words(answer)?;
-    let mut next = || words.next().unwrap_or(Err(ODD));
-    let (outcome, cursor) = (next()?, position(&next()?)?);
+    let words = answer.texts().ok_or(ODD)?;
+    let [outcome, cursor, rest @ ..] = words.as_slice() else { return Err(ODD) };
+    let cursor = position(cursor)?;
     let of = |row: &str, why: &str| {
         let row = row.parse().ok().and_then(|row: usize| rows.get(row)).ok_or(ODD)?;
         let record = batch.get(row.index).ok_or(ODD)?;
         Ok::<_, Failure>(refusal(row.index, &record, why))
     };
-    match outcome.as_str() {
-        "stored" => {
+    match (outcome.as_str(), rest) {
+        ("stored", []) => {
             *stored = cursor.max(*stored);
             Ok(Vec::new())
         }
-        "lost" => Err(Failure::LostTail { position: cursor, stored: *stored }),
-        "claimed" => Err(Failure::Claimed),
-        "refused" => {
-            let mut refused = Vec::new();
-            while let Ok(row) = next() {
-                refused.push(of(&row, &next()?)?);
-            }
-            if refused.is_empty() { Err(ODD) } else { Ok(refused) }
+        ("lost", []) => Err(Failure::LostTail { position: cursor, stored: *stored }),
+        ("claimed", []) => Err(Failure::Claimed),
+        ("refused", [_, ..]) => {
+            rest.chunks(2).map(|pair| if let [row, why] = pair { of(row, why) } else { Err(ODD) }).collect()
         }
-        "stopped" => {
+        ("stopped", [row, said]) => {
             *stored = cursor.max(*stored);
-            let (row, said) = (next()?, next()?);
-            if is_of_a_record(&said) { Ok(vec![of(&row, &said)?]) } else { Err(Failure::Server(said)) }
+            if is_of_a_record(said) { Ok(vec![of(row, said)?]) } else { Err(Failure::Server(said.clone())) }
         }
         _ => Err(ODD),
     }
@@ -278,35 +239,27 @@ fn command(
     (stored, last): (u64, u64),
 ) -> Command {
     let way = Way::of(&config.structure);
-    let script = [BEGIN, Way::common(&config.structure), way.lua, END].concat();
+    let script = [BEGIN, way.lua, END].concat();
     let mut keys: Vec<&str> = rows.iter().map(|row| row.key.as_str()).collect();
     keys.sort_unstable();
     keys.dedup();
-    let head = [
-        field(batch.lane()),
-        stored.to_string(),
-        last.to_string(),
-        way.kind.to_owned(),
-        way.entries_max.map(|max| max.to_string()).unwrap_or_default(),
-        claim_text(batch.claim()),
-    ];
-    // EVAL, the script, how many keys; Forebay's own two before the others.
-    let words = 3 + 2 + keys.len() + head.len() + 5 * rows.len();
-    let mut command = Command::of(words, script.len() + 1_024 + rows.iter().map(|row| row.bytes() + 48).sum::<usize>());
-    command.word(b"EVAL");
-    command.word(script.as_bytes());
-    command.word((keys.len() + 2).to_string().as_bytes());
-    command.word(own.cursors.as_bytes());
     // A key that never is would keep the others waiting for it as long as their slot is on its way to another node.
-    command.word(if way.has_revisions { &own.revisions } else { &own.cursors }.as_bytes());
-    keys.iter().for_each(|key| command.word(key.as_bytes()));
-    head.iter().for_each(|word| command.word(word.as_bytes()));
+    let revisions = if way.has_revisions { &own.revisions } else { &own.cursors };
+    // Forebay's own two keys before the others.
+    let mut command = Command::new(&["EVAL", &script, &(keys.len() + 2).to_string(), &own.cursors, revisions]);
+    keys.iter().for_each(|key| command.word(key));
+    command.word(field(batch.lane()));
+    command.word(stored.to_string());
+    command.word(last.to_string());
+    command.word(way.kind);
+    command.word(way.entries_max.map(|max| max.to_string()).unwrap_or_default());
+    command.word(claim_text(batch.claim()));
     for row in rows {
         let key = keys.binary_search(&row.key.as_str()).map_or(0, |at| at + 3);
-        command.word(row.sequence.to_string().as_bytes());
-        command.word(key.to_string().as_bytes());
+        command.word(row.sequence.to_string());
+        command.word(key.to_string());
         command.word(row.name.as_bytes());
-        command.word(row.order.as_bytes());
+        command.word(&row.order);
         command.word(&row.value);
     }
     command

@@ -3,7 +3,6 @@
 //! A sentinel may be dead, or cut off and behind. So all are asked at once, and as soon as most have answered the answer
 //! that comes from the latest failover counts; whether that server agrees is asked of itself.
 
-use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -64,21 +63,13 @@ fn nobody(name: &str, failures: &[(&Sentinel, Failure)]) -> Failure {
 async fn ask(sentinel: &Sentinel, name: &str, ca: Option<&Path>) -> Result<Word, Failure> {
     let server = &sentinel.0;
     let mut session = Session::open(&server.address, server, ca, TIMEOUT).await?;
-    let answer = session.call(Command::new(&[b"SENTINEL", b"MASTER", name.as_bytes()])).await?;
+    let answer = session.call(Command::new(&["SENTINEL", "MASTER", name])).await?;
     word(answer).ok_or(Failure::Odd("it didn't answer as a sentinel does"))
 }
 
 /// Names and values, one after the other.
 fn word(answer: Answer) -> Option<Word> {
-    let Answer::List(list) = answer else { return None };
-    let mut texts = list.into_iter().map(|part| match part {
-        Answer::Text(text) => text,
-        _ => String::new(),
-    });
-    let mut fields = HashMap::new();
-    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
-        fields.insert(name, value);
-    }
+    let mut fields = answer.pairs()?;
     let host = fields.remove("ip").filter(|host| !host.is_empty())?;
     let port = fields.get("port")?.parse().ok().filter(|port| *port != 0)?;
     Some(Word { epoch: fields.get("config-epoch")?.parse().ok()?, master: Address { host, port } })
@@ -101,7 +92,7 @@ mod tests {
                 if let Some((epoch, port)) = said {
                     let _ = client.read(&mut [0; 256]).await;
                     let words = ["ip", "one", "port", &port.to_string(), "config-epoch", &epoch.to_string()];
-                    let _ = client.write_all(&Command::new(&words.map(str::as_bytes)).into_bytes()).await;
+                    let _ = client.write_all(&Command::new(&words).into_bytes()).await;
                 }
                 kept.push(client);
             }

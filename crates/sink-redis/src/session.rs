@@ -56,13 +56,13 @@ impl Session {
         let (now, address) = (Instant::now(), address.clone());
         let mut session = Self { address, stream, received: Vec::new(), limit, opened: now, used: now, trusted: None };
         if let Some(password) = &server.password {
-            let mut words = vec![&b"AUTH"[..]];
-            words.extend(server.user.as_deref().map(str::as_bytes));
-            words.push(password.as_bytes());
+            let mut words = vec!["AUTH"];
+            words.extend(server.user.as_deref());
+            words.push(password);
             session.call(Command::new(&words)).await?;
         }
         if server.database != 0 {
-            session.call(Command::new(&[b"SELECT", server.database.to_string().as_bytes()])).await?;
+            session.call(Command::new(&["SELECT", &server.database.to_string()])).await?;
         }
         Ok(session)
     }

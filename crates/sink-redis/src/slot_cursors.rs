@@ -4,7 +4,7 @@
 //! a place may be ahead of them, and skips what comes again. A place that is behind them has lost a tail: the lane is only as
 //! far as that place, goes on from there, and the others skip what they have.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use event::Lane;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::ask::Ask;
 use super::config::RedisConfig;
 use super::error::Failure;
-use super::protocol::{Answer, Command};
+use super::protocol::Command;
 use super::script;
 use sink::{Batch, Claim, Held, Takeover, WriteOutcome};
 
@@ -76,20 +76,17 @@ impl Places {
     ) -> Result<Held, Failure> {
         let own = config.key.own();
         // Its position stands in its notes, and nothing beside this claim.
-        let (_, held) = match takeover {
-            Takeover::Known(_) => script::claim(nodes, &own, lane, claim, takeover).await?,
-            Takeover::Forced(_) => script::force_claim(nodes, &own, lane, claim).await?,
-        };
-        if held == Some(claim) {
+        let held = script::exchange(nodes, &own, lane, (claim, takeover), "").await?;
+        if held.claims == [claim] {
             let (_, places) = read_notes(nodes, config, lane).await?;
-            for (place, _) in &places {
+            for place in places.keys() {
                 script::claim(nodes, &config.own_of(place), lane, claim, takeover).await?;
             }
             if let Takeover::Forced(position) = takeover {
                 let position = position.to_string();
                 let key = notes_key(config, lane);
-                let mut words = vec![&b"HSET"[..], key.as_bytes(), b"", position.as_bytes()];
-                words.extend(places.iter().flat_map(|(place, _)| [place.as_bytes(), position.as_bytes()]));
+                let mut words = vec!["HSET", &key, "", &position];
+                words.extend(places.keys().flat_map(|place| [place, position.as_str()]));
                 nodes.ask(&key, Command::new(&words)).await?;
                 self.refused.clear();
             }
@@ -108,9 +105,9 @@ impl Places {
         let (noted, places) = read_notes(nodes, config, lane).await?;
         let (mut marks, mut claims) = (BTreeMap::new(), BTreeSet::new());
         for (place, noted) in places {
-            let (stored, claim) = script::read(nodes, &config.own_of(&place), lane).await?;
-            claims.extend(claim);
-            marks.insert(place, Mark { stored, noted });
+            let held = script::read(nodes, &config.own_of(&place), lane).await?;
+            claims.extend(held.claims);
+            marks.insert(place, Mark { stored: held.position, noted });
         }
         let lost = marks.values().filter(|mark| mark.has_lost()).map(|mark| mark.stored).min();
         (self.marks, self.looked) = (marks, Some(Instant::now()));
@@ -188,26 +185,23 @@ impl Places {
         nodes: &mut A,
         config: &RedisConfig,
         batch: &Batch,
-        places: impl ExactSizeIterator<Item = &'p String> + Clone,
+        places: impl Iterator<Item = &'p String> + Clone,
     ) -> Result<(), Failure> {
         let (key, last) = (notes_key(config, batch.lane()), batch.last().to_string());
-        let mut command = Command::of(9 + 2 * places.len(), NOTE.len() + 1_024);
         let floor = batch.floor().to_string();
         let (claims, lane) = (config.key.own().cursors, script::field(batch.lane()));
         let claim = script::claim_text(batch.claim());
-        for word in ["EVAL", NOTE, "2", &key, &claims, &lane, &claim, &floor, &last] {
-            command.word(word.as_bytes());
-        }
+        let mut command = Command::new(&["EVAL", NOTE, "2", &key, &claims, &lane, &claim, &floor, &last]);
         for place in places.clone() {
-            command.word(place.as_bytes());
-            command.word(last.as_bytes());
+            command.word(place);
+            command.word(&last);
         }
-        let (outcome, noted) = script::outcome(nodes.ask(&key, command).await?)?;
-        if outcome == "claimed" {
-            return Err(Failure::Claimed);
-        }
-        if outcome != "stored" {
-            return Err(Failure::LostTail { position: noted, stored: batch.floor() });
+        let words = nodes.ask(&key, command).await?.texts().ok_or(script::ODD)?;
+        let [outcome, noted] = words.as_slice() else { return Err(script::ODD) };
+        match outcome.as_str() {
+            "stored" => {}
+            "claimed" => return Err(Failure::Claimed),
+            _ => return Err(Failure::LostTail { position: script::position(noted)?, stored: batch.floor() }),
         }
         self.position = batch.last().max(self.position);
         for place in places {
@@ -228,17 +222,13 @@ async fn read_notes<A: Ask>(
     nodes: &mut A,
     config: &RedisConfig,
     lane: &Lane,
-) -> Result<(u64, Vec<(String, u64)>), Failure> {
+) -> Result<(u64, HashMap<String, u64>), Failure> {
     let key = notes_key(config, lane);
-    let Answer::List(words) = nodes.ask(&key, Command::new(&[b"HGETALL", key.as_bytes()])).await? else {
-        return Err(script::ODD);
-    };
-    let (mut whole, mut places) = (0, Vec::new());
-    let mut words = words.into_iter();
-    while let (Some(Answer::Text(place)), Some(Answer::Text(position))) = (words.next(), words.next()) {
-        let position = script::position(&position)?;
-        if place.is_empty() { whole = position } else { places.push((place, position)) }
-    }
+    let notes = nodes.ask(&key, Command::new(&["HGETALL", &key])).await?.pairs().ok_or(script::ODD)?;
+    let position = |(place, position): (String, String)| Ok((place, script::position(&position)?));
+    let mut places = notes.into_iter().map(position).collect::<Result<HashMap<_, _>, Failure>>()?;
+    // The lane as a whole has no name.
+    let whole = places.remove("").unwrap_or(0);
     Ok((whole, places))
 }
 

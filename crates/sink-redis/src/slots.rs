@@ -24,7 +24,7 @@ fn checksum(bytes: &[u8]) -> u16 {
 /// Which node has which slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Slots {
-    /// First slot, last slot, and who has them. Later ones count more.
+    /// First slot, last slot, and who has them.
     ranges: Vec<(u16, u16, Address)>,
 }
 
@@ -51,14 +51,8 @@ impl Slots {
 
     /// Who has a slot.
     pub(super) fn owner(&self, slot: u16) -> Option<&Address> {
-        let owners = self.ranges.iter().rev().filter(|(first, last, _)| (*first..=*last).contains(&slot));
-        owners.map(|(_, _, owner)| owner).next()
-    }
-
-    /// Another one has it.
-    pub(super) fn set(&mut self, slot: u16, owner: Address) {
-        self.ranges.retain(|(first, last, _)| (*first, *last) != (slot, slot));
-        self.ranges.push((slot, slot, owner));
+        let range = self.ranges.iter().find(|(first, last, _)| (*first..=*last).contains(&slot));
+        range.map(|(_, _, owner)| owner)
     }
 
     /// All that have any.
@@ -136,12 +130,9 @@ mod tests {
             range(0, 99, vec![named.clone(), unnamed.clone()]),
             range(100, 16_383, vec![unnamed.clone()]),
         ]);
-        let mut slots = Slots::of(&answer, &at("asked", 1)).unwrap();
+        let slots = Slots::of(&answer, &at("asked", 1)).unwrap();
         assert_eq!((slots.owner(99), slots.owner(100)), (Some(&at("one", 7001)), Some(&at("asked", 7002))));
-        slots.set(99, at("two", 1));
-        slots.set(99, at("two", 2));
-        assert_eq!((slots.owner(99), slots.owner(98)), (Some(&at("two", 2)), Some(&at("one", 7001))));
-        assert_eq!(slots.owners().len(), 3);
+        assert_eq!(slots.owners().len(), 2);
         assert_eq!(Slots::default().owner(0), None);
         for wrong in [range(0, 16_384, vec![named.clone()]), range(-1, 2, vec![named]), range(0, 1, vec![])] {
             assert_eq!(Slots::of(&Answer::List(vec![wrong]), &at("asked", 1)), None);

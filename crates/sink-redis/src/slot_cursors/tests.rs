@@ -6,7 +6,7 @@ use bytes::Bytes;
 use event::{EventId, Origin};
 
 use super::super::deployment::Deployment;
-use super::super::protocol;
+use super::super::protocol::{self, Answer};
 use super::*;
 use crate::Structure;
 use sink::{Record, Write};
