@@ -104,7 +104,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "writer",
         ],
     ),
-    ("sink-testing", &["event", "sink"]),
+    ("sink-testing", &["access", "event", "objects", "sink", "sink-remote", "testkit", "writer"]),
+    ("sink-lines", &["event", "settings", "sink"]),
 ];
 
 /// Crates of others that some of ours may not use, and why.

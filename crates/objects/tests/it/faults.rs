@@ -6,9 +6,9 @@ use objects::{Codec, Manifest};
 
 use sink::SinkError;
 
-use crate::events::{batch, deliver, lane, plain};
 use crate::lines;
 use crate::stand::{BOTH, Protocol, Stand, server};
+use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::swift::{Part, SwiftServer};
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.

@@ -6,16 +6,10 @@ mod answers;
 mod apart;
 mod aws;
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
-mod events;
 mod faults;
 mod keystone;
 mod lines;
 mod reads;
 mod rejections;
 mod stand;
-mod stand_in;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
 mod through_writers;

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sink::{SinkError, WriteOutcome};
 
-use crate::events::{deliver, plain};
 use crate::stand::{Stand, server, set_up};
+use sink_testing::events::{deliver, plain};
 use testkit::opensearch::OpenSearch;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_ELASTICSEARCH_CUTS=all` each byte is.

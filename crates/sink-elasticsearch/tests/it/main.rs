@@ -4,14 +4,9 @@
 
 mod conformance;
 mod documents;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod gate;
 mod reading;
 mod refusals;
 mod rolled;
 mod stand;
-mod stand_in;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;

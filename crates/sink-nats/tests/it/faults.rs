@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sink::{Cursor, SinkError};
 
-use crate::events::{deliver, lane, plain};
 use crate::stand::{Stand, server};
+use sink_testing::events::{deliver, lane, plain};
 use testkit::nats::NatsServer;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_NATS_CUTS=all` each byte is.

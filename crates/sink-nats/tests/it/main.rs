@@ -2,12 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod refusals;
 mod stand;
 mod streams;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
 mod torn;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use sink::{Cursor, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 
-use crate::events::{deliver, lane, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{deliver, lane, plain};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 

@@ -5,13 +5,9 @@ mod altered;
 mod conformance;
 mod connections;
 mod divided;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod poisoned;
 mod pooled;
 mod reading;
 mod rows;
 mod stand;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;

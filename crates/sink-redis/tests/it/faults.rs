@@ -5,8 +5,8 @@ use std::time::Duration;
 use sink::{Cursor, SinkError, WriteOutcome};
 use sink_redis::Structure;
 
-use crate::events::{batch, deliver, lane, plain};
 use crate::stand::{STREAM, Stand, server};
+use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::redis::RedisServer;
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_REDIS_CUTS=all` each byte is.

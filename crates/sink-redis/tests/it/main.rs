@@ -3,11 +3,7 @@
 
 mod clustered;
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-mod events;
 mod faults;
 mod stand;
 mod structures;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
 mod watched;

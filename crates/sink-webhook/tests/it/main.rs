@@ -4,14 +4,8 @@
 
 mod answers;
 mod conformance;
-#[path = "../../../sink/tests/events/mod.rs"]
-#[allow(dead_code, reason = "another test's events, of which this one takes what it needs")]
-mod events;
 mod receiver;
 mod signatures;
-#[path = "../../../objects/tests/it/stand_in.rs"]
-#[allow(dead_code, reason = "another test's server, of which this one takes what it needs")]
-mod stand_in;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

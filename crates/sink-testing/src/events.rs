@@ -6,12 +6,12 @@ use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 use sink::{Batch, Cursor, Record, Sink, SinkError, Write, WriteOutcome};
 
-pub(crate) fn lane(shard: u16) -> Lane {
+pub fn lane(shard: u16) -> Lane {
     Lane { origin: Origin([9; 16]), shard, sink: "warehouse".into() }
 }
 
 /// The id of the event at this place of a shard.
-pub(crate) fn id(shard: u16, sequence: u64) -> EventId {
+pub fn id(shard: u16, sequence: u64) -> EventId {
     let mut id = [0x80; 16];
     id[6..8].copy_from_slice(&shard.to_be_bytes());
     id[8..].copy_from_slice(&sequence.to_be_bytes());
@@ -19,25 +19,20 @@ pub(crate) fn id(shard: u16, sequence: u64) -> EventId {
 }
 
 /// A batch with these payloads at the places from `first` on.
-pub(crate) fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
+pub fn batch(shard: u16, first: u64, payloads: &[&str]) -> Batch {
     batch_named(shard, first, payloads, |sequence| id(shard, sequence))
 }
 
 /// The same with ids of other places: events that came another way before.
-pub(crate) fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64) -> EventId) -> Batch {
+pub fn batch_named(shard: u16, first: u64, payloads: &[&str], name: impl Fn(u64) -> EventId) -> Batch {
     batch_of(shard, first, payloads, |record| Record { id: name(record.sequence), ..record })
 }
 
 /// When the event at position 0 would have been received: 2025-10-09T08:53:20Z.
-pub(crate) const RECEIVED_AT: i64 = 1_760_000_000_000_000;
+pub const RECEIVED_AT: i64 = 1_760_000_000_000_000;
 
 /// The same with records that are changed.
-pub(crate) fn batch_of(
-    shard: u16,
-    first: u64,
-    payloads: &[&str],
-    change: impl for<'a> Fn(Record<'a>) -> Record<'a>,
-) -> Batch {
+pub fn batch_of(shard: u16, first: u64, payloads: &[&str], change: impl for<'a> Fn(Record<'a>) -> Record<'a>) -> Batch {
     let mut batch = Batch::new(lane(shard), first);
     for (sequence, payload) in (first..).zip(payloads) {
         let block = Bytes::from(format!("access{payload}"));
@@ -58,12 +53,12 @@ pub(crate) fn batch_of(
 }
 
 /// A batch of plain events.
-pub(crate) fn plain(shard: u16, first: u64, count: usize) -> Batch {
+pub fn plain(shard: u16, first: u64, count: usize) -> Batch {
     batch(shard, first, &vec!["{\"status\": 200}"; count])
 }
 
 /// Sends a batch until it is stored, as delivery does: after a failure it asks where the store stands.
-pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
+pub async fn deliver(sink: &Sink, batch: &Batch) {
     loop {
         match sink.write(batch).await {
             Ok(report) => return assert_eq!(report, WriteOutcome::Committed),
@@ -80,8 +75,7 @@ pub(crate) async fn deliver(sink: &Sink, batch: &Batch) {
 }
 
 /// Brings a lane to position `until` as delivery does: it begins where the store stands, and again after each failure.
-#[allow(dead_code, reason = "not every store fails over in its tests")]
-pub(crate) async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(u64, usize) -> Batch) {
+pub async fn bring_to(sink: &Sink, shard: u16, until: u64, make: impl Fn(u64, usize) -> Batch) {
     let deadline = Instant::now() + Duration::from_mins(3);
     loop {
         assert!(Instant::now() < deadline, "the lane doesn't get to {until}");
