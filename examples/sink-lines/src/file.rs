@@ -6,20 +6,11 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use event::Lane;
-use serde::{Deserialize, Serialize};
 use sink::envelope::write_members;
 use sink::{Batch, CLAIMED_BY_ANOTHER, Claim, Held, Takeover, WriteOutcome};
 
-/// How the line of a [`Commit`] begins. All other lines are events.
-const COMMIT: &[u8] = br#"{"lane":"#;
-
-/// The line behind a batch: it stores the events between the commit before it and itself.
-#[derive(Serialize, Deserialize)]
-struct Commit {
-    lane: String,
-    position: u64,
-    claim: Option<String>,
-}
+/// How a *commit* begins: the line behind a batch, `["LANE",POSITION,"CLAIM"]`. All other lines are events, which are objects.
+const COMMIT: &[u8] = b"[";
 
 /// What the file's commits say. The last one that was read ends at byte `end`.
 #[derive(Debug, Default)]
@@ -88,7 +79,7 @@ impl Known {
     /// Appends events and their commit. After a failure, none of it is left.
     fn append(&mut self, file: &mut File, lane: &Lane, mut lines: Vec<u8>, held: Held) -> io::Result<()> {
         let claim = held.claims.first().map(Claim::to_string);
-        serde_json::to_writer(&mut lines, &Commit { lane: name(lane), position: held.position, claim })?;
+        serde_json::to_writer(&mut lines, &(name(lane), held.position, claim))?;
         lines.push(b'\n');
         if let Err(error) = file.write_all(&lines).and_then(|()| file.sync_data()) {
             file.set_len(self.end)?;
@@ -107,7 +98,7 @@ impl Known {
         for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
             at += line.len() as u64;
             if line.starts_with(COMMIT) {
-                let Commit { lane, position, claim } = serde_json::from_slice(line)?;
+                let (lane, position, claim): (_, _, Option<String>) = serde_json::from_slice(line)?;
                 self.lanes.insert(lane, Held::new(position, claim.and_then(|claim| claim.parse().ok())));
                 self.end = at;
             }

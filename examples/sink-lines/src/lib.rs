@@ -17,18 +17,12 @@ pub use settings::{LinesConfig, LinesKind};
 
 /// The store. It opens the file for each call.
 #[derive(Clone, Debug)]
-pub struct Lines {
+struct Lines {
     config: LinesConfig,
     known: Arc<Mutex<Known>>,
 }
 
 impl Lines {
-    /// The store with these settings.
-    #[must_use]
-    pub fn new(config: LinesConfig) -> Self {
-        Self { config, known: Arc::default() }
-    }
-
     /// Runs `work` on the locked file, on a thread that may block.
     async fn call<T: Send + 'static>(
         &self,
@@ -40,23 +34,14 @@ impl Lines {
             let mut file = known.open(&config.path)?;
             work(&mut known, &mut file)
         });
-        let done = blocking.await.map_err(io::Error::other).flatten();
-        done.map_err(|error| {
-            let reason = format!("{}: {error}", self.config.path.display()).into();
-            // Damage needs the operator. Everything else may pass.
-            let is_damaged = error.kind() == io::ErrorKind::InvalidData;
-            if is_damaged { SinkError::Misconfigured(reason) } else { SinkError::Unavailable(reason) }
-        })
+        let reason = |error| format!("{}: {error}", self.config.path.display()).into();
+        blocking.await.map_err(io::Error::other).flatten().map_err(|error| SinkError::Unavailable(reason(error)))
     }
 }
 
 impl Store for Lines {
     fn capabilities(&self) -> Capabilities {
         Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }
-    }
-
-    async fn connect(&self) -> Result<(), SinkError> {
-        self.call(|_, _| Ok(())).await
     }
 
     async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use settings::{Section, SettingsReader};
 use sink::local_path::{plain, refuse_own};
@@ -57,7 +58,7 @@ impl StoreConfig for LinesConfig {
     }
 
     fn build(&self) -> Sink {
-        Sink::new(Lines::new(self.clone()))
+        Sink::new(Lines { config: self.clone(), known: Arc::default() })
     }
 
     fn destination(&self) -> Option<Destination> {

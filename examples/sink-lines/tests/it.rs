@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use event::EventId;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sink::{Cursor, Sink};
-use sink_lines::{Lines, LinesConfig};
+use sink::{Cursor, Sink, StoreConfig};
+use sink_lines::LinesConfig;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 use sink_testing::events::{deliver, lane, plain};
 use sink_testing::through_writer::{Offers, Through};
@@ -33,8 +33,8 @@ impl Harness {
     /// The lines of stored events: those with a commit behind them.
     fn lines(&self) -> Vec<String> {
         let text = fs::read_to_string(self.path()).unwrap_or_default();
-        let stored = text.rfind("\n{\"lane\"").map_or("", |end| &text[..end]);
-        stored.lines().filter(|line| line.starts_with("{\"id\"")).map(str::to_owned).collect()
+        let stored = text.rfind("\n[").map_or("", |end| &text[..end]);
+        stored.lines().filter(|line| line.starts_with('{')).map(str::to_owned).collect()
     }
 }
 
@@ -64,7 +64,7 @@ impl SinkHarness for Harness {
     }
 
     fn sink(&self) -> Sink {
-        Sink::new(Lines::new(LinesConfig { path: self.path() }))
+        LinesConfig { path: self.path() }.build()
     }
 
     async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
