@@ -7,6 +7,7 @@ mod bans;
 mod code;
 mod edges;
 mod import_cycles;
+mod line_links;
 mod links;
 mod shape;
 mod source;
@@ -75,6 +76,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(import_cycles::findings(&root)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));
+    findings.extend(line_links::misplaced_lines(&sources));
     for finding in &findings {
         println!("{finding}");
     }

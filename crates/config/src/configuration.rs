@@ -64,7 +64,7 @@ pub struct Configuration {
     pub upstreams: Vec<sink_remote::Upstream>,
 }
 
-/// Reads the file at `path`, if there is one to read, looks which tokens there are, and goes on as [`read`] does.
+/// Reads the file at `path`, if there is one to read, looks which tokens there are, and goes on as `read` does.
 ///
 /// # Errors
 /// The file or the tokens can't be read, or something in the configuration is wrong.

@@ -1,4 +1,4 @@
-//! The configuration: one TOML file, the environment and flags become one typed, checked [`Configuration`], or [`Diagnostics`] with all
+//! The configuration: one TOML file, the environment and flags become one typed, checked [`Configuration`], or [`settings::Diagnostics`] with all
 //! errors.
 //!
 //! It is read in two steps: each setting becomes a value of its own type, then the values are validated against each other. Both steps

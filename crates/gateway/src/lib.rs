@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | `event_types` | the registered event types and their rules | – |
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
-//! | `http1` | the transport: sockets, heads, bodies, responses; it calls a [`http1::handler::Handler`] | `admission` |
+//! | `http1` | the transport: sockets, heads, bodies, responses; it calls a `http1::handler::Handler` | `admission` |
 //! | `auth` | tokens, hosts, CORS, trusted proxies | `http1` |
 //! | `ingest` | the one sequence of steps from a payload to a record of the log | `event_types`, `http1` (header fields) |
 //! | `shard` | the state of one core | all above |

@@ -1,7 +1,7 @@
 //! JSON texts (RFC 8259) as bytes: checked, split, looked into, and never built into documents.
 //!
 //! [`check`] says whether a text is JSON that every store can take. Everything else in this crate reads texts that have
-//! passed it: [`pointer`] and [`parts`] find values, [`value_index`] lists all of them in one pass, [`batch`] splits a body into
+//! passed it: [`mod@pointer`] and [`parts`] find values, [`value_index`] lists all of them in one pass, [`batch`] splits a body into
 //! records, and [`store_compat`] finds what JSON allows and some stores can't take. The bytes themselves pass on untouched.
 //!
 //! serde_json checks the syntax without building anything. What it doesn't look at is added here, behind
