@@ -7,8 +7,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use objects::ObjectRules;
-
 use crate::{DirectoryConfig, OsFiles};
 use settings::{InvalidValue, Section, SettingsReader};
 

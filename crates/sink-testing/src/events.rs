@@ -6,6 +6,7 @@ use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 use sink::{Batch, Cursor, Record, Sink, SinkError, Write, WriteOutcome};
 
+/// The lane of this shard.
 pub fn lane(shard: u16) -> Lane {
     Lane { origin: Origin([9; 16]), shard, sink: "warehouse".into() }
 }
