@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use sink_remote::RemoteStore;
 use tokio::runtime::{Builder, Runtime};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -71,16 +70,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let idle_timeout = format!("idle_timeout = \"{}s\"\n", IDLE.as_secs());
-    let postgres = Kind { store: RemoteStore::Postgres, settings: &idle_timeout, idle_connections_max: 1 };
+    let postgres = Kind { store: "postgres", settings: &idle_timeout, idle_connections_max: 1 };
     into_store::<Postgres>(&postgres, options, (seed, &binary, &folder))?;
-    let redis = Kind { store: RemoteStore::Redis, settings: "", idle_connections_max: CONNECTIONS_MAX };
+    let redis = Kind { store: "redis", settings: "", idle_connections_max: CONNECTIONS_MAX };
     into_store::<Redis>(&redis, options, (seed, &binary, &folder))?;
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
 }
 
 /// A kind of store.
 struct Kind<'a> {
-    store: RemoteStore,
+    store: &'static str,
     /// Settings of the writer's sink, beside the usual ones.
     settings: &'a str,
     /// Connections that there may be after [`IDLE`] and one call. A sink for Redis keeps idle ones for five minutes.
@@ -127,7 +126,7 @@ fn most_connections(store: &impl Shared, ended: &AtomicBool) -> Result<usize> {
 struct Site {
     writer: SocketAddr,
     server: Server,
-    kind: RemoteStore,
+    kind: &'static str,
     gateways: Vec<Gateway>,
     order: Random,
     runtime: Runtime,
@@ -138,11 +137,11 @@ impl Site {
         binary: &Path,
         folder: &Path,
         settings: &str,
-        kind: RemoteStore,
+        kind: &'static str,
         options: &Options,
         seed: u64,
     ) -> Result<Self> {
-        let folder = folder.join(kind.as_str());
+        let folder = folder.join(kind);
         workspace::empty_directory(&folder)?;
         let config = writer_config(&[Sink { name: SINK, settings }]);
         let launch = Launch::of_role(Role::Writer, binary, &folder, Some(&config))?;

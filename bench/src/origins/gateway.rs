@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use event::{EventId, Lane, Origin};
 use sink::{Batch, Claim, Record, Sink, Takeover, Write, WriteOutcome};
-use sink_remote::{Remote, RemoteConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers};
+use sink_remote::{Remote, RemoteConfig, Spread, Upstream, UpstreamConfig, Writers};
 
 use super::SINK;
 use random::Random;
@@ -44,13 +44,14 @@ impl Gateway {
     }
 
     /// Starts anew, as a process does: with connections and a claim of its own. The store must know the lane as it was left.
-    pub(super) async fn connect(&mut self, writer: SocketAddr, store: RemoteStore) -> Result<()> {
+    pub(super) async fn connect(&mut self, writer: SocketAddr, store: &'static str) -> Result<()> {
         let writers = Writers::Listed(vec![format!("http://{writer}").parse()?]);
         let (name, spread) = ("back".into(), Spread::Lane);
         let upstream =
             Upstream::new(UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None });
         let sink = SINK.into();
-        let config = RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads: false };
+        let parts = BTreeMap::new();
+        let config = RemoteConfig { upstream, server: None, sink, store, is_fenced: true, parts, reads: false };
         let sink = Sink::new(Remote::new(config));
         sink.connect().await?;
         let claim = Claim(bits(&mut self.random));

@@ -36,5 +36,5 @@ pub use parts::{NoParts, Parts};
 pub use prefix::{InvalidPrefix, Prefix};
 pub use rules::ObjectRules;
 pub use sealed::Sealed;
-pub use settings::{OBJECT_LAYOUT, layout_of, read_rules};
+pub use settings::{OBJECT_LAYOUT, layout_of, read_rules, rules_of_files};
 pub use store::ObjectStore;

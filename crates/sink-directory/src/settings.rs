@@ -1,13 +1,11 @@
 //! The settings of sinks of kind `directory`: the path of the files, and their size.
 
-use objects::{OBJECT_LAYOUT, layout_of};
+use objects::{OBJECT_LAYOUT, layout_of, rules_of_files};
 use sink::local_path::{plain, refuse_own};
 use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use objects::{Codec, ObjectRules, Prefix};
 
 use crate::{DirectoryConfig, OsFiles};
 use settings::{InvalidValue, Section, SettingsReader};
@@ -34,14 +32,8 @@ const KEYS: &[&str] = &[
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
     let help = "add the directory that files are made in, as in path = \"archive\"";
     let path = reader.required(section, "path", help, |text| path(text, data));
-    let rules = rules(reader, section);
+    let rules = rules_of_files(reader, section);
     Some(DirectoryConfig { path: path?, rules })
-}
-
-/// Reads how files are coded, and how large they get.
-pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
-    let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
-    objects::read_rules(reader, section, codec, Prefix::NONE)
 }
 
 fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
@@ -58,10 +50,6 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
     Ok(path)
 }
 
-fn codec(text: &str) -> Result<Codec, InvalidValue> {
-    text.parse().map_err(|error: objects::UnknownCodec| InvalidValue::new("is not a coding", error.to_string()))
-}
-
 /// Sinks of kind `directory`.
 #[derive(Debug)]
 pub struct DirectoryKind;
@@ -73,6 +61,10 @@ impl SinkKind for DirectoryKind {
 
     fn keys(&self) -> &'static [&'static str] {
         KEYS
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
     }
 
     fn read(

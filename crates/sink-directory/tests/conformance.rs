@@ -13,14 +13,10 @@ use objects::{Codec, Line, ObjectRules, Prefix};
 use serde_json::value::RawValue;
 use sink::Sink;
 use sink_directory::{DirectoryConfig, Files, NewFile, OsFiles};
-use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 use tempfile::TempDir;
 
-#[path = "../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
-
-use through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 
 /// Random sequences for each sink.
 const SEQUENCES: u32 = 48;
@@ -190,7 +186,7 @@ impl Files for Gate {
 }
 
 impl<const CODEC: usize> Offers for Directory<CODEC> {
-    const STORE: RemoteStore = RemoteStore::Directory;
+    const STORE: &'static str = "directory";
     const READS: bool = false;
 
     fn rules(&self) -> Option<ObjectRules> {

@@ -113,6 +113,10 @@ impl SinkKind for NatsKind {
         &["url"]
     }
 
+    fn is_fenced(&self) -> bool {
+        true
+    }
+
     fn read(
         &self,
         reader: &mut SettingsReader<'_>,

@@ -308,6 +308,10 @@ impl SinkKind for PostgresKind {
         &["url"]
     }
 
+    fn is_fenced(&self) -> bool {
+        true
+    }
+
     fn read(
         &self,
         reader: &mut SettingsReader<'_>,

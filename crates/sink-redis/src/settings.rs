@@ -230,6 +230,10 @@ impl SinkKind for RedisKind {
         &["url", "sentinels"]
     }
 
+    fn is_fenced(&self) -> bool {
+        true
+    }
+
     fn read(
         &self,
         reader: &mut SettingsReader<'_>,

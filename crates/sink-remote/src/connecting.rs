@@ -42,10 +42,9 @@ impl Caller {
     /// Compares a writer's sink with this gateway's configuration.
     fn check(&self, info: &SinkInfo) -> Result<(), String> {
         let RemoteConfig { sink, store, reads, parts, .. } = self.config();
-        let wanted = store.as_str();
-        if info.kind != wanted {
+        if info.kind != *store {
             return Err(format!(
-                "its sink `{sink}` is of kind {}, this gateway's configuration says store = \"{wanted}\": change one of them",
+                "its sink `{sink}` is of kind {}, this gateway's configuration says store = \"{store}\": change one of them",
                 info.kind
             ));
         }

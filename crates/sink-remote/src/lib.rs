@@ -24,7 +24,7 @@ use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
 use http::Method;
 
-pub use config::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore};
+pub use config::{RemoteConfig, RemoteObjectsConfig};
 pub use etcd::{EtcdAccount, EtcdConfig};
 pub use remote_objects::RemoteObjects;
 pub use token::DeliverToken;
@@ -60,11 +60,6 @@ impl Remote {
         Self { shared: Arc::new(Shared { caller, reads: ReadThread::new("writer-read") }) }
     }
 
-    /// The kind of store that the writer has.
-    pub(crate) fn store(&self) -> RemoteStore {
-        self.shared.caller.config().store
-    }
-
     pub(crate) fn caller(&self) -> &Caller {
         &self.shared.caller
     }
@@ -72,7 +67,7 @@ impl Remote {
     /// What the store holds of a lane, if that fits the kind of store.
     fn fitting(&self, answer: HeldAnswer) -> Result<Option<Held>, SinkError> {
         let held = answer.into_held().ok_or_else(|| odd("a claim that is none"))?;
-        if held.is_some() == self.store().capabilities().fenced {
+        if held.is_some() == self.shared.caller.config().capabilities().fenced {
             return Ok(held);
         }
         Err(odd("a cursor that its kind of store can't have"))
@@ -81,7 +76,7 @@ impl Remote {
 
 impl Store for Remote {
     fn capabilities(&self) -> Capabilities {
-        self.store().capabilities()
+        self.shared.caller.config().capabilities()
     }
 
     async fn connect(&self) -> Result<(), SinkError> {

@@ -55,6 +55,18 @@ impl SinkKind for SqliteKind {
         KEYS
     }
 
+    fn is_fenced(&self) -> bool {
+        true
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
+    fn is_read_by_default(&self) -> bool {
+        true
+    }
+
     fn read(
         &self,
         reader: &mut SettingsReader<'_>,

@@ -4,15 +4,11 @@
 use event::EventId;
 use rusqlite::Connection;
 use sink::{Sink, TableName};
-use sink_remote::RemoteStore;
 use sink_sqlite::SqliteConfig;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 use tempfile::TempDir;
 
-#[path = "../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
-
-use through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 
 /// Random sequences for each sink.
 const SEQUENCES: u32 = 48;
@@ -75,7 +71,7 @@ impl SinkHarness for Sqlite {
 }
 
 impl Offers for Sqlite {
-    const STORE: RemoteStore = RemoteStore::Sqlite;
+    const STORE: &'static str = "sqlite";
     const READS: bool = true;
 }
 

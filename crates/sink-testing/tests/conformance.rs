@@ -3,14 +3,10 @@
 
 use event::EventId;
 use sink::Sink;
-use sink_remote::RemoteStore;
 use sink_testing::MemoryHandle;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-#[path = "../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
-
-use through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 
 /// Random sequences for each sink.
 const SEQUENCES: u32 = 48;
@@ -66,8 +62,7 @@ impl<const FENCED: bool> SinkHarness for Memory<FENCED> {
 }
 
 impl<const FENCED: bool> Offers for Memory<FENCED> {
-    /// A keyed memory has what a web hook has: nothing that delivery must know.
-    const STORE: RemoteStore = if FENCED { RemoteStore::Memory } else { RemoteStore::Webhook };
+    const STORE: &'static str = "memory";
     const READS: bool = true;
 }
 

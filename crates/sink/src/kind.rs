@@ -64,6 +64,26 @@ pub trait SinkKind: fmt::Debug + Sync {
         folders: Folders<'_>,
     ) -> Option<Box<dyn StoreConfig>>;
 
+    /// Whether its store keeps cursors: [`Capabilities::fenced`](crate::Capabilities), for a gateway whose writers have the store.
+    fn is_fenced(&self) -> bool {
+        false
+    }
+
+    /// Whether it stores in files of this machine: then each writer has a store of its own.
+    fn is_embedded(&self) -> bool {
+        false
+    }
+
+    /// Whether it stores events in objects, each of them whole or not at all.
+    fn has_objects(&self) -> bool {
+        self.keys().contains(&"serve")
+    }
+
+    /// Whether a gateway reads events back through writers if its table doesn't set `read`.
+    fn is_read_by_default(&self) -> bool {
+        false
+    }
+
     /// The parts of its layout.
     fn layout(&self) -> &'static [LayoutPart] {
         &[]

@@ -9,6 +9,7 @@
     reason = "a test fails by it, and says why it is skipped"
 )]
 
+pub mod bulk_stand_in;
 pub mod etcd;
 pub mod fuzz;
 pub mod nats;
@@ -18,6 +19,7 @@ pub mod postgres;
 pub mod proxy;
 pub mod redis;
 pub mod skipped;
+pub mod stand_in;
 pub mod swift;
 pub mod tools;
 pub mod wait;

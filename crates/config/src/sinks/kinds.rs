@@ -1,7 +1,5 @@
 //! The list of all kinds of sinks. To add a store is to add its crate here and in the manifests.
 
-use std::fmt::Write;
-
 use ::sink::{NullKind, SinkKind};
 use settings::{InvalidValue, nearest};
 use sink_directory::DirectoryKind;
@@ -54,17 +52,19 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The settings of sinks of any kind.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.keys()).chain([remote_keys::KEYS]).flatten().copied()
+    KINDS.iter().flat_map(|kind| kind.keys()).copied().chain(remote_keys::all())
 }
 
 /// The names of all kinds, for messages.
 pub(crate) fn listed() -> String {
-    let mut text = String::new();
-    for name in names().filter(|name| *name != "null").chain(["null"]) {
-        // A text never fails to be written into a text.
-        let _ = write!(text, "{}{name}", if text.is_empty() { "" } else { ", " });
-    }
-    text
+    let names: Vec<&str> = names().filter(|name| *name != "null").chain(["null"]).collect();
+    names.join(", ")
+}
+
+/// The names of the kinds that writers can have for gateways, for messages.
+pub(crate) fn stores() -> String {
+    let names: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
+    names.join(", ")
 }
 
 /// Parses `kind`.

@@ -74,7 +74,7 @@ fn read_one(
     let kind = reader.required(section, "kind", &help, kinds::parse).unwrap_or(Kind::Store(kinds::KINDS[0]));
     let keys = match kind {
         Kind::Store(kind) => kind.keys(),
-        Kind::Writer => remote_keys::KEYS,
+        Kind::Writer => &remote_keys::all(),
     };
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);

@@ -1,9 +1,10 @@
 //! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
 
 use ::objects::over_http::settings as over_http;
-use ::objects::{ObjectRules, layout_of};
+use ::objects::{ObjectRules, layout_of, rules_of_files};
+use ::sink::SinkKind;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
-use sink_remote::{RemoteConfig, RemoteObjectsConfig, RemoteStore, UnknownStore, Writers};
+use sink_remote::{RemoteConfig, RemoteObjectsConfig, Writers};
 
 use crate::sinks::kinds;
 use crate::sinks::name::SinkName;
@@ -22,34 +23,40 @@ pub(crate) fn read(
     let sink = reader.text_or(section, "sink", section.name(), sink);
     let store = reader.required(section, "store", "say what the writer stores in, as in store = \"postgres\"", store);
     let reads = reader.boolean(section, "read").map(|found| found.value);
-    let kind = store.and_then(|store| kinds::find(store.as_str()));
-    let parts = kind.map(|kind| remote_layout::read(reader, section, kind));
-    let rules = store.and_then(|store| rules(reader, section, store));
+    let parts = store.map(|store| remote_layout::read(reader, section, store));
+    let objects = store.and_then(|store| objects(reader, section, store));
     let (upstream, sink, store, mut parts) = (upstream??.upstream, sink?, store?, parts?);
-    let reads = reads.unwrap_or(store == RemoteStore::Sqlite);
-    if let Some(rules) = &rules {
-        let codec = if store == RemoteStore::Directory { "codec" } else { "format" };
-        parts.extend(parts_of(layout_of(rules, codec)));
-    }
-    let remote = RemoteConfig { upstream, server: None, sink, store, parts, reads };
+    let reads = reads.unwrap_or(store.is_read_by_default());
+    let rules = objects.map(|(rules, codec)| {
+        parts.extend(parts_of(layout_of(&rules, codec)));
+        rules
+    });
+    let (store, is_fenced) = (store.name(), store.is_fenced());
+    let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts, reads };
     Some(match rules {
         None => SinkConfig::Remote(remote),
         Some(rules) => SinkConfig::RemoteObjects(RemoteObjectsConfig { remote, rules }),
     })
 }
 
-/// The rules of objects, if the store keeps objects: the gateway makes them.
-fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: RemoteStore) -> Option<ObjectRules> {
+/// The rules of objects and the setting of their codec, if the store keeps objects: the gateway makes them.
+fn objects(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    store: &dyn SinkKind,
+) -> Option<(ObjectRules, &'static str)> {
     if !store.has_objects() {
         return None;
     }
     if let Some((span, _)) = section.get("read") {
-        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.as_str());
+        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.name());
         reader.push(Diagnostic::new(title, span, "set serve = true to give its objects to readers"));
     }
-    Some(match store {
-        RemoteStore::Directory => sink_directory::rules(reader, section),
-        _ => over_http::rules(reader, section),
+    // Stores over HTTP call the codec `format`.
+    Some(if store.keys().contains(&"codec") {
+        (rules_of_files(reader, section), "codec")
+    } else {
+        (over_http::rules(reader, section), "format")
     })
 }
 
@@ -89,7 +96,7 @@ fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config
         Writers::Etcd { .. } => "and the upstream finds any number of servers in etcd".to_owned(),
         Writers::Listed(_) | Writers::Named(_) => return,
     };
-    if config.store.is_embedded() {
+    if kinds::find(config.store).is_some_and(SinkKind::is_embedded) {
         let title = format!("`{}` has one store for each writer", section.key_path("store"));
         let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
                     with mode = \"all\"";
@@ -103,7 +110,8 @@ fn sink(text: &str) -> Result<String, InvalidValue> {
     SinkName::new(text).map(|name| name.to_string()).ok_or_else(wrong)
 }
 
-fn store(text: &str) -> Result<RemoteStore, InvalidValue> {
-    text.parse()
-        .map_err(|error: UnknownStore| InvalidValue::new("is no kind of store that a writer has", error.to_string()))
+fn store(text: &str) -> Result<&'static dyn SinkKind, InvalidValue> {
+    kinds::find(text).ok_or_else(|| {
+        InvalidValue::new("is no kind of store that a writer has", format!("known stores: {}", kinds::stores()))
+    })
 }

@@ -52,7 +52,7 @@ pub(crate) fn read(
         SinkConfig::Store(store) => store.can_be_sharded(),
         // The layout of a store that can be sharded names the shards.
         SinkConfig::Remote(config) => {
-            let kind = kinds::find(config.store.as_str());
+            let kind = kinds::find(config.store);
             kind.is_some_and(|kind| kind.layout().iter().any(|(part, _)| *part == SHARDS))
         }
         SinkConfig::RemoteObjects(_) => false,

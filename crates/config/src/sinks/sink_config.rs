@@ -10,7 +10,7 @@ use ::objects::{ObjectRules, ObjectSink};
 use ::sink::{Destination, JsonLimits, Layout, Sink, StoreConfig};
 use delivery::Begin;
 use json::store_compat::Incompatibilities;
-use sink_remote::{Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, RemoteStore, Writers};
+use sink_remote::{Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, Writers};
 
 use crate::sinks::kinds;
 use crate::sinks::object_serving::Serving;
@@ -87,8 +87,8 @@ impl SinkConfig {
 
     /// The name of its kind, if a writer can offer it to gateways.
     #[must_use]
-    pub fn writer_kind(&self) -> Option<RemoteStore> {
-        self.store()?.kind().parse().ok()
+    pub fn writer_kind(&self) -> Option<&'static str> {
+        Some(self.store()?.kind())
     }
 
     /// The layout of a store of this process, as gateways compare it.
@@ -119,7 +119,7 @@ impl SinkConfig {
         let limits = match self {
             Self::Store(store) => store.json_limits(),
             Self::Remote(config) => {
-                kinds::find(config.store.as_str()).map(|kind| kind.json_limits_of(&config.parts)).unwrap_or_default()
+                kinds::find(config.store).map(|kind| kind.json_limits_of(&config.parts)).unwrap_or_default()
             }
             Self::RemoteObjects(_) => JsonLimits::default(),
         };
@@ -196,5 +196,5 @@ fn writer(f: &mut fmt::Formatter<'_>, config: &RemoteConfig) -> fmt::Result {
         Writers::Dns(_) => ("", " by DNS"),
         Writers::Etcd { .. } => ("in etcd ", ""),
     };
-    write!(f, "writer {before}{}{by}, sink {}, store {}", config.urls().join(" "), config.sink, config.store.as_str())
+    write!(f, "writer {before}{}{by}, sink {}, store {}", config.urls().join(" "), config.sink, config.store)
 }

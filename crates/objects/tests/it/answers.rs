@@ -8,9 +8,9 @@ use sink::{Sink, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 use sink_swift::SwiftConfig;
 
-use crate::events::plain;
 use crate::stand::{rules, tempauth};
-use crate::stand_in::{Answer, Asked, StandIn};
+use sink_testing::events::plain;
+use testkit::stand_in::{Answer, Asked, StandIn};
 
 const DIGEST: &str = "ffffffffffffffffffffffffffffffff";
 

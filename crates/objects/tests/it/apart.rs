@@ -10,9 +10,9 @@ use objects::Codec;
 use serde_json::Value;
 use sink::{RejectedRecord, SinkError, WriteOutcome};
 
-use crate::events::{batch, deliver};
 use crate::lines;
 use crate::stand::{BOTH, OF_LINES, Protocol, Stand, server};
+use sink_testing::events::{batch, deliver};
 use testkit::swift::{Part, SwiftServer};
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.

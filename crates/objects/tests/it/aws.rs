@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 use sink::{Sink, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 
-use crate::events::plain;
 use crate::stand::rules;
-use crate::stand_in::{Answer, Asked, StandIn};
+use sink_testing::events::plain;
+use testkit::stand_in::{Answer, Asked, StandIn};
 
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";

@@ -7,10 +7,10 @@ use objects::{Codec, Manifest};
 use sink::{Sink, SinkError};
 use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_thaw};
 
-use crate::events::{batch, deliver, lane, plain};
 use crate::lines;
 use crate::stand::{BOTH, Protocol, Stand, server};
 use testkit::proxy::Proxy;
+use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::swift::{Part, SwiftServer};
 
 /// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use sink_swift::{Auth, Identity};
 
-use crate::events::{deliver, plain};
 use crate::stand::{Protocol, Stand, server};
-use crate::stand_in::{Asked, StandIn};
+use sink_testing::events::{deliver, plain};
+use testkit::stand_in::{Asked, StandIn};
 use testkit::swift::SwiftServer;
 
 fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (StandIn, Arc<AtomicUsize>) {

@@ -9,9 +9,9 @@ use sink::{Batch, SinkError};
 use sink_swift::SwiftConfig;
 
 use crate::answers::swift_stand_in;
-use crate::events::{batch, lane};
 use crate::stand::{BOTH, OF_LINES, Stand, rules, server, tempauth};
-use crate::stand_in::{Answer, StandIn};
+use sink_testing::events::{batch, lane};
+use testkit::stand_in::{Answer, StandIn};
 
 /// Events of an object.
 struct Events {

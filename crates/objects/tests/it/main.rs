@@ -12,9 +12,6 @@ mod lines;
 mod reads;
 mod rejections;
 mod stand;
-mod stand_in;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
 mod through_writers;
 
 use sink_testing::events;

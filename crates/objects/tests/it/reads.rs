@@ -16,8 +16,8 @@ use objects::{Codec, ObjectSink};
 use sink::Sink;
 
 use crate::answers;
-use crate::events::{deliver, plain};
 use crate::stand::{BOTH, Protocol, Stand, server};
+use sink_testing::events::{deliver, plain};
 
 const RULES: ReadRules = ReadRules { revalidate: Duration::from_secs(3600), stale: Duration::ZERO };
 /// Each time.

@@ -3,8 +3,8 @@
 use sink::{SinkError, WriteOutcome};
 use sink_swift::Auth;
 
-use crate::events::{deliver, plain};
 use crate::stand::{BOTH, Protocol, Stand, server, tempauth};
+use sink_testing::events::{deliver, plain};
 use testkit::ports::free_address;
 
 fn misconfigured(answer: &Result<WriteOutcome, SinkError>) -> &str {

@@ -9,20 +9,19 @@ use objects::Line;
 use objects::{Codec, Manifest, ObjectRules, Prefix};
 use sink::SinkError;
 use sink_directory::DirectoryConfig;
-use sink_remote::RemoteStore;
 use sink_remote::object_protocol::digest_text;
 use sink_testing::conformance::{check, sequences};
 use tempfile::TempDir;
 
 use crate::conformance::Subjected;
 use crate::stand::server;
-use crate::through_writer::{Offers, Running, Through, remote};
+use sink_testing::through_writer::{Offers, RemoteStore, Running, Through, remote};
 
 /// Random sequences for each store.
 const SEQUENCES: u32 = 6;
 
 impl<const IS_S3: bool, const CODEC: usize> Offers for Subjected<IS_S3, CODEC> {
-    const STORE: RemoteStore = if IS_S3 { RemoteStore::S3 } else { RemoteStore::Swift };
+    const STORE: &'static str = if IS_S3 { "s3" } else { "swift" };
     const READS: bool = false;
 
     fn rules(&self) -> Option<ObjectRules> {
@@ -126,8 +125,8 @@ fn a_damaged_or_cut_upload_leaves_nothing_under_its_name() {
 #[tokio::test]
 async fn a_gateway_that_allows_larger_objects_is_refused() {
     let directory = Directory::start();
-    let connect =
-        async |rules| remote(directory.writer.address, RemoteStore::Directory, false, Some(rules)).connect().await;
+    let store = |rules| RemoteStore { kind: "directory", rules: Some(rules), ..RemoteStore::default() };
+    let connect = async |rules| remote(directory.writer.address, store(rules)).connect().await;
     assert_eq!(connect(rules()).await, Ok(()));
     assert_eq!(connect(ObjectRules { bytes_max: rules().bytes_max / 2, ..rules() }).await, Ok(()));
     match connect(ObjectRules { bytes_max: rules().bytes_max + 1, ..rules() }).await {

@@ -5,12 +5,11 @@ use std::any::Any;
 use event::EventId;
 use serde_json::Value;
 use sink::Sink;
-use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::gate::Gate;
 use crate::stand::{Stand, server};
-use crate::through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 
 /// Random sequences for each shape.
 const SEQUENCES: u32 = 24;
@@ -84,7 +83,7 @@ fn payload(source: &str) -> String {
 }
 
 impl<const ENVELOPE: bool> Offers for Subjected<ENVELOPE> {
-    const STORE: RemoteStore = RemoteStore::Elasticsearch;
+    const STORE: &'static str = "elasticsearch";
     const READS: bool = true;
 }
 

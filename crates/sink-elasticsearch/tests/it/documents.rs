@@ -6,8 +6,8 @@ use serde_json::Value;
 use sink::{Batch, Record, Sink, SinkError, Write, WriteOutcome};
 use sink_elasticsearch::{Conflict, Elasticsearch, ElasticsearchConfig, Target, Template};
 
-use crate::events::{batch, batch_named, id, lane, plain};
 use crate::stand::{Stand, server};
+use sink_testing::events::{batch, batch_named, id, lane, plain};
 
 /// A day, in microseconds.
 const DAY: i64 = 86_400_000_000;

@@ -10,8 +10,3 @@ mod reading;
 mod refusals;
 mod rolled;
 mod stand;
-mod stand_in;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
-
-use sink_testing::events;

@@ -6,8 +6,8 @@ use event::read::{Filter, Query, ReadError, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use sink::{Batch, Record, Sink, Write, WriteOutcome};
 
-use crate::events::{id, lane};
 use crate::stand::{Stand, server};
+use sink_testing::events::{id, lane};
 
 /// A day, in microseconds.
 const DAY: i64 = 86_400_000_000;
@@ -146,7 +146,7 @@ async fn pages_of_large_events_end_where_they_are_full() {
     let sink = stand.sink();
     let payload = format!("\"{}\"", "x".repeat(1_000_000));
     let payloads: Vec<&str> = (0..30).map(|_| payload.as_str()).collect();
-    assert_eq!(sink.write(&crate::events::batch(0, 1, &payloads)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(sink.write(&sink_testing::events::batch(0, 1, &payloads)).await, Ok(WriteOutcome::Committed));
     let mut query = Query { limit: 1_000, ..query(all()) };
     let mut sizes = Vec::new();
     loop {

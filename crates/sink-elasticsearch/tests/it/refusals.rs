@@ -10,9 +10,9 @@ use sink::{Sink, SinkError, WriteOutcome};
 use sink_elasticsearch::{ApiKey, Elasticsearch, ElasticsearchConfig};
 use tokio::sync::Notify;
 
-use crate::events::{id, plain};
 use crate::stand::config;
-use crate::stand_in::{ABOUT, Request, StandIn, outcomes};
+use sink_testing::events::{id, plain};
+use testkit::bulk_stand_in::{ABOUT, Request, StandIn, outcomes};
 use testkit::ports::free_address;
 
 fn sink(config: ElasticsearchConfig) -> Sink {
@@ -97,7 +97,7 @@ async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refus
     let long = format!("\"{}\"", "x".repeat(BYTES_MAX));
     let mut payloads = vec!["{\"status\": 200}"; 30];
     payloads[17] = &long;
-    let batch = crate::events::batch(0, 1, &payloads);
+    let batch = sink_testing::events::batch(0, 1, &payloads);
     let Ok(WriteOutcome::Partial { refused, retry }) = sink_on(&store).write(&batch).await else {
         panic!("one is too large")
     };

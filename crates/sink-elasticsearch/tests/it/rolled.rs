@@ -4,9 +4,9 @@ use serde_json::Value;
 use sink::{Batch, Record, Sink, WriteOutcome};
 use sink_elasticsearch::{Elasticsearch, Target, Template};
 
-use crate::events::{batch_named, batch_of, deliver, id, plain};
 use crate::stand::{Stand, config, server};
-use crate::stand_in::{StandIn, outcomes};
+use sink_testing::events::{batch_named, batch_of, deliver, id, plain};
+use testkit::bulk_stand_in::{StandIn, outcomes};
 use testkit::opensearch::OpenSearch;
 
 /// The day on which the events of these tests were received.

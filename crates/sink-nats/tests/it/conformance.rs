@@ -2,11 +2,10 @@
 
 use event::EventId;
 use sink::Sink;
-use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::stand::{Stand, server};
-use crate::through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 use testkit::proxy::Fault;
 
 /// Random sequences.
@@ -46,7 +45,7 @@ impl SinkHarness for Stream {
 }
 
 impl Offers for Stream {
-    const STORE: RemoteStore = RemoteStore::Nats;
+    const STORE: &'static str = "nats";
     const READS: bool = false;
 }
 

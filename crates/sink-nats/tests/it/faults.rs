@@ -5,8 +5,8 @@ use sink_testing::faults::{
     CutStep, FaultHarness, Load, count_in_order, cut_at_any_byte, freeze_and_thaw, kill_under_load,
 };
 
-use crate::events::{deliver, lane, plain};
 use crate::stand::{Stand, server};
+use sink_testing::events::{deliver, lane, plain};
 use testkit::nats::NatsServer;
 use testkit::proxy::Proxy;
 

@@ -6,8 +6,6 @@ mod faults;
 mod refusals;
 mod stand;
 mod streams;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
 mod torn;
 
 use sink_testing::events;

@@ -2,8 +2,8 @@
 
 use sink::{SinkError, WriteOutcome};
 
-use crate::events::{batch, deliver, plain};
 use crate::stand::{Stand, server};
+use sink_testing::events::{batch, deliver, plain};
 use testkit::nats::{NatsServer, ROOMY};
 
 /// A pair of keys in NATS' own documentation.

@@ -4,8 +4,8 @@ use event::EventId;
 use sink::{Cursor, Record, Sink, Write, WriteOutcome};
 use sink_nats::{Creation, Nats, NatsConfig};
 
-use crate::events::{batch_named, batch_of, deliver, id, lane, plain};
 use crate::stand::{Stand, server};
+use sink_testing::events::{batch_named, batch_of, deliver, id, lane, plain};
 use testkit::nats::{NatsServer, ROOMY};
 
 #[tokio::test]

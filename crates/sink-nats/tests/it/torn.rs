@@ -6,8 +6,8 @@
 use event::Lane;
 use sink::{Batch, Cursor, Sink, SinkError, WriteOutcome};
 
-use crate::events::{batch, deliver, id, lane};
 use crate::stand::Stand;
+use sink_testing::events::{batch, deliver, id, lane};
 use testkit::nats::{NatsServer, ROOMY};
 
 /// Bytes that the account may store.

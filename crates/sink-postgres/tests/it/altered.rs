@@ -3,8 +3,8 @@
 use sink::{Batch, Record, Sink, SinkError, TableName, Write, WriteOutcome};
 use sink_postgres::{Column, Kind, Layout, Partition, PayloadKind};
 
-use crate::events::{RECEIVED_AT, batch, batch_of, deliver, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{RECEIVED_AT, batch, batch_of, deliver, plain};
 use testkit::postgres::PostgresServer;
 
 const DAY: i64 = 24 * 3_600_000_000;

@@ -4,12 +4,11 @@ use event::EventId;
 use serde_json::Value;
 use sink::Sink;
 use sink_postgres::{Partition, PayloadKind};
-use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 use tokio_postgres::Client;
 
 use crate::stand::{Stand, client, server};
-use crate::through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Fault;
 
@@ -91,7 +90,7 @@ impl<const TEXT: bool, const DAYS: bool> SinkHarness for Subjected<TEXT, DAYS> {
 }
 
 impl<const TEXT: bool, const DAYS: bool> Offers for Subjected<TEXT, DAYS> {
-    const STORE: RemoteStore = RemoteStore::Postgres;
+    const STORE: &'static str = "postgres";
     const READS: bool = true;
 }
 

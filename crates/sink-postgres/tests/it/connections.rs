@@ -7,8 +7,8 @@ use event::read::{Filter, Query, ReadError, Wanted};
 use sink::{SinkError, WriteOutcome};
 use sink_postgres::{Connections, PayloadKind};
 
-use crate::events::{deliver, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{deliver, plain};
 use testkit::postgres::PostgresServer;
 
 /// As long as a slow machine may take to show what must come.

@@ -3,8 +3,8 @@
 use sink::{Batch, Cursor, Record, SinkError, Write, WriteOutcome};
 use sink_postgres::{Conflict, Partition, PayloadKind};
 
-use crate::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
 use testkit::postgres::PostgresServer;
 
 const HOUR: i64 = 3_600_000_000;

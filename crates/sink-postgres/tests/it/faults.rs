@@ -6,8 +6,8 @@ use sink::{Cursor, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 use sink_testing::faults::{CutStep, FaultHarness, Load, cut_at_any_byte, freeze_and_thaw, kill_under_load};
 
-use crate::events::{deliver, lane, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{deliver, lane, plain};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;

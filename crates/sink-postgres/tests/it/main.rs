@@ -11,7 +11,3 @@ mod pooled;
 mod reading;
 mod rows;
 mod stand;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
-
-use sink_testing::events;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use sink::{Batch, RejectedRecord, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 
-use crate::events::{batch, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{batch, plain};
 use testkit::postgres::PostgresServer;
 
 const BAD: &str = r#"{"a": "bad"}"#;

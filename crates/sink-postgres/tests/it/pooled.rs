@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use sink::{SinkError, WriteOutcome};
 use sink_postgres::{PayloadKind, Pooler};
 
-use crate::events::plain;
 use crate::stand::{Stand, server};
+use sink_testing::events::plain;
 use testkit::ports::free_port;
 use testkit::postgres::PostgresServer;
 

@@ -8,8 +8,8 @@ use sink::Sink;
 use sink_postgres::{Conflict, Partition, PayloadKind};
 use tokio_postgres::Client;
 
-use crate::events::{batch, batch_of, deliver, id};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{batch, batch_of, deliver, id};
 use testkit::postgres::PostgresServer;
 
 const DAY: i64 = 86_400_000_000;

@@ -3,8 +3,8 @@
 use sink::{Sink, SinkError, TableName, WriteOutcome};
 use sink_postgres::{Column, Conflict, Kind, Layout, PayloadKind};
 
-use crate::events::{batch, batch_named, id, plain};
 use crate::stand::{Stand, client, server};
+use sink_testing::events::{batch, batch_named, id, plain};
 
 /// Writes what must be refused in part, and the rest again: why which records were refused.
 async fn refused(sink: &Sink, batch: &sink::Batch) -> Vec<(usize, String)> {

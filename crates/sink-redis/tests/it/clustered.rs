@@ -8,8 +8,8 @@ use sink::{Batch, Cursor, Record, Sink, SinkError};
 use sink_redis::{Deployment, Redis, RedisConfig, Server, Structure};
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::events::{batch_of, bring_to, lane};
 use crate::stand::{STREAM, Stand, server, until};
+use sink_testing::events::{batch_of, bring_to, lane};
 use testkit::proxy::{Fault, Proxy};
 use testkit::redis::cluster::Cluster;
 use testkit::redis::{RedisServer, Value};

@@ -3,11 +3,10 @@
 use event::EventId;
 use sink::Sink;
 use sink_redis::Structure;
-use sink_remote::RemoteStore;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::stand::{STREAM, Stand, server};
-use crate::through_writer::{Offers, Through};
+use sink_testing::through_writer::{Offers, Through};
 use testkit::proxy::Fault;
 use testkit::redis::Value;
 
@@ -90,7 +89,7 @@ fn strings(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
 }
 
 impl<const OF: u8> Offers for Subjected<OF> {
-    const STORE: RemoteStore = RemoteStore::Redis;
+    const STORE: &'static str = "redis";
     const READS: bool = false;
 }
 

@@ -6,9 +6,9 @@ use sink_testing::faults::{
     CutStep, FaultHarness, Load, count_in_order, cut_at_any_byte, freeze_and_thaw, kill_under_load,
 };
 
-use crate::events::{batch, deliver, lane, plain};
 use crate::stand::{STREAM, Stand, server};
 use testkit::proxy::Proxy;
+use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::redis::RedisServer;
 
 impl FaultHarness for Stand<'_> {

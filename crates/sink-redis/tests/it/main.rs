@@ -6,8 +6,6 @@ mod conformance;
 mod faults;
 mod stand;
 mod structures;
-#[path = "../../../sink/tests/through_writer/mod.rs"]
-mod through_writer;
 mod watched;
 
 use sink_testing::events;

@@ -5,8 +5,8 @@ use event::EventId;
 use sink::{Batch, Record, Sink, SinkError, Write, WriteOutcome};
 use sink_redis::{Redis, RedisConfig, Structure};
 
-use crate::events::{id, lane};
 use crate::stand::{STREAM, Stand, server};
+use sink_testing::events::{id, lane};
 use testkit::redis::{RedisServer, Value};
 
 /// What an event is, beside its place.

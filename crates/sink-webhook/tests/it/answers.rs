@@ -7,10 +7,10 @@ use std::time::Duration;
 use sink::{Sink, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
-use crate::events::plain;
-use crate::stand_in::{Answer, StandIn};
 use crate::{config, sink};
+use sink_testing::events::plain;
 use testkit::ports::free_address;
+use testkit::stand_in::{Answer, StandIn};
 
 fn answer(status: u16) -> Answer {
     (status, Vec::new(), b"some words".to_vec())

@@ -6,9 +6,6 @@ mod answers;
 mod conformance;
 mod receiver;
 mod signatures;
-#[path = "../../../objects/tests/it/stand_in.rs"]
-#[allow(dead_code, reason = "another test's server, of which this one takes what it needs")]
-mod stand_in;
 
 use std::num::NonZeroUsize;
 use std::time::Duration;

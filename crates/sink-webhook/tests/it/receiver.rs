@@ -6,10 +6,6 @@ use std::sync::{Arc, Mutex};
 
 use event::EventId;
 
-#[path = "../../../sink-elasticsearch/tests/it/stand_in.rs"]
-#[allow(dead_code, reason = "another test's server, of which this one takes what it needs")]
-mod server;
-
 use server::{Request, StandIn};
 
 /// Messages by their ids.

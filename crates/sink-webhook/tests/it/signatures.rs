@@ -7,9 +7,9 @@ use sha2::Sha256;
 use sink::WriteOutcome;
 use sink_webhook::{HookHeader, Shape};
 
-use crate::events::{batch, id};
-use crate::stand_in::{Asked, StandIn};
 use crate::{config, sink};
+use sink_testing::events::{batch, id};
+use testkit::stand_in::{Asked, StandIn};
 
 /// As a receiver checks it: by the bytes that came, for one of the signatures.
 fn is_signed_by(asked: &Asked, key: &[u8]) -> bool {

@@ -120,7 +120,7 @@ async fn bind(address: SocketAddr, flag: &'static str) -> anyhow::Result<TcpList
 
 fn offered(configuration: &WriterConfiguration) -> BTreeMap<String, Offered> {
     let offer = |(name, settings): (&_, &config::SinkSettings)| {
-        let (kind, parts) = (settings.store.writer_kind()?.as_str(), settings.store.parts());
+        let (kind, parts) = (settings.store.writer_kind()?, settings.store.parts());
         let sink = settings.store.build();
         Some((config::SinkName::to_string(name), Offered::new(kind, parts, sink)))
     };

@@ -1,29 +1,30 @@
-//! A small server in the place of the store, which answers as a test wants: what a real one says when it is too busy can't be called up.
+//! A small server in the place of Elasticsearch or OpenSearch, which answers `_bulk` requests as a test wants: a test can't make a real
+//! one too busy on demand.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
 /// What the store says of itself.
-pub(crate) const ABOUT: &str = r#"{"version": {"number": "2.19.1", "distribution": "opensearch"}}"#;
+pub const ABOUT: &str = r#"{"version": {"number": "2.19.1", "distribution": "opensearch"}}"#;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Request {
+pub struct Request {
     /// Method and path.
-    pub(crate) line: String,
+    pub line: String,
     /// The headers, in small letters.
-    pub(crate) head: String,
-    pub(crate) body: Vec<u8>,
+    pub head: String,
+    pub body: Vec<u8>,
 }
 
 impl Request {
-    pub(crate) fn is_bulk(&self) -> bool {
+    pub fn is_bulk(&self) -> bool {
         self.line.starts_with("POST /_bulk")
     }
 
     /// The ids of the documents of a `_bulk` request that isn't compressed.
-    pub(crate) fn ids(&self) -> Vec<String> {
+    pub fn ids(&self) -> Vec<String> {
         let text = std::str::from_utf8(&self.body).unwrap();
         let id = |line: &str| line.split_once(r#""_id":""#).unwrap().1.split_once('"').unwrap().0.to_owned();
         text.lines().step_by(2).map(id).collect()
@@ -31,19 +32,19 @@ impl Request {
 }
 
 /// The server. Its threads end with the connections.
-pub(crate) struct StandIn {
+pub struct StandIn {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
 impl StandIn {
     /// One that answers `_bulk` requests with a status and a body, and says of itself that it is such a store.
-    pub(crate) fn start(answer: impl Fn(&Request) -> (u16, String) + Send + Sync + 'static) -> Self {
+    pub fn start(answer: impl Fn(&Request) -> (u16, String) + Send + Sync + 'static) -> Self {
         Self::raw(move |request| if request.is_bulk() { answer(request) } else { (200, ABOUT.to_owned()) })
     }
 
     /// One that answers everything so.
-    pub(crate) fn raw(answer: impl Fn(&Request) -> (u16, String) + Send + Sync + 'static) -> Self {
+    pub fn raw(answer: impl Fn(&Request) -> (u16, String) + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, requests) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(Vec::new())));
         let (kept, answer) = (Arc::clone(&requests), Arc::new(answer));
@@ -56,19 +57,19 @@ impl StandIn {
         Self { address, requests }
     }
 
-    pub(crate) fn url(&self) -> String {
+    pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Method and path of all requests that have come since this was last asked.
-    pub(crate) fn asked(&self) -> Vec<String> {
+    pub fn asked(&self) -> Vec<String> {
         let mut requests = self.requests.lock().unwrap();
         let line = |request: Request| request.line.split([' ', '?']).take(2).collect::<Vec<_>>().join(" ");
         std::mem::take(&mut *requests).into_iter().map(line).collect()
     }
 
     /// The `_bulk` requests that have come since this was last asked.
-    pub(crate) fn bulks(&self) -> Vec<Request> {
+    pub fn bulks(&self) -> Vec<Request> {
         let mut requests = self.requests.lock().unwrap();
         std::mem::take(&mut *requests).into_iter().filter(Request::is_bulk).collect()
     }
@@ -102,7 +103,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 }
 
 /// An answer to a `_bulk` request in which each document has the status that `status` says, by its number from 0.
-pub(crate) fn outcomes(request: &Request, status: impl Fn(usize) -> u16) -> (u16, String) {
+pub fn outcomes(request: &Request, status: impl Fn(usize) -> u16) -> (u16, String) {
     let count = request.ids().len();
     let item = |number| match status(number) {
         201 => r#"{"create": {"_index": "i", "status": 201}}"#.to_owned(),

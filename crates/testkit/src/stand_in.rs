@@ -6,30 +6,30 @@ use std::sync::{Arc, Mutex};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
-    pub(crate) method: String,
-    pub(crate) path: String,
-    pub(crate) headers: Vec<(String, String)>,
-    pub(crate) body: Vec<u8>,
+pub struct Asked {
+    pub method: String,
+    pub path: String,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
 }
 
 impl Asked {
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
 /// What is answered: status, headers, body.
-pub(crate) type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
+pub type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
 
 /// A running server. It ends with the process.
-pub(crate) struct StandIn {
-    pub(crate) address: SocketAddr,
+pub struct StandIn {
+    pub address: SocketAddr,
     asked: Arc<Mutex<Vec<Asked>>>,
 }
 
 impl StandIn {
-    pub(crate) fn start(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
+    pub fn start(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (address, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<Asked>>>::default());
         let noted = asked.clone();
@@ -54,12 +54,12 @@ impl StandIn {
     }
 
     /// All requests so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
 
     /// Their methods and paths' last parts.
-    pub(crate) fn methods(&self) -> Vec<String> {
+    pub fn methods(&self) -> Vec<String> {
         self.asked().into_iter().map(|asked| asked.method).collect()
     }
 }

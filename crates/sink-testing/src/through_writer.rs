@@ -1,5 +1,4 @@
 //! A store behind real writers: each sink of it reaches the store through a writer of its own, over HTTP and a proxy that can cut answers.
-#![allow(dead_code, unreachable_pub, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,14 +10,15 @@ use event::EventId;
 use objects::{ObjectRules, ObjectSink};
 use sink::Sink;
 use sink_remote::{
-    Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, RemoteStore, Spread, Upstream, UpstreamConfig, Writers,
+    Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, Spread, Upstream, UpstreamConfig, Writers,
 };
-use sink_testing::conformance::SinkHarness;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use writer::{Offered, Writer};
 
 use testkit::proxy::{self, Proxy};
+
+use crate::conformance::SinkHarness;
 
 /// Places at which the proxy cuts a writer's answer, and bytes between them.
 const CUTS: usize = 6;
@@ -26,12 +26,14 @@ const CUT_STEP: usize = 40;
 
 /// A writer on a thread of its own, until it is dropped.
 pub struct Running {
+    /// The address of its port.
     pub address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<thread::JoinHandle<()>>,
 }
 
 impl Running {
+    /// A writer that offers this sink by the name `store`.
     pub fn start(kind: &'static str, sink: Sink) -> Self {
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = mpsc::channel();
@@ -60,13 +62,27 @@ impl Drop for Running {
     }
 }
 
-/// A gateway's sink of the writer that listens there. Objects are made by these rules, if it is one of objects.
-pub fn remote(address: SocketAddr, store: RemoteStore, reads: bool, rules: Option<ObjectRules>) -> Sink {
+/// What a gateway's table says of the store that a writer has.
+#[derive(Clone, Debug, Default)]
+pub struct RemoteStore {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// Whether it keeps cursors.
+    pub is_fenced: bool,
+    /// Whether events are read back through the writer.
+    pub reads: bool,
+    /// The rules of objects, if it stores objects.
+    pub rules: Option<ObjectRules>,
+}
+
+/// A gateway's sink of the writer that listens there.
+pub fn remote(address: SocketAddr, store: RemoteStore) -> Sink {
+    let RemoteStore { kind: store, is_fenced, reads, rules } = store;
     let writers = Writers::Listed(vec![format!("http://{address}").parse().unwrap()]);
     let (name, spread) = ("back".into(), Spread::Lane);
     let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None };
     let (upstream, sink) = (Upstream::new(config), "store".into());
-    let remote = RemoteConfig { upstream, server: None, sink, store, parts: BTreeMap::new(), reads };
+    let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts: BTreeMap::new(), reads };
     match rules {
         Some(rules) => Sink::new(ObjectSink::new(RemoteObjects::new(RemoteObjectsConfig { remote, rules }))),
         None => Sink::new(Remote::new(remote)),
@@ -75,8 +91,8 @@ pub fn remote(address: SocketAddr, store: RemoteStore, reads: bool, rules: Optio
 
 /// A subject whose store writers offer.
 pub trait Offers: SinkHarness {
-    /// The kind of store.
-    const STORE: RemoteStore;
+    /// The name of its kind.
+    const STORE: &'static str;
     /// Whether events can be read back from it.
     const READS: bool;
 
@@ -92,10 +108,18 @@ pub struct Through<S> {
     writers: Mutex<Vec<(Proxy, Running)>>,
 }
 
-/// What keeps the store or its writers from answering, until it is dropped.
+/// A fault of the store or of its writers, until it is dropped.
 pub enum Hindered<H> {
-    Store { _hindrance: H },
-    Writers { _cuts: Vec<proxy::Fault> },
+    /// The store doesn't answer.
+    Store {
+        /// The store's own fault.
+        _hindrance: H,
+    },
+    /// The answers of writers are cut.
+    Writers {
+        /// A fault of each proxy.
+        _cuts: Vec<proxy::Fault>,
+    },
 }
 
 impl<S: Offers> SinkHarness for Through<S> {
@@ -115,9 +139,12 @@ impl<S: Offers> SinkHarness for Through<S> {
     }
 
     fn sink(&self) -> Sink {
-        let writer = Running::start(S::STORE.as_str(), self.subject.sink());
+        let sink = self.subject.sink();
+        let is_fenced = sink.capabilities().fenced;
+        let writer = Running::start(S::STORE, sink);
         let proxy = Proxy::to(writer.address);
-        let sink = remote(proxy.address(), S::STORE, S::READS, self.subject.rules());
+        let store = RemoteStore { kind: S::STORE, is_fenced, reads: S::READS, rules: self.subject.rules() };
+        let sink = remote(proxy.address(), store);
         self.writers.lock().unwrap().push((proxy, writer));
         sink
     }
@@ -131,7 +158,7 @@ impl<S: Offers> SinkHarness for Through<S> {
     }
 
     async fn outage(&self, stage: usize) -> Option<Self::Fault> {
-        // First what is the writers' own.
+        // The faults of the writers come first.
         let Some(stage) = stage.checked_sub(CUTS) else {
             let writers = self.writers.lock().unwrap();
             let cuts = writers.iter().map(|(proxy, _)| proxy.cut_after(stage * CUT_STEP)).collect();

@@ -1,0 +1,78 @@
+//! The settings of sinks of kind `lines`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use settings::{Section, SettingsReader};
+use sink::local_path::{plain, refuse_own};
+use sink::{Destination, Folders, Sink, SinkKind, StoreConfig};
+
+use crate::Lines;
+
+/// Sinks of kind `lines`.
+#[derive(Debug)]
+pub struct LinesKind;
+
+impl SinkKind for LinesKind {
+    fn name(&self) -> &'static str {
+        "lines"
+    }
+
+    fn keys(&self) -> &'static [&'static str] {
+        &["kind", "from", "max_backlog", "max_dead_letters", "path"]
+    }
+
+    fn is_fenced(&self) -> bool {
+        true
+    }
+
+    fn is_embedded(&self) -> bool {
+        true
+    }
+
+    fn read(
+        &self,
+        reader: &mut SettingsReader<'_>,
+        table: &Section<'_>,
+        at: Folders<'_>,
+    ) -> Option<Box<dyn StoreConfig>> {
+        let path = reader.required(table, "path", "add the file, as in path = \"events.ndjson\"", |text| {
+            let path = plain(&at.data.join(text));
+            refuse_own(&path, at.data).map(|()| path)
+        });
+        Some(Box::new(LinesConfig { path: path? }))
+    }
+}
+
+/// The settings of a sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinesConfig {
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl StoreConfig for LinesConfig {
+    fn kind(&self) -> &'static str {
+        LinesKind.name()
+    }
+
+    fn build(&self) -> Sink {
+        Sink::new(Lines { config: self.clone(), known: Arc::default() })
+    }
+
+    fn destination(&self) -> Option<Destination> {
+        let id = vec![self.kind().to_owned(), self.path.display().to_string()];
+        Some(Destination { id, what: "file", another: "another `path`" })
+    }
+
+    fn local_path(&self) -> Option<&Path> {
+        Some(&self.path)
+    }
+}
+
+impl fmt::Display for LinesConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lines {}", self.path.display())
+    }
+}
