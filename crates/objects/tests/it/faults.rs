@@ -9,8 +9,8 @@ use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_th
 
 use crate::lines;
 use crate::stand::{BOTH, Protocol, Stand, server};
-use testkit::proxy::Proxy;
 use sink_testing::events::{batch, deliver, lane, plain};
+use testkit::proxy::Proxy;
 use testkit::swift::{Part, SwiftServer};
 
 /// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.

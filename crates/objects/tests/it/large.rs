@@ -131,7 +131,8 @@ async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
         let manifest = of(&batch, &store.rules());
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
         let asked = stand_in.asked();
-        let is_object = |asked: &&crate::stand_in::Asked| asked.method == "PUT" && asked.path.ends_with(&manifest.name);
+        let is_object =
+            |asked: &&testkit::stand_in::Asked| asked.method == "PUT" && asked.path.ends_with(&manifest.name);
         let bodies: Vec<&Vec<u8>> = asked.iter().filter(is_object).map(|asked| &asked.body).collect();
         let [first, second] = bodies[..] else { panic!("{codec}: {} requests", bodies.len()) };
         assert!(first == second && !first.is_empty(), "{codec}: {} and {} bytes", first.len(), second.len());

@@ -13,5 +13,3 @@ mod reads;
 mod rejections;
 mod stand;
 mod through_writers;
-
-use sink_testing::events;

@@ -7,8 +7,8 @@ use sink_testing::faults::{
 };
 
 use crate::stand::{STREAM, Stand, server};
-use testkit::proxy::Proxy;
 use sink_testing::events::{batch, deliver, lane, plain};
+use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
 
 impl FaultHarness for Stand<'_> {

@@ -11,7 +11,6 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use sink::Sink;
-use sink_testing::events;
 use sink_webhook::{Shape, Webhook, WebhookConfig};
 
 /// A sink's configuration for a receiver.
