@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use event::EventId;
 
-use server::{Request, StandIn};
+use testkit::bulk_stand_in::{Request, StandIn};
 
 /// Messages by their ids.
 type Messages = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
