@@ -59,10 +59,10 @@ pub struct CutStep {
 }
 
 impl CutStep {
-    /// Each byte, if the environment variable `variable` is set.
+    /// Each byte, if the environment has a value for `all`.
     #[must_use]
-    pub fn unless_all(self, variable: &str) -> Self {
-        if std::env::var_os(variable).is_some() { Self { new: 1, open: 1 } } else { self }
+    pub fn unless_all(self, all: Option<String>) -> Self {
+        if all.is_some() { Self { new: 1, open: 1 } } else { self }
     }
 }
 
@@ -147,11 +147,14 @@ pub struct Load {
 }
 
 impl Load {
-    /// As many kills as the environment variable `variable` says, if it is set.
+    /// As many kills as the environment says, if it does.
+    ///
+    /// # Panics
+    /// If it says no number.
     #[must_use]
-    pub fn with_kills_of(self, variable: &str) -> Self {
-        let kills = std::env::var(variable).ok().and_then(|kills| kills.parse().ok());
-        Self { kills: kills.unwrap_or(self.kills), ..self }
+    pub fn with_kills(self, kills: Option<String>) -> Self {
+        let kills = kills.map_or(self.kills, |kills| kills.parse().expect("a number of kills"));
+        Self { kills, ..self }
     }
 }
 

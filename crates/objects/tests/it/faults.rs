@@ -44,7 +44,7 @@ async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
     for protocol in BOTH {
         let stand = Stand::new(server, protocol);
         stand.sink().connect().await.unwrap();
-        let step = CutStep { new: 41, open: 41 }.unless_all("FOREBAY_SWIFT_CUTS");
+        let step = CutStep { new: 41, open: 41 }.unless_all(std::env::var("FOREBAY_SWIFT_CUTS").ok());
         cut_at_any_byte(&stand, step, 10).await;
     }
 }

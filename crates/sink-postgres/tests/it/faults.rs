@@ -38,7 +38,7 @@ async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
     let schema = Schema(Stand::new(server, PayloadKind::Jsonb).await, server);
     schema.sink().connect().await.unwrap();
-    let step = CutStep { new: 29, open: 29 }.unless_all("FOREBAY_POSTGRES_CUTS");
+    let step = CutStep { new: 29, open: 29 }.unless_all(std::env::var("FOREBAY_POSTGRES_CUTS").ok());
     cut_at_any_byte(&schema, step, 20).await;
 }
 
@@ -56,7 +56,7 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
     let Some(server) = PostgresServer::start() else { return };
     // The server ends with the process: the thread that kills it uses it, too.
     let server: &PostgresServer = Box::leak(Box::new(server));
-    let load = Load { lanes: 3, records: 500, kills: 5 }.with_kills_of("FOREBAY_POSTGRES_KILLS");
+    let load = Load { lanes: 3, records: 500, kills: 5 }.with_kills(std::env::var("FOREBAY_POSTGRES_KILLS").ok());
     let restart = || {
         server.kill();
         server.run();
