@@ -1,5 +1,7 @@
 //! The list of all kinds of sinks. To add a store is to add its crate here and in the manifests.
 
+use std::collections::BTreeSet;
+
 use ::sink::{NullKind, SinkKind};
 use settings::{InvalidValue, nearest};
 use sink_directory::DirectoryKind;
@@ -11,8 +13,6 @@ use sink_s3::S3Kind;
 use sink_sqlite::SqliteKind;
 use sink_swift::SwiftKind;
 use sink_webhook::WebhookKind;
-
-use crate::sinks::remote_keys;
 
 /// The kinds that a process stores in by itself. The first is the default.
 pub(crate) const KINDS: &[&dyn SinkKind] = &[
@@ -30,6 +30,9 @@ pub(crate) const KINDS: &[&dyn SinkKind] = &[
 
 /// The kind of sinks whose stores writers have.
 pub(crate) const WRITER: &str = "writer";
+
+/// The settings of sinks of kind `writer` that don't depend on the store.
+const WRITER_KEYS: &[&str] = &["kind", "from", "max_backlog", "upstream", "sink", "store", "read"];
 
 /// What `kind` says.
 #[derive(Clone, Copy)]
@@ -52,7 +55,14 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The settings of sinks of any kind.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().flat_map(|kind| kind.keys()).copied().chain(remote_keys::all())
+    KINDS.iter().flat_map(|kind| kind.keys()).copied().chain(writer_keys())
+}
+
+/// The settings of sinks of kind `writer`: those that don't depend on the store, and the layout of each store.
+pub(crate) fn writer_keys() -> Vec<&'static str> {
+    let layouts = KINDS.iter().flat_map(|kind| kind.layout()).flat_map(|(_, keys)| *keys);
+    let of_stores: BTreeSet<&str> = layouts.copied().collect();
+    WRITER_KEYS.iter().copied().chain(of_stores).collect()
 }
 
 /// The names of all kinds, for messages.

@@ -7,7 +7,6 @@ pub(crate) mod kinds;
 mod name;
 pub(crate) mod object_serving;
 mod remote;
-mod remote_keys;
 mod remote_layout;
 pub(crate) mod route;
 mod shards;
@@ -74,7 +73,7 @@ fn read_one(
     let kind = reader.required(section, "kind", &help, kinds::parse).unwrap_or(Kind::Store(kinds::KINDS[0]));
     let keys = match kind {
         Kind::Store(kind) => kind.keys(),
-        Kind::Writer => &remote_keys::all(),
+        Kind::Writer => &kinds::writer_keys(),
     };
     reader.check_keys(section, keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
