@@ -46,7 +46,7 @@ pub(crate) fn read<T: FromStr<Err = InvalidExpression>>(
             let text = reader.string(&path, at(value.span()), value.get_ref());
             when = text.and_then(|text| condition(reader, path, text));
         } else {
-            let help = match nearest(part, [form.key, WHEN].into_iter()) {
+            let help = match nearest(part, [form.key, WHEN]) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => form.example.to_owned(),
             };
