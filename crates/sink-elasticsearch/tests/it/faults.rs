@@ -6,7 +6,6 @@ use sink::Sink;
 use sink_testing::faults::{CutStep, FaultHarness, Load, cut_at_any_byte, freeze_and_thaw, kill_under_load};
 
 use crate::stand::{Stand, server, set_up};
-use sink_testing::events::{deliver, plain};
 use testkit::opensearch::OpenSearch;
 use testkit::proxy::Proxy;
 

@@ -7,5 +7,3 @@ mod refusals;
 mod stand;
 mod streams;
 mod torn;
-
-use sink_testing::events;

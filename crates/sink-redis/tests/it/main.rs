@@ -7,5 +7,3 @@ mod faults;
 mod stand;
 mod structures;
 mod watched;
-
-use sink_testing::events;
