@@ -125,6 +125,7 @@ pub enum Hindered<H> {
 impl<S: Offers> SinkHarness for Through<S> {
     const COMPARES: bool = S::COMPARES;
     const KNOWS_IDS: bool = S::KNOWS_IDS;
+    const REFUSES: bool = S::REFUSES;
     const WITHHOLDS_ALL: bool = S::WITHHOLDS_ALL;
     const HAS_OWN_MARK: bool = S::HAS_OWN_MARK;
     const SHARES_FAULTS: bool = S::SHARES_FAULTS;

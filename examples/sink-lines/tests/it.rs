@@ -52,6 +52,7 @@ impl SinkHarness for Harness {
     const COMPARES: bool = false;
     /// It recognises events by their positions, as every fenced store does, and not by their ids.
     const KNOWS_IDS: bool = false;
+    const REFUSES: bool = false;
     const HAS_OWN_MARK: bool = false;
     type Fault = (Option<Away>, Option<File>);
 
@@ -75,7 +76,9 @@ impl SinkHarness for Harness {
         self.lines().into_iter().map(row).collect()
     }
 
-    async fn poison(&self, _: EventId) {}
+    async fn poison(&self, _: EventId) {
+        unreachable!("a file refuses nothing")
+    }
 
     async fn outage(&self, stage: usize) -> Option<Self::Fault> {
         if stage > 0 {

@@ -19,6 +19,7 @@ pub(crate) struct Subjected<const IS_S3: bool, const CODEC: usize>(pub(crate) St
 impl<const IS_S3: bool, const CODEC: usize> SinkHarness for Subjected<IS_S3, CODEC> {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
+    const REFUSES: bool = false;
     type Fault = Fault;
 
     async fn fresh() -> Self {

@@ -2,7 +2,7 @@
 
 use event::EventId;
 use sink::Sink;
-use sink_testing::conformance::{SinkHarness, check, sequences};
+use sink_testing::conformance::{LARGE, SinkHarness, check, sequences};
 
 use crate::stand::{Stand, server};
 use sink_testing::through_writer::{Offers, Through};
@@ -33,7 +33,11 @@ impl SinkHarness for Stream {
         self.0.messages()
     }
 
-    async fn poison(&self, _: EventId) {}
+    async fn poison(&self, _: EventId) {
+        let limit = format!(",\"max_msg_size\":{}", LARGE);
+        let answer = self.0.server.client().stream("UPDATE", &self.0.stream, &self.0.description(&limit));
+        assert!(answer.contains("max_msg_size"), "{answer}");
+    }
 
     async fn outage(&self, stage: usize) -> Option<Fault> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))

@@ -118,6 +118,7 @@ struct Subjected<const OF: u8> {
 impl<const OF: u8> SinkHarness for Subjected<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF == STRINGS;
+    const REFUSES: bool = OF == STRINGS;
     const WITHHOLDS_ALL: bool = false;
     const SHARES_FAULTS: bool = true;
     type Fault = Vec<Fault>;

@@ -28,6 +28,7 @@ struct Subjected<const OF: u8>(Stand<'static>);
 impl<const OF: u8> SinkHarness for Subjected<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF != STREAMS;
+    const REFUSES: bool = OF != STREAMS;
     type Fault = Fault;
 
     async fn fresh() -> Self {

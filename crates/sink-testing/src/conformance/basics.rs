@@ -1,5 +1,6 @@
 //! Cases with a healthy store.
 
+use super::LARGE;
 use super::events::{Event, batch, lane, numbered};
 use super::stand::{Stand, may_pass};
 use super::suite::Suite;
@@ -44,13 +45,14 @@ pub(super) async fn full_batch(suite: Suite) {
 }
 
 pub(super) async fn bad_record(suite: Suite) {
-    if !suite.knows_ids {
-        // No event of the suite is refused: there is no id to poison.
+    if !suite.refuses {
         return;
     }
-    let stand = Stand::new(suite).await;
+    let mut stand = Stand::new(suite).await;
     let mut events = numbered(1, 50);
+    events[20].payload = format!("\"{}\"", "x".repeat(LARGE - 2));
     stand.subject.poison(events[20].id).await;
+    stand.sink = stand.subject.sink();
     let whole = batch(&lane(0), 1, &events);
     if stand.is_fenced() {
         assert!(matches!(stand.sink.write(&whole).await, Ok(sink::WriteOutcome::Rejected { .. })));

@@ -32,6 +32,9 @@ pub trait SinkHarness: Sized + 'static {
     /// position, accepts every record, and receives only new batches and exact duplicates.
     const KNOWS_IDS: bool = true;
 
+    /// Whether the store refuses some events permanently.
+    const REFUSES: bool = true;
+
     /// Whether nothing of a batch takes effect if one of its records is refused. A store of several servers may have stored the others:
     /// they are then skipped when the batch is retried, and the lane's cursor is unchanged.
     const WITHHOLDS_ALL: bool = true;
@@ -59,7 +62,8 @@ pub trait SinkHarness: Sized + 'static {
     /// Everything stored, in any order, read without the sink.
     fn rows(&self) -> impl Future<Output = Vec<(EventId, Vec<u8>)>>;
 
-    /// Makes the store refuse the event `id` permanently. Not called if the store doesn't recognise ids.
+    /// Makes the store refuse the event `id`, whose payload is of [`LARGE`] bytes, permanently: for its id, or in a log for its size.
+    /// Not called if the store refuses nothing.
     fn poison(&self, id: EventId) -> impl Future<Output = ()>;
 
     /// Makes calls fail, or cuts them, until the fault is dropped. `stage` counts the kinds and points of failure from 0;
@@ -69,6 +73,9 @@ pub trait SinkHarness: Sized + 'static {
     /// Stalls the store: it answers when the fault is dropped.
     fn stall(&self) -> impl Future<Output = Self::Fault>;
 }
+
+/// The size of a refused event's payload, in bytes. The others of its batch have a twentieth of it at most.
+pub const LARGE: usize = 4096;
 
 /// A case that every sink must handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ pub(super) type Waiting<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 pub(super) struct Suite {
     pub(super) compares: bool,
     pub(super) knows_ids: bool,
+    pub(super) refuses: bool,
     pub(super) withholds_all: bool,
     pub(super) has_own_mark: bool,
     pub(super) shares_faults: bool,
@@ -28,6 +29,7 @@ impl Suite {
         Self {
             compares: S::COMPARES,
             knows_ids: S::KNOWS_IDS,
+            refuses: S::REFUSES,
             withholds_all: S::WITHHOLDS_ALL,
             has_own_mark: S::HAS_OWN_MARK,
             shares_faults: S::SHARES_FAULTS,
