@@ -32,6 +32,7 @@ mod nats;
 mod objects_back;
 mod output;
 mod parquet;
+mod portable;
 mod postgres;
 mod proxies;
 mod read_back;
