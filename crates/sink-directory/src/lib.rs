@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use config::DirectoryConfig;
 pub use files::{Files, NewFile, OsFiles};
-pub use settings::DirectoryKind;
+pub use settings::KIND;
 
 use futures_util::future::BoxFuture;
 use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender};

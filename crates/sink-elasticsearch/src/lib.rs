@@ -39,7 +39,7 @@ pub use config::{
     ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
 };
 pub use index::{IndexPattern, InvalidIndex};
-pub use settings::ElasticsearchKind;
+pub use settings::KIND;
 
 use batch_outcomes::Writing;
 use error::Failure;

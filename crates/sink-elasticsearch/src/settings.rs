@@ -1,7 +1,6 @@
 //! The settings of sinks of kind `elasticsearch`, also for OpenSearch: the servers, the indices and their documents.
 
-use sink::{Destination, Folders, JsonLimits, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
-use std::collections::BTreeMap;
+use sink::{Destination, JsonLimits, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -15,25 +14,6 @@ use settings::client::{ca, requests, timeout};
 use settings::files;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "api_key",
-    "ca",
-    "index",
-    "data_stream",
-    "envelope",
-    "template",
-    "conflict",
-    "request_bytes",
-    "max_requests",
-    "gzip",
-    "timeout",
-];
 const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
 const INDEX: &str = "{type}-{day}";
 
@@ -159,56 +139,29 @@ fn conflict_part(conflict: Conflict) -> String {
 }
 
 /// Sinks of kind `elasticsearch`.
-#[derive(Debug)]
-pub struct ElasticsearchKind;
-
-impl SinkKind for ElasticsearchKind {
-    fn name(&self) -> &'static str {
-        "elasticsearch"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn secrets(&self) -> &'static [&'static str] {
-        &["api_key"]
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "api_key", "ca", "index", "data_stream", "envelope", "template", "conflict"],
+        &["request_bytes", "max_requests", "gzip", "timeout"],
+    ],
+    secrets: &["api_key"],
+    urls: &["url"],
+    layout: &[
+        ("index", &["index"]),
+        ("data_stream", &["data_stream"]),
+        ("envelope", &["envelope"]),
+        ("conflict", &["conflict"]),
+    ],
+    read_layout,
+    json_limits_of: |_| LIMITS,
+    ..SinkKind::new("elasticsearch", |reader, section, folders| {
         Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[
-            ("index", &["index"]),
-            ("data_stream", &["data_stream"]),
-            ("envelope", &["envelope"]),
-            ("conflict", &["conflict"]),
-        ]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        read_layout(reader, section)
-    }
-
-    fn json_limits_of(&self, _: &BTreeMap<String, String>) -> JsonLimits {
-        LIMITS
-    }
-}
+    })
+};
 
 impl StoreConfig for ElasticsearchConfig {
-    fn kind(&self) -> &'static str {
-        ElasticsearchKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -216,7 +169,7 @@ impl StoreConfig for ElasticsearchConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.nodes.to_string(), self.index.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.nodes.to_string(), self.index.to_string()];
         Some(Destination { id, what: "index", another: "another `url` or `index`" })
     }
 

@@ -33,7 +33,7 @@ use event::read::{Page, Query, ReadError};
 
 pub use config::{Creation, NatsConfig, REPLICAS_MAX};
 pub use server::{InvalidServers, Servers};
-pub use settings::NatsKind;
+pub use settings::KIND;
 pub use stream_name::{InvalidStream, StreamName};
 pub use subject::{InvalidSubject, SubjectPattern};
 

@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `nats`: the servers, the stream and its subjects.
 
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
@@ -12,23 +12,6 @@ use crate::{
 use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "credentials",
-    "ca",
-    "stream",
-    "subject",
-    "create",
-    "replicas",
-    "max_age",
-    "timeout",
-    "max_connections",
-];
 /// The settings that are about making the stream.
 const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
 const SUBJECT: &str = "events.{type}";
@@ -97,47 +80,21 @@ fn replicas(number: i64) -> Result<u8, InvalidValue> {
 }
 
 /// Sinks of kind `nats`.
-#[derive(Debug)]
-pub struct NatsKind;
-
-impl SinkKind for NatsKind {
-    fn name(&self) -> &'static str {
-        "nats"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("stream", &["stream"]), ("subject", &["subject"])]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        read_layout(reader, section)
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "credentials", "ca", "stream", "subject"],
+        &["create", "replicas", "max_age", "timeout", "max_connections"],
+    ],
+    urls: &["url"],
+    is_fenced: true,
+    layout: &[("stream", &["stream"]), ("subject", &["subject"])],
+    read_layout,
+    ..SinkKind::new("nats", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for NatsConfig {
-    fn kind(&self) -> &'static str {
-        NatsKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -145,7 +102,7 @@ impl StoreConfig for NatsConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.servers.to_string(), self.stream.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.servers.to_string(), self.stream.to_string()];
         Some(Destination { id, what: "stream", another: "another `url` or `stream`" })
     }
 

@@ -39,7 +39,7 @@ pub use config::{
 };
 pub use connection_limits::{Connections, Pooler};
 pub use kind::{Kind, UnknownKind};
-pub use settings::PostgresKind;
+pub use settings::KIND;
 
 use connections::LaneConnections;
 use reader::Reader;

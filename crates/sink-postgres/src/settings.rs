@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `postgres`: the server, the table and its columns.
 
-use sink::{Destination, Folders, JsonLimits, LayoutPart, NONE, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Folders, JsonLimits, NONE, Sink, SinkKind, StoreConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -15,28 +15,6 @@ use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
 use sink::TableName;
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "ca",
-    "table",
-    "partition",
-    "columns",
-    "payload",
-    "payload_type",
-    "conflict",
-    "timeout",
-    "max_connections",
-    "idle_timeout",
-    "max_lifetime",
-    "pooler",
-    "shard_by",
-    "shards",
-];
 /// The settings of a shard; the others are those of the sink.
 const SHARD_KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
 /// Those of a rule for ids that are taken.
@@ -292,60 +270,36 @@ fn layout_parts(layout: &Layout) -> [(&'static str, String); 2] {
 const TEXT: &str = "text";
 
 /// Sinks of kind `postgres`.
-#[derive(Debug)]
-pub struct PostgresKind;
-
-impl SinkKind for PostgresKind {
-    fn name(&self) -> &'static str {
-        "postgres"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "ca", "table", "partition", "columns", "payload", "payload_type", "conflict"],
+        &["timeout", "max_connections", "idle_timeout", "max_lifetime", "pooler", "shard_by", "shards"],
+    ],
+    urls: &["url"],
+    is_fenced: true,
+    layout: &[
+        ("table", &["table"]),
+        ("partition", &["partition"]),
+        ("conflict", &["conflict"]),
+        ("columns", &["columns", "payload", "payload_type"]),
+        ("payload", &["columns", "payload", "payload_type"]),
+        ("shards", &["shard_by", "shards"]),
+    ],
+    read_layout,
+    json_limits_of,
+    ..SinkKind::new("postgres", |reader, section, folders| {
         Some(Box::new(read(reader, section, folders.configuration)?))
-    }
+    })
+};
 
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[
-            ("table", &["table"]),
-            ("partition", &["partition"]),
-            ("conflict", &["conflict"]),
-            ("columns", &["columns", "payload", "payload_type"]),
-            ("payload", &["columns", "payload", "payload_type"]),
-            ("shards", &["shard_by", "shards"]),
-        ]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> sink::Layout {
-        read_layout(reader, section)
-    }
-
-    /// Only a table that is known to keep payloads byte for byte, and no column of them, keeps U+0000 as an escape.
-    fn json_limits_of(&self, layout: &BTreeMap<String, String>) -> JsonLimits {
-        let is = |name: &str, wanted: &str| layout.get(name).is_some_and(|part| part == wanted);
-        JsonLimits { rejects_nul: !(is("columns", NONE) && is("payload", TEXT)), ..JsonLimits::default() }
-    }
+fn json_limits_of(layout: &BTreeMap<String, String>) -> JsonLimits {
+    let is = |name: &str, wanted: &str| layout.get(name).is_some_and(|part| part == wanted);
+    JsonLimits { rejects_nul: !(is("columns", NONE) && is("payload", TEXT)), ..JsonLimits::default() }
 }
 
 impl StoreConfig for PostgresConfig {
-    fn kind(&self) -> &'static str {
-        PostgresKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -353,7 +307,7 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.server.to_string(), self.table.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.server.to_string(), self.table.to_string()];
         Some(Destination { id, what: "table", another: "another `url` or `table`" })
     }
 
@@ -368,10 +322,6 @@ impl StoreConfig for PostgresConfig {
     /// Neither jsonb nor text has U+0000, and only payloads that are text byte for byte keep it as an escape.
     fn json_limits(&self) -> JsonLimits {
         JsonLimits { rejects_nul: !self.keeps_escapes(), ..JsonLimits::default() }
-    }
-
-    fn can_be_sharded(&self) -> bool {
-        true
     }
 
     fn read_shard(

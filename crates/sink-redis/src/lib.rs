@@ -36,7 +36,7 @@ pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use deployment::{Deployment, Sentinel};
 pub use invalid_server::InvalidServer;
 pub use server::Server;
-pub use settings::RedisKind;
+pub use settings::KIND;
 
 use connections::LaneConnections;
 use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};

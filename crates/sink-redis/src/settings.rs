@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `redis`: the server, the keys and their values.
 
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
@@ -11,24 +11,6 @@ use json::JsonPointer;
 use settings::client::{ca, connections_max, each, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "sentinels",
-    "cluster",
-    "ca",
-    "mode",
-    "key",
-    "field",
-    "by",
-    "max_entries",
-    "timeout",
-    "max_connections",
-];
 const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
 const CLUSTER: &str = "cluster";
@@ -214,47 +196,21 @@ fn entries(number: i64) -> Result<u64, InvalidValue> {
 }
 
 /// Sinks of kind `redis`.
-#[derive(Debug)]
-pub struct RedisKind;
-
-impl SinkKind for RedisKind {
-    fn name(&self) -> &'static str {
-        "redis"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url", "sentinels"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        read_layout(reader, section)
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "sentinels", "cluster", "ca", "mode", "key", "field", "by", "max_entries"],
+        &["timeout", "max_connections"],
+    ],
+    urls: &["url", "sentinels"],
+    is_fenced: true,
+    layout: &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])],
+    read_layout,
+    ..SinkKind::new("redis", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for RedisConfig {
-    fn kind(&self) -> &'static str {
-        RedisKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -262,7 +218,7 @@ impl StoreConfig for RedisConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.place(), self.key.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.place(), self.key.to_string()];
         Some(Destination { id, what: "key", another: "another `url` or `key`" })
     }
 

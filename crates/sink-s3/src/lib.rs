@@ -20,7 +20,7 @@ use objects::over_http::{
     Body as ContainerBody, CHECKSUM, ContainerRequest, Digests, Failure, OverHttp, Service, Source, Use, client,
     escaped,
 };
-pub use settings::S3Kind;
+pub use settings::KIND;
 use sink::Sink;
 
 use signature::{Signed, Signer};

@@ -24,7 +24,7 @@ use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
 use reader::ReadThread;
-pub use settings::SqliteKind;
+pub use settings::KIND;
 use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 

@@ -17,7 +17,7 @@ use net::http_client::{Answer, Body, HttpClient};
 use objects::ObjectSink;
 use objects::description::hexadecimal;
 use objects::over_http::{ContainerRequest, Failure, OverHttp, Service, Source, Use, client, escaped};
-pub use settings::SwiftKind;
+pub use settings::KIND;
 use sink::Sink;
 
 use session::Session;

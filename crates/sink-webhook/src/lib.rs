@@ -23,7 +23,7 @@ use tokio::sync::{Semaphore, watch};
 
 pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
 pub use secret::{InvalidSecret, SigningSecret};
-pub use settings::WebhookKind;
+pub use settings::KIND;
 
 use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;

@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `webhook`: the receiver, the secrets of signatures, and the content of messages.
 
-use sink::{Destination, Folders, Layout, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -9,21 +9,6 @@ use crate::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecre
 use event::limits;
 use settings::client::{ca, each, requests, timeout};
 use settings::{InvalidValue, Section, SettingsReader};
-
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "secrets",
-    "headers",
-    "envelope",
-    "max_requests",
-    "ca",
-    "timeout",
-];
 
 /// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
@@ -61,39 +46,16 @@ fn header(text: &str) -> Result<HookHeader, InvalidValue> {
 }
 
 /// Sinks of kind `webhook`.
-#[derive(Debug)]
-pub struct WebhookKind;
-
-impl SinkKind for WebhookKind {
-    fn name(&self) -> &'static str {
-        "webhook"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn secrets(&self) -> &'static [&'static str] {
-        &["secrets", "headers"]
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[&["url", "secrets", "headers", "envelope", "max_requests", "ca", "timeout"]],
+    secrets: &["secrets", "headers"],
+    urls: &["url"],
+    ..SinkKind::new("webhook", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for WebhookConfig {
-    fn kind(&self) -> &'static str {
-        WebhookKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -101,7 +63,7 @@ impl StoreConfig for WebhookConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.url.text().to_owned()];
+        let id = vec![self.kind().name.to_owned(), self.url.text().to_owned()];
         Some(Destination { id, what: "receiver", another: "another `url`" })
     }
 

@@ -4,35 +4,18 @@ use std::fmt;
 
 use event::read::{Page, Query, ReadError};
 
-use settings::{Section, SettingsReader};
-
-use crate::{Batch, Capabilities, Destination, Folders, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
+use crate::{Batch, Capabilities, Destination, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
 
 /// Accepts everything and stores nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Null;
 
 /// Sinks of kind `null`.
-#[derive(Debug)]
-pub struct NullKind;
-
-impl SinkKind for NullKind {
-    fn name(&self) -> &'static str {
-        "null"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["kind", "from", "max_backlog", "max_dead_letters"]
-    }
-
-    fn read(&self, _: &mut SettingsReader<'_>, _: &Section<'_>, _: Folders<'_>) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(Null))
-    }
-}
+pub static NULL: SinkKind = SinkKind::new("null", |_, _, _| Some(Box::new(Null)));
 
 impl StoreConfig for Null {
-    fn kind(&self) -> &'static str {
-        NullKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &NULL
     }
 
     fn build(&self) -> Sink {
@@ -46,7 +29,7 @@ impl StoreConfig for Null {
 
 impl fmt::Display for Null {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(NullKind.name())
+        f.write_str(NULL.name)
     }
 }
 

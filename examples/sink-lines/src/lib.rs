@@ -13,7 +13,7 @@ use event::Lane;
 use sink::{Batch, Capabilities, Claim, Held, SinkError, Store, Takeover, WriteOutcome};
 
 use file::Known;
-pub use settings::{LinesConfig, LinesKind};
+pub use settings::{KIND, LinesConfig};
 
 /// The store. It opens the file for each call.
 #[derive(Clone, Debug)]
