@@ -25,15 +25,13 @@ mod store_error;
 mod tests;
 mod write;
 
-use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use event::read::{Page, Query, ReadError};
-use futures_util::future::{Either, select};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 
 pub use config::{
     ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
@@ -46,8 +44,9 @@ use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
+use sink::close_signal::CloseSignal;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Mark, SinkError, Store, WriteOutcome};
+use sink::{Batch, Mark, SinkError, Store, WriteOutcome};
 
 /// The sink's handle. Cheap to clone.
 #[derive(Clone)]
@@ -62,7 +61,7 @@ struct Shared {
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
     reads: ReadThread,
     /// Grows behind each write: what was answered to be stored is to be found by reads that begin later.
     written: Arc<AtomicU64>,
@@ -78,7 +77,7 @@ impl Elasticsearch {
             server,
             limiter,
             is_ready: Mutex::default(),
-            closed: watch::Sender::new(0),
+            closed: CloseSignal::default(),
             reads: ReadThread::new("search-read"),
             written: Arc::default(),
         };
@@ -87,20 +86,13 @@ impl Elasticsearch {
 
     /// Does `work`, unless the sink is closed meanwhile.
     async fn call<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
-        let mut closed = self.shared.closed.subscribe();
-        let done = match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed),
-        };
+        let done = self.shared.closed.unless_closed(Failure::Closed, work).await;
         done.map_err(|failure| failure.into_sink_error(&self.shared.config))
     }
 }
 
+#[async_trait]
 impl Store for Elasticsearch {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn connect(&self) -> Result<(), SinkError> {
         self.call(async {
             let mut is_ready = self.shared.is_ready.lock().await;
@@ -154,7 +146,7 @@ impl Store for Elasticsearch {
     /// Ends the calls in flight and closes the connections that wait.
     async fn close(&self) -> Result<(), SinkError> {
         self.shared.reads.close().await;
-        self.shared.closed.send_modify(|count| *count += 1);
+        self.shared.closed.close();
         self.shared.server.close_idle();
         *self.shared.is_ready.lock().await = false;
         Ok(())
@@ -178,11 +170,5 @@ impl Shared {
             Some(template) => self.server.install(template).await,
             None => Ok(()),
         }
-    }
-}
-
-impl fmt::Debug for Elasticsearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Elasticsearch").field(&self.shared.config).finish()
     }
 }

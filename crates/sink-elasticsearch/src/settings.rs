@@ -5,14 +5,11 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::{
-    ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape,
-    Target, Template,
-};
+use crate::{ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, NodeList, Shape, Target, Template};
 use event::limits;
 use settings::client::{ca, requests, timeout};
 use settings::files;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, parsed, path, size};
 
 const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
 const INDEX: &str = "{type}-{day}";
@@ -29,7 +26,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
     let ca = ca(reader, section, folder);
-    let index = reader.text_or(section, "index", INDEX, index);
+    let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let template = template(reader, section, folder);
@@ -55,34 +52,22 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 }
 
 /// Reads the layout from a gateway's table for a writer's sink.
-fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
-    let index = reader.text_or(section, "index", INDEX, index);
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+    let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let conflict = conflict(reader, section, is_stream);
-    let mut parts = vec![
-        ("data_stream", is_stream.to_string()),
-        ("envelope", has_envelope.to_string()),
-        ("conflict", conflict_part(conflict)),
-    ];
-    parts.extend(index.map(|index| ("index", index.to_string())));
-    parts
+    layout_of(index.as_ref(), is_stream, has_envelope, conflict)
 }
 
 fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeList> {
-    let url = |text: &str| {
-        text.parse().map_err(|error: InvalidNodes| InvalidValue::new("is not the URL of a server", error.to_string()))
-    };
-    reader.required(section, "url", "add the server, as in url = \"http://127.0.0.1:9200\"", url)
+    let help = "add the server, as in url = \"http://127.0.0.1:9200\"";
+    reader.required(section, "url", help, parsed("is not the URL of a server"))
 }
 
 fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
     let wanted = "wanted what the store gave out as `encoded`: letters, digits and signs without a space";
     ApiKey::new(text).ok_or_else(|| InvalidValue::new("can't be a key of the store's API", wanted))
-}
-
-fn index(text: &str) -> Result<IndexPattern, InvalidValue> {
-    text.parse().map_err(|error: InvalidIndex| InvalidValue::new("can't be the name of an index", error.to_string()))
 }
 
 /// The file is read now, so that its errors are reported with all others.
@@ -119,23 +104,15 @@ fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
     bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
 }
 
-fn layout_of(config: &ElasticsearchConfig) -> Vec<(&'static str, String)> {
-    vec![
-        ("index", config.index.to_string()),
-        ("data_stream", (config.target == Target::DataStream).to_string()),
-        ("envelope", (config.shape == Shape::Envelope).to_string()),
-        ("conflict", conflict_part(config.conflict)),
-    ]
-}
-
-fn conflict_part(conflict: Conflict) -> String {
-    let name = match conflict {
-        Conflict::DeadLetter => "dead",
-        Conflict::Ignore => "ignore",
-        Conflict::Overwrite => "overwrite",
-        Conflict::Merge => "merge",
-    };
-    name.to_owned()
+fn layout_of(index: Option<&IndexPattern>, is_stream: bool, has_envelope: bool, conflict: Conflict) -> Layout {
+    let conflict = CONFLICTS.iter().find(|(_, known)| *known == conflict).map_or("", |(name, _)| name);
+    let mut parts = vec![
+        ("data_stream", is_stream.to_string()),
+        ("envelope", has_envelope.to_string()),
+        ("conflict", conflict.to_owned()),
+    ];
+    parts.extend(index.map(|index| ("index", index.to_string())));
+    parts
 }
 
 /// Sinks of kind `elasticsearch`.
@@ -174,7 +151,8 @@ impl StoreConfig for ElasticsearchConfig {
     }
 
     fn layout(&self) -> Layout {
-        layout_of(self)
+        let (is_stream, has_envelope) = (self.target == Target::DataStream, self.shape == Shape::Envelope);
+        layout_of(Some(&self.index), is_stream, has_envelope, self.conflict)
     }
 
     fn can_read(&self) -> bool {

@@ -5,15 +5,14 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{
-    Creation, InvalidServers, InvalidStream, InvalidSubject, Nats, NatsConfig, REPLICAS_MAX, Servers, StreamName,
-    SubjectPattern,
-};
+use crate::{Creation, Nats, NatsConfig, REPLICAS_MAX, StreamName, SubjectPattern};
 use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, parsed, path};
 
 /// The settings that are about making the stream.
 const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
+const STREAM_WRONG: &str = "can't be the name of a stream";
+const SUBJECT_WRONG: &str = "can't be a subject";
 const SUBJECT: &str = "events.{type}";
 /// A stream that keeps messages for less would lose them before anybody is there to read them.
 const AGE_MIN: Duration = Duration::from_mins(1);
@@ -22,12 +21,13 @@ const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 /// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
-    let servers = reader.required(section, "url", help, servers);
+    let servers = reader.required(section, "url", help, parsed("is not the URL of NATS servers"));
     let wanted = "wanted the path of a file with a user's key";
     let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
     let ca = ca(reader, section, folder);
-    let stream = reader.required(section, "stream", "add its name, as in stream = \"EVENTS\"", stream);
-    let subject = reader.text_or(section, "subject", SUBJECT, subject);
+    let help = "add its name, as in stream = \"EVENTS\"";
+    let stream = reader.required(section, "stream", help, parsed(STREAM_WRONG));
+    let subject = reader.text_or(section, "subject", SUBJECT, parsed(SUBJECT_WRONG));
     let creation = creation(reader, section);
     let timeout = timeout(reader, section);
     let connections_max = connections_max(reader, section).unwrap_or(NatsConfig::CONNECTIONS_MAX);
@@ -37,9 +37,10 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 
 /// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
-    let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
-    let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
-    stream.into_iter().chain(subject).collect()
+    let stream = reader.text::<StreamName>(section, "stream", parsed(STREAM_WRONG));
+    let subject = reader.text_or::<SubjectPattern>(section, "subject", SUBJECT, parsed(SUBJECT_WRONG));
+    let stream = stream.map(|found| ("stream", found.value.to_string()));
+    stream.into_iter().chain(subject.map(|subject| ("subject", subject.to_string()))).collect()
 }
 
 /// How a missing stream is made, unless it shall be there.
@@ -60,18 +61,6 @@ fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Cr
         reader.push(Diagnostic::new(title, span, "says how the stream is made"));
     }
     None
-}
-
-fn servers(text: &str) -> Result<Servers, InvalidValue> {
-    text.parse().map_err(|error: InvalidServers| InvalidValue::new("is not the URL of NATS servers", error.to_string()))
-}
-
-fn stream(text: &str) -> Result<StreamName, InvalidValue> {
-    text.parse().map_err(|error: InvalidStream| InvalidValue::new("can't be the name of a stream", error.to_string()))
-}
-
-fn subject(text: &str) -> Result<SubjectPattern, InvalidValue> {
-    text.parse().map_err(|error: InvalidSubject| InvalidValue::new("can't be a subject", error.to_string()))
 }
 
 fn replicas(number: i64) -> Result<u8, InvalidValue> {

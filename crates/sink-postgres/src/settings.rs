@@ -7,12 +7,12 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::{
-    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, Postgres,
-    PostgresConfig, QualifiedName, Server, UnknownKind,
+    Column, Conflict, Connections, Layout, Partition, PayloadKind, Pooler, Postgres, PostgresConfig, QualifiedName,
+    Server,
 };
 use event::limits;
 use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, parsed, pointer};
 use sink::TableName;
 
 /// The settings of a shard; the others are those of the sink.
@@ -96,7 +96,7 @@ fn check_divided(
 /// The server, which must be there.
 fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
     let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
-    reader.required(section, "url", help, url)
+    reader.required(section, "url", help, parsed("is not the URL of a PostgreSQL server"))
 }
 
 /// How many connections there are, and for how long: what isn't said is as in `otherwise`.
@@ -118,11 +118,6 @@ fn pooler(text: &str) -> Result<Pooler, InvalidValue> {
             "wanted \"session\", for a pooler that keeps a session's server",
         )),
     }
-}
-
-fn url(text: &str) -> Result<Server, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a PostgreSQL server", error.to_string()))
 }
 
 fn table(text: &str) -> Result<QualifiedName, InvalidValue> {
@@ -203,7 +198,7 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
             Some(entries) => {
                 let column = Section::child(&table, key, entries);
                 reader.check_keys(&column, COLUMN_KEYS);
-                let kind = reader.text(&column, "type", column_kind).map(|found| found.value);
+                let kind = reader.text(&column, "type", parsed("is not a type of column")).map(|found| found.value);
                 (required_pointer(reader, &column, "pointer"), kind)
             }
             None => (reader.text(&table, name, pointer::parse).map(|found| found.value), None),
@@ -218,10 +213,6 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
 fn required_pointer(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Option<json::JsonPointer> {
     let help = format!("say where its values stand, as in {key} = \"/status\"");
     reader.required(section, key, &help, pointer::parse)
-}
-
-fn column_kind(text: &str) -> Result<Kind, InvalidValue> {
-    text.parse().map_err(|error: UnknownKind| InvalidValue::new("is not a type of column", error.to_string()))
 }
 
 fn layout_of(config: &PostgresConfig) -> Vec<(&'static str, String)> {

@@ -9,7 +9,7 @@ use crate::{
 };
 use json::JsonPointer;
 use settings::client::{ca, connections_max, each, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, parsed, pointer};
 
 const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
@@ -87,7 +87,10 @@ fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<Serv
     }
     if !is_watched {
         let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
-        return (reader.required(section, "url", help, server), Some(Deployment::Alone));
+        return (
+            reader.required(section, "url", help, parsed("is not the URL of a Redis server")),
+            Some(Deployment::Alone),
+        );
     }
     if sentinels.is_empty() && reader.errors() == mistakes {
         let help = "name them, as in sentinels = [\"one:26379\", \"two:26379\", \"three:26379\"]";
@@ -164,11 +167,6 @@ fn key(reader: &mut SettingsReader<'_>, section: &Section<'_>, structure: Option
 
 fn mode(text: &str) -> Result<Mode, InvalidValue> {
     settings::one_of(&MODES, text, "is not a mode")
-}
-
-fn server(text: &str) -> Result<Server, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a Redis server", error.to_string()))
 }
 
 fn nodes(text: &str) -> Result<(Server, Vec<Address>), InvalidValue> {

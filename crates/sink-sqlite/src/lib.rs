@@ -15,16 +15,17 @@ mod settings;
 mod transaction;
 mod writer;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
+use async_trait::async_trait;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
-use reader::ReadThread;
+use reader::Reader;
 pub use settings::KIND;
+use sink::read_thread::ReadThread;
 use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 
@@ -54,8 +55,7 @@ impl Sqlite {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: SqliteConfig) -> Self {
-        let reads = ReadThread::new(config.clone());
-        Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None), reads }) }
+        Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None), reads: ReadThread::new("sqlite-read") }) }
     }
 
     async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, SinkError> {
@@ -89,6 +89,7 @@ impl Sqlite {
     }
 }
 
+#[async_trait]
 impl Store for Sqlite {
     fn capabilities(&self) -> Capabilities {
         Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }
@@ -119,7 +120,8 @@ impl Store for Sqlite {
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        self.shared.reads.read(query).await
+        let config = self.shared.config.clone();
+        self.shared.reads.read(move || Reader::new(&config), query).await
     }
 
     async fn close(&self) -> Result<(), SinkError> {
@@ -132,12 +134,6 @@ impl Store for Sqlite {
             _ => return Ok(()),
         }
         answer.await.unwrap_or_else(|_| Err(self.unanswered()))
-    }
-}
-
-impl fmt::Debug for Sqlite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sqlite").field(&self.shared.config).finish()
     }
 }
 

@@ -11,15 +11,11 @@ mod secret;
 mod settings;
 mod write;
 
-use std::fmt;
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use event::read::{Page, Query, ReadError};
-use futures_util::future::{Either, select};
-use tokio::sync::{Semaphore, watch};
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
 pub use secret::{InvalidSecret, SigningSecret};
@@ -27,7 +23,8 @@ pub use settings::KIND;
 
 use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;
-use sink::{Batch, Capabilities, SinkError, Store, WriteOutcome};
+use sink::close_signal::CloseSignal;
+use sink::{Batch, SinkError, Store, WriteOutcome};
 use write::Pause;
 
 /// How long a server may take to accept a connection, TLS included.
@@ -49,7 +46,7 @@ struct Shared {
     /// Which message of a batch is sent first.
     first: AtomicUsize,
     /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
 }
 
 impl Webhook {
@@ -70,48 +67,23 @@ impl Webhook {
             turns,
             pause: Pause::default(),
             first: AtomicUsize::new(0),
-            closed: watch::Sender::new(0),
+            closed: CloseSignal::default(),
         };
         Self { shared: Arc::new(shared) }
     }
-
-    async fn unless_closed<T>(
-        &self,
-        closed: &mut watch::Receiver<u64>,
-        work: impl Future<Output = Result<T, SinkError>>,
-    ) -> Result<T, SinkError> {
-        match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed.into_sink_error(&self.shared.config.url)),
-        }
-    }
 }
 
+#[async_trait]
 impl Store for Webhook {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
-        let mut closed = self.shared.closed.subscribe();
-        let work = self.unless_closed(&mut closed, write::write(&self.shared, batch));
-        work.await
+        let Shared { config, closed, .. } = &*self.shared;
+        closed.unless_closed(Failure::Closed.into_sink_error(&config.url), write::write(&self.shared, batch)).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
     async fn close(&self) -> Result<(), SinkError> {
-        self.shared.closed.send_modify(|count| *count += 1);
+        self.shared.closed.close();
         self.shared.client.close_idle();
         Ok(())
-    }
-
-    async fn read(&self, _: Query) -> Result<Page, ReadError> {
-        Err(ReadError::Unavailable("a web hook can't be read back".into()))
-    }
-}
-
-impl fmt::Debug for Webhook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Webhook").field(&self.shared.config).finish()
     }
 }

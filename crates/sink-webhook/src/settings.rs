@@ -5,16 +5,16 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, Webhook, WebhookConfig};
+use crate::{HookHeader, InvalidHook, Shape, Webhook, WebhookConfig};
 use event::limits;
 use settings::client::{ca, each, requests, timeout};
-use settings::{InvalidValue, Section, SettingsReader};
+use settings::{InvalidValue, Section, SettingsReader, parsed};
 
 /// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
-    let url =
-        reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);
-    let secrets = each(reader, section, "secrets", secret);
+    let help = "add the receiver, as in url = \"https://hooks.example.org/forebay\"";
+    let url = reader.required(section, "url", help, parsed("is not the URL of a web hook"));
+    let secrets = each(reader, section, "secrets", parsed("has what is no secret of a web hook"));
     let headers = each(reader, section, "headers", header);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
@@ -28,15 +28,6 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         ca,
         timeout,
     })
-}
-
-fn url(text: &str) -> Result<HookUrl, InvalidValue> {
-    text.parse().map_err(|error: InvalidHook| InvalidValue::new("is not the URL of a web hook", error.to_string()))
-}
-
-fn secret(text: &str) -> Result<SigningSecret, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidSecret| InvalidValue::new("has what is no secret of a web hook", error.to_string()))
 }
 
 fn header(text: &str) -> Result<HookHeader, InvalidValue> {

@@ -5,9 +5,9 @@
 
 mod batch;
 mod claim;
+pub mod close_signal;
 pub mod connection_pool;
 pub mod envelope;
-mod erased;
 pub mod folder;
 mod kind;
 pub mod lane_states;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use event::read::{Page, Query, ReadError};
+use async_trait::async_trait;
 
-use crate::{Batch, Capabilities, Destination, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
+use crate::{Batch, Destination, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
 
 /// Accepts everything and stores nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,17 +33,10 @@ impl fmt::Display for Null {
     }
 }
 
+#[async_trait]
 impl Store for Null {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn write(&self, _: &Batch) -> Result<WriteOutcome, SinkError> {
         Ok(WriteOutcome::Committed)
-    }
-
-    async fn read(&self, _: Query) -> Result<Page, ReadError> {
-        Err(ReadError::Unavailable("a sink that keeps nothing can't be read".into()))
     }
 }
 

@@ -9,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use event::Lane;
 use sink::{Batch, Capabilities, Claim, Held, SinkError, Store, Takeover, WriteOutcome};
 
@@ -39,6 +40,7 @@ impl Lines {
     }
 }
 
+#[async_trait]
 impl Store for Lines {
     fn capabilities(&self) -> Capabilities {
         Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }
