@@ -136,8 +136,8 @@ impl Store for Nats {
     }
 
     fn warning(&self) -> Option<Reason> {
-        let (NatsConfig { servers, stream, .. }, warning) = (&self.config, self.warning.lock());
-        let warning = *warning.unwrap_or_else(PoisonError::into_inner);
+        let NatsConfig { servers, stream, .. } = &self.config;
+        let warning = *self.warning.lock().unwrap_or_else(PoisonError::into_inner);
         warning.map(|warning| format!("NATS {servers}, stream {stream}: {warning}").into())
     }
 }

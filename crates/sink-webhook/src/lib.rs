@@ -11,7 +11,6 @@ mod secret;
 mod settings;
 mod write;
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use async_trait::async_trait;
@@ -30,13 +29,8 @@ use write::Pause;
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The sink's handle. Cheap to clone.
-#[derive(Clone)]
+/// The store.
 pub struct Webhook {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     config: WebhookConfig,
     client: HttpClient,
     /// Requests that may be in flight.
@@ -45,7 +39,6 @@ struct Shared {
     pause: Pause,
     /// Which message of a batch is sent first.
     first: AtomicUsize,
-    /// How often the sink was closed: calls in flight end by it.
     closed: CloseSignal,
 }
 
@@ -61,29 +54,28 @@ impl Webhook {
             waits_for_retry_after: false,
         });
         let turns = Semaphore::new(config.requests_max.get());
-        let shared = Shared {
+        Self {
             config,
             client,
             turns,
             pause: Pause::default(),
             first: AtomicUsize::new(0),
             closed: CloseSignal::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        }
     }
 }
 
 #[async_trait]
 impl Store for Webhook {
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
-        let Shared { config, closed, .. } = &*self.shared;
-        closed.unless_closed(Failure::Closed.into_sink_error(&config.url), write::write(&self.shared, batch)).await
+        let Self { config, closed, .. } = self;
+        closed.unless_closed(Failure::Closed.into_sink_error(&config.url), write::write(self, batch)).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
     async fn close(&self) -> Result<(), SinkError> {
-        self.shared.closed.close();
-        self.shared.client.close_idle();
+        self.closed.close();
+        self.client.close_idle();
         Ok(())
     }
 }
