@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use event::limits;
-use settings::{InvalidValue, Section, SettingsReader, duration, size};
+use settings::{InvalidValue, Section, SettingsReader, duration, parsed, size};
 use sink::{Layout, NONE};
 
-use crate::{Codec, Line, ObjectRules, Prefix, UnknownCodec};
+use crate::{Codec, Line, ObjectRules, Prefix};
 
 /// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it makes the objects.
 pub const OBJECT_LAYOUT: &[&str] =
@@ -31,12 +31,8 @@ pub fn read_rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, codec:
 
 /// Reads the rules of objects that are files: their names have no prefix.
 pub fn rules_of_files(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
-    let codec = reader.text(section, "codec", codec).map_or(Codec::default(), |found| found.value);
+    let codec = reader.text(section, "codec", parsed("is not a coding")).map_or(Codec::default(), |found| found.value);
     read_rules(reader, section, codec, Prefix::NONE)
-}
-
-fn codec(text: &str) -> Result<Codec, InvalidValue> {
-    text.parse().map_err(|error: UnknownCodec| InvalidValue::new("is not a coding", error.to_string()))
 }
 
 /// The layout of objects. `codec_key` is the setting of the codec.

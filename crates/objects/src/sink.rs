@@ -7,15 +7,15 @@ use std::sync::Arc;
 use ::sink::{
     Batch, Capabilities, Mark, Reason, RejectedRecord, Sink, SinkError, Store, StoreBinding, WriteOutcome, make_visible,
 };
+use async_trait::async_trait;
 use event::memory::Budgets;
-use event::read::{Page, Query, ReadError};
 
 use crate::parts::OnePart;
 use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
 use crate::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
 
 /// A sink of whole objects. It is the only way to call an [`ObjectStore`]. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct ObjectSink {
     store: Arc<dyn ObjectStore>,
 }
@@ -104,6 +104,7 @@ impl ObjectSink {
     }
 }
 
+#[async_trait]
 impl Store for ObjectSink {
     fn capabilities(&self) -> Capabilities {
         // A service of objects answers when most copies of an object are on disks: none of them takes over from another.
@@ -140,10 +141,6 @@ impl Store for ObjectSink {
             self.put(&manifest, OnePart::new(part.clone())).await?;
         }
         Ok(WriteOutcome::Committed)
-    }
-
-    async fn read(&self, _: Query) -> Result<Page, ReadError> {
-        Err(ReadError::Unavailable("a store of objects can't be read back".into()))
     }
 
     fn warning(&self) -> Option<Reason> {

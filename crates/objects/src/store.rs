@@ -1,9 +1,7 @@
 //! What a store of whole objects implements.
 
-use std::fmt;
-
 use ::sink::{Mark, Reason, SinkError, StoreBinding};
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 
 use crate::memory_budget::MemoryBudget;
 use crate::read::ObjectReader;
@@ -11,7 +9,8 @@ use crate::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectUpload, Pa
 
 /// A store of whole objects, as its crate implements it. Everyone else calls it through an [`ObjectSink`](crate::ObjectSink), which escapes
 /// control characters in what a store says.
-pub trait ObjectStore: fmt::Debug + Send + Sync + 'static {
+#[async_trait]
+pub trait ObjectStore: Send + Sync + 'static {
     /// The rules of its objects.
     fn rules(&self) -> &ObjectRules;
 
@@ -32,26 +31,22 @@ pub trait ObjectStore: fmt::Debug + Send + Sync + 'static {
     }
 
     /// Connects to the store, creates what is missing in it and checks what exists.
-    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>>;
+    async fn connect(&self) -> Result<(), SinkError>;
 
     /// The mark of what the objects are kept in. It is created if there is none.
-    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>>;
+    async fn mark(&self) -> Result<Mark, SinkError>;
 
     /// See [`ObjectSink::put`](crate::ObjectSink::put). Returns the same `parts`.
-    fn put<'a>(
-        &'a self,
-        manifest: &'a Manifest,
-        parts: Box<dyn Parts>,
-    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>>;
+    async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError>;
 
     /// The same store for readers, with connections of its own: no read waits for a write.
     fn reader(&self) -> Box<dyn ObjectReader>;
 
     /// See [`ObjectSink::accept`](crate::ObjectSink::accept).
-    fn accept(&self, upload: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>>;
+    async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError>;
 
     /// See [`ObjectSink::fetch`](crate::ObjectSink::fetch).
-    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>>;
+    async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError>;
 
     /// See [`Store::warning`](::sink::Store::warning).
     fn warning(&self) -> Option<Reason> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::str::FromStr;
 
 /// Why a text, or a number, is no value of its setting.
 #[derive(Clone, Debug)]
@@ -25,6 +26,11 @@ impl InvalidValue {
     pub fn help(self, help: impl Into<String>) -> Self {
         Self { help: Some(help.into()), ..self }
     }
+}
+
+/// A parser of any type that a text can be. The error begins with `what`, which follows the setting's name.
+pub fn parsed<T: FromStr<Err: Display>>(what: &'static str) -> impl Fn(&str) -> Result<T, InvalidValue> {
+    move |text| text.parse().map_err(|error: T::Err| InvalidValue::new(what, error.to_string()))
 }
 
 /// The meaning of a word.

@@ -42,6 +42,6 @@ pub use ::did_you_mean::nearest;
 pub use diagnostics::{Diagnostic, Diagnostics, Mask, SourceId, SourceSpan};
 pub use environment::{Environment, FILE, PREFIX, Unreplaced, Unusable, VariableValue, expand, variable_name};
 pub use folder::Folder;
-pub use invalid_value::{InvalidValue, number_within, one_of, word};
+pub use invalid_value::{InvalidValue, number_within, one_of, parsed, word};
 pub use reader::SettingsReader;
 pub use section::{KeyPath, Located, Section};

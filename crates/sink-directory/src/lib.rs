@@ -13,7 +13,6 @@ mod put;
 mod read;
 mod settings;
 
-use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,9 +20,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 pub use config::DirectoryConfig;
 pub use files::{Files, NewFile, OsFiles};
-pub use settings::DirectoryKind;
+pub use settings::KIND;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender};
 use objects::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectSink, ObjectStore, ObjectUpload, Parts};
 use put::Put;
@@ -90,6 +89,7 @@ impl Directory {
     }
 }
 
+#[async_trait]
 impl ObjectStore for Directory {
     fn rules(&self) -> &ObjectRules {
         &self.0.config.rules
@@ -100,80 +100,60 @@ impl ObjectStore for Directory {
     }
 
     /// Creates the directory if it is missing, and checks whether files can be created in it.
-    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(self.work(|files, folder, _| put::probe(files, folder)))
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.work(|files, folder, _| put::probe(files, folder)).await
     }
 
-    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>> {
-        Box::pin(self.work(|files, folder, _| mark::of(files, folder)))
+    async fn mark(&self) -> Result<Mark, SinkError> {
+        self.work(|files, folder, _| mark::of(files, folder)).await
     }
 
-    fn put<'a>(
-        &'a self,
-        manifest: &'a Manifest,
-        mut parts: Box<dyn Parts>,
-    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>> {
+    async fn put(&self, manifest: &Manifest, mut parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError> {
         let manifest = manifest.clone();
-        Box::pin(self.work(move |files, folder, abandoned| {
+        self.work(move |files, folder, abandoned| {
             Put::new(files, folder, &manifest).run(&mut *parts, abandoned)?;
             Ok(parts)
-        }))
+        })
+        .await
     }
 
     fn reader(&self) -> Box<dyn ObjectReader> {
         Box::new(self.clone())
     }
 
-    fn accept(&self, upload: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(self.write_upload(upload))
+    async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError> {
+        self.write_upload(upload).await
     }
 
-    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>> {
-        Box::pin(self.download(name, query))
+    async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
+        self.download(name, query).await
     }
 }
 
+#[async_trait]
 impl ObjectReader for Directory {
-    fn look<'a>(
-        &'a self,
-        name: &'a str,
-        known: Option<&'a str>,
-        cache: &'a ObjectCache,
-    ) -> BoxFuture<'a, Result<Lookup, SinkError>> {
+    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
         let (name, known, cache) = (name.to_owned(), known.map(str::to_owned), cache.clone());
-        Box::pin(self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)))
+        self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)).await
     }
 
     /// A slow receiver holds no thread.
-    fn give<'a>(
-        &'a self,
-        (name, etag): (&'a str, &'a str),
-        range: Range<u64>,
-        sender: &'a PieceSender,
-    ) -> BoxFuture<'a, Result<(), SinkError>> {
-        let (name, etag) = (name.to_owned(), etag.to_owned());
-        Box::pin(async move {
-            let file = self.reading(move |folder| read::open_same(folder, &name, &etag)).await?;
-            let (file, mut at) = (Arc::new(file), range.start);
-            let mut given = sender.begin().await;
-            while given.is_ok() && at < range.end {
-                let (file, end) = (file.clone(), range.end.min(at + PIECE_BYTES as u64));
-                let piece = self.reading(move |folder| read::piece(folder, &file, at..end)).await?;
-                at = end;
-                given = sender.give(piece.into()).await;
-            }
-            Ok(())
-        })
+    async fn give(&self, named: (&str, &str), range: Range<u64>, sender: &PieceSender) -> Result<(), SinkError> {
+        let (name, etag) = (named.0.to_owned(), named.1.to_owned());
+        let file = self.reading(move |folder| read::open_same(folder, &name, &etag)).await?;
+        let (file, mut at) = (Arc::new(file), range.start);
+        let mut given = sender.begin().await;
+        while given.is_ok() && at < range.end {
+            let (file, end) = (file.clone(), range.end.min(at + PIECE_BYTES as u64));
+            let piece = self.reading(move |folder| read::piece(folder, &file, at..end)).await?;
+            at = end;
+            given = sender.give(piece.into()).await;
+        }
+        Ok(())
     }
 
     fn has_folders(&self) -> bool {
         false
-    }
-}
-
-impl fmt::Debug for Directory {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Directory").field(&self.0.config).finish()
     }
 }
 

@@ -2,31 +2,13 @@
 
 use objects::{OBJECT_LAYOUT, layout_of, rules_of_files};
 use sink::local_path::{plain, refuse_own};
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::{DirectoryConfig, OsFiles};
 use settings::{InvalidValue, Section, SettingsReader};
-
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "path",
-    "codec",
-    "envelope",
-    "max_bytes",
-    "max_records",
-    "max_age",
-    "serve",
-    "cache_control",
-    "revalidate",
-    "stale",
-];
 
 /// Reads them; a relative path starts at `data`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<DirectoryConfig> {
@@ -51,39 +33,16 @@ fn path(text: &str, data: &Path) -> Result<PathBuf, InvalidValue> {
 }
 
 /// Sinks of kind `directory`.
-#[derive(Debug)]
-pub struct DirectoryKind;
-
-impl SinkKind for DirectoryKind {
-    fn name(&self) -> &'static str {
-        "directory"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn is_embedded(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.data)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("", OBJECT_LAYOUT), ("", &["codec"])]
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[&["path", "codec"], OBJECT_LAYOUT],
+    is_embedded: true,
+    layout: &[("", OBJECT_LAYOUT), ("", &["codec"])],
+    ..SinkKind::new("directory", |reader, section, folders| Some(Box::new(read(reader, section, folders.data)?)))
+};
 
 impl StoreConfig for DirectoryConfig {
-    fn kind(&self) -> &'static str {
-        DirectoryKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -91,7 +50,7 @@ impl StoreConfig for DirectoryConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.path.display().to_string()];
+        let id = vec![self.kind().name.to_owned(), self.path.display().to_string()];
         Some(Destination { id, what: "directory", another: "another `path`" })
     }
 
@@ -101,10 +60,6 @@ impl StoreConfig for DirectoryConfig {
 
     fn local_path(&self) -> Option<&Path> {
         Some(&self.path)
-    }
-
-    fn has_objects(&self) -> bool {
-        true
     }
 
     fn memory_bytes(&self) -> usize {

@@ -25,44 +25,37 @@ mod store_error;
 mod tests;
 mod write;
 
-use std::fmt;
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use async_trait::async_trait;
 use event::read::{Page, Query, ReadError};
-use futures_util::future::{Either, select};
-use tokio::sync::{Mutex, watch};
+use tokio::sync::Mutex;
 
 pub use config::{
     ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
 };
 pub use index::{IndexPattern, InvalidIndex};
-pub use settings::ElasticsearchKind;
+pub use settings::KIND;
 
 use batch_outcomes::Writing;
 use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
+use sink::close_signal::CloseSignal;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Mark, SinkError, Store, WriteOutcome};
+use sink::{Batch, Mark, SinkError, Store, WriteOutcome};
 
-/// The sink's handle. Cheap to clone.
-#[derive(Clone)]
+/// The store.
 pub struct Elasticsearch {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
-    /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
     reads: ReadThread,
     /// Grows behind each write: what was answered to be stored is to be found by reads that begin later.
     written: Arc<AtomicU64>,
@@ -73,39 +66,31 @@ impl Elasticsearch {
     #[must_use]
     pub fn new(config: ElasticsearchConfig) -> Self {
         let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
-        let shared = Shared {
+        Self {
             config,
             server,
             limiter,
             is_ready: Mutex::default(),
-            closed: watch::Sender::new(0),
+            closed: CloseSignal::default(),
             reads: ReadThread::new("search-read"),
             written: Arc::default(),
-        };
-        Self { shared: Arc::new(shared) }
+        }
     }
 
     /// Does `work`, unless the sink is closed meanwhile.
     async fn call<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
-        let mut closed = self.shared.closed.subscribe();
-        let done = match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed),
-        };
-        done.map_err(|failure| failure.into_sink_error(&self.shared.config))
+        let done = self.closed.unless_closed(Failure::Closed, work).await;
+        done.map_err(|failure| failure.into_sink_error(&self.config))
     }
 }
 
+#[async_trait]
 impl Store for Elasticsearch {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn connect(&self) -> Result<(), SinkError> {
         self.call(async {
-            let mut is_ready = self.shared.is_ready.lock().await;
+            let mut is_ready = self.is_ready.lock().await;
             *is_ready = false;
-            self.shared.prepare().await?;
+            self.prepare().await?;
             *is_ready = true;
             Ok(())
         })
@@ -113,7 +98,7 @@ impl Store for Elasticsearch {
     }
 
     async fn mark(&self) -> Result<Option<Mark>, SinkError> {
-        self.call(mark::of(&self.shared.server)).await.map(Some)
+        self.call(mark::of(&self.server)).await.map(Some)
     }
 
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
@@ -121,14 +106,14 @@ impl Store for Elasticsearch {
             return Ok(WriteOutcome::Committed);
         }
         self.call(async {
-            let mut is_ready = self.shared.is_ready.lock().await;
+            let mut is_ready = self.is_ready.lock().await;
             if !*is_ready {
-                self.shared.prepare().await?;
+                self.prepare().await?;
                 *is_ready = true;
             }
             drop(is_ready);
-            self.shared.check(batch.mark()).await?;
-            let Shared { config, server, limiter, written, .. } = &*self.shared;
+            self.check(batch.mark()).await?;
+            let Self { config, server, limiter, written, .. } = self;
             let report = Writing { config, server, limiter, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
@@ -138,7 +123,7 @@ impl Store for Elasticsearch {
 
     /// Whether documents have all that an event is.
     fn can_read(&self) -> bool {
-        self.shared.config.can_read()
+        self.config.can_read()
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
@@ -146,22 +131,22 @@ impl Store for Elasticsearch {
             let what = "without `envelope = true`, or from a data stream, events can't be read back";
             return Err(ReadError::Unavailable(what.into()));
         }
-        let Shared { config, reads, written, .. } = &*self.shared;
+        let Self { config, reads, written, .. } = self;
         let (config, written) = (config.clone(), Arc::clone(written));
         reads.read(move || Reader::new(config, written), query).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
     async fn close(&self) -> Result<(), SinkError> {
-        self.shared.reads.close().await;
-        self.shared.closed.send_modify(|count| *count += 1);
-        self.shared.server.close_idle();
-        *self.shared.is_ready.lock().await = false;
+        self.reads.close().await;
+        self.closed.close();
+        self.server.close_idle();
+        *self.is_ready.lock().await = false;
         Ok(())
     }
 }
 
-impl Shared {
+impl Elasticsearch {
     /// Fails where a batch is for another store. Connections come and go unseen here, so each batch asks.
     async fn check(&self, expected: Option<Mark>) -> Result<(), Failure> {
         if expected.is_none() {
@@ -178,11 +163,5 @@ impl Shared {
             Some(template) => self.server.install(template).await,
             None => Ok(()),
         }
-    }
-}
-
-impl fmt::Debug for Elasticsearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Elasticsearch").field(&self.shared.config).finish()
     }
 }

@@ -1,39 +1,16 @@
 //! The settings of sinks of kind `elasticsearch`, also for OpenSearch: the servers, the indices and their documents.
 
-use sink::{Destination, Folders, JsonLimits, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
-use std::collections::BTreeMap;
+use sink::{Destination, JsonLimits, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::{
-    ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, InvalidIndex, InvalidNodes, NodeList, Shape,
-    Target, Template,
-};
+use crate::{ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, NodeList, Shape, Target, Template};
 use event::limits;
 use settings::client::{ca, requests, timeout};
 use settings::files;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, path, size};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, parsed, path, size};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "api_key",
-    "ca",
-    "index",
-    "data_stream",
-    "envelope",
-    "template",
-    "conflict",
-    "request_bytes",
-    "max_requests",
-    "gzip",
-    "timeout",
-];
 const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
 const INDEX: &str = "{type}-{day}";
 
@@ -49,7 +26,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let nodes = nodes(reader, section);
     let api_key = reader.text(section, "api_key", api_key).map(|found| found.value);
     let ca = ca(reader, section, folder);
-    let index = reader.text_or(section, "index", INDEX, index);
+    let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let template = template(reader, section, folder);
@@ -75,34 +52,22 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 }
 
 /// Reads the layout from a gateway's table for a writer's sink.
-fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
-    let index = reader.text_or(section, "index", INDEX, index);
+fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+    let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let conflict = conflict(reader, section, is_stream);
-    let mut parts = vec![
-        ("data_stream", is_stream.to_string()),
-        ("envelope", has_envelope.to_string()),
-        ("conflict", conflict_part(conflict)),
-    ];
-    parts.extend(index.map(|index| ("index", index.to_string())));
-    parts
+    layout_of(index.as_ref(), is_stream, has_envelope, conflict)
 }
 
 fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeList> {
-    let url = |text: &str| {
-        text.parse().map_err(|error: InvalidNodes| InvalidValue::new("is not the URL of a server", error.to_string()))
-    };
-    reader.required(section, "url", "add the server, as in url = \"http://127.0.0.1:9200\"", url)
+    let help = "add the server, as in url = \"http://127.0.0.1:9200\"";
+    reader.required(section, "url", help, parsed("is not the URL of a server"))
 }
 
 fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
     let wanted = "wanted what the store gave out as `encoded`: letters, digits and signs without a space";
     ApiKey::new(text).ok_or_else(|| InvalidValue::new("can't be a key of the store's API", wanted))
-}
-
-fn index(text: &str) -> Result<IndexPattern, InvalidValue> {
-    text.parse().map_err(|error: InvalidIndex| InvalidValue::new("can't be the name of an index", error.to_string()))
 }
 
 /// The file is read now, so that its errors are reported with all others.
@@ -139,76 +104,41 @@ fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
     bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
 }
 
-fn layout_of(config: &ElasticsearchConfig) -> Vec<(&'static str, String)> {
-    vec![
-        ("index", config.index.to_string()),
-        ("data_stream", (config.target == Target::DataStream).to_string()),
-        ("envelope", (config.shape == Shape::Envelope).to_string()),
-        ("conflict", conflict_part(config.conflict)),
-    ]
-}
-
-fn conflict_part(conflict: Conflict) -> String {
-    let name = match conflict {
-        Conflict::DeadLetter => "dead",
-        Conflict::Ignore => "ignore",
-        Conflict::Overwrite => "overwrite",
-        Conflict::Merge => "merge",
-    };
-    name.to_owned()
+fn layout_of(index: Option<&IndexPattern>, is_stream: bool, has_envelope: bool, conflict: Conflict) -> Layout {
+    let conflict = CONFLICTS.iter().find(|(_, known)| *known == conflict).map_or("", |(name, _)| name);
+    let mut parts = vec![
+        ("data_stream", is_stream.to_string()),
+        ("envelope", has_envelope.to_string()),
+        ("conflict", conflict.to_owned()),
+    ];
+    parts.extend(index.map(|index| ("index", index.to_string())));
+    parts
 }
 
 /// Sinks of kind `elasticsearch`.
-#[derive(Debug)]
-pub struct ElasticsearchKind;
-
-impl SinkKind for ElasticsearchKind {
-    fn name(&self) -> &'static str {
-        "elasticsearch"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn secrets(&self) -> &'static [&'static str] {
-        &["api_key"]
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "api_key", "ca", "index", "data_stream", "envelope", "template", "conflict"],
+        &["request_bytes", "max_requests", "gzip", "timeout"],
+    ],
+    secrets: &["api_key"],
+    urls: &["url"],
+    layout: &[
+        ("index", &["index"]),
+        ("data_stream", &["data_stream"]),
+        ("envelope", &["envelope"]),
+        ("conflict", &["conflict"]),
+    ],
+    read_layout,
+    json_limits_of: |_| LIMITS,
+    ..SinkKind::new("elasticsearch", |reader, section, folders| {
         Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[
-            ("index", &["index"]),
-            ("data_stream", &["data_stream"]),
-            ("envelope", &["envelope"]),
-            ("conflict", &["conflict"]),
-        ]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        read_layout(reader, section)
-    }
-
-    fn json_limits_of(&self, _: &BTreeMap<String, String>) -> JsonLimits {
-        LIMITS
-    }
-}
+    })
+};
 
 impl StoreConfig for ElasticsearchConfig {
-    fn kind(&self) -> &'static str {
-        ElasticsearchKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -216,12 +146,13 @@ impl StoreConfig for ElasticsearchConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.nodes.to_string(), self.index.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.nodes.to_string(), self.index.to_string()];
         Some(Destination { id, what: "index", another: "another `url` or `index`" })
     }
 
     fn layout(&self) -> Layout {
-        layout_of(self)
+        let (is_stream, has_envelope) = (self.target == Target::DataStream, self.shape == Shape::Envelope);
+        layout_of(Some(&self.index), is_stream, has_envelope, self.conflict)
     }
 
     fn can_read(&self) -> bool {

@@ -1,12 +1,11 @@
-//! The lanes of a sink, and the connections that they share.
+//! The store: its lanes, and the connections that they share.
 
 use std::future::Future;
-use std::pin::pin;
-use std::sync::{Mutex as BlockingMutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
+use async_trait::async_trait;
 use event::Lane;
-use futures_util::future::{Either, select};
-use tokio::sync::watch;
 
 use super::config::NatsConfig;
 use super::cursor;
@@ -16,18 +15,23 @@ use super::mark;
 use super::preflight::Durability;
 use super::session::{IDLE_MAX, Session};
 use super::write;
+use sink::close_signal::CloseSignal;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
-use sink::{Batch, Claim, Held, Mark, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
-/// The lanes that have called.
-pub(super) struct LaneConnections {
+/// How long a server may be behind its answers: it brings what it has stored to its disk every two minutes, unless it is told
+/// otherwise. Segments stay for as long, and a little longer.
+const SETTLE: Duration = Duration::from_secs(150);
+
+/// The store.
+pub struct Nats {
+    config: NatsConfig,
     states: LaneStates<LaneState>,
     pool: ConnectionPool<Link>,
     /// What the stream may lose, as it was last looked at.
-    warning: BlockingMutex<Option<&'static str>>,
-    /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    warning: Mutex<Option<&'static str>>,
+    closed: CloseSignal,
 }
 
 /// A connection, and the stream as it was when the connection was made.
@@ -59,111 +63,114 @@ impl Link {
     }
 }
 
-impl LaneConnections {
-    pub(super) fn new(config: &NatsConfig) -> Self {
-        Self {
-            states: LaneStates::default(),
-            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
-            warning: BlockingMutex::default(),
-            closed: watch::Sender::new(0),
-        }
+#[async_trait]
+impl Store for Nats {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { settle: SETTLE, fenced: true, ..Capabilities::default() }
     }
 
-    pub(super) async fn connect(&self, config: &NatsConfig) -> Result<(), Failure> {
+    async fn connect(&self) -> Result<(), SinkError> {
         self.unless_closed(async {
-            self.pool.give_back(self.take(config).await?);
+            self.pool.give_back(self.take().await?);
             Ok(())
         })
         .await
     }
 
-    pub(super) async fn mark(&self, config: &NatsConfig) -> Result<Mark, Failure> {
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
         self.unless_closed(async {
-            let mut lent = self.take(config).await?;
-            let mark = lent.connection.mark(config).await?;
+            let mut lent = self.take().await?;
+            let mark = lent.connection.mark(&self.config).await?;
             self.pool.give_back(lent);
-            Ok(mark)
+            Ok(Some(mark))
         })
         .await
     }
 
-    pub(super) async fn held(&self, config: &NatsConfig, lane: &Lane) -> Result<Held, Failure> {
+    async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(lane);
             let mut state = state.lock().await;
-            let mut lent = self.take(config).await?;
-            let cursor = cursor::read(&mut lent.connection.session, &config.stream, lane, (0, false)).await?;
+            let mut lent = self.take().await?;
+            let cursor = cursor::read(&mut lent.connection.session, &self.config.stream, lane, (0, false)).await?;
             self.pool.give_back(lent);
-            Ok(state.goes_on_from(cursor))
+            Ok(Some(state.goes_on_from(cursor)))
         })
         .await
     }
 
-    pub(super) async fn claim(
-        &self,
-        config: &NatsConfig,
-        lane: &Lane,
-        (claim, takeover): (Claim, &Takeover),
-    ) -> Result<Held, Failure> {
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(lane);
             let mut state = state.lock().await;
-            let mut lent = self.take(config).await?;
+            let mut lent = self.take().await?;
             let Link { session, durability, .. } = &mut lent.connection;
-            let cursor = write::claim(session, (durability, config), lane, claim, takeover).await?;
+            let cursor = write::claim(session, (durability, &self.config), lane, claim, takeover).await?;
             self.pool.give_back(lent);
-            Ok(state.goes_on_from(cursor))
+            Ok(Some(state.goes_on_from(cursor)))
         })
         .await
     }
 
-    pub(super) async fn write(&self, config: &NatsConfig, batch: &Batch) -> Result<WriteOutcome, Failure> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;
-            let mut lent = self.take(config).await?;
-            lent.connection.check(config, batch.mark()).await?;
+            let mut lent = self.take().await?;
+            lent.connection.check(&self.config, batch.mark()).await?;
             let Link { session, durability, .. } = &mut lent.connection;
-            let report = write::write(session, durability, config, batch, &mut state).await?;
+            let report = write::write(session, durability, &self.config, batch, &mut state).await?;
             self.pool.give_back(lent);
             Ok(report)
         })
         .await
     }
 
-    /// Ends the calls in flight and closes all connections.
-    pub(super) async fn close(&self) {
-        self.closed.send_modify(|count| *count += 1);
+    async fn close(&self) -> Result<(), SinkError> {
+        self.closed.close();
         for state in self.states.all() {
             drop(state.lock().await.cursor.take());
         }
         while self.pool.pop().is_some() {}
+        Ok(())
     }
 
-    /// What the stream may lose, as it was last looked at.
-    pub(super) fn warning(&self) -> Option<&'static str> {
-        *self.warning.lock().unwrap_or_else(PoisonError::into_inner)
+    fn warning(&self) -> Option<Reason> {
+        let NatsConfig { servers, stream, .. } = &self.config;
+        let warning = *self.warning.lock().unwrap_or_else(PoisonError::into_inner);
+        warning.map(|warning| format!("NATS {servers}, stream {stream}: {warning}").into())
+    }
+}
+
+impl Nats {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: NatsConfig) -> Self {
+        Self {
+            states: LaneStates::default(),
+            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
+            warning: Mutex::default(),
+            closed: CloseSignal::default(),
+            config,
+        }
     }
 
-    async fn take(&self, config: &NatsConfig) -> Result<Lent<'_, Link>, Failure> {
+    async fn take(&self) -> Result<Lent<'_, Link>, Failure> {
         let permit = self.pool.permit().await;
         while let Some(mut link) = self.pool.pop() {
             if link.session.is_fresh().await {
                 return Ok(permit.lend(link));
             }
         }
-        let mut session = Session::open(config).await?;
-        let durability = Durability::of(&mut session, config).await?;
+        let mut session = Session::open(&self.config).await?;
+        let durability = Durability::of(&mut session, &self.config).await?;
         *self.warning.lock().unwrap_or_else(PoisonError::into_inner) = durability.warning;
         Ok(permit.lend(Link { session, durability, mark: None }))
     }
 
     /// Does `work`, unless the sink is closed meanwhile.
-    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        let mut closed = self.closed.subscribe();
-        match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed),
-        }
+    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
+        let done = self.closed.unless_closed(Failure::Closed, work).await;
+        done.map_err(|failure| failure.into_sink_error(&self.config))
     }
 }

@@ -1,36 +1,18 @@
 //! The settings of sinks of kind `nats`: the servers, the stream and its subjects.
 
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use crate::{
-    Creation, InvalidServers, InvalidStream, InvalidSubject, Nats, NatsConfig, REPLICAS_MAX, Servers, StreamName,
-    SubjectPattern,
-};
+use crate::{Creation, Nats, NatsConfig, REPLICAS_MAX, StreamName, SubjectPattern};
 use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, path};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, duration, parsed, path};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "credentials",
-    "ca",
-    "stream",
-    "subject",
-    "create",
-    "replicas",
-    "max_age",
-    "timeout",
-    "max_connections",
-];
 /// The settings that are about making the stream.
 const OF_CREATION: [&str; 2] = ["replicas", "max_age"];
+const STREAM_WRONG: &str = "can't be the name of a stream";
+const SUBJECT_WRONG: &str = "can't be a subject";
 const SUBJECT: &str = "events.{type}";
 /// A stream that keeps messages for less would lose them before anybody is there to read them.
 const AGE_MIN: Duration = Duration::from_mins(1);
@@ -39,12 +21,13 @@ const AGE_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 /// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<NatsConfig> {
     let help = "add the servers, as in url = \"nats://USER:PASSWORD@HOST:PORT\"";
-    let servers = reader.required(section, "url", help, servers);
+    let servers = reader.required(section, "url", help, parsed("is not the URL of NATS servers"));
     let wanted = "wanted the path of a file with a user's key";
     let credentials = path::read(reader, section, "credentials", folder, wanted).map(|found| found.value);
     let ca = ca(reader, section, folder);
-    let stream = reader.required(section, "stream", "add its name, as in stream = \"EVENTS\"", stream);
-    let subject = reader.text_or(section, "subject", SUBJECT, subject);
+    let help = "add its name, as in stream = \"EVENTS\"";
+    let stream = reader.required(section, "stream", help, parsed(STREAM_WRONG));
+    let subject = reader.text_or(section, "subject", SUBJECT, parsed(SUBJECT_WRONG));
     let creation = creation(reader, section);
     let timeout = timeout(reader, section);
     let connections_max = connections_max(reader, section).unwrap_or(NatsConfig::CONNECTIONS_MAX);
@@ -54,9 +37,10 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
 
 /// Reads the layout from a gateway's table for a writer's sink.
 fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&'static str, String)> {
-    let stream = reader.text(section, "stream", stream).map(|found| ("stream", found.value.to_string()));
-    let subject = reader.text_or(section, "subject", SUBJECT, subject).map(|subject| ("subject", subject.to_string()));
-    stream.into_iter().chain(subject).collect()
+    let stream = reader.text::<StreamName>(section, "stream", parsed(STREAM_WRONG));
+    let subject = reader.text_or::<SubjectPattern>(section, "subject", SUBJECT, parsed(SUBJECT_WRONG));
+    let stream = stream.map(|found| ("stream", found.value.to_string()));
+    stream.into_iter().chain(subject.map(|subject| ("subject", subject.to_string()))).collect()
 }
 
 /// How a missing stream is made, unless it shall be there.
@@ -79,65 +63,27 @@ fn creation(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Cr
     None
 }
 
-fn servers(text: &str) -> Result<Servers, InvalidValue> {
-    text.parse().map_err(|error: InvalidServers| InvalidValue::new("is not the URL of NATS servers", error.to_string()))
-}
-
-fn stream(text: &str) -> Result<StreamName, InvalidValue> {
-    text.parse().map_err(|error: InvalidStream| InvalidValue::new("can't be the name of a stream", error.to_string()))
-}
-
-fn subject(text: &str) -> Result<SubjectPattern, InvalidValue> {
-    text.parse().map_err(|error: InvalidSubject| InvalidValue::new("can't be a subject", error.to_string()))
-}
-
 fn replicas(number: i64) -> Result<u8, InvalidValue> {
     let number = u8::try_from(number).ok().filter(|number| (1..=REPLICAS_MAX).contains(number));
     number.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted 1 to {REPLICAS_MAX}")))
 }
 
 /// Sinks of kind `nats`.
-#[derive(Debug)]
-pub struct NatsKind;
-
-impl SinkKind for NatsKind {
-    fn name(&self) -> &'static str {
-        "nats"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("stream", &["stream"]), ("subject", &["subject"])]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        read_layout(reader, section)
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "credentials", "ca", "stream", "subject"],
+        &["create", "replicas", "max_age", "timeout", "max_connections"],
+    ],
+    urls: &["url"],
+    is_fenced: true,
+    layout: &[("stream", &["stream"]), ("subject", &["subject"])],
+    read_layout,
+    ..SinkKind::new("nats", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for NatsConfig {
-    fn kind(&self) -> &'static str {
-        NatsKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -145,7 +91,7 @@ impl StoreConfig for NatsConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.servers.to_string(), self.stream.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.servers.to_string(), self.stream.to_string()];
         Some(Destination { id, what: "stream", another: "another `url` or `stream`" })
     }
 

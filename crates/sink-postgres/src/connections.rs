@@ -1,25 +1,32 @@
-//! The lanes of a sink: each has one call in flight.
+//! The store and its lanes: each has one call in flight.
 
 use std::future::Future;
-use std::pin::pin;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use event::Lane;
-use futures_util::future::{Either, select};
-use tokio::sync::watch;
+use event::read::{Page, Query, ReadError};
 
-use super::config::PostgresConfig;
+use super::config::{Layout, PostgresConfig};
 use super::error::Failure;
 use super::pool::Pool;
+use super::reader::Reader;
 use super::transaction;
+use sink::close_signal::CloseSignal;
 use sink::lane_states::LaneStates;
-use sink::{Batch, Claim, Held, Mark, Takeover, WriteOutcome};
+use sink::read_thread::ReadThread;
+use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, Takeover, WriteOutcome};
 
-/// The lanes that have called, and the connections that they share.
-pub(super) struct LaneConnections {
+/// How long a standby may be behind when it takes over, without an event being lost: segments stay for as long.
+const SETTLE: Duration = Duration::from_mins(1);
+
+/// The store.
+pub struct Postgres {
+    config: PostgresConfig,
     states: LaneStates<LaneState>,
     pool: Pool,
-    /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
+    reads: ReadThread,
 }
 
 #[derive(Debug, Default)]
@@ -33,69 +40,73 @@ struct LaneState {
 const PROBES: usize = 2;
 const PROBES_DOUBLED_MAX: u32 = 5;
 
-impl LaneConnections {
-    pub(super) fn new(config: &PostgresConfig) -> Self {
-        let pool = Pool::new(&config.connections);
-        Self { states: LaneStates::default(), pool, closed: watch::Sender::new(0) }
+#[async_trait]
+impl Store for Postgres {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { settle: SETTLE, fenced: true, ..Capabilities::default() }
     }
 
-    pub(super) async fn connect(&self, config: &PostgresConfig) -> Result<(), Failure> {
+    fn can_read(&self) -> bool {
+        matches!(self.config.layout, Layout::Whole { .. })
+    }
+
+    async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        let config = self.config.clone();
+        self.reads.read(move || Reader::new(config), query).await
+    }
+
+    async fn connect(&self) -> Result<(), SinkError> {
         self.unless_closed(async {
-            self.pool.give_back(self.pool.take(config).await?);
+            self.pool.give_back(self.pool.take(&self.config).await?);
             Ok(())
         })
         .await
     }
 
-    pub(super) async fn mark(&self, config: &PostgresConfig) -> Result<Mark, Failure> {
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
         self.unless_closed(async {
-            let mut lent = self.pool.take(config).await?;
-            let mark = lent.connection.mark(config).await?;
+            let mut lent = self.pool.take(&self.config).await?;
+            let mark = lent.connection.mark(&self.config).await?;
             self.pool.give_back(lent);
-            Ok(mark)
+            Ok(Some(mark))
         })
         .await
     }
 
-    pub(super) async fn held(&self, config: &PostgresConfig, lane: &Lane) -> Result<Held, Failure> {
+    async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(lane);
             let _turn = state.lock().await;
-            let mut lent = self.pool.take(config).await?;
+            let mut lent = self.pool.take(&self.config).await?;
             let (talk, driver) = lent.connection.session.parts();
             let held = driver.run(transaction::read(talk, &lent.connection.table, lane)).await?;
             self.pool.give_back(lent);
-            Ok(held)
+            Ok(Some(held))
         })
         .await
     }
 
-    pub(super) async fn claim(
-        &self,
-        config: &PostgresConfig,
-        lane: &Lane,
-        (claim, takeover): (Claim, &Takeover),
-    ) -> Result<Held, Failure> {
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(lane);
             let _turn = state.lock().await;
-            let mut lent = self.pool.take(config).await?;
+            let mut lent = self.pool.take(&self.config).await?;
             let (talk, driver) = lent.connection.session.parts();
             let exchange = transaction::exchange_claim(talk, &lent.connection.table, lane, claim, takeover);
             let held = driver.run(exchange).await?;
             self.pool.give_back(lent);
-            Ok(held)
+            Ok(Some(held))
         })
         .await
     }
 
-    pub(super) async fn write(&self, config: &PostgresConfig, batch: &Batch) -> Result<WriteOutcome, Failure> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         self.unless_closed(async {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;
-            let mut lent = self.pool.take(config).await?;
+            let mut lent = self.pool.take(&self.config).await?;
             let probes = PROBES << state.fruitless.min(PROBES_DOUBLED_MAX);
-            let written = lent.connection.write_as_it_is_now(config, batch, probes).await;
+            let written = lent.connection.write_as_it_is_now(&self.config, batch, probes).await;
             state.fruitless = match &written {
                 Err(Failure::NoRowPasses { .. }) => state.fruitless.saturating_add(1),
                 Err(_) => state.fruitless,
@@ -108,21 +119,28 @@ impl LaneConnections {
         .await
     }
 
-    /// Ends the calls in flight and closes all connections.
-    pub(super) async fn close(&self) {
-        self.closed.send_modify(|count| *count += 1);
+    async fn close(&self) -> Result<(), SinkError> {
+        self.reads.close().await;
+        self.closed.close();
         for state in self.states.all() {
             drop(state.lock().await);
         }
         self.pool.close().await;
+        Ok(())
+    }
+}
+
+impl Postgres {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: PostgresConfig) -> Self {
+        let (pool, reads) = (Pool::new(&config.connections), ReadThread::new("postgres-read"));
+        Self { config, states: LaneStates::default(), pool, closed: CloseSignal::default(), reads }
     }
 
     /// Does `work`, unless the sink is closed meanwhile.
-    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-        let mut closed = self.closed.subscribe();
-        match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed),
-        }
+    async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
+        let done = self.closed.unless_closed(Failure::Closed, work).await;
+        done.map_err(|failure| failure.into_sink_error(&self.config))
     }
 }

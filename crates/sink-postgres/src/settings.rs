@@ -1,42 +1,20 @@
 //! The settings of sinks of kind `postgres`: the server, the table and its columns.
 
-use sink::{Destination, Folders, JsonLimits, LayoutPart, NONE, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Folders, JsonLimits, NONE, Sink, SinkKind, StoreConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::{
-    Column, Conflict, Connections, InvalidServer, Kind, Layout, Partition, PayloadKind, Pooler, Postgres,
-    PostgresConfig, QualifiedName, Server, UnknownKind,
+    Column, Conflict, Connections, Layout, Partition, PayloadKind, Pooler, Postgres, PostgresConfig, QualifiedName,
+    Server,
 };
 use event::limits;
 use settings::client::{ca, connections_max, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, pointer};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, parsed, pointer};
 use sink::TableName;
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "ca",
-    "table",
-    "partition",
-    "columns",
-    "payload",
-    "payload_type",
-    "conflict",
-    "timeout",
-    "max_connections",
-    "idle_timeout",
-    "max_lifetime",
-    "pooler",
-    "shard_by",
-    "shards",
-];
 /// The settings of a shard; the others are those of the sink.
 const SHARD_KEYS: &[&str] = &["url", "ca", "values", "max_connections", "idle_timeout", "max_lifetime", "pooler"];
 /// Those of a rule for ids that are taken.
@@ -118,7 +96,7 @@ fn check_divided(
 /// The server, which must be there.
 fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
     let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
-    reader.required(section, "url", help, url)
+    reader.required(section, "url", help, parsed("is not the URL of a PostgreSQL server"))
 }
 
 /// How many connections there are, and for how long: what isn't said is as in `otherwise`.
@@ -140,11 +118,6 @@ fn pooler(text: &str) -> Result<Pooler, InvalidValue> {
             "wanted \"session\", for a pooler that keeps a session's server",
         )),
     }
-}
-
-fn url(text: &str) -> Result<Server, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a PostgreSQL server", error.to_string()))
 }
 
 fn table(text: &str) -> Result<QualifiedName, InvalidValue> {
@@ -225,7 +198,7 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
             Some(entries) => {
                 let column = Section::child(&table, key, entries);
                 reader.check_keys(&column, COLUMN_KEYS);
-                let kind = reader.text(&column, "type", column_kind).map(|found| found.value);
+                let kind = reader.text(&column, "type", parsed("is not a type of column")).map(|found| found.value);
                 (required_pointer(reader, &column, "pointer"), kind)
             }
             None => (reader.text(&table, name, pointer::parse).map(|found| found.value), None),
@@ -240,10 +213,6 @@ fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column
 fn required_pointer(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Option<json::JsonPointer> {
     let help = format!("say where its values stand, as in {key} = \"/status\"");
     reader.required(section, key, &help, pointer::parse)
-}
-
-fn column_kind(text: &str) -> Result<Kind, InvalidValue> {
-    text.parse().map_err(|error: UnknownKind| InvalidValue::new("is not a type of column", error.to_string()))
 }
 
 fn layout_of(config: &PostgresConfig) -> Vec<(&'static str, String)> {
@@ -292,60 +261,36 @@ fn layout_parts(layout: &Layout) -> [(&'static str, String); 2] {
 const TEXT: &str = "text";
 
 /// Sinks of kind `postgres`.
-#[derive(Debug)]
-pub struct PostgresKind;
-
-impl SinkKind for PostgresKind {
-    fn name(&self) -> &'static str {
-        "postgres"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "ca", "table", "partition", "columns", "payload", "payload_type", "conflict"],
+        &["timeout", "max_connections", "idle_timeout", "max_lifetime", "pooler", "shard_by", "shards"],
+    ],
+    urls: &["url"],
+    is_fenced: true,
+    layout: &[
+        ("table", &["table"]),
+        ("partition", &["partition"]),
+        ("conflict", &["conflict"]),
+        ("columns", &["columns", "payload", "payload_type"]),
+        ("payload", &["columns", "payload", "payload_type"]),
+        ("shards", &["shard_by", "shards"]),
+    ],
+    read_layout,
+    json_limits_of,
+    ..SinkKind::new("postgres", |reader, section, folders| {
         Some(Box::new(read(reader, section, folders.configuration)?))
-    }
+    })
+};
 
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[
-            ("table", &["table"]),
-            ("partition", &["partition"]),
-            ("conflict", &["conflict"]),
-            ("columns", &["columns", "payload", "payload_type"]),
-            ("payload", &["columns", "payload", "payload_type"]),
-            ("shards", &["shard_by", "shards"]),
-        ]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> sink::Layout {
-        read_layout(reader, section)
-    }
-
-    /// Only a table that is known to keep payloads byte for byte, and no column of them, keeps U+0000 as an escape.
-    fn json_limits_of(&self, layout: &BTreeMap<String, String>) -> JsonLimits {
-        let is = |name: &str, wanted: &str| layout.get(name).is_some_and(|part| part == wanted);
-        JsonLimits { rejects_nul: !(is("columns", NONE) && is("payload", TEXT)), ..JsonLimits::default() }
-    }
+fn json_limits_of(layout: &BTreeMap<String, String>) -> JsonLimits {
+    let is = |name: &str, wanted: &str| layout.get(name).is_some_and(|part| part == wanted);
+    JsonLimits { rejects_nul: !(is("columns", NONE) && is("payload", TEXT)), ..JsonLimits::default() }
 }
 
 impl StoreConfig for PostgresConfig {
-    fn kind(&self) -> &'static str {
-        PostgresKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -353,7 +298,7 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.server.to_string(), self.table.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.server.to_string(), self.table.to_string()];
         Some(Destination { id, what: "table", another: "another `url` or `table`" })
     }
 
@@ -368,10 +313,6 @@ impl StoreConfig for PostgresConfig {
     /// Neither jsonb nor text has U+0000, and only payloads that are text byte for byte keep it as an escape.
     fn json_limits(&self) -> JsonLimits {
         JsonLimits { rejects_nul: !self.keeps_escapes(), ..JsonLimits::default() }
-    }
-
-    fn can_be_sharded(&self) -> bool {
-        true
     }
 
     fn read_shard(

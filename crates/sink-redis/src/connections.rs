@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::pin::pin;
+use std::time::Duration;
 
+use async_trait::async_trait;
 use event::Lane;
-use futures_util::future::{Either, select};
-use tokio::sync::watch;
 
 use super::address::Address;
 use super::ask::Ask;
@@ -20,20 +19,24 @@ use super::protocol::{Answer, Command};
 use super::script;
 use super::session::{IDLE_MAX, Session};
 use super::slot_cursors::Places;
+use sink::close_signal::CloseSignal;
 use sink::connection_pool::{ConnectionPool, Lent};
 use sink::lane_states::LaneStates;
-use sink::{Batch, Claim, Held, Mark, SinkError, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
-/// The lanes that have called.
-pub(super) struct LaneConnections {
-    pub(super) config: RedisConfig,
+/// How long a replica may be behind when it takes over, or a disk behind its server, without an event being lost:
+/// segments stay for as long.
+const SETTLE: Duration = Duration::from_mins(1);
+
+/// The store.
+pub struct Redis {
+    config: RedisConfig,
     states: LaneStates<LaneState>,
     /// Connections to the one server that is written to; in a cluster each lane has its own.
     pool: ConnectionPool<Session>,
     /// What is known of the server or the cluster.
     map: Map,
-    /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
 }
 
 /// A lane of a cluster.
@@ -60,18 +63,13 @@ impl Ask for Route<'_> {
     }
 }
 
-impl LaneConnections {
-    pub(super) fn new(config: RedisConfig) -> Self {
-        Self {
-            states: LaneStates::default(),
-            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
-            map: Map::default(),
-            closed: watch::Sender::new(0),
-            config,
-        }
+#[async_trait]
+impl Store for Redis {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { settle: SETTLE, fenced: true, ..Capabilities::default() }
     }
 
-    pub(super) async fn connect(&self) -> Result<(), SinkError> {
+    async fn connect(&self) -> Result<(), SinkError> {
         self.unless_closed(async {
             if let Deployment::Cluster(_) = &self.config.deployment {
                 return self.map.connect(&self.config).await;
@@ -82,18 +80,18 @@ impl LaneConnections {
         .await
     }
 
-    pub(super) async fn mark(&self) -> Result<Mark, SinkError> {
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
         self.unless_closed(async {
             let mut sessions = HashMap::new();
             let mut route = self.route(&mut sessions).await?;
             let mark = mark::of(&mut route, &self.config).await?;
             self.give_back(route);
-            Ok(mark)
+            Ok(Some(mark))
         })
         .await
     }
 
-    pub(super) async fn held(&self, lane: &Lane) -> Result<Held, SinkError> {
+    async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let (config, state) = (&self.config, self.states.of(lane));
             let LaneState { sessions, places } = &mut *state.lock().await;
@@ -104,12 +102,12 @@ impl LaneConnections {
                 places.held(&mut route, config, lane).await?
             };
             self.give_back(route);
-            Ok(held)
+            Ok(Some(held))
         })
         .await
     }
 
-    pub(super) async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Held, SinkError> {
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
         self.unless_closed(async {
             let (config, state) = (&self.config, self.states.of(lane));
             let LaneState { sessions, places } = &mut *state.lock().await;
@@ -120,12 +118,12 @@ impl LaneConnections {
                 places.claim(&mut route, config, lane, (claim, takeover)).await?
             };
             self.give_back(route);
-            Ok(held)
+            Ok(Some(held))
         })
         .await
     }
 
-    pub(super) async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         self.unless_closed(async {
             let (config, state) = (&self.config, self.states.of(batch.lane()));
             let LaneState { sessions, places } = &mut *state.lock().await;
@@ -143,18 +141,31 @@ impl LaneConnections {
         .await
     }
 
-    /// Ends the calls in flight and closes all connections.
-    pub(super) async fn close(&self) {
-        self.closed.send_modify(|count| *count += 1);
+    async fn close(&self) -> Result<(), SinkError> {
+        self.closed.close();
         for state in self.states.all() {
             state.lock().await.sessions.clear();
         }
         while self.pool.pop().is_some() {}
+        Ok(())
     }
 
-    /// What the server may lose, as it was last looked at.
-    pub(super) fn warning(&self) -> Option<String> {
-        self.map.warning()
+    fn warning(&self) -> Option<Reason> {
+        self.map.warning().map(|warning| format!("Redis {}: {warning}", self.config.place()).into())
+    }
+}
+
+impl Redis {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: RedisConfig) -> Self {
+        Self {
+            states: LaneStates::default(),
+            pool: ConnectionPool::new(Some(config.connections_max), IDLE_MAX),
+            map: Map::default(),
+            closed: CloseSignal::default(),
+            config,
+        }
     }
 
     /// The way of a lane that has these connections in a cluster.
@@ -186,11 +197,7 @@ impl LaneConnections {
 
     /// Does `work`, unless the sink is closed meanwhile.
     async fn unless_closed<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
-        let mut closed = self.closed.subscribe();
-        let done = match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed),
-        };
+        let done = self.closed.unless_closed(Failure::Closed, work).await;
         done.map_err(|failure| failure.into_sink_error(&self.config))
     }
 }

@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `redis`: the server, the keys and their values.
 
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
@@ -9,26 +9,8 @@ use crate::{
 };
 use json::JsonPointer;
 use settings::client::{ca, connections_max, each, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, parsed, pointer};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "sentinels",
-    "cluster",
-    "ca",
-    "mode",
-    "key",
-    "field",
-    "by",
-    "max_entries",
-    "timeout",
-    "max_connections",
-];
 const KEY: &str = "{type}";
 const SENTINELS: &str = "sentinels";
 const CLUSTER: &str = "cluster";
@@ -105,7 +87,10 @@ fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<Serv
     }
     if !is_watched {
         let help = "add the server, as in url = \"redis://USER:PASSWORD@HOST:PORT\"";
-        return (reader.required(section, "url", help, server), Some(Deployment::Alone));
+        return (
+            reader.required(section, "url", help, parsed("is not the URL of a Redis server")),
+            Some(Deployment::Alone),
+        );
     }
     if sentinels.is_empty() && reader.errors() == mistakes {
         let help = "name them, as in sentinels = [\"one:26379\", \"two:26379\", \"three:26379\"]";
@@ -184,11 +169,6 @@ fn mode(text: &str) -> Result<Mode, InvalidValue> {
     settings::one_of(&MODES, text, "is not a mode")
 }
 
-fn server(text: &str) -> Result<Server, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidServer| InvalidValue::new("is not the URL of a Redis server", error.to_string()))
-}
-
 fn nodes(text: &str) -> Result<(Server, Vec<Address>), InvalidValue> {
     Server::nodes(text).map_err(|error| InvalidValue::new("is not the URL of a cluster", error.to_string()))
 }
@@ -214,47 +194,21 @@ fn entries(number: i64) -> Result<u64, InvalidValue> {
 }
 
 /// Sinks of kind `redis`.
-#[derive(Debug)]
-pub struct RedisKind;
-
-impl SinkKind for RedisKind {
-    fn name(&self) -> &'static str {
-        "redis"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url", "sentinels"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        read_layout(reader, section)
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "sentinels", "cluster", "ca", "mode", "key", "field", "by", "max_entries"],
+        &["timeout", "max_connections"],
+    ],
+    urls: &["url", "sentinels"],
+    is_fenced: true,
+    layout: &[("mode", &["mode", "field", "by", "max_entries"]), ("key", &["key"])],
+    read_layout,
+    ..SinkKind::new("redis", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for RedisConfig {
-    fn kind(&self) -> &'static str {
-        RedisKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -262,7 +216,7 @@ impl StoreConfig for RedisConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.place(), self.key.to_string()];
+        let id = vec![self.kind().name.to_owned(), self.place(), self.key.to_string()];
         Some(Destination { id, what: "key", another: "another `url` or `key`" })
     }
 

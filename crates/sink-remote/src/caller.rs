@@ -1,22 +1,21 @@
 //! Requests to the writers of an upstream: chooses the writer, sends the request and interprets the answer.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use event::Lane;
-use futures_util::future::{Either, join_all, select};
+use futures_util::future::join_all;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
 
 use super::binding::Binding;
 use super::protocol::{self, Outcome, SinkInfo};
 use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig, Writers};
 use super::{ANSWER_BYTES_MAX, RemoteConfig};
 use net::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
+use sink::close_signal::CloseSignal;
 use sink::{Batch, Mark, Reason, SinkError, StoreBinding};
 
 /// The time-out of a connection to a writer, including TLS.
@@ -72,7 +71,7 @@ pub(crate) struct Caller {
     client: HttpClient,
     binding: Arc<Binding>,
     /// How often the sink was closed: a change ends the calls in flight.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
 }
 
 impl StoreBinding for Caller {
@@ -115,7 +114,7 @@ impl Caller {
             silence_max,
             waits_for_retry_after: false,
         });
-        Self { config, client, binding, closed: watch::Sender::new(0) }
+        Self { config, client, binding, closed: CloseSignal::default() }
     }
 
     pub(crate) const fn config(&self) -> &RemoteConfig {
@@ -128,19 +127,14 @@ impl Caller {
 
     /// Ends the calls in flight and closes idle connections.
     pub(super) fn close(&self) {
-        self.closed.send_modify(|count| *count += 1);
+        self.closed.close();
         self.client.close_idle();
     }
 
     /// Sends a request to a writer. The inner error is the failure of the writer's sink.
     pub(crate) async fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
-        let mut closed = self.closed.subscribe();
-        let work = pin!(self.ask_each(call));
-        let closed = pin!(closed.changed());
-        let (result, server) = match select(work, closed).await {
-            Either::Left((answer, _)) => answer?,
-            Either::Right(_) => return Err(SinkError::Unavailable("the sink was closed".into())),
-        };
+        let closed = SinkError::Unavailable("the sink was closed".into());
+        let (result, server) = self.closed.unless_closed(closed, self.ask_each(call)).await?;
         if result.is_err() {
             // The next attempt uses another writer, whose connection to the store may work.
             server.count(RequestOutcome::StoreFailed);

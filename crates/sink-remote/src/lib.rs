@@ -16,9 +16,9 @@ mod remote_objects;
 mod token;
 mod upstream;
 
-use std::fmt;
 use std::sync::Arc;
 
+use async_trait::async_trait;
 use event::Lane;
 use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
@@ -74,6 +74,7 @@ impl Remote {
     }
 }
 
+#[async_trait]
 impl Store for Remote {
     fn capabilities(&self) -> Capabilities {
         self.shared.caller.config().capabilities()
@@ -149,11 +150,5 @@ impl PageReader for Reader {
 
     async fn hang_up(&mut self) {
         self.0.close();
-    }
-}
-
-impl fmt::Debug for Remote {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Remote").field(self.shared.caller.config()).finish()
     }
 }

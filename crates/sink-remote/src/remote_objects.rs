@@ -1,14 +1,13 @@
 //! Objects stored through a writer: the gateway makes them, and the writer's own sink streams them to its store. The writer has the
 //! credentials, and answers after the store.
 
-use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use event::Lane;
 use event::limits::OBJECT_READ_TIMEOUT;
-use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, header};
 use net::http_client::Answer;
 use objects::over_http::{
@@ -56,6 +55,7 @@ impl RemoteObjects {
     }
 }
 
+#[async_trait]
 impl ObjectStore for RemoteObjects {
     fn rules(&self) -> &ObjectRules {
         &self.uploader.rules
@@ -70,40 +70,30 @@ impl ObjectStore for RemoteObjects {
     }
 
     /// Connects the writer's sink to its store, and compares the limits of objects.
-    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(async {
-            let (here, caller) = (ObjectLimits::from(&self.uploader.rules), &self.writers.caller);
-            caller.connect(|info| here.check(info.objects, &caller.config().sink)).await
-        })
+    async fn connect(&self) -> Result<(), SinkError> {
+        let (here, caller) = (ObjectLimits::from(&self.uploader.rules), &self.writers.caller);
+        caller.connect(|info| here.check(info.objects, &caller.config().sink)).await
     }
 
-    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>> {
+    async fn mark(&self) -> Result<Mark, SinkError> {
         let mark = self.writers.caller.mark();
-        Box::pin(async move { mark.ok_or_else(|| SinkError::Unavailable("no writer has answered yet".into())) })
+        mark.ok_or_else(|| SinkError::Unavailable("no writer has answered yet".into()))
     }
 
-    fn put<'a>(
-        &'a self,
-        manifest: &'a Manifest,
-        parts: Box<dyn Parts>,
-    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>> {
-        Box::pin(async { self.named(self.uploader.put(&self.writers, manifest, parts).await) })
+    async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError> {
+        self.named(self.uploader.put(&self.writers, manifest, parts).await)
     }
 
     fn reader(&self) -> Box<dyn ObjectReader> {
         Box::new(self.to_read())
     }
 
-    fn accept(&self, _: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>> {
-        let refused = SinkError::Misconfigured("a writer can't store through another writer".into());
-        Box::pin(async { Err(refused) })
+    async fn accept(&self, _: ObjectUpload) -> Result<(), SinkError> {
+        Err(SinkError::Misconfigured("a writer can't store through another writer".into()))
     }
 
-    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>> {
-        Box::pin(async {
-            let reader = self.reader.get_or_init(|| self.to_read());
-            self.named(reader.fetch(name, query).await)
-        })
+    async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
+        self.named(self.reader.get_or_init(|| self.to_read()).fetch(name, query).await)
     }
 
     fn warning(&self) -> Option<Reason> {
@@ -112,12 +102,6 @@ impl ObjectStore for RemoteObjects {
 
     fn binding(&self) -> Option<&dyn StoreBinding> {
         Some(&self.writers.caller)
-    }
-}
-
-impl fmt::Debug for RemoteObjects {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("RemoteObjects").field(self.writers.caller.config()).finish()
     }
 }
 

@@ -4,7 +4,6 @@ mod config;
 mod settings;
 mod signature;
 
-use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
@@ -20,7 +19,7 @@ use objects::over_http::{
     Body as ContainerBody, CHECKSUM, ContainerRequest, Digests, Failure, OverHttp, Service, Source, Use, client,
     escaped,
 };
-pub use settings::S3Kind;
+pub use settings::KIND;
 use sink::Sink;
 
 use signature::{Signed, Signer};
@@ -172,12 +171,6 @@ impl Service for S3 {
             ask.body = ContainerBody::Whole(text.into());
         }
         ask
-    }
-}
-
-impl fmt::Debug for S3 {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("S3").field("config", &self.config).finish_non_exhaustive()
     }
 }
 

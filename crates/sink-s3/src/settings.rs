@@ -2,7 +2,7 @@
 
 use objects::over_http::settings::{self as over_http, container, secret, url, word};
 use objects::{OBJECT_LAYOUT, layout_of};
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
@@ -10,33 +10,6 @@ use crate::S3Config;
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "region",
-    "bucket",
-    "access_key",
-    "secret_key",
-    "path_style",
-    "object",
-    "envelope",
-    "object_from",
-    "object_type_from",
-    "format",
-    "max_bytes",
-    "max_records",
-    "max_age",
-    "serve",
-    "cache_control",
-    "revalidate",
-    "stale",
-    "ca",
-    "timeout",
-];
 const REGION: &str = "us-east-1";
 
 /// Reads them; a relative `ca` starts at `folder`.
@@ -81,43 +54,21 @@ fn region(text: &str) -> Result<String, InvalidValue> {
 }
 
 /// Sinks of kind `s3`.
-#[derive(Debug)]
-pub struct S3Kind;
-
-impl SinkKind for S3Kind {
-    fn name(&self) -> &'static str {
-        "s3"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn secrets(&self) -> &'static [&'static str] {
-        &["secret_key"]
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)]
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["url", "region", "bucket", "access_key", "secret_key", "path_style", "ca", "timeout"],
+        over_http::LAYOUT,
+        OBJECT_LAYOUT,
+    ],
+    secrets: &["secret_key"],
+    urls: &["url"],
+    layout: &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)],
+    ..SinkKind::new("s3", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for S3Config {
-    fn kind(&self) -> &'static str {
-        S3Kind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -125,17 +76,17 @@ impl StoreConfig for S3Config {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id =
-            vec![self.kind().to_owned(), self.url.to_string(), self.bucket.to_string(), self.rules.prefix.to_string()];
+        let id = vec![
+            self.kind().name.to_owned(),
+            self.url.to_string(),
+            self.bucket.to_string(),
+            self.rules.prefix.to_string(),
+        ];
         Some(Destination { id, what: "place", another: "another `object`" })
     }
 
     fn layout(&self) -> Layout {
         layout_of(&self.rules, "format")
-    }
-
-    fn has_objects(&self) -> bool {
-        true
     }
 
     fn memory_bytes(&self) -> usize {

@@ -65,16 +65,6 @@ pub(super) fn of_read(path: &Path, error: &rusqlite::Error) -> ReadError {
     unreadable(format!("SQLite file {} can't be read ({error}): the writer says more if it is damaged", path.display()))
 }
 
-/// The operating system gave no thread to read with.
-pub(super) fn of_missing_read_thread(path: &Path, error: &io::Error) -> ReadError {
-    unreadable(format!("no thread to read SQLite file {} ({error}): raise the limit on threads", path.display()))
-}
-
-/// The thread ended before it answered.
-pub(super) fn of_unanswered_read(path: &Path) -> ReadError {
-    unreadable(format!("the thread that reads SQLite file {} ended without an answer", path.display()))
-}
-
 fn unreadable(reason: String) -> ReadError {
     ReadError::Unavailable(reason.into())
 }

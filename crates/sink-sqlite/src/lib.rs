@@ -15,16 +15,17 @@ mod settings;
 mod transaction;
 mod writer;
 
-use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 
+use async_trait::async_trait;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 use tokio::sync::oneshot;
 
-use reader::ReadThread;
-pub use settings::SqliteKind;
+use reader::Reader;
+pub use settings::KIND;
+use sink::read_thread::ReadThread;
 use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 
@@ -37,14 +38,8 @@ pub struct SqliteConfig {
     pub table: TableName,
 }
 
-/// The sink's handle on the thread that owns the file. Cheap to clone. The thread begins with the first call
-/// and ends with `close` or with the last clone.
-#[derive(Clone)]
+/// The handle on the thread that owns the file. The thread begins with the first call and ends with `close`, or with the handle.
 pub struct Sqlite {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     config: SqliteConfig,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     reads: ReadThread,
@@ -54,8 +49,7 @@ impl Sqlite {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: SqliteConfig) -> Self {
-        let reads = ReadThread::new(config.clone());
-        Self { shared: Arc::new(Shared { config, jobs: Mutex::new(None), reads }) }
+        Self { config, jobs: Mutex::new(None), reads: ReadThread::new("sqlite-read") }
     }
 
     async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, SinkError> {
@@ -66,7 +60,7 @@ impl Sqlite {
 
     /// Hands `job` to the thread, and starts one where there is none: at first, after a close, after a panic.
     fn send(&self, job: Job) -> Result<(), SinkError> {
-        let mut jobs = self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let job = match &*jobs {
             Some(running) => match running.send(job) {
                 Ok(()) => return Ok(()),
@@ -75,9 +69,9 @@ impl Sqlite {
             None => job,
         };
         let (sender, receiver) = mpsc::channel();
-        let writer = Writer::new(self.shared.config.clone());
+        let writer = Writer::new(self.config.clone());
         let thread = std::thread::Builder::new().name("sqlite".into()).spawn(move || writer.run(receiver));
-        thread.map_err(|error| error::no_thread(&self.shared.config.path, &error))?;
+        thread.map_err(|error| error::no_thread(&self.config.path, &error))?;
         // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
         let _ = sender.send(job);
         *jobs = Some(sender);
@@ -85,10 +79,11 @@ impl Sqlite {
     }
 
     fn unanswered(&self) -> SinkError {
-        error::unanswered(&self.shared.config.path)
+        error::unanswered(&self.config.path)
     }
 }
 
+#[async_trait]
 impl Store for Sqlite {
     fn capabilities(&self) -> Capabilities {
         Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }
@@ -119,25 +114,20 @@ impl Store for Sqlite {
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        self.shared.reads.read(query).await
+        let config = self.config.clone();
+        self.reads.read(move || Reader::new(&config), query).await
     }
 
     async fn close(&self) -> Result<(), SinkError> {
         // First, so that the last connection is the writer's: it leaves the store in one file.
-        self.shared.reads.close().await;
+        self.reads.close().await;
         let (reply, answer) = oneshot::channel();
-        match self.shared.jobs.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        match self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take() {
             // A thread that is gone has nothing to close.
             Some(jobs) if jobs.send(Job::Close(reply)).is_ok() => {}
             _ => return Ok(()),
         }
         answer.await.unwrap_or_else(|_| Err(self.unanswered()))
-    }
-}
-
-impl fmt::Debug for Sqlite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sqlite").field(&self.shared.config).finish()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Sinks of kind `sqlite`.
 
 use sink::local_path::{plain, refuse_own};
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,6 @@ use sink::TableName;
 use crate::{Sqlite, SqliteConfig};
 use settings::{InvalidValue, Section, SettingsReader};
 
-/// The settings.
-const KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters", "path", "table"];
 /// The page caches of SQLite: 2 MiB for writes, and 2 MiB for reads.
 const SQLITE_BYTES: usize = 4 << 20;
 const PATH: &str = "events.db";
@@ -43,51 +41,21 @@ fn table(text: &str) -> Result<TableName, InvalidValue> {
 }
 
 /// Sinks of kind `sqlite`.
-#[derive(Debug)]
-pub struct SqliteKind;
-
-impl SinkKind for SqliteKind {
-    fn name(&self) -> &'static str {
-        "sqlite"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn is_embedded(&self) -> bool {
-        true
-    }
-
-    fn is_read_by_default(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.data)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("table", &["table"])]
-    }
-
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+pub static KIND: SinkKind = SinkKind {
+    keys: &[&["path", "table"]],
+    is_fenced: true,
+    is_embedded: true,
+    is_read_by_default: true,
+    layout: &[("table", &["table"])],
+    read_layout: |reader, section| {
         read_table(reader, section).map(|table| ("table", table.to_string())).into_iter().collect()
-    }
-}
+    },
+    ..SinkKind::new("sqlite", |reader, section, folders| Some(Box::new(read(reader, section, folders.data)?)))
+};
 
 impl StoreConfig for SqliteConfig {
-    fn kind(&self) -> &'static str {
-        SqliteKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -96,8 +64,11 @@ impl StoreConfig for SqliteConfig {
 
     /// SQLite takes `Events` and `events` for one table.
     fn destination(&self) -> Option<Destination> {
-        let id =
-            vec![self.kind().to_owned(), self.path.display().to_string(), self.table.as_str().to_ascii_lowercase()];
+        let id = vec![
+            self.kind().name.to_owned(),
+            self.path.display().to_string(),
+            self.table.as_str().to_ascii_lowercase(),
+        ];
         Some(Destination { id, what: "table", another: "another `path` or `table`" })
     }
 

@@ -87,7 +87,7 @@ fn the_file_is_as_documented() {
 #[test]
 fn commits_are_synced() {
     let (_directory, sqlite) = fresh();
-    let connection = schema::open(&sqlite.shared.config, &rows::Sql::new(&sqlite.shared.config.table)).unwrap();
+    let connection = schema::open(&sqlite.config, &rows::Sql::new(&sqlite.config.table)).unwrap();
     let full: i64 = connection.query_row("pragma synchronous", [], |row| row.get(0)).unwrap();
     assert_eq!(full, 2, "2 is full");
 }
@@ -155,8 +155,8 @@ fn a_lock_is_waited_for_and_then_told() {
 #[test]
 fn a_full_disk_rolls_back_and_passes() {
     let (directory, sqlite) = fresh();
-    let sql = rows::Sql::new(&sqlite.shared.config.table);
-    let mut connection = schema::open(&sqlite.shared.config, &sql).unwrap();
+    let sql = rows::Sql::new(&sqlite.config.table);
+    let mut connection = schema::open(&sqlite.config, &sql).unwrap();
     let pages: i64 = connection.query_row("pragma page_count", [], |row| row.get(0)).unwrap();
     let limit = |connection: &Connection, pages: i64| {
         connection.pragma(None, "max_page_count", pages, |_| Ok(())).unwrap();
@@ -170,7 +170,7 @@ fn a_full_disk_rolls_back_and_passes() {
     let mut whole = batch.clone();
     whole.push(&large, &record);
     let error = transaction::write(&mut connection, &sql, &whole, &mut Default::default()).unwrap_err();
-    assert!(matches!(error::classify(&sqlite.shared.config.path, &error), SinkError::Unavailable(_)), "{error}");
+    assert!(matches!(error::classify(&sqlite.config.path, &error), SinkError::Unavailable(_)), "{error}");
     assert!(connection.is_autocommit(), "rolled back");
     let count = |table| -> i64 {
         beside(&directory).query_row(&format!("select count(*) from {table}"), [], |row| row.get(0)).unwrap()

@@ -6,7 +6,6 @@ mod session;
 mod settings;
 mod tempauth;
 
-use std::fmt;
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
@@ -17,7 +16,7 @@ use net::http_client::{Answer, Body, HttpClient};
 use objects::ObjectSink;
 use objects::description::hexadecimal;
 use objects::over_http::{ContainerRequest, Failure, OverHttp, Service, Source, Use, client, escaped};
-pub use settings::SwiftKind;
+pub use settings::KIND;
 use sink::Sink;
 
 use session::Session;
@@ -113,11 +112,5 @@ impl Service for Swift {
 
     fn create_container(&self) -> ContainerRequest<'static> {
         ContainerRequest::of(Method::PUT, None)
-    }
-}
-
-impl fmt::Debug for Swift {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Swift").field("config", &self.config).finish_non_exhaustive()
     }
 }

@@ -2,7 +2,7 @@
 
 use objects::over_http::settings::{self as over_http, container, secret, url, word};
 use objects::{OBJECT_LAYOUT, layout_of};
-use sink::{Destination, Folders, Layout, LayoutPart, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
@@ -10,35 +10,6 @@ use crate::{Auth, Identity, SwiftConfig};
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, Section, SettingsReader};
 
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "auth",
-    "user",
-    "key",
-    "application_credential",
-    "project",
-    "domain",
-    "region",
-    "container",
-    "object",
-    "envelope",
-    "object_from",
-    "object_type_from",
-    "format",
-    "max_bytes",
-    "max_records",
-    "max_age",
-    "serve",
-    "cache_control",
-    "revalidate",
-    "stale",
-    "ca",
-    "timeout",
-];
 /// What the URL of Keystone's third version ends with.
 const KEYSTONE: &str = "/v3";
 const DOMAIN: &str = "Default";
@@ -118,43 +89,21 @@ fn refuse_others(reader: &mut SettingsReader<'_>, section: &Section<'_>, by: By)
 }
 
 /// Sinks of kind `swift`.
-#[derive(Debug)]
-pub struct SwiftKind;
-
-impl SinkKind for SwiftKind {
-    fn name(&self) -> &'static str {
-        "swift"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn secrets(&self) -> &'static [&'static str] {
-        &["key", "application_credential"]
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["auth"]
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)]
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[
+        &["auth", "user", "key", "application_credential", "project", "domain", "region", "container", "ca", "timeout"],
+        over_http::LAYOUT,
+        OBJECT_LAYOUT,
+    ],
+    secrets: &["key", "application_credential"],
+    urls: &["auth"],
+    layout: &[("", OBJECT_LAYOUT), ("", over_http::LAYOUT)],
+    ..SinkKind::new("swift", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for SwiftConfig {
-    fn kind(&self) -> &'static str {
-        SwiftKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -163,7 +112,7 @@ impl StoreConfig for SwiftConfig {
 
     fn destination(&self) -> Option<Destination> {
         let id = vec![
-            self.kind().to_owned(),
+            self.kind().name.to_owned(),
             self.auth.account(),
             self.container.to_string(),
             self.rules.prefix.to_string(),
@@ -173,10 +122,6 @@ impl StoreConfig for SwiftConfig {
 
     fn layout(&self) -> Layout {
         layout_of(&self.rules, "format")
-    }
-
-    fn has_objects(&self) -> bool {
-        true
     }
 
     fn memory_bytes(&self) -> usize {

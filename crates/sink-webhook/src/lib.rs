@@ -11,35 +11,26 @@ mod secret;
 mod settings;
 mod write;
 
-use std::fmt;
-use std::future::Future;
-use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use event::read::{Page, Query, ReadError};
-use futures_util::future::{Either, select};
-use tokio::sync::{Semaphore, watch};
+use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
 pub use secret::{InvalidSecret, SigningSecret};
-pub use settings::WebhookKind;
+pub use settings::KIND;
 
 use net::http_client::{HttpClient, HttpOptions};
 use outcome::Failure;
-use sink::{Batch, Capabilities, SinkError, Store, WriteOutcome};
+use sink::close_signal::CloseSignal;
+use sink::{Batch, SinkError, Store, WriteOutcome};
 use write::Pause;
 
 /// How long a server may take to accept a connection, TLS included.
 const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 
-/// The sink's handle. Cheap to clone.
-#[derive(Clone)]
+/// The store.
 pub struct Webhook {
-    shared: Arc<Shared>,
-}
-
-struct Shared {
     config: WebhookConfig,
     client: HttpClient,
     /// Requests that may be in flight.
@@ -48,8 +39,7 @@ struct Shared {
     pause: Pause,
     /// Which message of a batch is sent first.
     first: AtomicUsize,
-    /// How often the sink was closed: calls in flight end by it.
-    closed: watch::Sender<u64>,
+    closed: CloseSignal,
 }
 
 impl Webhook {
@@ -64,54 +54,28 @@ impl Webhook {
             waits_for_retry_after: false,
         });
         let turns = Semaphore::new(config.requests_max.get());
-        let shared = Shared {
+        Self {
             config,
             client,
             turns,
             pause: Pause::default(),
             first: AtomicUsize::new(0),
-            closed: watch::Sender::new(0),
-        };
-        Self { shared: Arc::new(shared) }
-    }
-
-    async fn unless_closed<T>(
-        &self,
-        closed: &mut watch::Receiver<u64>,
-        work: impl Future<Output = Result<T, SinkError>>,
-    ) -> Result<T, SinkError> {
-        match select(pin!(work), pin!(closed.changed())).await {
-            Either::Left((done, _)) => done,
-            Either::Right(_) => Err(Failure::Closed.into_sink_error(&self.shared.config.url)),
+            closed: CloseSignal::default(),
         }
     }
 }
 
+#[async_trait]
 impl Store for Webhook {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
-        let mut closed = self.shared.closed.subscribe();
-        let work = self.unless_closed(&mut closed, write::write(&self.shared, batch));
-        work.await
+        let Self { config, closed, .. } = self;
+        closed.unless_closed(Failure::Closed.into_sink_error(&config.url), write::write(self, batch)).await
     }
 
     /// Ends the calls in flight and closes the connections that wait.
     async fn close(&self) -> Result<(), SinkError> {
-        self.shared.closed.send_modify(|count| *count += 1);
-        self.shared.client.close_idle();
+        self.closed.close();
+        self.client.close_idle();
         Ok(())
-    }
-
-    async fn read(&self, _: Query) -> Result<Page, ReadError> {
-        Err(ReadError::Unavailable("a web hook can't be read back".into()))
-    }
-}
-
-impl fmt::Debug for Webhook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Webhook").field(&self.shared.config).finish()
     }
 }

@@ -1,35 +1,20 @@
 //! The settings of sinks of kind `webhook`: the receiver, the secrets of signatures, and the content of messages.
 
-use sink::{Destination, Folders, Layout, Sink, SinkKind, StoreConfig};
+use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::{HookHeader, HookUrl, InvalidHook, InvalidSecret, Shape, SigningSecret, Webhook, WebhookConfig};
+use crate::{HookHeader, InvalidHook, Shape, Webhook, WebhookConfig};
 use event::limits;
 use settings::client::{ca, each, requests, timeout};
-use settings::{InvalidValue, Section, SettingsReader};
-
-/// The settings.
-const KEYS: &[&str] = &[
-    "kind",
-    "from",
-    "max_backlog",
-    "max_dead_letters",
-    "url",
-    "secrets",
-    "headers",
-    "envelope",
-    "max_requests",
-    "ca",
-    "timeout",
-];
+use settings::{InvalidValue, Section, SettingsReader, parsed};
 
 /// Reads them; relative paths start at `folder`.
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<WebhookConfig> {
-    let url =
-        reader.required(section, "url", "add the receiver, as in url = \"https://hooks.example.org/forebay\"", url);
-    let secrets = each(reader, section, "secrets", secret);
+    let help = "add the receiver, as in url = \"https://hooks.example.org/forebay\"";
+    let url = reader.required(section, "url", help, parsed("is not the URL of a web hook"));
+    let secrets = each(reader, section, "secrets", parsed("has what is no secret of a web hook"));
     let headers = each(reader, section, "headers", header);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
     let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
@@ -45,15 +30,6 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     })
 }
 
-fn url(text: &str) -> Result<HookUrl, InvalidValue> {
-    text.parse().map_err(|error: InvalidHook| InvalidValue::new("is not the URL of a web hook", error.to_string()))
-}
-
-fn secret(text: &str) -> Result<SigningSecret, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidSecret| InvalidValue::new("has what is no secret of a web hook", error.to_string()))
-}
-
 fn header(text: &str) -> Result<HookHeader, InvalidValue> {
     let wrong = |error: InvalidHook| InvalidValue::new("has what can't be a header", error.to_string());
     let (name, value) = text.split_once(':').ok_or_else(|| wrong(InvalidHook::Header))?;
@@ -61,39 +37,16 @@ fn header(text: &str) -> Result<HookHeader, InvalidValue> {
 }
 
 /// Sinks of kind `webhook`.
-#[derive(Debug)]
-pub struct WebhookKind;
-
-impl SinkKind for WebhookKind {
-    fn name(&self) -> &'static str {
-        "webhook"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        KEYS
-    }
-
-    fn secrets(&self) -> &'static [&'static str] {
-        &["secrets", "headers"]
-    }
-
-    fn urls(&self) -> &'static [&'static str] {
-        &["url"]
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(read(reader, section, folders.configuration)?))
-    }
-}
+pub static KIND: SinkKind = SinkKind {
+    keys: &[&["url", "secrets", "headers", "envelope", "max_requests", "ca", "timeout"]],
+    secrets: &["secrets", "headers"],
+    urls: &["url"],
+    ..SinkKind::new("webhook", |reader, section, folders| Some(Box::new(read(reader, section, folders.configuration)?)))
+};
 
 impl StoreConfig for WebhookConfig {
-    fn kind(&self) -> &'static str {
-        WebhookKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -101,7 +54,7 @@ impl StoreConfig for WebhookConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.url.text().to_owned()];
+        let id = vec![self.kind().name.to_owned(), self.url.text().to_owned()];
         Some(Destination { id, what: "receiver", another: "another `url`" })
     }
 

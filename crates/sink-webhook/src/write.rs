@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::{FutureExt, StreamExt, stream};
 use tokio::time::Instant;
 
-use super::Shared;
+use super::Webhook;
 use super::config::HookUrl;
 use super::message;
 use super::outcome::{Failure, Outcome};
@@ -65,7 +65,7 @@ struct Attempts {
 ///
 /// # Errors
 /// None of it is known to be taken, and none was refused.
-pub(super) async fn write(shared: &Shared, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+pub(super) async fn write(shared: &Webhook, batch: &Batch) -> Result<WriteOutcome, SinkError> {
     shared.pause.end().await;
     let attempts = Attempts::default();
     let send = |index| attempt(shared, batch, index, &attempts).boxed();
@@ -88,7 +88,7 @@ pub(super) async fn write(shared: &Shared, batch: &Batch) -> Result<WriteOutcome
 }
 
 /// Sends a record, unless the receiver is known to take nothing.
-async fn attempt(shared: &Shared, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
+async fn attempt(shared: &Webhook, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
     let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
     let Some(record) = record else { return (index, None) };
     let outcome = send(shared, &record).await;
@@ -101,7 +101,7 @@ async fn attempt(shared: &Shared, batch: &Batch, index: usize, attempts: &Attemp
     (index, Some(outcome))
 }
 
-async fn send(shared: &Shared, record: &Record<'_>) -> Outcome {
+async fn send(shared: &Webhook, record: &Record<'_>) -> Outcome {
     // It is never closed.
     let _turn = shared.turns.acquire().await;
     let request = match message::request(&shared.config, record) {

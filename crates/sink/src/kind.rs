@@ -38,67 +38,73 @@ pub struct JsonLimits {
     pub rejects_duplicate_keys: bool,
 }
 
-/// A kind of sink.
-pub trait SinkKind: fmt::Debug + Sync {
+/// The settings of every sink. Configuration reads them.
+const COMMON_KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters"];
+
+/// Reads the settings of a sink but for those of every sink. `None` after an error, which is reported.
+type Read = fn(&mut SettingsReader<'_>, &Section<'_>, Folders<'_>) -> Option<Box<dyn StoreConfig>>;
+
+/// A kind of sink, as its store's crate declares it.
+#[derive(Debug)]
+pub struct SinkKind {
     /// The name in configurations: `kind = "NAME"`.
-    fn name(&self) -> &'static str;
-
-    /// The settings of its table, also those of every sink. One that has `serve` stores objects.
-    fn keys(&self) -> &'static [&'static str];
-
+    pub name: &'static str,
+    /// The settings of its table in groups, without those of every sink. A kind that has `serve` stores objects.
+    pub keys: &'static [&'static [&'static str]],
     /// The settings whose values are secrets.
-    fn secrets(&self) -> &'static [&'static str] {
-        &[]
-    }
-
+    pub secrets: &'static [&'static str],
     /// The settings whose values are URLs, which may have passwords.
-    fn urls(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Reads the settings but for those of every sink. `None` after an error, which is reported.
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        section: &Section<'_>,
-        folders: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>>;
-
+    pub urls: &'static [&'static str],
+    /// Reads the settings but for those of every sink.
+    pub read: Read,
     /// Whether its store keeps cursors: [`Capabilities::fenced`](crate::Capabilities), for a gateway whose writers have the store.
-    fn is_fenced(&self) -> bool {
-        false
+    pub is_fenced: bool,
+    /// Whether it stores in files of this machine: then each writer has a store of its own.
+    pub is_embedded: bool,
+    /// Whether a gateway reads events back through writers if its table doesn't set `read`.
+    pub is_read_by_default: bool,
+    /// The parts of its layout. A kind that has `shards` can be one of several shards.
+    pub layout: &'static [LayoutPart],
+    /// Reads the layout from a gateway's table for a writer's sink.
+    pub read_layout: fn(&mut SettingsReader<'_>, &Section<'_>) -> Layout,
+    /// The limits of a writer's store with this layout, of which some parts may be unknown.
+    pub json_limits_of: fn(&BTreeMap<String, String>) -> JsonLimits,
+}
+
+impl SinkKind {
+    /// A kind of this name that has no settings of its own.
+    #[must_use]
+    pub const fn new(name: &'static str, read: Read) -> Self {
+        Self {
+            name,
+            keys: &[],
+            secrets: &[],
+            urls: &[],
+            read,
+            is_fenced: false,
+            is_embedded: false,
+            is_read_by_default: false,
+            layout: &[],
+            read_layout: |_, _| Layout::new(),
+            json_limits_of: |_| JsonLimits::default(),
+        }
     }
 
-    /// Whether it stores in files of this machine: then each writer has a store of its own.
-    fn is_embedded(&self) -> bool {
-        false
+    /// All settings of its table.
+    pub fn all_keys(&self) -> impl Iterator<Item = &'static str> {
+        COMMON_KEYS.iter().chain(self.keys.iter().copied().flatten()).copied()
+    }
+
+    /// Whether it has this setting.
+    #[must_use]
+    pub fn has_key(&self, key: &str) -> bool {
+        self.all_keys().any(|known| known == key)
     }
 
     /// Whether it stores events in objects, each of them whole or not at all.
-    fn has_objects(&self) -> bool {
-        self.keys().contains(&"serve")
-    }
-
-    /// Whether a gateway reads events back through writers if its table doesn't set `read`.
-    fn is_read_by_default(&self) -> bool {
-        false
-    }
-
-    /// The parts of its layout.
-    fn layout(&self) -> &'static [LayoutPart] {
-        &[]
-    }
-
-    /// Reads the layout from a gateway's table for a writer's sink.
-    fn read_layout(&self, reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
-        let _ = (reader, section);
-        Layout::new()
-    }
-
-    /// The limits of a writer's store with this layout, of which some parts may be unknown.
-    fn json_limits_of(&self, layout: &BTreeMap<String, String>) -> JsonLimits {
-        let _ = layout;
-        JsonLimits::default()
+    #[must_use]
+    pub fn has_objects(&self) -> bool {
+        self.has_key("serve")
     }
 }
 
@@ -127,8 +133,8 @@ impl<T: Any + PartialEq> SameAs for T {
 
 /// The settings of a store. `Display` is a short summary without secrets.
 pub trait StoreConfig: SameAs + fmt::Debug + fmt::Display + Send + Sync {
-    /// The name of its kind.
-    fn kind(&self) -> &'static str;
+    /// Its kind.
+    fn kind(&self) -> &'static SinkKind;
 
     /// The sink, which isn't connected yet.
     fn build(&self) -> Sink;
@@ -156,11 +162,6 @@ pub trait StoreConfig: SameAs + fmt::Debug + fmt::Display + Send + Sync {
         None
     }
 
-    /// Whether it stores events in objects, each of them whole or not at all.
-    fn has_objects(&self) -> bool {
-        false
-    }
-
     /// Bytes of memory that its sink takes, whatever the budgets are.
     fn memory_bytes(&self) -> usize {
         0
@@ -169,11 +170,6 @@ pub trait StoreConfig: SameAs + fmt::Debug + fmt::Display + Send + Sync {
     /// A command of a shell that shows what it has stored, without secrets.
     fn look_command(&self) -> Option<String> {
         None
-    }
-
-    /// Whether it can be one of several shards.
-    fn can_be_sharded(&self) -> bool {
-        false
     }
 
     /// Reads the settings of another shard of this store.

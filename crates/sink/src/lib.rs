@@ -5,9 +5,9 @@
 
 mod batch;
 mod claim;
+pub mod close_signal;
 pub mod connection_pool;
 pub mod envelope;
-mod erased;
 pub mod folder;
 mod kind;
 pub mod lane_states;
@@ -24,7 +24,7 @@ pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
 pub use kind::{Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig};
 pub use mark::{InvalidMark, Mark};
-pub use null::{Null, NullKind};
+pub use null::{NULL, Null};
 pub use outcome::{
     Capabilities, Cursor, Reason, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, make_visible,
 };

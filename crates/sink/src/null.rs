@@ -2,37 +2,20 @@
 
 use std::fmt;
 
-use event::read::{Page, Query, ReadError};
+use async_trait::async_trait;
 
-use settings::{Section, SettingsReader};
-
-use crate::{Batch, Capabilities, Destination, Folders, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
+use crate::{Batch, Destination, Sink, SinkError, SinkKind, Store, StoreConfig, WriteOutcome};
 
 /// Accepts everything and stores nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Null;
 
 /// Sinks of kind `null`.
-#[derive(Debug)]
-pub struct NullKind;
-
-impl SinkKind for NullKind {
-    fn name(&self) -> &'static str {
-        "null"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["kind", "from", "max_backlog", "max_dead_letters"]
-    }
-
-    fn read(&self, _: &mut SettingsReader<'_>, _: &Section<'_>, _: Folders<'_>) -> Option<Box<dyn StoreConfig>> {
-        Some(Box::new(Null))
-    }
-}
+pub static NULL: SinkKind = SinkKind::new("null", |_, _, _| Some(Box::new(Null)));
 
 impl StoreConfig for Null {
-    fn kind(&self) -> &'static str {
-        NullKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &NULL
     }
 
     fn build(&self) -> Sink {
@@ -46,21 +29,14 @@ impl StoreConfig for Null {
 
 impl fmt::Display for Null {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(NullKind.name())
+        f.write_str(NULL.name)
     }
 }
 
+#[async_trait]
 impl Store for Null {
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
     async fn write(&self, _: &Batch) -> Result<WriteOutcome, SinkError> {
         Ok(WriteOutcome::Committed)
-    }
-
-    async fn read(&self, _: Query) -> Result<Page, ReadError> {
-        Err(ReadError::Unavailable("a sink that keeps nothing can't be read".into()))
     }
 }
 

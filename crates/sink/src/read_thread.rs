@@ -1,7 +1,6 @@
 //! Reads of a store that is asked over the network: done on a thread with a runtime of its own, since those who ask have no clock. What
 //! the thread opens is its own, so that nothing that it does holds up a lane. It begins with the first read.
 
-use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::pin;
@@ -112,12 +111,6 @@ impl ReadThread {
         let _ = jobs.try_send(job);
         *running = Some(Running { jobs, closes, ended });
         Ok(())
-    }
-}
-
-impl fmt::Debug for ReadThread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadThread").field("name", &self.name).finish_non_exhaustive()
     }
 }
 

@@ -1,13 +1,13 @@
 //! The handle of a store, as delivery, the writer and the readers hold it.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-use crate::erased::ErasedStore;
 use crate::outcome::make_visible;
 use crate::{Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
@@ -15,8 +15,14 @@ use crate::{Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, SinkError, S
 /// with control characters in it.
 ///
 /// Cheap to clone: the clones share the store's connections. Each lane has one, and all may call at once.
-#[derive(Clone, Debug)]
-pub struct Sink(Arc<dyn ErasedStore>);
+#[derive(Clone)]
+pub struct Sink(Arc<dyn Store>);
+
+impl fmt::Debug for Sink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sink").finish_non_exhaustive()
+    }
+}
 
 impl Sink {
     /// A sink that isn't connected yet. Nothing is opened or created before the first call.

@@ -1,9 +1,9 @@
 //! What a store's crate implements.
 
-use std::fmt;
-use std::future::Future;
+use std::any::Any;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
@@ -16,39 +16,35 @@ use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Takeover,
 ///
 /// A store never retries, never batches and never decides what is dropped: delivery does. It may return a server's own words in errors and
 /// reasons: [`Sink`](crate::Sink) escapes control characters in them.
-pub trait Store: fmt::Debug + Send + Sync + 'static {
+#[async_trait]
+pub trait Store: Any + Send + Sync {
     /// The capabilities that delivery needs before the first call.
-    fn capabilities(&self) -> Capabilities;
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
 
     /// See [`Sink::connect`](crate::Sink::connect).
-    fn connect(&self) -> impl Future<Output = Result<(), SinkError>> + Send {
-        async { Ok(()) }
+    async fn connect(&self) -> Result<(), SinkError> {
+        Ok(())
     }
 
     /// See [`Sink::held`](crate::Sink::held). A fenced store implements this and [`Self::claim`].
-    fn held(&self, lane: &Lane) -> impl Future<Output = Result<Option<Held>, SinkError>> + Send {
-        let _ = lane;
-        async { Ok(None) }
+    async fn held(&self, _lane: &Lane) -> Result<Option<Held>, SinkError> {
+        Ok(None)
     }
 
     /// See [`Sink::claim`](crate::Sink::claim).
-    fn claim(
-        &self,
-        lane: &Lane,
-        claim: Claim,
-        takeover: &Takeover,
-    ) -> impl Future<Output = Result<Option<Held>, SinkError>> + Send {
-        let _ = (lane, claim, takeover);
-        async { Ok(None) }
+    async fn claim(&self, _lane: &Lane, _claim: Claim, _takeover: &Takeover) -> Result<Option<Held>, SinkError> {
+        Ok(None)
     }
 
     /// See [`Sink::mark`](crate::Sink::mark).
-    fn mark(&self) -> impl Future<Output = Result<Option<Mark>, SinkError>> + Send {
-        async { Ok(None) }
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        Ok(None)
     }
 
     /// See [`Sink::write`](crate::Sink::write).
-    fn write(&self, batch: &Batch) -> impl Future<Output = Result<WriteOutcome, SinkError>> + Send;
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError>;
 
     /// Whether [`Self::read`] returns events.
     fn can_read(&self) -> bool {
@@ -56,14 +52,13 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     }
 
     /// See [`Sink::read`](crate::Sink::read).
-    fn read(&self, query: Query) -> impl Future<Output = Result<Page, ReadError>> + Send {
-        let _ = query;
-        async { Err(ReadError::Unavailable("this kind of sink can't be read back".into())) }
+    async fn read(&self, _query: Query) -> Result<Page, ReadError> {
+        Err(ReadError::Unavailable("this kind of sink can't be read back".into()))
     }
 
     /// See [`Sink::close`](crate::Sink::close).
-    fn close(&self) -> impl Future<Output = Result<(), SinkError>> + Send {
-        async { Ok(()) }
+    async fn close(&self) -> Result<(), SinkError> {
+        Ok(())
     }
 
     /// See [`Sink::warning`](crate::Sink::warning).

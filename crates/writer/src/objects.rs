@@ -30,7 +30,6 @@ use crate::{Offered, UNIT, Writer};
 const PASSING_BYTES_MAX: u64 = 512 * 1024;
 
 /// A sink's store of objects, and the object's name in a request.
-#[derive(Debug)]
 pub(super) struct Named {
     store: ObjectSink,
     name: String,

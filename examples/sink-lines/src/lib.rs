@@ -9,11 +9,12 @@ use std::fs::File;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use async_trait::async_trait;
 use event::Lane;
 use sink::{Batch, Capabilities, Claim, Held, SinkError, Store, Takeover, WriteOutcome};
 
 use file::Known;
-pub use settings::{LinesConfig, LinesKind};
+pub use settings::{KIND, LinesConfig};
 
 /// The store. It opens the file for each call.
 #[derive(Clone, Debug)]
@@ -39,6 +40,7 @@ impl Lines {
     }
 }
 
+#[async_trait]
 impl Store for Lines {
     fn capabilities(&self) -> Capabilities {
         Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }

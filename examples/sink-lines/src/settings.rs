@@ -11,38 +11,15 @@ use sink::{Destination, Folders, Sink, SinkKind, StoreConfig};
 use crate::Lines;
 
 /// Sinks of kind `lines`.
-#[derive(Debug)]
-pub struct LinesKind;
+pub static KIND: SinkKind =
+    SinkKind { keys: &[&["path"]], is_fenced: true, is_embedded: true, ..SinkKind::new("lines", read) };
 
-impl SinkKind for LinesKind {
-    fn name(&self) -> &'static str {
-        "lines"
-    }
-
-    fn keys(&self) -> &'static [&'static str] {
-        &["kind", "from", "max_backlog", "max_dead_letters", "path"]
-    }
-
-    fn is_fenced(&self) -> bool {
-        true
-    }
-
-    fn is_embedded(&self) -> bool {
-        true
-    }
-
-    fn read(
-        &self,
-        reader: &mut SettingsReader<'_>,
-        table: &Section<'_>,
-        at: Folders<'_>,
-    ) -> Option<Box<dyn StoreConfig>> {
-        let path = reader.required(table, "path", "add the file, as in path = \"events.ndjson\"", |text| {
-            let path = plain(&at.data.join(text));
-            refuse_own(&path, at.data).map(|()| path)
-        });
-        Some(Box::new(LinesConfig { path: path? }))
-    }
+fn read(reader: &mut SettingsReader<'_>, table: &Section<'_>, at: Folders<'_>) -> Option<Box<dyn StoreConfig>> {
+    let path = reader.required(table, "path", "add the file, as in path = \"events.ndjson\"", |text| {
+        let path = plain(&at.data.join(text));
+        refuse_own(&path, at.data).map(|()| path)
+    });
+    Some(Box::new(LinesConfig { path: path? }))
 }
 
 /// The settings of a sink.
@@ -53,8 +30,8 @@ pub struct LinesConfig {
 }
 
 impl StoreConfig for LinesConfig {
-    fn kind(&self) -> &'static str {
-        LinesKind.name()
+    fn kind(&self) -> &'static SinkKind {
+        &KIND
     }
 
     fn build(&self) -> Sink {
@@ -62,7 +39,7 @@ impl StoreConfig for LinesConfig {
     }
 
     fn destination(&self) -> Option<Destination> {
-        let id = vec![self.kind().to_owned(), self.path.display().to_string()];
+        let id = vec![KIND.name.to_owned(), self.path.display().to_string()];
         Some(Destination { id, what: "file", another: "another `path`" })
     }
 

@@ -87,7 +87,7 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let start = text.len() - value.len();
     let secret = if !name.starts_with("SINKS_") {
         (is_secret_name(name) && !name.ends_with(FILE) || value.contains(PEM)).then_some(0..value.len())
-    } else if KINDS.iter().flat_map(|kind| kind.urls()).any(|key| ends_with(key)) {
+    } else if KINDS.iter().flat_map(|kind| kind.urls).any(|key| ends_with(key)) {
         of_url(value)
     } else {
         (!shown_in_sinks().any(ends_with)).then_some(0..value.len())
@@ -118,7 +118,7 @@ fn of_url(url: &str) -> Option<Range<usize>> {
 
 fn shown_in_sinks() -> impl Iterator<Item = &'static str> {
     let keys = kinds::keys().chain(OF_SHARDS.iter().copied());
-    keys.filter(|key| !KINDS.iter().any(|kind| kind.secrets().contains(key)))
+    keys.filter(|key| !KINDS.iter().any(|kind| kind.secrets.contains(key)))
 }
 
 fn is_secret_name(key: &str) -> bool {
@@ -266,7 +266,7 @@ impl Scanner<'_> {
             Place::Sink if key == "shards" => value(true, Place::Sinks),
             Place::Sink => {
                 let is_shown = shown_in_sinks().any(|known| known == key) || key == "key" && self.is_of_redis();
-                Value { is_url: KINDS.iter().any(|kind| kind.urls().contains(&key)), ..value(!is_shown, Place::Value) }
+                Value { is_url: KINDS.iter().any(|kind| kind.urls.contains(&key)), ..value(!is_shown, Place::Value) }
             }
             Place::Types => value(false, Place::Type),
             Place::Type if key == "transform" => value(true, Place::Step),

@@ -2,30 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use ::sink::{NullKind, SinkKind};
+use ::sink::SinkKind;
 use settings::{InvalidValue, nearest};
-use sink_directory::DirectoryKind;
-use sink_elasticsearch::ElasticsearchKind;
-use sink_nats::NatsKind;
-use sink_postgres::PostgresKind;
-use sink_redis::RedisKind;
-use sink_s3::S3Kind;
-use sink_sqlite::SqliteKind;
-use sink_swift::SwiftKind;
-use sink_webhook::WebhookKind;
 
 /// The kinds that a process stores in by itself. The first is the default.
-pub(crate) const KINDS: &[&dyn SinkKind] = &[
-    &SqliteKind,
-    &DirectoryKind,
-    &ElasticsearchKind,
-    &NatsKind,
-    &PostgresKind,
-    &RedisKind,
-    &SwiftKind,
-    &S3Kind,
-    &WebhookKind,
-    &NullKind,
+pub(crate) static KINDS: &[&SinkKind] = &[
+    &sink_sqlite::KIND,
+    &sink_directory::KIND,
+    &sink_elasticsearch::KIND,
+    &sink_nats::KIND,
+    &sink_postgres::KIND,
+    &sink_redis::KIND,
+    &sink_swift::KIND,
+    &sink_s3::KIND,
+    &sink_webhook::KIND,
+    &::sink::NULL,
 ];
 
 /// The kind of sinks whose stores writers have.
@@ -38,29 +29,29 @@ const WRITER_KEYS: &[&str] = &["kind", "from", "max_backlog", "upstream", "sink"
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// A store of this process.
-    Store(&'static dyn SinkKind),
+    Store(&'static SinkKind),
     /// A sink of a writer.
     Writer,
 }
 
 /// The kind of this name, of those that a process stores in by itself.
-pub(crate) fn find(name: &str) -> Option<&'static dyn SinkKind> {
-    KINDS.iter().copied().find(|kind| kind.name() == name)
+pub(crate) fn find(name: &str) -> Option<&'static SinkKind> {
+    KINDS.iter().copied().find(|kind| kind.name == name)
 }
 
 /// The names of all kinds.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.name()).chain([WRITER])
+    KINDS.iter().map(|kind| kind.name).chain([WRITER])
 }
 
 /// The settings of sinks of any kind.
 pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().flat_map(|kind| kind.keys()).copied().chain(writer_keys())
+    KINDS.iter().flat_map(|kind| kind.all_keys()).chain(writer_keys())
 }
 
 /// The settings of sinks of kind `writer`: those that don't depend on the store, and the layout of each store.
 pub(crate) fn writer_keys() -> Vec<&'static str> {
-    let layouts = KINDS.iter().flat_map(|kind| kind.layout()).flat_map(|(_, keys)| *keys);
+    let layouts = KINDS.iter().flat_map(|kind| kind.layout).flat_map(|(_, keys)| *keys);
     let of_stores: BTreeSet<&str> = layouts.copied().collect();
     WRITER_KEYS.iter().copied().chain(of_stores).collect()
 }
@@ -73,7 +64,7 @@ pub(crate) fn listed() -> String {
 
 /// The names of the kinds that writers can have for gateways, for messages.
 pub(crate) fn stores() -> String {
-    let names: Vec<&str> = KINDS.iter().map(|kind| kind.name()).collect();
+    let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
     names.join(", ")
 }
 

@@ -72,16 +72,16 @@ fn read_one(
     let help = format!("add kind = \"sqlite\"; known kinds: {}", kinds::listed());
     let kind = reader.required(section, "kind", &help, kinds::parse).unwrap_or(Kind::Store(kinds::KINDS[0]));
     let keys = match kind {
-        Kind::Store(kind) => kind.keys(),
-        Kind::Writer => &kinds::writer_keys(),
+        Kind::Store(kind) => kind.all_keys().collect(),
+        Kind::Writer => kinds::writer_keys(),
     };
-    reader.check_keys(section, keys);
+    reader.check_keys(section, &keys);
     let max_backlog = reader.text(section, "max_backlog", size::parse).map(|found| found.value);
     let max_dead_letters = reader.integer(section, "max_dead_letters", dead_letters).map(|found| found.value);
     let from =
         reader.word(section, "from", "is no place in the journal", BEGINS).map(|found| found.value).unwrap_or_default();
     let store = match kind {
-        Kind::Store(kind) => kind.read(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
+        Kind::Store(kind) => (kind.read)(reader, section, folders).map(|store| SinkConfig::Store(store.into())),
         Kind::Writer => remote::read(reader, section, upstreams),
     };
     let serving = if keys.contains(&"serve") { object_serving::read(reader, section) } else { None };

@@ -26,12 +26,12 @@ pub(crate) fn read(
     let parts = store.map(|store| remote_layout::read(reader, section, store));
     let objects = store.and_then(|store| objects(reader, section, store));
     let (upstream, sink, store, mut parts) = (upstream??.upstream, sink?, store?, parts?);
-    let reads = reads.unwrap_or(store.is_read_by_default());
+    let reads = reads.unwrap_or(store.is_read_by_default);
     let rules = objects.map(|(rules, codec)| {
         parts.extend(parts_of(layout_of(&rules, codec)));
         rules
     });
-    let (store, is_fenced) = (store.name(), store.is_fenced());
+    let (store, is_fenced) = (store.name, store.is_fenced);
     let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts, reads };
     Some(match rules {
         None => SinkConfig::Remote(remote),
@@ -43,17 +43,17 @@ pub(crate) fn read(
 fn objects(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
-    store: &dyn SinkKind,
+    store: &SinkKind,
 ) -> Option<(ObjectRules, &'static str)> {
     if !store.has_objects() {
         return None;
     }
     if let Some((span, _)) = section.get("read") {
-        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.name());
+        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path("read"), store.name);
         reader.push(Diagnostic::new(title, span, "set serve = true to give its objects to readers"));
     }
     // Stores over HTTP call the codec `format`.
-    Some(if store.keys().contains(&"codec") {
+    Some(if store.has_key("codec") {
         (rules_of_files(reader, section), "codec")
     } else {
         (over_http::rules(reader, section), "format")
@@ -96,7 +96,7 @@ fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config
         Writers::Etcd { .. } => "and the upstream finds any number of servers in etcd".to_owned(),
         Writers::Listed(_) | Writers::Named(_) => return,
     };
-    if kinds::find(config.store).is_some_and(SinkKind::is_embedded) {
+    if kinds::find(config.store).is_some_and(|kind| kind.is_embedded) {
         let title = format!("`{}` has one store for each writer", section.key_path("store"));
         let help = "give the upstream one server, let the writers share a store such as postgres, or store everything in each \
                     with mode = \"all\"";
@@ -110,7 +110,7 @@ fn sink(text: &str) -> Result<String, InvalidValue> {
     SinkName::new(text).map(|name| name.to_string()).ok_or_else(wrong)
 }
 
-fn store(text: &str) -> Result<&'static dyn SinkKind, InvalidValue> {
+fn store(text: &str) -> Result<&'static SinkKind, InvalidValue> {
     kinds::find(text).ok_or_else(|| {
         InvalidValue::new("is no kind of store that a writer has", format!("known stores: {}", kinds::stores()))
     })

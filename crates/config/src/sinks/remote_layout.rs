@@ -10,16 +10,16 @@ use crate::sinks::kinds::KINDS;
 use crate::sinks::sink_config::{Parts, parts_of};
 
 /// Reads the settings that the table has. A setting of another kind of store is an error.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: &dyn SinkKind) -> Parts {
-    let layout = store.layout();
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: &SinkKind) -> Parts {
+    let layout = store.layout;
     let is_known = |key: &str| layout.iter().any(|(_, keys)| keys.contains(&key));
-    let of_any = KINDS.iter().flat_map(|kind| kind.layout()).flat_map(|(_, keys)| keys.iter());
+    let of_any = KINDS.iter().flat_map(|kind| kind.layout).flat_map(|(_, keys)| keys.iter());
     for key in of_any.filter(|key| !is_known(key)).collect::<BTreeSet<_>>() {
         let Some((span, _)) = section.get(key) else { continue };
-        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.name());
+        let title = format!("`{}` has no meaning with store = \"{}\"", section.key_path(key), store.name);
         reader.push(Diagnostic::new(title, span, "the store has no such setting"));
     }
-    let mut all = parts_of(store.read_layout(reader, section));
+    let mut all = parts_of((store.read_layout)(reader, section));
     // A setting that the table lacks is unknown: the writer's defaults may differ.
     let is_set = |keys: &[&str]| keys.iter().any(|key| reader.is_set(section, key));
     all.retain(|part, _| layout.iter().any(|(name, keys)| name == part && is_set(keys)));

@@ -48,16 +48,12 @@ pub(crate) fn read(
     folders: Folders<'_>,
     common: &SinkConfig,
 ) -> Option<Shards> {
-    let can_be_sharded = match common {
-        SinkConfig::Store(store) => store.can_be_sharded(),
-        // The layout of a store that can be sharded names the shards.
-        SinkConfig::Remote(config) => {
-            let kind = kinds::find(config.store);
-            kind.is_some_and(|kind| kind.layout().iter().any(|(part, _)| *part == SHARDS))
-        }
-        SinkConfig::RemoteObjects(_) => false,
+    let kind = match common {
+        SinkConfig::Store(store) => store.kind(),
+        SinkConfig::Remote(config) => kinds::find(config.store)?,
+        SinkConfig::RemoteObjects(_) => return None,
     };
-    if !can_be_sharded {
+    if !kind.has_key(SHARDS) {
         return None;
     }
     let errors_before = reader.errors();

@@ -88,7 +88,7 @@ impl SinkConfig {
     /// The name of its kind, if a writer can offer it to gateways.
     #[must_use]
     pub fn writer_kind(&self) -> Option<&'static str> {
-        Some(self.store()?.kind())
+        Some(self.store()?.kind().name)
     }
 
     /// The layout of a store of this process, as gateways compare it.
@@ -119,7 +119,7 @@ impl SinkConfig {
         let limits = match self {
             Self::Store(store) => store.json_limits(),
             Self::Remote(config) => {
-                kinds::find(config.store).map(|kind| kind.json_limits_of(&config.parts)).unwrap_or_default()
+                kinds::find(config.store).map(|kind| (kind.json_limits_of)(&config.parts)).unwrap_or_default()
             }
             Self::RemoteObjects(_) => JsonLimits::default(),
         };
@@ -132,7 +132,7 @@ impl SinkConfig {
     #[must_use]
     pub fn has_objects(&self) -> bool {
         match self {
-            Self::Store(store) => store.has_objects(),
+            Self::Store(store) => store.kind().has_objects(),
             Self::Remote(_) => false,
             Self::RemoteObjects(_) => true,
         }

@@ -20,12 +20,11 @@ mod upload;
 mod upload_body;
 mod uploader;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use net::http_client::{HttpClient, HttpOptions};
 use sink::{Mark, Reason, SinkError};
 
@@ -93,6 +92,7 @@ impl<S: Service> OverHttp<S> {
     }
 }
 
+#[async_trait]
 impl<S: Service> ObjectStore for OverHttp<S> {
     fn rules(&self) -> &ObjectRules {
         &self.uploader.rules
@@ -106,37 +106,27 @@ impl<S: Service> ObjectStore for OverHttp<S> {
         self.uploader.refusal(payload)
     }
 
-    fn connect(&self) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(async { self.named(self.target.prepare().await) })
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.named(self.target.prepare().await)
     }
 
-    fn mark(&self) -> BoxFuture<'_, Result<Mark, SinkError>> {
-        Box::pin(async { self.named(mark::of(&self.target, &self.uploader.rules.prefix).await) })
+    async fn mark(&self) -> Result<Mark, SinkError> {
+        self.named(mark::of(&self.target, &self.uploader.rules.prefix).await)
     }
 
-    fn put<'a>(
-        &'a self,
-        manifest: &'a Manifest,
-        parts: Box<dyn Parts>,
-    ) -> BoxFuture<'a, Result<Box<dyn Parts>, SinkError>> {
-        Box::pin(async { self.named(self.uploader.put(&self.target, manifest, parts).await) })
+    async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError> {
+        self.named(self.uploader.put(&self.target, manifest, parts).await)
     }
 
     fn reader(&self) -> Box<dyn ObjectReader> {
         Box::new(self.new_reader())
     }
 
-    fn accept(&self, upload: ObjectUpload) -> BoxFuture<'_, Result<(), SinkError>> {
-        Box::pin(async { self.named(self.target.accept(upload).await) })
+    async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError> {
+        self.named(self.target.accept(upload).await)
     }
 
-    fn fetch<'a>(&'a self, name: &'a str, query: &'a ObjectQuery) -> BoxFuture<'a, Result<ObjectDownload, SinkError>> {
-        Box::pin(async { self.named(self.reader.get_or_init(|| self.new_reader()).fetch(name, query).await) })
-    }
-}
-
-impl<S: Service> fmt::Debug for OverHttp<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("OverHttp").field(&self.target.name()).finish()
+    async fn fetch(&self, name: &str, query: &ObjectQuery) -> Result<ObjectDownload, SinkError> {
+        self.named(self.reader.get_or_init(|| self.new_reader()).fetch(name, query).await)
     }
 }

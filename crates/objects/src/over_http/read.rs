@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use event::object::FoundObject;
 use futures_util::future::BoxFuture;
@@ -23,27 +24,14 @@ const OCTETS: &str = "application/octet-stream";
 /// A container as it is read.
 pub struct ContainerReader<S>(pub S);
 
+#[async_trait]
 impl<S: Source> ObjectReader for ContainerReader<S> {
-    fn look<'a>(
-        &'a self,
-        name: &'a str,
-        known: Option<&'a str>,
-        cache: &'a ObjectCache,
-    ) -> BoxFuture<'a, Result<Lookup, SinkError>> {
-        Box::pin(async move {
-            self.find(name, known, cache).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
-        })
+    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
+        self.find(name, known, cache).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
     }
 
-    fn give<'a>(
-        &'a self,
-        named: (&'a str, &'a str),
-        range: Range<u64>,
-        sender: &'a PieceSender,
-    ) -> BoxFuture<'a, Result<(), SinkError>> {
-        Box::pin(async move {
-            self.pass_on(named, range, sender).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
-        })
+    async fn give(&self, named: (&str, &str), range: Range<u64>, sender: &PieceSender) -> Result<(), SinkError> {
+        self.pass_on(named, range, sender).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
     }
 }
 

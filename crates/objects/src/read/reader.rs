@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use async_trait::async_trait;
 use event::object::FoundObject;
-use futures_util::future::BoxFuture;
 use sink::SinkError;
 
 use super::{ObjectCache, PieceSender};
@@ -19,22 +19,13 @@ pub enum Lookup {
 }
 
 /// A store as it is read, with connections of its own. They belong to the thread that reads.
+#[async_trait]
 pub trait ObjectReader: Send + Sync {
     /// The object under a name that a sink gives, unless it has the tag `known`.
-    fn look<'a>(
-        &'a self,
-        name: &'a str,
-        known: Option<&'a str>,
-        cache: &'a ObjectCache,
-    ) -> BoxFuture<'a, Result<Lookup, SinkError>>;
+    async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError>;
 
     /// Sends bytes of the object with this name and tag. The receiver may be dropped before the end.
-    fn give<'a>(
-        &'a self,
-        named: (&'a str, &'a str),
-        range: Range<u64>,
-        sender: &'a PieceSender,
-    ) -> BoxFuture<'a, Result<(), SinkError>>;
+    async fn give(&self, named: (&str, &str), range: Range<u64>, sender: &PieceSender) -> Result<(), SinkError>;
 
     /// Whether names may have folders in them.
     fn has_folders(&self) -> bool {

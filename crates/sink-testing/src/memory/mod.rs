@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use event::read::{Page, Query, ReadError};
 use event::{EventId, Lane};
 use tokio::sync::watch;
@@ -182,6 +183,7 @@ impl MemoryHandle {
     }
 }
 
+#[async_trait]
 impl Store for MemoryHandle {
     fn capabilities(&self) -> Capabilities {
         let Shared { fenced, settle, is_remote, .. } = *self.shared;
