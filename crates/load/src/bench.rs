@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use report::Report;
-pub use verify::Verdict;
+pub use verify::StoreCheck;
 
 use crate::{Server, Target};
 use generator::Kind;
@@ -120,7 +120,7 @@ pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)
     let mut report = Report::new(&measured, options);
     show(&report);
     match verifier.map(|verifier| verifier.verify(&measured.acknowledged, stop)) {
-        Some(Ok(verdict)) => report.verified = Some(verdict),
+        Some(Ok(check)) => report.verified = Some(check),
         Some(Err(error)) => drop(report.failure.get_or_insert_with(|| error.to_string())),
         None => {}
     }

@@ -4,26 +4,26 @@
 //! A batch's key says which load it belongs to, which input, and where in it the batch begins. Batches are cut the same
 //! way each time, so whatever is sent again after a crash comes under the keys that it had before.
 
+mod ack_watermark;
 mod array;
 mod batch;
+mod batch_result;
 mod body;
 mod counters;
 mod edit;
 mod filter;
 mod follow;
-mod frontier;
 mod gaps;
 mod input;
 mod lines;
 mod refused;
-mod rotated;
+mod rotation;
 mod select;
 mod sender;
 mod source;
 mod state;
 mod state_lock;
 mod undecided;
-mod verdict;
 
 use std::io;
 use std::path::PathBuf;
@@ -39,9 +39,9 @@ pub use input::Input;
 use expression::Expression;
 
 use crate::{Server, Target};
+use ack_watermark::AckWatermark;
 use batch::Batch;
 use body::Shape;
-use frontier::Frontier;
 use gaps::Gaps;
 use refused::{RefusedFile, TooLong};
 use select::Selection;
@@ -265,7 +265,7 @@ struct Work<'a> {
     key: String,
     shape: Shape,
     source: Mutex<Source<'a>>,
-    frontier: &'a Frontier<'a>,
+    watermark: &'a AckWatermark<'a>,
     post: Option<Post<'a>>,
     refused: Option<RefusedFile>,
     halt: Halt<'a>,
@@ -314,20 +314,20 @@ impl Load<'_> {
         let entry = source.entry().clone();
         Counters::add(&self.counters.refused_before, entry.place.refused);
         let key = key_of(state.id(), name);
-        let frontier = Frontier::new(state, name, entry.clone());
-        frontier.begin(entry)?;
+        let watermark = AckWatermark::new(state, name, entry.clone());
+        watermark.begin(entry)?;
         let work = Work {
             input: name,
             key,
             shape: self.shape(),
             source: Mutex::new(source),
-            frontier: &frontier,
+            watermark: &watermark,
             post: (!self.options.count_only).then(|| self.post()),
             refused: self.options.refused.as_deref().map(RefusedFile::open).transpose()?,
             halt: Halt { stop: self.stop, has_failed: AtomicBool::new(false) },
         };
         let worked = self.work(&work);
-        frontier.finish().and(worked)
+        watermark.finish().and(worked)
     }
 
     /// Nothing came: says so where an earlier run has had it all.
@@ -398,7 +398,7 @@ impl Load<'_> {
         let mut unread = Ok(());
         let mut all = || {
             while !work.halt.is_set() {
-                let next = work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.frontier);
+                let next = work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.watermark);
                 let found = match next {
                     Ok(Some(found)) => found,
                     Ok(None) => break,
@@ -408,7 +408,7 @@ impl Load<'_> {
                     }
                 };
                 let Some(refused) = self.take(work, &found, &block, sender.as_mut())? else { break };
-                work.frontier.answered(found.number, found.place, refused)?;
+                work.watermark.answered(found.number, found.place, refused)?;
             }
             Ok(())
         };
@@ -417,7 +417,7 @@ impl Load<'_> {
             work.halt.has_failed.store(true, Ordering::Relaxed);
         }
         if work.halt.is_set() {
-            work.frontier.give_up();
+            work.watermark.give_up();
         }
         ended.and(unread)
     }

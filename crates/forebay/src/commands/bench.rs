@@ -37,8 +37,8 @@ pub(crate) fn run(flags: &BenchFlags) -> anyhow::Result<u8> {
     if flags.json {
         show(&(report.to_json() + "\n"))?;
     } else {
-        let verdict = report.verified.map_or_else(String::new, |verdict| verdict.to_string());
-        show(&(verdict + &report.conclusion()))?;
+        let check = report.verified.map_or_else(String::new, |check| check.to_string());
+        show(&(check + &report.conclusion()))?;
     }
     warn(&report, stop.load(Ordering::Relaxed));
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
@@ -52,7 +52,7 @@ fn warn(report: &Report, was_stopped: bool) {
     if let Some(failure) = &report.failure {
         log::error(failure);
     }
-    if report.verified.is_some_and(|verdict| verdict.is_all_lost()) && !was_stopped {
+    if report.verified.is_some_and(|check| check.is_all_lost()) && !was_stopped {
         log::warning("none of the events is in the store: is it the one that their type is routed to?");
     }
 }

@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What the store says of the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct StoreCheck {
     /// Answered 200.
     pub acknowledged: u64,
     /// Answered 200 and not stored.
@@ -34,7 +34,7 @@ pub struct Verdict {
     pub unacknowledged_stored: u64,
 }
 
-impl Verdict {
+impl StoreCheck {
     /// Whether nothing of what was acknowledged is there.
     #[must_use]
     pub const fn is_all_lost(&self) -> bool {
@@ -92,7 +92,7 @@ impl Verifier {
     }
 
     /// Waits until everything that was acknowledged is there, or nothing comes any more.
-    pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> Result<Verdict, BenchError> {
+    pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> Result<StoreCheck, BenchError> {
         let numbers = self.numbers(acknowledged.len());
         let mut stored = vec![0_u32; acknowledged.len()];
         let (mut news_at, mut quiet_max) = (Instant::now(), NOTHING_MAX);
@@ -104,9 +104,9 @@ impl Verifier {
                 Err(error) if is_quiet => return Err(self.failed(error)),
                 Err(_) => {}
             }
-            let verdict = judge(acknowledged, &stored);
-            if verdict.lost == 0 || is_quiet {
-                return Ok(verdict);
+            let check = judge(acknowledged, &stored);
+            if check.lost == 0 || is_quiet {
+                return Ok(check);
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -148,15 +148,15 @@ fn checksum(payload: &[u8]) -> u128 {
     xxhash_rust::xxh3::xxh3_128(payload)
 }
 
-fn judge(acknowledged: &[bool], stored: &[u32]) -> Verdict {
-    let mut verdict = Verdict::default();
+fn judge(acknowledged: &[bool], stored: &[u32]) -> StoreCheck {
+    let mut check = StoreCheck::default();
     for (is_acknowledged, count) in acknowledged.iter().zip(stored) {
-        verdict.acknowledged += u64::from(*is_acknowledged);
-        verdict.lost += u64::from(*is_acknowledged && *count == 0);
-        verdict.doubled += u64::from(*count > 1);
-        verdict.unacknowledged_stored += u64::from(!*is_acknowledged && *count > 0);
+        check.acknowledged += u64::from(*is_acknowledged);
+        check.lost += u64::from(*is_acknowledged && *count == 0);
+        check.doubled += u64::from(*count > 1);
+        check.unacknowledged_stored += u64::from(!*is_acknowledged && *count > 0);
     }
-    verdict
+    check
 }
 
 #[cfg(test)]
@@ -206,8 +206,8 @@ mod tests {
         [1, 2, 0, 1, 0].into_iter().for_each(&mut insert);
         writer.execute("insert into events values ('of somebody else')", []).unwrap();
         // Stopped, so that it doesn't wait for the lost one.
-        let verdict = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
-        let expected = Verdict { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
-        assert_eq!(verdict, expected);
+        let check = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
+        let expected = StoreCheck { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
+        assert_eq!(check, expected);
     }
 }

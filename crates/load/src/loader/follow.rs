@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use super::LoadError;
 use super::gaps::Gaps;
 use super::input::FileId;
-use super::rotated::{self, Behind, unless_missing};
+use super::rotation::{self, Successors, unless_missing};
 
 /// How often a file without news is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -123,7 +123,7 @@ impl<'a> Follow<'a> {
         };
         let named_id = FileId::of(&named.metadata().map_err(LoadError::Read)?);
         let old = self.open.metadata().map_err(LoadError::Read)?;
-        let Behind { next, unread } = rotated::behind(&self.path, &old, named_id).map_err(LoadError::Read)?;
+        let Successors { next, unread } = rotation::successors(&self.path, &old, named_id).map_err(LoadError::Read)?;
         let (file, id, stage) = match next {
             None => (named, named_id, Stage::Named),
             Some((path, id)) => {

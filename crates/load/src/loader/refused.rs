@@ -1,4 +1,4 @@
-//! Lines that the server refused: the first ones are shown. All of them, and lines without a verdict, can be kept in a file,
+//! Lines that the server refused: the first ones are shown. All of them, and lines without a result, can be kept in a file,
 //! to be mended and loaded again.
 
 use std::fs::{File, OpenOptions};
@@ -9,9 +9,9 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Serialize;
 
+use super::batch_result::{BatchResult, RefusedLine};
 use super::body::Piece;
 use super::lines::LINE_BYTES_MAX;
-use super::verdict::{RefusedLine, Verdict};
 use super::{LoadError, Notify};
 
 /// Lines may be private.
@@ -27,13 +27,13 @@ pub(super) struct Refusals<'a> {
     /// How many lines stand before the block.
     pub(super) lines_before: u64,
     pub(super) piece: &'a Piece<'a>,
-    pub(super) verdict: &'a Verdict,
+    pub(super) result: &'a BatchResult,
 }
 
 impl Refusals<'_> {
     /// Gives each line that the server has named with its number in the input, from 1.
     fn each(&self, limit: usize, mut give: impl FnMut(&RefusedLine, u64, &[u8])) {
-        let lines = &self.verdict.refused[..limit.min(self.verdict.refused.len())];
+        let lines = &self.result.refused[..limit.min(self.result.refused.len())];
         let mut refused = lines.iter();
         self.piece.find_lines(lines.iter().map(|refused| refused.line), |line, number, text| {
             if let Some(refused) = refused.find(|refused| refused.line == line) {
@@ -48,7 +48,7 @@ impl Refusals<'_> {
         self.each(left, |refused, number, _| {
             notify(&format!("{} line {number} was refused ({}): {}", self.input, refused.code, refused.detail));
         });
-        if left > 0 && before + self.verdict.refused_count() > SHOWN {
+        if left > 0 && before + self.result.refused_count() > SHOWN {
             notify(MORE);
         }
     }

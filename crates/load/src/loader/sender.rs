@@ -4,9 +4,9 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use super::batch_result::BatchResult;
 use super::counters::Counters;
 use super::state::sum;
-use super::verdict::Verdict;
 use super::{Halt, LoadError, Notify};
 use crate::http::connection::Connection;
 use crate::http::server::Server;
@@ -39,7 +39,7 @@ pub(super) struct Sender<'a> {
 
 /// What one attempt came to.
 enum Attempt {
-    Answered(Verdict),
+    Answered(BatchResult),
     /// Worth another one, after so many seconds where the server says so.
     Failed {
         why: String,
@@ -53,16 +53,16 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends until there is an answer, and no line is for later; none when it is time to stop.
-    pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> Result<Option<Verdict>, LoadError> {
+    pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> Result<Option<BatchResult>, LoadError> {
         let head = self.head(key, body.len());
         let (mut attempt, mut accepted) = (0, 0);
         loop {
             let (why, until, retry_after) = match self.attempt(head.as_bytes(), body)? {
-                Attempt::Answered(verdict) => {
-                    let Some(why) = verdict.wants_again() else {
-                        return Ok(Some(verdict.with_accepted_before(accepted)));
+                Attempt::Answered(result) => {
+                    let Some(why) = result.wants_again() else {
+                        return Ok(Some(result.with_accepted_before(accepted)));
                     };
-                    accepted += verdict.newly_stored();
+                    accepted += result.newly_stored();
                     (why, "they are taken", None)
                 }
                 Attempt::Failed { why, retry_after } => (why, "it answers", retry_after),
@@ -105,7 +105,7 @@ impl<'a> Sender<'a> {
         };
         let (closes, retry_after) = (answer.closes, answer.retry_after);
         let attempt = match answer.status {
-            200 | 207 | 400 | 422 => Verdict::parse(&answer.body, body).map(Attempt::Answered),
+            200 | 207 | 400 | 422 => BatchResult::parse(&answer.body, body).map(Attempt::Answered),
             408 | 429 | 500..=599 => Some(Attempt::Failed { why: format!("answered {}", answer.status), retry_after }),
             _ => None,
         };

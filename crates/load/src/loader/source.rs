@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::ack_watermark::AckWatermark;
 use super::array::Array;
 use super::follow::{Change, Follow};
-use super::frontier::Frontier;
 use super::gaps::Gaps;
 use super::input::{self, Form, Input, Opened, Stream};
 use super::lines::{Cut, LastLine, Lines};
 use super::state::{self, Entry, Place};
-use super::{LoadError, rotated};
+use super::{LoadError, rotation};
 
 /// Whole lines of an input.
 #[derive(Clone, Copy, Debug)]
@@ -139,9 +139,13 @@ impl<'a> Source<'a> {
     }
 
     /// Puts the next lines into `block`; none at the end, or when it is time to stop.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>, frontier: &Frontier<'_>) -> Result<Option<Block>, LoadError> {
+    pub(super) fn next(
+        &mut self,
+        block: &mut Vec<u8>,
+        watermark: &AckWatermark<'_>,
+    ) -> Result<Option<Block>, LoadError> {
         while !self.is_at_end && !self.stop.load(Ordering::Relaxed) {
-            if self.must_wait && !frontier.wait(self.number)? {
+            if self.must_wait && !watermark.wait(self.number)? {
                 return Ok(None);
             }
             // What stands behind an error isn't read: nothing would say where it stands.
@@ -151,11 +155,11 @@ impl<'a> Source<'a> {
             if !block.is_empty() || self.too_long.is_some() {
                 let found = self.block(block);
                 if end == End::Input {
-                    frontier.cut(found.place.offset)?;
+                    watermark.cut(found.place.offset)?;
                 }
                 return Ok(Some(found));
             }
-            if !self.wait_for_more(frontier)? {
+            if !self.wait_for_more(watermark)? {
                 return Ok(None);
             }
         }
@@ -221,29 +225,29 @@ impl<'a> Source<'a> {
     }
 
     /// Nothing is there to be read: false if nothing will come any more.
-    fn wait_for_more(&mut self, frontier: &Frontier<'_>) -> Result<bool, LoadError> {
+    fn wait_for_more(&mut self, watermark: &AckWatermark<'_>) -> Result<bool, LoadError> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
         let read_up_to = self.entry.place.offset + lines.read_ahead();
         match follow.look(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
             Change::Replaced(file) => {
-                if !frontier.wait(self.number)? {
+                if !watermark.wait(self.number)? {
                     return Ok(false);
                 }
-                self.replace(file, frontier)?;
+                self.replace(file, watermark)?;
             }
         }
-        Ok(!frontier.is_given_up())
+        Ok(!watermark.is_given_up())
     }
 
-    fn replace(&mut self, file: File, frontier: &Frontier<'_>) -> Result<(), LoadError> {
+    fn replace(&mut self, file: File, watermark: &AckWatermark<'_>) -> Result<(), LoadError> {
         let metadata = file.metadata().map_err(LoadError::Read)?;
         let id = input::FileId::of(&metadata);
         self.entry = Entry { generation: self.entry.generation + 1, file: id, ..Entry::default() };
         self.cutter = Cutter::Lines(Lines::new(Stream::plain(file, self.read.clone())));
         self.is_within_line = false;
-        frontier.begin(self.entry.clone())
+        watermark.begin(self.entry.clone())
     }
 }
 
@@ -286,7 +290,7 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
         return Err(LoadError::Shrunk { bytes: opened.size, loaded: entry.place.offset });
     }
     if reading.follow
-        && let Some(file) = rotated::find(path, entry.file).map_err(LoadError::Read)?
+        && let Some(file) = rotation::find(path, entry.file).map_err(LoadError::Read)?
     {
         let mut opened = input::open_file(path, file, &reading.read)?;
         if let Some(tail) = tail(&mut opened, entry, true)? {

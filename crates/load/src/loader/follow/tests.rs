@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::*;
-use crate::loader::frontier::Frontier;
+use crate::loader::ack_watermark::AckWatermark;
 use crate::loader::input::Input;
 use crate::loader::source::{Reading, Source};
 use crate::loader::state::{Settings, State};
@@ -79,15 +79,15 @@ impl Stand {
         let input = Input::File(self.path("a"));
         let (mut source, _) = Source::open(&input, state.entry("a"), reading).unwrap();
         let entry = source.entry().clone();
-        let frontier = Frontier::new(state, "a", entry.clone());
-        frontier.begin(entry).unwrap();
+        let watermark = AckWatermark::new(state, "a", entry.clone());
+        watermark.begin(entry).unwrap();
         let (mut text, mut bytes) = (String::new(), Vec::new());
         loop {
-            let block = source.next(&mut bytes, &frontier).unwrap().unwrap();
+            let block = source.next(&mut bytes, &watermark).unwrap().unwrap();
             text.push_str(std::str::from_utf8(&bytes).unwrap());
-            frontier.answered(block.number, block.place, 0).unwrap();
+            watermark.answered(block.number, block.place, 0).unwrap();
             if then(&text) {
-                frontier.finish().unwrap();
+                watermark.finish().unwrap();
                 return text;
             }
         }

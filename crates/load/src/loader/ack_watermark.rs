@@ -11,7 +11,7 @@ use super::state::{Entry, Place, Split, State};
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 
 /// The answered part of one input.
-pub(super) struct Frontier<'a> {
+pub(super) struct AckWatermark<'a> {
     inner: Mutex<Inner<'a>>,
     moved: Condvar,
 }
@@ -29,7 +29,7 @@ struct Inner<'a> {
     is_given_up: bool,
 }
 
-impl<'a> Frontier<'a> {
+impl<'a> AckWatermark<'a> {
     pub(super) fn new(state: &'a mut State, input: &'a str, entry: Entry) -> Self {
         let answered = BTreeMap::new();
         let inner = Inner { state, input, entry, next: 0, answered, saved_at: None, is_given_up: false };
@@ -142,26 +142,26 @@ mod tests {
     fn the_state_never_passes_an_unanswered_block() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
         let place = |offset| Place { offset, ..Place::default() };
-        let frontier = Frontier::new(&mut state, "a", Entry::default());
-        frontier.begin(Entry::default()).unwrap();
+        let watermark = AckWatermark::new(&mut state, "a", Entry::default());
+        watermark.begin(Entry::default()).unwrap();
         for (number, offset, expected) in [(1, 20, 0), (2, 30, 0), (0, 10, 30), (4, 50, 30), (3, 40, 50)] {
-            frontier.answered(number, place(offset), number).unwrap();
-            assert_eq!(frontier.lock().entry.place.offset, expected);
+            watermark.answered(number, place(offset), number).unwrap();
+            assert_eq!(watermark.lock().entry.place.offset, expected);
         }
-        assert_eq!(frontier.lock().entry.place.refused, 1 + 2 + 3 + 4);
-        assert!(frontier.wait(5).unwrap());
-        frontier.finish().unwrap();
-        drop(frontier);
+        assert_eq!(watermark.lock().entry.place.refused, 1 + 2 + 3 + 4);
+        assert!(watermark.wait(5).unwrap());
+        watermark.finish().unwrap();
+        drop(watermark);
         assert_eq!(state.entry("a").unwrap().place.offset, 50);
     }
 
     #[test]
     fn nobody_waits_for_what_never_comes() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
-        let frontier = Frontier::new(&mut state, "a", Entry::default());
+        let watermark = AckWatermark::new(&mut state, "a", Entry::default());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| frontier.wait(1).unwrap());
-            frontier.give_up();
+            let waiting = scope.spawn(|| watermark.wait(1).unwrap());
+            watermark.give_up();
             assert!(!waiting.join().unwrap());
         });
     }
