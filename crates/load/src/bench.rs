@@ -8,7 +8,7 @@ mod report;
 mod run;
 mod verify;
 
-use std::io;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -16,8 +16,10 @@ use std::time::Duration;
 pub use report::Report;
 pub use verify::StoreCheck;
 
-use crate::{Server, Target};
+use anyhow::{anyhow, bail};
 use generator::Kind;
+
+use crate::Server;
 use payload::Payloads;
 use run::Run;
 use verify::Verifier;
@@ -58,62 +60,18 @@ pub enum Events {
     File(PathBuf),
 }
 
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// There are no events to send.
-    #[error("{path}: {source}")]
-    Payload {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: io::Error,
-    },
-    /// The server can't be reached, or not any more.
-    #[error("{target}: {source}")]
-    Server {
-        /// Its address.
-        target: Target,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The operating system refused something.
-    #[error("can't {what}: {source}")]
-    System {
-        /// What was asked of it.
-        what: &'static str,
-        /// What it said.
-        source: io::Error,
-    },
-    /// Lines of a file can't be told apart.
-    #[error("only generated events can be verified: lines of a file come more than once")]
-    NothingToVerify,
-    /// The store isn't there, so that nothing could be found in it.
-    #[error("there is no file {0}: --verify names the server's SQLite file, and the server must run on it")]
-    NoStore(PathBuf),
-    /// The store can't be one that the events go to.
-    #[error("{0} has no table `events`: --verify looks into a store of the built-in configuration, or one like it")]
-    NoTable(PathBuf),
-    /// The store can't be read.
-    #[error("the store {path}: {source}")]
-    Store {
-        /// Its path.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
-}
-
 /// Measures, and shows the figures when the load has ended; then the store is looked into, where that is asked for, and the
 /// report is complete. Ends early once `stop` is set.
 ///
 /// # Errors
-/// [`BenchError`] says why there is nothing to report. Nothing was sent.
-pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)) -> Result<Report, BenchError> {
+/// The message says why there is nothing to report. Nothing was sent.
+pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)) -> anyhow::Result<Report> {
     let verifier = match (&options.verify, &options.events) {
         (None, _) => None,
         (Some(path), Events::Generated(kind)) => Some(Verifier::new(path, *kind, options.seed, stop)?),
-        (Some(_), Events::File(_)) => return Err(BenchError::NothingToVerify),
+        (Some(_), Events::File(_)) => {
+            bail!("only generated events can be verified: lines of a file come more than once")
+        }
     };
     let payloads = Payloads::new(&options.events, options.seed)?;
     let measured = Run::new(options, payloads, stop)?.measure();
@@ -133,6 +91,7 @@ pub fn any_seed() -> u64 {
     u64::try_from(clock::since_1970().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn system(what: &'static str) -> impl FnOnce(io::Error) -> BenchError {
-    move |source| BenchError::System { what, source }
+/// The operating system refused something.
+fn cannot<E: Display>(what: &'static str) -> impl FnOnce(E) -> anyhow::Error {
+    move |error| anyhow!("can't {what}: {error}")
 }

@@ -36,25 +36,27 @@ pub use edit::{Edit, InvalidEdit};
 pub use filter::{InvalidFilter, LineFilter};
 pub use input::Input;
 
+use anyhow::anyhow;
 use expression::Expression;
 
-use crate::{Server, Target};
+use crate::Server;
 use ack_watermark::AckWatermark;
 use batch::Batch;
 use body::Shape;
 use gaps::Gaps;
-use refused::{RefusedFile, TooLong};
+use lines::LINE_BYTES_MAX;
+use refused::{RefusedFile, Row};
 use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
 use state::{Entry, Settings, State};
-use undecided::{Shown, UndecidedLines};
+use undecided::UndecidedLines;
 
 /// The bytes of a batch, where nothing else is said.
 pub const BATCH_BYTES: usize = 1024 * 1024;
 /// The most that a batch may be told to have: with one line more it must fit the server's limit.
 pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
-const _: () = assert!(BATCH_BYTES_MAX + lines::LINE_BYTES_MAX < event::limits::BATCH_BYTES_MAX);
+const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < event::limits::BATCH_BYTES_MAX);
 
 /// What is only counted is read in pieces that stay in a core's cache.
 const COUNT_BYTES: usize = 256 * 1024;
@@ -95,131 +97,9 @@ pub struct LoadOptions {
     pub follow: bool,
 }
 
-/// Why a load ends before its end.
-#[derive(Debug, thiserror::Error)]
-pub enum LoadError {
-    /// An input can't be opened.
-    #[error("can't open {path}: {source}")]
-    Open {
-        /// Its path.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// An input can't be read on.
-    #[error("can't be read on: {0}")]
-    Read(#[source] io::Error),
-    /// The file has lost its end.
-    #[error(
-        "it has {bytes} bytes and begins as before, but {loaded} bytes of it were loaded: it was cut. What it still has was loaded, and          nothing was sent now. If there are new lines, load them as a file of their own; if all are new, give --state another name"
-    )]
-    Shrunk {
-        /// Bytes that it has.
-        bytes: u64,
-        /// Bytes that were loaded.
-        loaded: u64,
-    },
-    /// The input begins with `[` but isn't an array.
-    #[error("it begins like a JSON array, and something stands behind the array's end")]
-    NoArray,
-    /// The array's closing bracket is missing.
-    #[error(
-        "it ends within a JSON array, as a file that was cut. The whole elements before were loaded; when the rest is there, start again"
-    )]
-    OpenArray,
-    /// The server isn't the one that it should be, or nobody vouches for it.
-    #[error("{target}: {source}")]
-    Untrusted {
-        /// Its address.
-        target: Target,
-        /// What is wrong with it.
-        source: io::Error,
-    },
-    /// Only files can be followed.
-    #[error("only a file of lines that isn't compressed can be followed")]
-    CannotFollow,
-    /// The standard input isn't the one of before.
-    #[error("the standard input isn't the one that this state belongs to: give another --state")]
-    OtherInput,
-    /// The state can't be read or written.
-    #[error("the state {path}: {source}; --state names another place for it")]
-    State {
-        /// Its path.
-        path: PathBuf,
-        /// What is wrong.
-        source: io::Error,
-    },
-    /// Another load works with the state.
-    #[error(
-        "another load of this file is running, with the state {path}: wait for its end, or let it do the work; to load the \
-         file elsewhere beside it, give --state another name"
-    )]
-    InUse {
-        /// The state's path.
-        path: PathBuf,
-    },
-    /// A line was loaded before it was whole.
-    #[error(
-        "line {line} had no line break when it was loaded, and now the file goes on behind it, at byte {offset}: what was \
-         loaded is perhaps only the line's first part. Nothing from there on was sent. If the line was whole, insert a line break \
-         there and start again; if not, load it and what follows under a name of its own, as `tail -n +{line} FILE | forebay \
-         load - --id NAME`. For files that are still written to there is --follow, which waits for line breaks"
-    )]
-    LineHasGrown {
-        /// Its number, from 1.
-        line: u64,
-        /// Where it ended before, in decoded bytes.
-        offset: u64,
-    },
-    /// There is no end to what the server wants sent alone.
-    #[error(
-        "the batch at byte {offset}: lines that were sent alone, as the server wants it, are refused with the batch once more, and \
-         so are others that it doesn't list. Look for the step of their type that forgets what it has seen, and start again"
-    )]
-    Unlisted {
-        /// Where the batch begins, in decoded bytes.
-        offset: u64,
-    },
-    /// The state belongs to a load with other settings.
-    #[error(
-        "{path} belongs to load {id} with other settings ({was}): give the same to go on with it, another --state to \
-         load anew, or remove it"
-    )]
-    OtherSettings {
-        /// The state's path.
-        path: PathBuf,
-        /// The load's name.
-        id: String,
-        /// Its settings as JSON.
-        was: String,
-    },
-    /// The file of refused lines can't be written.
-    #[error("{path}: {source}")]
-    Refused {
-        /// Its path.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The server doesn't take the batches, and won't.
-    #[error("the server answered {status}: {answer}")]
-    Rejected {
-        /// The answer's status.
-        status: u16,
-        /// Its body.
-        answer: String,
-    },
-    /// No random number for the load's name.
-    #[error("no random number for the load's id: {0}; name it with --id")]
-    Random(#[source] io::Error),
-}
-
-/// An error, and the input that it befell.
-#[derive(Debug, thiserror::Error)]
-#[error("{input}: {source}")]
-pub struct InputError {
-    input: String,
-    source: LoadError,
+/// An input can't be read on.
+fn unreadable(error: io::Error) -> anyhow::Error {
+    anyhow!("can't be read on: {error}")
 }
 
 /// How a load ended.
@@ -234,16 +114,11 @@ pub enum Ended {
 /// Loads everything. Ends early, and in good order, once `stop` is set.
 ///
 /// # Errors
-/// [`InputError`] says which input failed. What was answered before is remembered.
-pub fn run(
-    options: &LoadOptions,
-    counters: &Counters,
-    stop: &AtomicBool,
-    notify: Notify<'_>,
-) -> Result<Ended, InputError> {
+/// The message says which input failed. What was answered before is remembered.
+pub fn run(options: &LoadOptions, counters: &Counters, stop: &AtomicBool, notify: Notify<'_>) -> anyhow::Result<Ended> {
     let load = Load { options, counters, stop, notify };
     for input in &options.inputs {
-        load.load(input).map_err(|source| InputError { input: input.name(), source })?;
+        load.load(input).map_err(|error| anyhow!("{}: {error}", input.name()))?;
         if stop.load(Ordering::Relaxed) {
             return Ok(Ended::Stopped);
         }
@@ -284,7 +159,7 @@ impl Halt<'_> {
 }
 
 impl Load<'_> {
-    fn load(&self, input: &Input) -> Result<(), LoadError> {
+    fn load(&self, input: &Input) -> anyhow::Result<()> {
         let name = input.name();
         let mut state = self.state(input)?;
         self.counters.bytes_read.store(0, Ordering::Relaxed);
@@ -297,10 +172,10 @@ impl Load<'_> {
             settle: follow::SETTLE,
             stop: self.stop,
             read: self.counters.bytes_read.clone(),
-            gaps: Gaps { notify: self.notify, count: &self.counters.gaps },
+            gaps: Gaps { notify: self.notify, counters: self.counters },
         };
         let (source, size) = Source::open(input, state.entry(&name), reading)?;
-        self.counters.bytes_all.store(size, Ordering::Relaxed);
+        self.counters.change(|counts| counts.bytes_all = size);
         let (before, read_before) = (source.entry().clone(), self.counters.read().lines_read);
         self.load_from(&name, source, &mut state)?;
         if self.counters.read().lines_read == read_before && !self.stop.load(Ordering::Relaxed) {
@@ -310,9 +185,9 @@ impl Load<'_> {
     }
 
     /// Loads what an input still has.
-    fn load_from(&self, name: &str, source: Source<'_>, state: &mut State) -> Result<(), LoadError> {
+    fn load_from(&self, name: &str, source: Source<'_>, state: &mut State) -> anyhow::Result<()> {
         let entry = source.entry().clone();
-        Counters::add(&self.counters.refused_before, entry.place.refused);
+        self.counters.change(|counts| counts.refused_before += entry.place.refused);
         let key = key_of(state.id(), name);
         let watermark = AckWatermark::new(state, name, entry.clone());
         watermark.begin(entry)?;
@@ -340,7 +215,7 @@ impl Load<'_> {
         ));
     }
 
-    fn state(&self, input: &Input) -> Result<State, LoadError> {
+    fn state(&self, input: &Input) -> anyhow::Result<State> {
         let LoadOptions { server, event_type, batch_bytes, filter, condition, edits, id, .. } = self.options;
         let path = match (&self.options.state, input) {
             _ if self.options.count_only => None,
@@ -379,7 +254,7 @@ impl Load<'_> {
         Post { server, path, token: token.as_deref(), counters: self.counters, notify: self.notify }
     }
 
-    fn work(&self, work: &Work<'_>) -> Result<(), LoadError> {
+    fn work(&self, work: &Work<'_>) -> anyhow::Result<()> {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.options.workers.max(1)).map(|_| scope.spawn(|| self.worker(work))).collect();
             let ended = workers.into_iter().map(|worker| match worker.join() {
@@ -391,7 +266,7 @@ impl Load<'_> {
         })
     }
 
-    fn worker(&self, work: &Work<'_>) -> Result<(), LoadError> {
+    fn worker(&self, work: &Work<'_>) -> anyhow::Result<()> {
         let mut sender = work.post.as_ref().map(Sender::new);
         let mut block = Vec::new();
         // What was read before an error is still sent and answered.
@@ -430,7 +305,7 @@ impl Load<'_> {
         block: &Block,
         bytes: &[u8],
         sender: Option<&mut Sender<'_>>,
-    ) -> Result<Option<u64>, LoadError> {
+    ) -> anyhow::Result<Option<u64>> {
         let mut refused = Some(0);
         if let Some(length) = block.too_long {
             refused = Some(self.refuse_too_long(work, block, length)?);
@@ -456,31 +331,38 @@ impl Load<'_> {
             count
         };
         open.end()?;
-        Counters::add(&self.counters.lines_read, block.lines);
-        Counters::add(&self.counters.matched, matched);
+        self.counters.change(|counts| {
+            counts.lines_read += block.lines;
+            counts.matched += matched;
+        });
         Ok(refused)
     }
 
     /// Refuses the line behind a block that was passed over: nobody else gets to see it.
-    fn refuse_too_long(&self, work: &Work<'_>, block: &Block, length: u64) -> Result<u64, LoadError> {
-        Counters::add(&self.counters.lines_read, 1);
+    fn refuse_too_long(&self, work: &Work<'_>, block: &Block, length: u64) -> anyhow::Result<u64> {
+        self.counters.change(|counts| counts.lines_read += 1);
         if work.post.is_none() {
-            Counters::add(&self.counters.matched, u64::from(work.shape.selection.takes_all()));
+            self.counters.change(|counts| counts.matched += u64::from(work.shape.selection.takes_all()));
             return Ok(0);
         }
+        let before = self.counters.change(|counts| counters::add(&mut counts.refused, 1));
+        let detail =
+            format!("the line has {length} bytes, {LINE_BYTES_MAX} are the most that is read of one; it wasn't sent");
         let line = block.lines_before + block.lines + 1;
-        let before = self.counters.refused.fetch_add(1, Ordering::Relaxed);
-        let refused = TooLong { input: work.input, line, length };
-        refused.show(before, self.notify);
+        // It was passed over, so its text isn't known.
+        let row = Row { file: work.input, line, code: "too_large", detail: &detail, text: "" };
+        row.show(before, self.notify);
         if let Some(kept) = &work.refused {
-            refused.keep(kept)?;
+            let mut rows = Vec::new();
+            row.append(&mut rows);
+            kept.append_durably(&rows)?;
         }
         Ok(1)
     }
 
     fn undecided<'b>(&'b self, work: &'b Work<'_>, block: &Block, bytes: &'b [u8]) -> UndecidedLines<'b> {
-        let shown = Shown { counters: self.counters, notify: self.notify };
-        UndecidedLines::new(work.input, bytes, block.lines_before, shown, work.refused.as_ref())
+        let Load { counters, notify, .. } = *self;
+        UndecidedLines::new(work.input, bytes, block.lines_before, (counters, notify), work.refused.as_ref())
     }
 }
 

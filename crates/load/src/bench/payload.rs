@@ -3,7 +3,9 @@
 use std::fs;
 use std::io::{self, Write};
 
-use super::{BenchError, BenchOptions, Events};
+use anyhow::{anyhow, bail};
+
+use super::{BenchOptions, Events};
 use generator::Generator;
 
 /// Gives events one after the other.
@@ -13,17 +15,17 @@ pub(super) enum Payloads {
 }
 
 impl Payloads {
-    pub(super) fn new(events: &Events, seed: u64) -> Result<Self, BenchError> {
+    pub(super) fn new(events: &Events, seed: u64) -> anyhow::Result<Self> {
         let path = match events {
             Events::Generated(kind) => return Ok(Self::Generated(Generator::new(*kind, seed))),
             Events::File(path) => path,
         };
-        let failed = |source| BenchError::Payload { path: path.clone(), source };
+        let failed = |error: io::Error| anyhow!("{}: {error}", path.display());
         let text = fs::read(path).map_err(failed)?;
         let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         let lines: Vec<_> = lines.map(|line| [line, b"\n"].concat()).collect();
         if lines.is_empty() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidData, "there is no line in it")));
+            bail!("{}: there is no line in it", path.display());
         }
         Ok(Self::Lines { lines, next: 0 })
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::LoadError;
 use super::state::{Entry, Place, Split, State};
 
 /// A crash costs so much of sending again; what was sent before is known by its keys.
@@ -37,7 +36,7 @@ impl<'a> AckWatermark<'a> {
     }
 
     /// A file begins or goes on: durable before its first batch is sent, since the batch's key says which file it is.
-    pub(super) fn begin(&self, entry: Entry) -> Result<(), LoadError> {
+    pub(super) fn begin(&self, entry: Entry) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry = entry;
         inner.save()
@@ -45,7 +44,7 @@ impl<'a> AckWatermark<'a> {
 
     /// A batch will end at `offset` because the input ends there now: durable before it is sent, since a longer one under
     /// its key would be another batch.
-    pub(super) fn cut(&self, offset: u64) -> Result<(), LoadError> {
+    pub(super) fn cut(&self, offset: u64) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry.cut = offset;
         inner.save()
@@ -58,7 +57,7 @@ impl<'a> AckWatermark<'a> {
 
     /// Lines of a batch will be sent alone: durable before the first of them is, since the batch itself, sent again, could then be
     /// taken with them.
-    pub(super) fn set_split(&self, split: Split) -> Result<(), LoadError> {
+    pub(super) fn set_split(&self, split: Split) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry.split.retain(|known| known.offset != split.offset);
         inner.entry.split.push(split);
@@ -66,7 +65,7 @@ impl<'a> AckWatermark<'a> {
     }
 
     /// Everything in block `number`, which ends at `place`, was answered, and so many of its lines were refused.
-    pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> Result<(), LoadError> {
+    pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.answered.insert(number, Place { refused, ..place });
         let before = inner.next;
@@ -87,7 +86,7 @@ impl<'a> AckWatermark<'a> {
     }
 
     /// Waits until all blocks before `number` are answered and remembered; false if that will never be.
-    pub(super) fn wait(&self, number: u64) -> Result<bool, LoadError> {
+    pub(super) fn wait(&self, number: u64) -> anyhow::Result<bool> {
         let waits = |inner: &mut Inner<'_>| inner.next < number && !inner.is_given_up;
         let waited = self.moved.wait_while(self.lock(), waits);
         let mut inner = waited.unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +108,7 @@ impl<'a> AckWatermark<'a> {
     }
 
     /// Remembers the end.
-    pub(super) fn finish(&self) -> Result<(), LoadError> {
+    pub(super) fn finish(&self) -> anyhow::Result<()> {
         self.lock().save()
     }
 
@@ -126,7 +125,7 @@ impl Inner<'_> {
         Some(place)
     }
 
-    fn save(&mut self) -> Result<(), LoadError> {
+    fn save(&mut self) -> anyhow::Result<()> {
         self.state.save(self.input, self.entry.clone())?;
         self.saved_at = Some(Instant::now());
         Ok(())
