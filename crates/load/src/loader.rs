@@ -37,9 +37,11 @@ pub use filter::{InvalidFilter, LineFilter};
 pub use input::Input;
 
 use anyhow::anyhow;
+use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use expression::Expression;
 
-use crate::Server;
+use crate::Destination;
 use ack_watermark::AckWatermark;
 use batch::Batch;
 use body::Shape;
@@ -53,9 +55,9 @@ use state::{Entry, Settings, State};
 use undecided::UndecidedLines;
 
 /// The bytes of a batch, where nothing else is said.
-pub const BATCH_BYTES: usize = 1024 * 1024;
+const BATCH_BYTES: usize = 1024 * 1024;
 /// The most that a batch may be told to have: with one line more it must fit the server's limit.
-pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
 const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < event::limits::BATCH_BYTES_MAX);
 
 /// What is only counted is read in pieces that stay in a core's cache.
@@ -64,37 +66,66 @@ const COUNT_BYTES: usize = 256 * 1024;
 /// Hears what a person should know while it goes on.
 pub type Notify<'a> = &'a (dyn Fn(&str) + Sync);
 
-/// What to load, and how.
-#[derive(Clone, Debug)]
+/// What to load, and how, as it is typed.
+#[derive(Clone, Debug, Args)]
 pub struct LoadOptions {
-    /// The server.
-    pub server: Server,
-    /// The type of the events; without it the server decides.
-    pub event_type: Option<String>,
-    /// What shows the server that the sender may.
-    pub token: Option<String>,
-    /// One after the other.
+    /// What to load: NDJSON or JSON arrays, as they are or packed with gzip or zstd; `-` is the standard input
+    #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().map(Input::of))]
     pub inputs: Vec<Input>,
-    /// Threads, each with a connection.
-    pub workers: usize,
-    /// About the bytes of a batch, at most [`BATCH_BYTES_MAX`].
+    /// Connections on which batches are sent side by side
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub workers: u16,
+    /// About the bytes of a batch, up to 16 MiB
+    #[arg(long, value_name = "BYTES", default_value_t = BATCH_BYTES, value_parser = batch_bytes)]
     pub batch_bytes: usize,
-    /// A name of the load; without it one is made and kept in the state.
+    /// A name for this load: lines that were loaded under it are not stored again, even without its state file
+    #[arg(long, value_name = "NAME", value_parser = load_id)]
     pub id: Option<String>,
-    /// Where the state is kept; without it beside each file.
+    /// Where to remember what is loaded [default: FILE.forebay-load beside each file]
+    #[arg(long, value_name = "FILE")]
     pub state: Option<PathBuf>,
-    /// Where refused lines are kept.
+    /// Where to put lines that the server refuses, each with its number and the reason
+    #[arg(long, value_name = "FILE")]
     pub refused: Option<PathBuf>,
-    /// Only lines that match are loaded.
+    /// Load only lines that match this regular expression
+    #[arg(long = "match", value_name = "REGEX")]
     pub filter: Option<LineFilter>,
-    /// Of these only lines that this holds for.
+    /// Of these load only lines that this CEL expression holds for: 'status >= 500'
+    #[arg(long = "where", value_name = "CEL")]
     pub condition: Option<Expression>,
-    /// What is done with each line.
-    pub edits: Vec<Edit>,
-    /// Lines are counted and not sent.
-    pub count_only: bool,
-    /// The end of the (last) file isn't the end.
+    /// Count the lines (that are taken) and send nothing
+    #[arg(long)]
+    pub count: bool,
+    /// Set what stands at a pointer, or add it: /source='"web"'
+    #[arg(long, value_name = "/POINTER=JSON", value_parser = Edit::set)]
+    set: Vec<Edit>,
+    /// Make the string at a pointer lower case
+    #[arg(long, value_name = "/POINTER", value_parser = Edit::lower)]
+    lower: Vec<Edit>,
+    /// Take the white space around the string at a pointer away
+    #[arg(long, value_name = "/POINTER", value_parser = Edit::trim)]
+    trim: Vec<Edit>,
+    /// Go on when the file grows, is cut, or is replaced by another one of its name, until Ctrl-C
+    #[arg(long, conflicts_with = "count")]
     pub follow: bool,
+}
+
+impl LoadOptions {
+    /// What is done with each line: fields are set first, then lowered, then trimmed.
+    fn edits(&self) -> Vec<Edit> {
+        [self.set.as_slice(), &self.lower, &self.trim].concat()
+    }
+}
+
+fn batch_bytes(text: &str) -> Result<usize, String> {
+    let bytes = text.parse().ok().filter(|bytes| (1024..=BATCH_BYTES_MAX).contains(bytes));
+    bytes.ok_or_else(|| format!("a number of bytes from 1024 to {BATCH_BYTES_MAX}"))
+}
+
+/// The id is part of each batch's key, which has at most 256 bytes.
+fn load_id(text: &str) -> Result<String, String> {
+    let is_sound = (1..=128).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic());
+    is_sound.then(|| text.to_owned()).ok_or_else(|| "1 to 128 visible ASCII characters".to_owned())
 }
 
 /// An input can't be read on.
@@ -115,8 +146,13 @@ pub enum Ended {
 ///
 /// # Errors
 /// The message says which input failed. What was answered before is remembered.
-pub fn run(options: &LoadOptions, counters: &Counters, stop: &AtomicBool, notify: Notify<'_>) -> anyhow::Result<Ended> {
-    let load = Load { options, counters, stop, notify };
+pub fn run(
+    (to, options): (&Destination, &LoadOptions),
+    counters: &Counters,
+    stop: &AtomicBool,
+    notify: Notify<'_>,
+) -> anyhow::Result<Ended> {
+    let load = Load { to, options, counters, stop, notify };
     for input in &options.inputs {
         load.load(input).map_err(|error| anyhow!("{}: {error}", input.name()))?;
         if stop.load(Ordering::Relaxed) {
@@ -127,6 +163,7 @@ pub fn run(options: &LoadOptions, counters: &Counters, stop: &AtomicBool, notify
 }
 
 struct Load<'a> {
+    to: &'a Destination,
     options: &'a LoadOptions,
     counters: &'a Counters,
     stop: &'a AtomicBool,
@@ -164,9 +201,9 @@ impl Load<'_> {
         let mut state = self.state(input)?;
         self.counters.bytes_read.store(0, Ordering::Relaxed);
         // Nobody asks how many lines there are, and to count them costs as much as to find those that match.
-        let only_matches = self.options.count_only && self.options.filter.is_some() && self.options.condition.is_none();
+        let only_matches = self.options.count && self.options.filter.is_some() && self.options.condition.is_none();
         let reading = Reading {
-            block_bytes: if self.options.count_only { COUNT_BYTES } else { self.options.batch_bytes },
+            block_bytes: if self.options.count { COUNT_BYTES } else { self.options.batch_bytes },
             counts_lines: !only_matches,
             follow: self.options.follow,
             settle: follow::SETTLE,
@@ -197,7 +234,7 @@ impl Load<'_> {
             shape: self.shape(),
             source: Mutex::new(source),
             watermark: &watermark,
-            post: (!self.options.count_only).then(|| self.post()),
+            post: (!self.options.count).then(|| self.post()),
             refused: self.options.refused.as_deref().map(RefusedFile::open).transpose()?,
             halt: Halt { stop: self.stop, has_failed: AtomicBool::new(false) },
         };
@@ -216,9 +253,9 @@ impl Load<'_> {
     }
 
     fn state(&self, input: &Input) -> anyhow::Result<State> {
-        let LoadOptions { server, event_type, batch_bytes, filter, condition, edits, id, .. } = self.options;
+        let LoadOptions { batch_bytes, filter, condition, id, .. } = self.options;
         let path = match (&self.options.state, input) {
-            _ if self.options.count_only => None,
+            _ if self.options.count => None,
             (Some(path), _) => Some(path.clone()),
             (None, Input::Stdin) => None,
             (None, Input::File(path)) => {
@@ -228,35 +265,30 @@ impl Load<'_> {
             }
         };
         let settings = Settings {
-            url: server.target().to_string(),
-            r#type: event_type.clone(),
+            url: self.to.server.target().to_string(),
+            r#type: self.to.event_type.clone(),
             batch_bytes: *batch_bytes,
             r#match: filter.as_ref().map(ToString::to_string),
             r#where: condition.as_ref().map(ToString::to_string),
-            edits: edits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
+            edits: self.options.edits().iter().map(ToString::to_string).collect::<Vec<_>>().join("; "),
         };
         State::open(path, id.as_deref(), settings)
     }
 
     fn shape(&self) -> Shape {
-        let LoadOptions { filter, condition, edits, batch_bytes, .. } = self.options;
+        let LoadOptions { filter, condition, batch_bytes, .. } = self.options;
         let selection = Selection { filter: filter.clone(), condition: condition.clone() };
-        Shape { selection, edits: edits.clone(), bytes: *batch_bytes }
+        Shape { selection, edits: self.options.edits(), bytes: *batch_bytes }
     }
 
     fn post(&self) -> Post<'_> {
-        let LoadOptions { server, event_type, token, .. } = self.options;
-        let path = match event_type {
-            Some(name) => format!("/ingest/batch/{name}"),
-            None => "/ingest/batch".to_owned(),
-        };
-        let path = server.target().path(&path);
-        Post { server, path, token: token.as_deref(), counters: self.counters, notify: self.notify }
+        let Load { to, counters, notify, .. } = *self;
+        Post { server: &to.server, path: to.path("batch"), token: to.token.as_deref(), counters, notify }
     }
 
     fn work(&self, work: &Work<'_>) -> anyhow::Result<()> {
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.options.workers.max(1)).map(|_| scope.spawn(|| self.worker(work))).collect();
+            let workers: Vec<_> = (0..self.options.workers).map(|_| scope.spawn(|| self.worker(work))).collect();
             let ended = workers.into_iter().map(|worker| match worker.join() {
                 Ok(ended) => ended,
                 Err(panic) => std::panic::resume_unwind(panic),

@@ -33,7 +33,7 @@ const DATA: &str = "./forebay-data";
 const WRITER_DATA: &str = "./forebay-writer";
 pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
-pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
+pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 pub(crate) use drain::DrainFlags;
 pub(crate) use dry_run::{TestFlags, TryFlags};
 pub(crate) use health::HealthFlags;

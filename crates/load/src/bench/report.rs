@@ -15,7 +15,7 @@ pub struct Report {
     /// Seconds of sending.
     pub seconds: f64,
     /// Connections.
-    pub connections: usize,
+    pub connections: u16,
     /// Requests a second of the schedule; none where each connection sent as soon as it was answered.
     pub rate: Option<f64>,
     /// Requests that were sent.

@@ -17,8 +17,9 @@ use rustix::time::{
 };
 
 use super::client::{Client, Flight};
-use super::payload::{Payloads, Requests};
+use super::payload::Requests;
 use super::{BenchOptions, cannot};
+use crate::{Destination, Server};
 
 const READY_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
@@ -54,6 +55,7 @@ pub(super) struct Measured {
 
 /// A run with all its connections.
 pub(super) struct Run<'a> {
+    server: &'a Server,
     options: &'a BenchOptions,
     stop: &'a AtomicBool,
     requests: Requests,
@@ -71,7 +73,8 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Opens all connections.
-    pub(super) fn new(options: &'a BenchOptions, payloads: Payloads, stop: &'a AtomicBool) -> anyhow::Result<Self> {
+    pub(super) fn new(to: &'a Destination, options: &'a BenchOptions, stop: &'a AtomicBool) -> anyhow::Result<Self> {
+        let requests = Requests::new(to, options)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("make an epoll"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags);
@@ -93,7 +96,8 @@ impl<'a> Run<'a> {
             failure: None,
         };
         let mut run = Self {
-            requests: Requests::new(options, payloads),
+            requests,
+            server: &to.server,
             options,
             stop,
             epoll,
@@ -106,7 +110,7 @@ impl<'a> Run<'a> {
             ready: Vec::with_capacity(READY_MAX),
             scratch: vec![0; SCRATCH_BYTES],
         };
-        for at in 0..options.connections {
+        for at in 0..usize::from(options.connections) {
             run.clients.push(None);
             run.connect(at)?;
         }
@@ -115,7 +119,7 @@ impl<'a> Run<'a> {
 
     /// A connection that can't be opened ends the run: there is no server to measure.
     fn connect(&mut self, at: usize) -> anyhow::Result<()> {
-        let server = &self.options.server;
+        let server = self.server;
         let failed = |error| anyhow!("{}: {error}", server.target());
         self.clients[at] = Some(Client::connect(server, &self.epoll, at as u64).map_err(failed)?);
         self.free.push(at);

@@ -22,6 +22,11 @@ pub enum Input {
 }
 
 impl Input {
+    /// The one that is named so on the command line.
+    pub(super) fn of(path: PathBuf) -> Self {
+        if path.as_path() == Path::new("-") { Self::Stdin } else { Self::File(path) }
+    }
+
     /// The name as it was given.
     #[must_use]
     pub fn name(&self) -> String {
