@@ -78,9 +78,9 @@ impl Server {
         };
         stream.set_nodelay(true)?;
         limit(&stream, Some(connect_max))?;
-        let wire = match &self.tls {
-            None => Wire::Plain(stream),
-            Some(tls) => Wire::Secure(tls.connect(self.target.host(), stream)?),
+        let wire: Wire = match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => Box::new(tls.connect(self.target.host(), stream)?),
         };
         limit(wire.socket(), exchange_max)?;
         Ok(wire)
@@ -115,46 +115,23 @@ pub struct Response {
     pub body: String,
 }
 
-/// An open connection.
-#[derive(Debug)]
-pub(crate) enum Wire {
-    /// Without TLS.
-    Plain(TcpStream),
-    /// With it.
-    Secure(ClientStream),
-}
-
-impl Wire {
+/// An open connection, with TLS or without.
+pub(crate) trait Stream: Read + Write + Send {
     /// The socket under it.
-    pub(crate) const fn socket(&self) -> &TcpStream {
-        match self {
-            Self::Plain(stream) => stream,
-            Self::Secure(stream) => stream.socket(),
-        }
+    fn socket(&self) -> &TcpStream;
+}
+
+/// Any of them.
+pub(crate) type Wire = Box<dyn Stream>;
+
+impl Stream for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
     }
 }
 
-impl Read for Wire {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.read(buffer),
-            Self::Secure(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Wire {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.write(bytes),
-            Self::Secure(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(stream) => stream.flush(),
-            Self::Secure(stream) => stream.flush(),
-        }
+impl Stream for ClientStream {
+    fn socket(&self) -> &TcpStream {
+        self.socket()
     }
 }
