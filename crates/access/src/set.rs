@@ -91,40 +91,28 @@ impl TokenSet {
     /// # Errors
     /// The request isn't to be let in.
     pub fn check(&self, demand: Demand, authorization: Option<&[u8]>, now: i64) -> Result<Option<&Token>, Denied> {
-        let shown = self.to_be_found(demand, authorization)?;
-        shown.map(|shown| self.find(shown).and_then(|at| self.good(at, now))).transpose()
-    }
-
-    /// The token that is shown, if it matters.
-    pub(crate) fn to_be_found<'h>(
-        &self,
-        demand: Demand,
-        authorization: Option<&'h [u8]>,
-    ) -> Result<Option<&'h [u8]>, Denied> {
         let is_needed = match demand {
             Demand::Never => false,
             Demand::WithTokens => self.were_made,
             Demand::Always => true,
         };
         match authorization.and_then(bearer).filter(|_| is_needed || self.were_made) {
+            Some(shown) => match self.find(shown)? {
+                token if token.is_expired(now) => Err(Denied::Expired),
+                token => Ok(Some(token)),
+            },
             None if is_needed => Err(Denied::Missing),
-            shown => Ok(shown),
+            None => Ok(None),
         }
     }
 
-    /// Where the token is that is shown.
-    pub(crate) fn find(&self, shown: &[u8]) -> Result<usize, Denied> {
+    /// The token that is shown.
+    fn find(&self, shown: &[u8]) -> Result<&Token, Denied> {
         let digest = Digest::of_shown(shown).ok_or(Denied::Unknown)?;
         // How long the search takes tells something about a hash of what was shown, and so nothing about any token.
         let start = self.tokens.partition_point(|token| token.digest.index() < digest.index());
-        let near = self.tokens[start..].iter().take_while(|token| token.digest.index() == digest.index());
-        near.into_iter().position(|token| token.digest.is(&digest)).map(|at| start + at).ok_or(Denied::Unknown)
-    }
-
-    /// The token at this place, if it isn't expired.
-    pub(crate) fn good(&self, at: usize, now: i64) -> Result<&Token, Denied> {
-        let token = &self.tokens[at];
-        if token.is_expired(now) { Err(Denied::Expired) } else { Ok(token) }
+        let mut near = self.tokens[start..].iter().take_while(|token| token.digest.index() == digest.index());
+        near.find(|token| token.digest.is(&digest)).ok_or(Denied::Unknown)
     }
 }
 

@@ -31,6 +31,7 @@ use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::Parser;
+use config::Role;
 use settings::Environment;
 
 use crate::cli::role::{self, RoleError};
@@ -51,9 +52,9 @@ fn main() -> ExitCode {
         Err(error) => return wrong_role(&error),
     };
     match Cli::parse_from(command_line).into_command() {
-        Command::Serve(common) => exit(roles::serve::run(&common.of_serve(), &environment)),
+        Command::Serve(common) => exit(roles::serve::run(&common.of_role(Role::Serve), &environment)),
         Command::Gateway(flags) => exit(roles::serve::run(&flags.into_common(), &environment)),
-        Command::Writer(flags) => exit(roles::writer::run(&flags.into_common(), &environment)),
+        Command::Writer(common) => exit(roles::writer::run(&common.of_role(Role::Writer), &environment)),
         Command::Check(flags) => exit(commands::check::run(flags, role, &environment)),
         Command::Health(flags) => exit(commands::health::run(&flags, role, &environment)),
         Command::Drain(flags) => exit(commands::drain::run(&flags, role, &environment)),
@@ -63,8 +64,8 @@ fn main() -> ExitCode {
         Command::Dead(command) => exit(commands::dead::run(&command)),
         Command::Route(command) => exit(commands::route::run(&command)),
         Command::Schema(command) => exit(commands::schema::run(&command)),
-        Command::Bench(flags) => exit(commands::bench::run(&flags)),
-        Command::Load(flags) => exit(commands::load::run(&flags)),
+        Command::Bench(flags) => exit(commands::bench::run(*flags)),
+        Command::Load(flags) => exit(commands::load::run(*flags)),
         Command::Token(command) => exit(commands::token::run(&command)),
         Command::Completions { shell } => exit(commands::generated_help::print_completions(shell)),
         Command::Man { directory } => exit(commands::generated_help::write_manual(&directory)),

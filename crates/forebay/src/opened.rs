@@ -14,7 +14,7 @@ use journal::{DataDirectory, Finding};
 
 use crate::errors::unreadable;
 use crate::memory_plan::Plan;
-use crate::process::disk_size::{self, SmallDisk};
+use crate::process::disk_size;
 use crate::{allocator, compose, log, memory_plan};
 
 /// An open data directory from which events are delivered.
@@ -112,7 +112,7 @@ fn check_disk(
     directory: &DataDirectory,
     shards: u16,
     sinks: &[SinkSetup],
-) -> Result<(), SmallDisk> {
+) -> anyhow::Result<()> {
     let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
     let stores = sinks.iter().filter(|setup| setup.sink.capabilities().on_this_disk).count() as u64;
     disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)

@@ -8,119 +8,106 @@ mod report;
 mod run;
 mod verify;
 
-use std::io;
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 pub use report::Report;
-pub use verify::Verdict;
+pub use verify::StoreCheck;
 
-use crate::{Server, Target};
+use anyhow::anyhow;
+use clap::{Args, ValueEnum};
 use generator::Kind;
-use payload::Payloads;
+
+use crate::Destination;
 use run::Run;
 use verify::Verifier;
 
-/// What to send, and how.
-#[derive(Clone, Debug)]
+/// What to send, and how, as it is typed.
+#[derive(Clone, Debug, Args)]
 pub struct BenchOptions {
-    /// The server.
-    pub server: Server,
-    /// The type of the events; without it the server decides.
-    pub event_type: Option<String>,
-    /// What shows the server that the sender may.
-    pub token: Option<String>,
-    /// Connections that are kept open.
-    pub connections: usize,
-    /// Requests a second on a fixed schedule; without it each connection sends as soon as it is answered.
+    /// Connections, each with one request at a time
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..))]
+    pub connections: u16,
+    /// Requests a second on a fixed schedule; without it each connection sends as soon as it is answered
+    ///
+    /// Latency then counts from the moment at which a request should have been sent, so that a server that stalls
+    /// can't make the load wait for it unseen.
+    #[arg(long, value_name = "R", value_parser = rate)]
     pub rate: Option<f64>,
-    /// How long to send.
+    /// How long to send
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = event::length::parse)]
     pub duration: Duration,
-    /// Events of a request; without it each is posted alone.
+    /// Send batches of so many events; without it each is posted alone
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub batch: Option<u32>,
-    /// What the events are.
-    pub events: Events,
-    /// Whether each request has an `Idempotency-Key`.
-    pub has_keys: bool,
-    /// Chooses the generated records, and is part of the keys.
+    /// Send the lines of this file, again and again, instead of records made here
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "verify"])]
+    pub file: Option<PathBuf>,
+    /// The kind of records made here
+    #[arg(long, value_name = "KIND", default_value = "access")]
+    pub kind: RecordKind,
+    /// Chooses the records; by default those of each run are others
+    #[arg(long, value_name = "N", default_value_t = any_seed(), hide_default_value = true)]
     pub seed: u64,
-    /// The SQLite file of the server, in which every acknowledged event must be found once.
+    /// Give each request an Idempotency-Key
+    #[arg(long)]
+    pub key: bool,
+    /// Look for every acknowledged event in this SQLite file of the server: each must be there once
+    #[arg(long, value_name = "DB")]
     pub verify: Option<PathBuf>,
+    /// Print the result as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
-/// What is sent.
-#[derive(Clone, Debug)]
-pub enum Events {
-    /// Records made here; all differ.
-    Generated(Kind),
-    /// The lines of a file, again and again.
-    File(PathBuf),
+/// Kinds of generated records.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum RecordKind {
+    /// A web server's access log, 335 bytes
+    Access,
+    /// The end of a job, 114 bytes
+    Job,
+    /// A server's state, 5 kB, deep
+    Nested,
+    /// Posts in many scripts, 1 to 4 kB
+    Multilingual,
 }
 
-/// Why nothing was measured.
-#[derive(Debug, thiserror::Error)]
-pub enum BenchError {
-    /// There are no events to send.
-    #[error("{path}: {source}")]
-    Payload {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: io::Error,
-    },
-    /// The server can't be reached, or not any more.
-    #[error("{target}: {source}")]
-    Server {
-        /// Its address.
-        target: Target,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// The operating system refused something.
-    #[error("can't {what}: {source}")]
-    System {
-        /// What was asked of it.
-        what: &'static str,
-        /// What it said.
-        source: io::Error,
-    },
-    /// Lines of a file can't be told apart.
-    #[error("only generated events can be verified: lines of a file come more than once")]
-    NothingToVerify,
-    /// The store isn't there, so that nothing could be found in it.
-    #[error("there is no file {0}: --verify names the server's SQLite file, and the server must run on it")]
-    NoStore(PathBuf),
-    /// The store can't be one that the events go to.
-    #[error("{0} has no table `events`: --verify looks into a store of the built-in configuration, or one like it")]
-    NoTable(PathBuf),
-    /// The store can't be read.
-    #[error("the store {path}: {source}")]
-    Store {
-        /// Its path.
-        path: PathBuf,
-        /// What SQLite said.
-        source: rusqlite::Error,
-    },
+impl From<RecordKind> for Kind {
+    fn from(kind: RecordKind) -> Self {
+        match kind {
+            RecordKind::Access => Self::Access,
+            RecordKind::Job => Self::JobStatus,
+            RecordKind::Nested => Self::Nested,
+            RecordKind::Multilingual => Self::Multilingual,
+        }
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate| (0.001..=10_000_000.0).contains(rate));
+    rate.ok_or_else(|| "a number of requests a second".to_owned())
 }
 
 /// Measures, and shows the figures when the load has ended; then the store is looked into, where that is asked for, and the
 /// report is complete. Ends early once `stop` is set.
 ///
 /// # Errors
-/// [`BenchError`] says why there is nothing to report. Nothing was sent.
-pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)) -> Result<Report, BenchError> {
-    let verifier = match (&options.verify, &options.events) {
-        (None, _) => None,
-        (Some(path), Events::Generated(kind)) => Some(Verifier::new(path, *kind, options.seed, stop)?),
-        (Some(_), Events::File(_)) => return Err(BenchError::NothingToVerify),
-    };
-    let payloads = Payloads::new(&options.events, options.seed)?;
-    let measured = Run::new(options, payloads, stop)?.measure();
+/// The message says why there is nothing to report. Nothing was sent.
+pub fn run(
+    (to, options): (&Destination, &BenchOptions),
+    stop: &AtomicBool,
+    show: impl FnOnce(&Report),
+) -> anyhow::Result<Report> {
+    let verifier = options.verify.as_ref().map(|path| Verifier::new(path, options.kind.into(), options.seed, stop));
+    let verifier = verifier.transpose()?;
+    let measured = Run::new(to, options, stop)?.measure();
     let mut report = Report::new(&measured, options);
     show(&report);
     match verifier.map(|verifier| verifier.verify(&measured.acknowledged, stop)) {
-        Some(Ok(verdict)) => report.verified = Some(verdict),
+        Some(Ok(check)) => report.verified = Some(check),
         Some(Err(error)) => drop(report.failure.get_or_insert_with(|| error.to_string())),
         None => {}
     }
@@ -128,11 +115,11 @@ pub fn run(options: &BenchOptions, stop: &AtomicBool, show: impl FnOnce(&Report)
 }
 
 /// A seed that no other run has: the time of its start.
-#[must_use]
-pub fn any_seed() -> u64 {
+fn any_seed() -> u64 {
     u64::try_from(clock::since_1970().as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn system(what: &'static str) -> impl FnOnce(io::Error) -> BenchError {
-    move |source| BenchError::System { what, source }
+/// The operating system refused something.
+fn cannot<E: Display>(what: &'static str) -> impl FnOnce(E) -> anyhow::Error {
+    move |error| anyhow!("can't {what}: {error}")
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use net::tls::IdentityError;
 use settings::{Diagnostic, Located, Section, SettingsReader, path, path::PEM};
 
-use crate::port::tls_files::{TlsFile, TlsFiles, TlsFilesError};
+use crate::port::tls_files::{TlsFault, TlsFile, TlsFiles, TlsFilesError};
 
 /// The settings of both.
 pub(crate) const KEYS: &[&str] = &["certificate", "key"];
@@ -44,15 +44,14 @@ fn check(
     key: Located<PathBuf>,
 ) -> Option<TlsFiles> {
     let files = TlsFiles { certificate: certificate.value, key: key.value };
-    let Err(error) = files.read() else { return Some(files) };
-    let (file, path) = error.file();
+    let Err(TlsFilesError { file, path, source }) = files.read() else { return Some(files) };
     let (name, at) = match file {
         TlsFile::Certificate => ("certificate", &certificate.span),
         TlsFile::Key => ("key", &key.span),
     };
-    let title = format!("`{}` can't be used: {}", section.key_path(name), error.what());
+    let title = format!("`{}` can't be used: {source}", section.key_path(name));
     let mut mistake = Diagnostic::new(title, at.clone(), format!("this is {}", path.display()));
-    if matches!(error, TlsFilesError::Wrong { source: IdentityError::Mismatch, .. }) {
+    if matches!(source, TlsFault::Wrong(IdentityError::Mismatch)) {
         mistake = mistake.also(certificate.span, "the certificate");
     }
     reader.push(mistake);

@@ -29,27 +29,25 @@ pub enum TlsFile {
 
 /// Why the files can't be used.
 #[derive(Debug, thiserror::Error)]
-pub enum TlsFilesError {
-    /// One can't be read.
-    #[error("can't read {path}: {source}")]
-    Unreadable {
-        /// Which of the two.
-        file: TlsFile,
-        /// Its path.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// What is in them is wrong.
-    #[error("{path}: {source}")]
-    Wrong {
-        /// Which of the two is at fault; the key where they don't fit.
-        file: TlsFile,
-        /// Its path.
-        path: PathBuf,
-        /// What is wrong.
-        source: IdentityError,
-    },
+#[error("{}: {source}", .path.display())]
+pub struct TlsFilesError {
+    /// Which of the two is at fault; the key where they don't fit.
+    pub file: TlsFile,
+    /// Its path.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub source: TlsFault,
+}
+
+/// What is wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsFault {
+    /// It can't be read: what the operating system said.
+    #[error(transparent)]
+    Unreadable(#[from] io::Error),
+    /// What is in it is wrong.
+    #[error(transparent)]
+    Wrong(#[from] IdentityError),
 }
 
 impl TlsFiles {
@@ -58,14 +56,12 @@ impl TlsFiles {
     /// # Errors
     /// One can't be read, or they aren't a certificate and its key.
     pub fn read(&self) -> Result<Identity, TlsFilesError> {
-        let read = |file| {
-            let path = self.path(file);
-            read(path).map_err(|source| TlsFilesError::Unreadable { file, path: path.to_owned(), source })
-        };
+        let failed = |file, source| TlsFilesError { file, path: self.path(file).to_owned(), source };
+        let read = |file| read(self.path(file)).map_err(|error| failed(file, error.into()));
         let (certificate, key) = (read(TlsFile::Certificate)?, read(TlsFile::Key)?);
-        Identity::from_pem(&certificate, &key).map_err(|source| {
-            let file = if source.is_of_certificate() { TlsFile::Certificate } else { TlsFile::Key };
-            TlsFilesError::Wrong { file, path: self.path(file).to_owned(), source }
+        Identity::from_pem(&certificate, &key).map_err(|error| {
+            let file = if error.is_of_certificate() { TlsFile::Certificate } else { TlsFile::Key };
+            failed(file, error.into())
         })
     }
 
@@ -73,23 +69,6 @@ impl TlsFiles {
         match file {
             TlsFile::Certificate => &self.certificate,
             TlsFile::Key => &self.key,
-        }
-    }
-}
-
-impl TlsFilesError {
-    /// The file at fault, and its path.
-    pub fn file(&self) -> (TlsFile, &Path) {
-        match self {
-            Self::Unreadable { file, path, .. } | Self::Wrong { file, path, .. } => (*file, path),
-        }
-    }
-
-    /// What is wrong, without the file's name.
-    pub fn what(&self) -> String {
-        match self {
-            Self::Unreadable { source, .. } => source.to_string(),
-            Self::Wrong { source, .. } => source.to_string(),
         }
     }
 }

@@ -14,7 +14,7 @@ use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
 use super::query::DeadQuery;
-use super::response::{Answer, json, not_allowed, other_origin, problem};
+use super::response::{Answer, json, not_allowed, problem};
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
 
 /// Letters in a list, unless the query says otherwise.
@@ -29,13 +29,10 @@ pub(super) const PATH: &str = "/api/dead";
 
 /// Answers a request whose path goes on with `rest` behind [`PATH`].
 pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: &Admin) -> Answer {
-    let query = match DeadQuery::read(request.uri().query().unwrap_or_default()) {
+    let query = match DeadQuery::of_request(request.uri().query(), admin.origin) {
         Ok(query) => query,
-        Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
+        Err(refused) => return refused,
     };
-    if query.origin.as_ref().is_some_and(|wanted| *wanted != admin.origin.to_string()) {
-        return other_origin();
-    }
     if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.knows(sink)) {
         return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }

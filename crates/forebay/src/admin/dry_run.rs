@@ -15,6 +15,7 @@ use hyper::{HeaderMap, Method, Request, StatusCode};
 use tokio::sync::Semaphore;
 
 use super::payload::Payloads;
+use super::query;
 use super::response::{Answer, json, not_allowed, problem, stopping};
 use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
 use crate::type_info::TypeInfo;
@@ -77,9 +78,8 @@ fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let received_at = unix_microseconds();
     let mut around = RequestContext { received_at, client, headers: texts(headers), ..RequestContext::default() };
-    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+    for pair in query::pairs(query) {
+        let (key, value) = pair?;
         match key {
             "client" => around.client = Some(value.parse().map_err(|_| format!("client={value}: wanted an address"))?),
             "source" => around.source = value,

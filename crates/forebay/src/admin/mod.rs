@@ -35,7 +35,6 @@ use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-use crate::admin::tls::Opened;
 use crate::log;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
@@ -96,12 +95,7 @@ pub(crate) async fn serve<F>(
         let Some(place) = places.take(free, peer.ip().to_canonical()) else { continue };
         let (tls, answer) = (tls.clone(), answer.clone());
         tokio::spawn(async move {
-            match tls::open(tls.as_ref(), stream).await {
-                Some(Opened::Plain(stream)) => serve_requests(stream, answer).await,
-                Some(Opened::Secure(stream)) => serve_requests(stream, answer).await,
-                Some(Opened::NotSecure(stream)) => serve_requests(stream, |_| async { tls::not_secure() }).await,
-                None => {}
-            }
+            tls::serve(tls, stream, answer).await;
             drop(place);
         });
     }

@@ -1,7 +1,10 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-use event::{percent, rfc3339};
+use event::{Origin, percent, rfc3339};
+use hyper::StatusCode;
+
+use super::response::{Answer, problem};
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,12 +20,22 @@ pub(crate) struct DeadQuery {
 }
 
 impl DeadQuery {
+    /// The query of a request to the server of this data directory.
+    pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<Self, Answer> {
+        let query = Self::read(text.unwrap_or_default());
+        let query = query.map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
+        if query.origin.as_ref().is_some_and(|wanted| *wanted != own.to_string()) {
+            let detail = "the server that listens here has another data directory: name the right one with --admin";
+            return Err(problem(StatusCode::CONFLICT, "origin", detail.into()));
+        }
+        Ok(query)
+    }
+
     /// Reads what stands behind the question mark; else says what is wrong.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut query = Self::default();
-        for pair in text.split('&').filter(|pair| !pair.is_empty()) {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+        for pair in pairs(text) {
+            let (key, value) = pair?;
             let wrong = |wanted: &str| format!("{key}={value}: {wanted}");
             let filter = &mut query.filter;
             match key {
@@ -66,6 +79,15 @@ impl DeadQuery {
         let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", encode(&value?))));
         format!("?{}", set.collect::<Vec<_>>().join("&"))
     }
+}
+
+/// The keys of a query, each with its value.
+pub(super) fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+        Ok((key, value))
+    })
 }
 
 fn encode(value: &str) -> String {

@@ -43,12 +43,6 @@ pub(super) fn not_allowed(allow: &'static str) -> Answer {
     Answer { allow: Some(allow), ..answer }
 }
 
-/// Whoever asks means another data directory.
-pub(super) fn other_origin() -> Answer {
-    let detail = "the server that listens here has another data directory: name the right one with --admin";
-    problem(StatusCode::CONFLICT, "origin", detail.into())
-}
-
 pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> Answer {
     json(status, &ProblemJson { status: status.as_u16(), code: code.into(), detail })
 }

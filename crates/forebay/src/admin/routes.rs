@@ -14,7 +14,7 @@ use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
 use super::query::DeadQuery;
-use super::response::{Answer, json, not_allowed, other_origin, problem};
+use super::response::{Answer, json, not_allowed, problem};
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
 /// The beginning of all paths here.
@@ -36,21 +36,18 @@ impl Routes {
 
     /// Answers a request whose path goes on with `rest` behind [`PATH`].
     pub(super) async fn respond(&self, method: &Method, rest: &str, query: Option<&str>, origin: Origin) -> Answer {
-        let query = match DeadQuery::read(query.unwrap_or_default()) {
+        let query = match DeadQuery::of_request(query, origin) {
             Ok(query) => query,
-            Err(detail) => return problem(StatusCode::BAD_REQUEST, "query", detail),
+            Err(refused) => return refused,
         };
-        if query.origin.as_ref().is_some_and(|wanted| *wanted != origin.to_string()) {
-            return other_origin();
-        }
         match rest {
             "" if *method == Method::GET || *method == Method::HEAD => {
                 let routes = RoutesJson::of(&self.ledger.snapshot(), &self.lanes.lanes(), &self.dead);
                 json(StatusCode::OK, &routes)
             }
             "" => not_allowed("GET, HEAD"),
-            "/drop" if *method == Method::POST => self.give_up(&query).await,
-            "/accept" if *method == Method::POST => self.accept(&query).await,
+            "/drop" if *method == Method::POST => self.give_up(&query).await.unwrap_or_else(|refused| refused),
+            "/accept" if *method == Method::POST => self.accept(&query).await.unwrap_or_else(|refused| refused),
             "/drop" | "/accept" => not_allowed("POST"),
             _ => {
                 let paths = "there are /api/routes, /api/routes/drop and /api/routes/accept";
@@ -59,29 +56,30 @@ impl Routes {
         }
     }
 
-    async fn accept(&self, query: &DeadQuery) -> Answer {
-        let Some(sink) = &query.filter.sink else {
-            return problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
-        };
-        match self.control.accept(sink.as_str().into(), query.again).await {
-            Ok(lanes) => json(StatusCode::OK, &AcceptedJson { lanes }),
-            Err(ChangeError::NothingHeld(detail)) => problem(StatusCode::CONFLICT, "nothing_stopped", detail),
-            Err(error) => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
-        }
+    async fn accept(&self, query: &DeadQuery) -> Result<Answer, Answer> {
+        let accepted = self.control.accept(sink(query)?, query.again).await;
+        let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
+        Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
-    async fn give_up(&self, query: &DeadQuery) -> Answer {
-        let Some(sink) = &query.filter.sink else {
-            return problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
-        };
-        let only = match query.filter.type_name.as_deref().map(TypeName::new).transpose() {
-            Ok(only) => only,
-            Err(error) => return problem(StatusCode::BAD_REQUEST, "type", error.to_string()),
-        };
-        match self.control.give_up(sink.as_str().into(), only).await {
-            Ok(given_up) => json(StatusCode::OK, &GivenUpJson::of(given_up)),
-            Err(ChangeError::NothingHeld(detail)) => problem(StatusCode::CONFLICT, "nothing_held", detail),
-            Err(error) => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
-        }
+    async fn give_up(&self, query: &DeadQuery) -> Result<Answer, Answer> {
+        let sink = sink(query)?;
+        let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
+        let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
+        let given_up = self.control.give_up(sink, only).await;
+        Ok(json(StatusCode::OK, &GivenUpJson::of(given_up.map_err(|error| refused(error, "nothing_held"))?)))
+    }
+}
+
+fn sink(query: &DeadQuery) -> Result<Arc<str>, Answer> {
+    let missing = || problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
+    query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
+}
+
+/// Why nothing was changed; `nothing` is the code where there is nothing to change.
+fn refused(error: ChangeError, nothing: &str) -> Answer {
+    match error {
+        ChangeError::NothingHeld(detail) => problem(StatusCode::CONFLICT, nothing, detail),
+        error => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),
     }
 }

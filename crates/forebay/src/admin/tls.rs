@@ -1,6 +1,6 @@
 //! TLS on the admin port: the handshake before the requests, and what is said to those who speak without it.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,38 +8,32 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
-use hyper::{Response, StatusCode};
-use net::tls::{Accepted, SecureStream, ServerTls};
+use hyper::{Request, Response, StatusCode};
+use net::tls::{Accepted, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
-use super::response;
+use super::{response, serve_requests};
 
 /// A client gets this long to agree on TLS.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Who is refused gets this long to read why.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// What can be served.
-pub(super) enum Opened {
-    Plain(TcpStream),
-    Secure(Box<SecureStream>),
-    /// Without TLS, where it is needed.
-    NotSecure(TcpStream),
-}
-
-/// Opens a connection; `None` if nothing can be said on it.
-pub(super) async fn open(tls: Option<&Arc<ServerTls>>, stream: TcpStream) -> Option<Opened> {
-    let Some(tls) = tls else { return Some(Opened::Plain(stream)) };
-    match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await.ok()? {
-        Accepted::Secure(stream) => Some(Opened::Secure(stream)),
-        Accepted::Plain(stream) => Some(Opened::NotSecure(stream)),
-        Accepted::Refused(stream) => {
-            linger(stream).await;
-            None
-        }
-        Accepted::Gone => None,
+/// Serves what comes on a connection, after the handshake if there is TLS.
+pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
+    tls: Option<Arc<ServerTls>>,
+    stream: TcpStream,
+    answer: impl Fn(Request<Incoming>) -> F,
+) {
+    let Some(tls) = tls else { return serve_requests(stream, answer).await };
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
+        Ok(Accepted::Secure(stream)) => serve_requests(stream, answer).await,
+        Ok(Accepted::Plain(stream)) => serve_requests(stream, |_| async { not_secure() }).await,
+        Ok(Accepted::Refused(stream)) => linger(stream).await,
+        Ok(Accepted::Gone) | Err(_) => {}
     }
 }
 
@@ -56,7 +50,7 @@ async fn linger(mut stream: TcpStream) {
 }
 
 /// The answer to each request that comes without TLS.
-pub(super) fn not_secure() -> Response<Full<Bytes>> {
+fn not_secure() -> Response<Full<Bytes>> {
     let detail = "this port speaks TLS: begin the URL with https://".into();
     let mut response = response::problem(StatusCode::BAD_REQUEST, "bad_request", detail).into_response();
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -2,11 +2,12 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use delivery::Condition;
 use event::{EventId, rfc3339};
-use load::{Target, TargetError};
+use load::Target;
 
 use super::{CaFlag, Data, TokenFlag};
 
@@ -18,22 +19,40 @@ pub(crate) enum DeadCommand {
     List(DeadList),
     /// Prints envelope, reason and payload of the event with this id
     #[command(after_help = "Example: forebay dead show 2651fa94-4d60-8482-855f-ec6e00000007")]
-    Show(DeadShow),
+    Show {
+        #[command(flatten)]
+        event: DeadEvent,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
     /// Sends the events to their sinks again, under the same ids
     ///
     /// What the sink stores is counted as stored instead of dead. What it refuses again stays a dead letter, with the
     /// newer reason. Exits with 0 if all were stored, and with 1 if some stay.
     #[command(after_help = "Example: forebay dead replay --sink local --type access")]
-    Replay(DeadReplay),
+    Replay(DeadLetters),
     /// Gives a letter another payload, which a replay then sends under the same id
     ///
     /// Without --payload the payload is opened in the editor that VISUAL or EDITOR names, and nothing changes where it is left as it
     /// is.
     #[command(after_help = "Example: forebay dead edit 2651fa94-4d60-8482-855f-ec6e00000007 --payload mended.json")]
-    Edit(DeadEdit),
+    Edit {
+        #[command(flatten)]
+        event: DeadEvent,
+        /// A file with the new payload; - reads the standard input
+        #[arg(long, value_name = "FILE")]
+        payload: Option<PathBuf>,
+    },
     /// Gives the events up for good; they stay counted as dead
     #[command(after_help = "Example: forebay dead drop --id 2651fa94-4d60-8482-855f-ec6e00000007")]
-    Drop(DeadDrop),
+    Drop {
+        #[command(flatten)]
+        letters: DeadLetters,
+        /// Drops all there are, where nothing says which
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 /// Where dead letters are.
@@ -94,9 +113,9 @@ pub(crate) struct DeadList {
     pub(crate) json: bool,
 }
 
-/// `forebay dead show`.
+/// The letters of one event.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct DeadShow {
+pub(crate) struct DeadEvent {
     #[command(flatten)]
     pub(crate) at: DeadAt,
     /// The event's id
@@ -104,14 +123,11 @@ pub(crate) struct DeadShow {
     /// Only the letter that this sink refused
     #[arg(long)]
     pub(crate) sink: Option<String>,
-    /// One JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
-/// `forebay dead replay`.
+/// The letters that something is done with.
 #[derive(Clone, Debug, Args)]
-pub(crate) struct DeadReplay {
+pub(crate) struct DeadLetters {
     #[command(flatten)]
     pub(crate) at: DeadAt,
     #[command(flatten)]
@@ -119,40 +135,10 @@ pub(crate) struct DeadReplay {
     /// At most so many of each sink
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
-}
-
-/// `forebay dead edit`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct DeadEdit {
-    #[command(flatten)]
-    pub(crate) at: DeadAt,
-    /// The event's id
-    pub(crate) id: EventId,
-    /// Only the letter that this sink refused
-    #[arg(long)]
-    pub(crate) sink: Option<String>,
-    /// A file with the new payload; - reads the standard input
-    #[arg(long, value_name = "FILE")]
-    pub(crate) payload: Option<PathBuf>,
-}
-
-/// `forebay dead drop`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct DeadDrop {
-    #[command(flatten)]
-    pub(crate) at: DeadAt,
-    #[command(flatten)]
-    pub(crate) choice: DeadChoice,
-    /// At most so many of each sink
-    #[arg(long, value_name = "N")]
-    pub(crate) limit: Option<u64>,
-    /// Drops all there are, where nothing says which
-    #[arg(long)]
-    pub(crate) all: bool,
 }
 
 /// An address as `--admin` of the server takes it, or a URL.
-pub(super) fn admin(text: &str) -> Result<Target, TargetError> {
+pub(super) fn admin(text: &str) -> Result<Target, <Target as FromStr>::Err> {
     match text.parse::<SocketAddr>() {
         Ok(address) => format!("http://{address}").parse(),
         Err(_) => text.parse(),

@@ -33,7 +33,7 @@ const DATA: &str = "./forebay-data";
 const WRITER_DATA: &str = "./forebay-writer";
 pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
-pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEdit, DeadList, DeadShow};
+pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 pub(crate) use drain::DrainFlags;
 pub(crate) use dry_run::{TestFlags, TryFlags};
 pub(crate) use health::HealthFlags;
@@ -77,8 +77,14 @@ pub(crate) enum Command {
     /// Stores what gateways hand to it: the back-end of two services
     ///
     /// Without a configuration it keeps an embedded store in its data directory.
-    #[command(after_help = "Example: forebay writer --config writer.toml")]
-    Writer(WriterFlags),
+    #[command(
+        after_help = "Example: forebay writer --config writer.toml",
+        mut_arg("config", |flag| flag.help("The configuration file (TOML); without one, all events go to events.db in the data directory")),
+        mut_arg("directory", |flag| flag.default_value(WRITER_DATA).help("The data directory: the embedded store and the tokens")),
+        mut_arg("listen", |flag| flag.help("The address that gateways use [default: 127.0.0.1:8081] [env: FOREBAY_WRITER_LISTEN]")),
+        mut_arg("admin", |flag| flag.help("The address of metrics [default: 127.0.0.1:9001] [env: FOREBAY_WRITER_ADMIN]"))
+    )]
+    Writer(Common),
     /// Checks the configuration of a role, shows every mistake in it, and starts nothing
     ///
     /// Exits with 0 if the configuration is right, and with 2 if not.
@@ -200,43 +206,7 @@ pub(crate) struct GatewayFlags {
 impl GatewayFlags {
     /// The same as flags of any role.
     pub(crate) fn into_common(self) -> Common {
-        Common { writers: self.writers, role: Some(Role::Gateway), ..self.common }
-    }
-}
-
-/// `forebay writer`.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct WriterFlags {
-    /// The configuration file (TOML); without one, all events go to events.db in the data directory
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
-    config: Option<PathBuf>,
-    /// The data directory: the embedded store and the tokens
-    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = WRITER_DATA)]
-    directory: PathBuf,
-    /// The address that gateways use [default: 127.0.0.1:8081] [env: FOREBAY_WRITER_LISTEN]
-    #[arg(long, value_name = "ADDR")]
-    listen: Option<String>,
-    /// The address of metrics [default: 127.0.0.1:9001] [env: FOREBAY_WRITER_ADMIN]
-    #[arg(long, value_name = "ADDR")]
-    admin: Option<String>,
-    /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
-    #[arg(long, value_name = "LEVEL")]
-    log_level: Option<String>,
-}
-
-impl WriterFlags {
-    /// The same as flags of any role.
-    pub(crate) fn into_common(self) -> Common {
-        let Self { config, directory, listen, admin, log_level } = self;
-        Common {
-            config,
-            data: Data { directory },
-            listen,
-            admin,
-            log_level,
-            writers: Vec::new(),
-            role: Some(Role::Writer),
-        }
+        Common { writers: self.writers, ..self.common.of_role(Role::Gateway) }
     }
 }
 
@@ -271,9 +241,9 @@ impl Common {
         config::load_writer(self.config.as_deref(), environment, &self.flags(), &self.data.directory)
     }
 
-    /// The same for `forebay serve`.
-    pub(crate) fn of_serve(self) -> Self {
-        Self { role: Some(Role::Serve), ..self }
+    /// The same for the command of this role.
+    pub(crate) fn of_role(self, role: Role) -> Self {
+        Self { role: Some(role), ..self }
     }
 
     /// Says so where a file of the usual name lies in the working directory and no configuration is named: whoever wrote it

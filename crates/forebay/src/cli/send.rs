@@ -1,9 +1,8 @@
 //! The flags of commands that send events.
 
 use clap::Args;
-use load::{Server, Target};
+use load::{Destination, Target};
 
-use super::token_flag::WrongToken;
 use super::{CaFlag, TokenFlag};
 
 /// Where to send events, and as which type.
@@ -16,30 +15,22 @@ pub(crate) struct SendFlags {
     ca: CaFlag,
     /// The type of the events; without it the server finds it as for any other event
     #[arg(long = "type", value_name = "TYPE", value_parser = type_name)]
-    pub(crate) event_type: Option<String>,
+    event_type: Option<String>,
     #[command(flatten)]
     token: TokenFlag,
 }
 
 impl SendFlags {
-    /// The server.
+    /// The server, and what is said to it with each event.
     ///
     /// # Errors
-    /// No authority can be trusted.
-    pub(crate) fn server(&self) -> anyhow::Result<Server> {
-        self.ca.server(&self.url)
-    }
-
-    /// The token, if there is one.
-    ///
-    /// # Errors
-    /// It can't be in a header.
-    pub(crate) fn token(&self) -> Result<Option<String>, WrongToken> {
-        Ok(self.token.token()?.map(str::to_owned))
+    /// No authority can be trusted, or the token can't be in a header.
+    pub(crate) fn destination(self) -> anyhow::Result<Destination> {
+        let token = self.token.token()?.map(str::to_owned);
+        Ok(Destination { server: self.ca.server(&self.url)?, event_type: self.event_type, token })
     }
 }
 
-/// Shared with `bench`.
 fn type_name(text: &str) -> Result<String, String> {
     event::TypeName::new(text).map(|_| text.to_owned()).map_err(|error| error.to_string())
 }

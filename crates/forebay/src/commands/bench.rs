@@ -5,7 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use load::bench::{self, BenchOptions, Events, Report};
+use load::bench::{self, Report};
 
 use crate::cli::BenchFlags;
 use crate::commands::interrupt;
@@ -20,25 +20,24 @@ const EXIT_NOT_CLEAN: u8 = 3;
 ///
 /// # Errors
 /// The message says why there is no result.
-pub(crate) fn run(flags: &BenchFlags) -> anyhow::Result<u8> {
+pub(crate) fn run(BenchFlags { to, options }: BenchFlags) -> anyhow::Result<u8> {
     let stop = Arc::new(AtomicBool::new(false));
     interrupt::sets(stop.clone()).map_err(cannot("wait for signals"))?;
-    let seed = flags.seed.unwrap_or_else(bench::any_seed);
     let mut shown = Ok(());
     let show = |text: &dyn Display| print(|output| write!(output, "{text}"));
     // People see the figures while the store is looked into; programs get one object at the end.
     let show_figures = |report: &Report| {
-        if !flags.json {
+        if !options.json {
             shown = show(report);
         }
     };
-    let report = bench::run(&options(flags, seed)?, &stop, show_figures)?;
+    let report = bench::run((&to.destination()?, &options), &stop, show_figures)?;
     shown?;
-    if flags.json {
+    if options.json {
         show(&(report.to_json() + "\n"))?;
     } else {
-        let verdict = report.verified.map_or_else(String::new, |verdict| verdict.to_string());
-        show(&(verdict + &report.conclusion()))?;
+        let check = report.verified.map_or_else(String::new, |check| check.to_string());
+        show(&(check + &report.conclusion()))?;
     }
     warn(&report, stop.load(Ordering::Relaxed));
     Ok(if report.is_clean() { 0 } else { EXIT_NOT_CLEAN })
@@ -52,23 +51,7 @@ fn warn(report: &Report, was_stopped: bool) {
     if let Some(failure) = &report.failure {
         log::error(failure);
     }
-    if report.verified.is_some_and(|verdict| verdict.is_all_lost()) && !was_stopped {
+    if report.verified.is_some_and(|check| check.is_all_lost()) && !was_stopped {
         log::warning("none of the events is in the store: is it the one that their type is routed to?");
     }
-}
-
-fn options(flags: &BenchFlags, seed: u64) -> anyhow::Result<BenchOptions> {
-    Ok(BenchOptions {
-        server: flags.to.server()?,
-        event_type: flags.to.event_type.clone(),
-        token: flags.to.token()?,
-        connections: usize::from(flags.connections),
-        rate: flags.rate,
-        duration: flags.duration,
-        batch: flags.batch,
-        events: flags.file.clone().map_or_else(|| Events::Generated(flags.kind.into()), Events::File),
-        has_keys: flags.key,
-        seed,
-        verify: flags.verify.clone(),
-    })
 }

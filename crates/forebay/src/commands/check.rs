@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::thread;
 
 use config::Role;
-use config::{self, Configuration, LoadError};
+use config::{self, Configuration};
 use journal::disk::ReadOnlyDisk;
-use settings::{Diagnostics, Environment};
+use settings::Environment;
 
 use crate::cli::{CheckFlags, Common};
 use crate::commands::output::Output;
-use crate::configuration_report::{EXIT_CONFIGURATION, show};
+use crate::configuration_report::{EXIT_CONFIGURATION, shown};
 use crate::memory_plan::Plan;
 
 /// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
@@ -27,34 +27,20 @@ pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environme
     let common = flags.into_common(role);
     common.warn_of_overlooked();
     if role == Role::Writer {
-        return conclude(common.load_writer(environment), |_| Ok(String::new()));
+        return conclude(shown(common.load_writer(environment)), |_| Ok(String::new()));
     }
-    let loaded = common.load(environment);
-    conclude(loaded, |configuration| {
+    conclude(shown(common.load(environment)), |configuration| {
         warn_of_memory(configuration)?;
         Ok(origin(&common))
     })
 }
 
-/// Shows the configuration, with what there is to add, or what is wrong with it.
-fn conclude<T: Display>(
-    loaded: Result<(T, Diagnostics), LoadError>,
-    add: impl FnOnce(&T) -> io::Result<String>,
-) -> io::Result<u8> {
-    match loaded {
-        Ok((configuration, warnings)) => {
-            if !warnings.is_empty() {
-                show(&LoadError::Invalid(warnings));
-            }
-            let added = add(&configuration)?;
-            write!(Output::lock(), "ok\n{configuration}{added}")?;
-            Ok(0)
-        }
-        Err(error) => {
-            show(&error);
-            Ok(EXIT_CONFIGURATION)
-        }
-    }
+/// Shows the configuration, if it is right, with what there is to add.
+fn conclude<T: Display>(loaded: Option<T>, add: impl FnOnce(&T) -> io::Result<String>) -> io::Result<u8> {
+    let Some(configuration) = loaded else { return Ok(EXIT_CONFIGURATION) };
+    let added = add(&configuration)?;
+    write!(Output::lock(), "ok\n{configuration}{added}")?;
+    Ok(0)
 }
 
 fn warn_of_memory(configuration: &Configuration) -> io::Result<()> {

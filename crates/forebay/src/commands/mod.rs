@@ -1,6 +1,6 @@
 //! The commands but for those of roles: each runs and ends.
 
-mod admin_client;
+mod admin_address;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod dead;

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use crate::Server;
 use crate::http::answer;
-use crate::{Server, Wire};
+use crate::http::server::Wire;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// So much of what an answer says is shown.

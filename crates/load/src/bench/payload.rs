@@ -3,7 +3,10 @@
 use std::fs;
 use std::io::{self, Write};
 
-use super::{BenchError, BenchOptions, Events};
+use anyhow::{anyhow, bail};
+
+use super::BenchOptions;
+use crate::Destination;
 use generator::Generator;
 
 /// Gives events one after the other.
@@ -13,17 +16,16 @@ pub(super) enum Payloads {
 }
 
 impl Payloads {
-    pub(super) fn new(events: &Events, seed: u64) -> Result<Self, BenchError> {
-        let path = match events {
-            Events::Generated(kind) => return Ok(Self::Generated(Generator::new(*kind, seed))),
-            Events::File(path) => path,
+    pub(super) fn new(options: &BenchOptions) -> anyhow::Result<Self> {
+        let Some(path) = &options.file else {
+            return Ok(Self::Generated(Generator::new(options.kind.into(), options.seed)));
         };
-        let failed = |source| BenchError::Payload { path: path.clone(), source };
+        let failed = |error: io::Error| anyhow!("{}: {error}", path.display());
         let text = fs::read(path).map_err(failed)?;
         let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         let lines: Vec<_> = lines.map(|line| [line, b"\n"].concat()).collect();
         if lines.is_empty() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidData, "there is no line in it")));
+            bail!("{}: there is no line in it", path.display());
         }
         Ok(Self::Lines { lines, next: 0 })
     }
@@ -52,22 +54,18 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(options: &BenchOptions, payloads: Payloads) -> Self {
-        let BenchOptions { server, event_type, token, batch, has_keys, seed, .. } = options;
-        let what = if batch.is_some() { "batch" } else { "event" };
-        let path = match event_type {
-            Some(name) => format!("/ingest/{what}/{name}"),
-            None => format!("/ingest/{what}"),
-        };
-        let mut head =
-            format!("POST {} HTTP/1.1\r\nHost: {}\r\n", server.target().path(&path), server.target().authority());
+    pub(super) fn new(to: &Destination, options: &BenchOptions) -> anyhow::Result<Self> {
+        let BenchOptions { batch, key, seed, .. } = options;
+        let path = to.path(if batch.is_some() { "batch" } else { "event" });
+        let mut head = format!("POST {path} HTTP/1.1\r\nHost: {}\r\n", to.server.target().authority());
         let content = if batch.is_some() { "application/x-ndjson" } else { "application/json" };
         head += &format!("Content-Type: {content}\r\n");
-        if let Some(token) = token {
+        if let Some(token) = &to.token {
             head += &format!("Authorization: Bearer {token}\r\n");
         }
-        let key = has_keys.then(|| format!("bench-{seed:016x}"));
-        Self { payloads, head: head.into_bytes(), key, events: batch.unwrap_or(1), body: Vec::new(), next: 0 }
+        let key = key.then(|| format!("bench-{seed:016x}"));
+        let (payloads, head) = (Payloads::new(options)?, head.into_bytes());
+        Ok(Self { payloads, head, key, events: batch.unwrap_or(1), body: Vec::new(), next: 0 })
     }
 
     /// How many events each request has.
@@ -95,21 +93,23 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
     use std::time::Duration;
 
-    fn options(batch: Option<u32>, has_keys: bool, events: Events) -> BenchOptions {
+    use crate::bench::RecordKind;
+
+    fn options(batch: Option<u32>, key: bool, file: &Path) -> BenchOptions {
         BenchOptions {
-            server: crate::Server::new("http://a:1/b".parse().unwrap(), None).unwrap(),
-            event_type: Some("t".into()),
-            token: Some("x".into()),
             connections: 1,
             rate: None,
             duration: Duration::ZERO,
             batch,
-            events,
-            has_keys,
+            file: Some(file.to_owned()),
+            kind: RecordKind::Access,
+            key,
             seed: 7,
             verify: None,
+            json: false,
         }
     }
 
@@ -117,10 +117,10 @@ mod tests {
     fn requests_are_whole_and_differ() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"1\n\n22").unwrap();
-        let events = Events::File(file.path().into());
+        let server = crate::Server::new("http://a:1/b".parse().unwrap(), None).unwrap();
+        let to = Destination { server, event_type: Some("t".into()), token: Some("x".into()) };
         let make = |batch, has_keys| {
-            let options = options(batch, has_keys, events.clone());
-            let mut requests = Requests::new(&options, Payloads::new(&options.events, 7).unwrap());
+            let mut requests = Requests::new(&to, &options(batch, has_keys, file.path())).unwrap();
             let mut out = Vec::new();
             requests.next(&mut out);
             assert_eq!(requests.next(&mut out), 1);
@@ -142,6 +142,6 @@ mod tests {
             )
         );
         file.as_file().set_len(0).unwrap();
-        assert!(Payloads::new(&events, 7).is_err());
+        assert!(Payloads::new(&options(None, false, file.path())).is_err());
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::BenchOptions;
 use super::run::Measured;
-use super::verify::Verdict;
+use super::verify::StoreCheck;
 
 /// The result of a run. Latencies are of requests answered 200, in microseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,7 +15,7 @@ pub struct Report {
     /// Seconds of sending.
     pub seconds: f64,
     /// Connections.
-    pub connections: usize,
+    pub connections: u16,
     /// Requests a second of the schedule; none where each connection sent as soon as it was answered.
     pub rate: Option<f64>,
     /// Requests that were sent.
@@ -37,7 +37,7 @@ pub struct Report {
     /// What sending and receiving cost this process for each request.
     pub own_cpu_us: f64,
     /// What the store says: acknowledged, lost, doubled, stored without acknowledgement.
-    pub verified: Option<Verdict>,
+    pub verified: Option<StoreCheck>,
     /// Why the load ended before its time, or why the store says nothing.
     pub failure: Option<String>,
 }
@@ -107,8 +107,7 @@ impl Report {
                 self.unsent
             ));
         }
-        if let Some(Verdict { lost, doubled, .. }) = self.verified.filter(|verdict| verdict.lost + verdict.doubled > 0)
-        {
+        if let Some(StoreCheck { lost, doubled, .. }) = self.verified.filter(|check| check.lost + check.doubled > 0) {
             faults.push(format!("the store lacks {lost} events, and has {doubled} twice"));
         }
         if self.failure.is_some() {
@@ -151,7 +150,7 @@ impl fmt::Display for Report {
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for StoreCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { acknowledged, lost, doubled, unacknowledged_stored } = self;
         writeln!(f, "{:<20}{lost} lost, {doubled} doubled of {acknowledged} acknowledged", "in the store")?;
@@ -186,7 +185,7 @@ mod tests {
     fn a_run_is_clean_where_what_was_wanted_was_measured() {
         assert!(report().is_clean());
         assert_eq!(report().conclusion(), "result              clean\n");
-        let verdict = Verdict { acknowledged: 990, lost: 1, doubled: 0, unacknowledged_stored: 0 };
+        let check = StoreCheck { acknowledged: 990, lost: 1, doubled: 0, unacknowledged_stored: 0 };
         for (report, fault) in [
             (Report { unsent: 11, ..report() }, "11 of 1001 requests of the schedule weren't sent in time"),
             (Report { requests: 0, unsent: 5, answers: [].into(), ..report() }, "5 of 5 requests of the schedule"),
@@ -195,7 +194,7 @@ mod tests {
                 "989 of 990 requests were answered otherwise",
             ),
             (Report { errors: [("gone".to_owned(), 2)].into(), ..report() }, "2 of 990 requests got no answer"),
-            (Report { verified: Some(verdict), ..report() }, "the store lacks 1 events, and has 0 twice"),
+            (Report { verified: Some(check), ..report() }, "the store lacks 1 events, and has 0 twice"),
             (Report { failure: Some("gone".to_owned()), ..report() }, "couldn't be brought to its end"),
         ] {
             let said = report.conclusion();

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use anyhow::anyhow;
 use hdrhistogram::Histogram;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -16,8 +17,9 @@ use rustix::time::{
 };
 
 use super::client::{Client, Flight};
-use super::payload::{Payloads, Requests};
-use super::{BenchError, BenchOptions, system};
+use super::payload::Requests;
+use super::{BenchOptions, cannot};
+use crate::{Destination, Server};
 
 const READY_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
@@ -48,11 +50,12 @@ pub(super) struct Measured {
     pub(super) acknowledged: Vec<bool>,
     pub(super) cpu: Duration,
     /// Why it ended before its time, if it did.
-    pub(super) failure: Option<BenchError>,
+    pub(super) failure: Option<anyhow::Error>,
 }
 
 /// A run with all its connections.
 pub(super) struct Run<'a> {
+    server: &'a Server,
     options: &'a BenchOptions,
     stop: &'a AtomicBool,
     requests: Requests,
@@ -70,15 +73,16 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Opens all connections.
-    pub(super) fn new(options: &'a BenchOptions, payloads: Payloads, stop: &'a AtomicBool) -> Result<Self, BenchError> {
-        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(|error| system("make an epoll")(error.into()))?;
+    pub(super) fn new(to: &'a Destination, options: &'a BenchOptions, stop: &'a AtomicBool) -> anyhow::Result<Self> {
+        let requests = Requests::new(to, options)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("make an epoll"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags);
-        let timer = timer.map_err(|error| system("make a timer")(error.into()))?;
+        let timer = timer.map_err(cannot("make a timer"))?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN | EventFlags::ET)
-            .map_err(|error| system("watch a timer")(error.into()))?;
+            .map_err(cannot("watch a timer"))?;
         let latency = Histogram::new_with_bounds(1, LATENCY_MAX, DIGITS);
-        let latency = latency.map_err(|error| system("make a histogram")(io::Error::other(error)))?;
+        let latency = latency.map_err(cannot("make a histogram"))?;
         let measured = Measured {
             elapsed: Duration::ZERO,
             sent: 0,
@@ -92,7 +96,8 @@ impl<'a> Run<'a> {
             failure: None,
         };
         let mut run = Self {
-            requests: Requests::new(options, payloads),
+            requests,
+            server: &to.server,
             options,
             stop,
             epoll,
@@ -105,7 +110,7 @@ impl<'a> Run<'a> {
             ready: Vec::with_capacity(READY_MAX),
             scratch: vec![0; SCRATCH_BYTES],
         };
-        for at in 0..options.connections {
+        for at in 0..usize::from(options.connections) {
             run.clients.push(None);
             run.connect(at)?;
         }
@@ -113,9 +118,9 @@ impl<'a> Run<'a> {
     }
 
     /// A connection that can't be opened ends the run: there is no server to measure.
-    fn connect(&mut self, at: usize) -> Result<(), BenchError> {
-        let server = &self.options.server;
-        let failed = |source| BenchError::Server { target: server.target().clone(), source };
+    fn connect(&mut self, at: usize) -> anyhow::Result<()> {
+        let server = self.server;
+        let failed = |error| anyhow!("{}: {error}", server.target());
         self.clients[at] = Some(Client::connect(server, &self.epoll, at as u64).map_err(failed)?);
         self.free.push(at);
         Ok(())
@@ -137,7 +142,7 @@ impl<'a> Run<'a> {
         self.measured
     }
 
-    fn send_all(&mut self, schedule: &mut Schedule) -> Result<(), BenchError> {
+    fn send_all(&mut self, schedule: &mut Schedule) -> anyhow::Result<()> {
         while !schedule.is_over(Instant::now()) && !self.stop.load(Ordering::Relaxed) {
             self.send_due(schedule)?;
             self.wait(schedule.next_due().filter(|_| !self.free.is_empty()), LOOK_EVERY.min(schedule.left()))?;
@@ -146,7 +151,7 @@ impl<'a> Run<'a> {
         self.send_due(schedule)
     }
 
-    fn wait_for_answers(&mut self) -> Result<(), BenchError> {
+    fn wait_for_answers(&mut self) -> anyhow::Result<()> {
         let last = Instant::now() + ANSWER_MAX;
         while self.in_flight > 0 && Instant::now() < last && !self.stop.load(Ordering::Relaxed) {
             self.wait(None, LOOK_EVERY)?;
@@ -154,7 +159,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn send_due(&mut self, schedule: &mut Schedule) -> Result<(), BenchError> {
+    fn send_due(&mut self, schedule: &mut Schedule) -> anyhow::Result<()> {
         while let Some(at) = self.free.pop() {
             let Some(intended) = schedule.take(Instant::now()) else {
                 self.free.push(at);
@@ -165,7 +170,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn send(&mut self, at: usize, intended: Instant) -> Result<(), BenchError> {
+    fn send(&mut self, at: usize, intended: Instant) -> anyhow::Result<()> {
         let Some(client) = &mut self.clients[at] else { return Ok(()) };
         let number = self.requests.next(client.out());
         client.flight = Some(Flight { number, intended });
@@ -180,7 +185,7 @@ impl<'a> Run<'a> {
     }
 
     /// Waits until something happens, the next request is due, or `at_most` is over.
-    fn wait(&mut self, due: Option<Instant>, at_most: Duration) -> Result<(), BenchError> {
+    fn wait(&mut self, due: Option<Instant>, at_most: Duration) -> anyhow::Result<()> {
         let mut wait = at_most;
         if let Some(due) = due {
             let left = due.saturating_duration_since(Instant::now());
@@ -194,7 +199,7 @@ impl<'a> Run<'a> {
         self.ready.clear();
         match epoll::wait(&self.epoll, spare_capacity(&mut self.ready), timeout.as_ref()) {
             Err(Errno::INTR) => return Ok(()),
-            waited => waited.map_err(|error| system("wait")(error.into()))?,
+            waited => waited.map_err(cannot("wait"))?,
         };
         for at in 0..self.ready.len() {
             let event = self.ready[at];
@@ -206,20 +211,19 @@ impl<'a> Run<'a> {
     }
 
     /// epoll itself counts in milliseconds: too coarse for a schedule.
-    fn set_timer(&mut self, due: Instant, left: Duration) -> Result<(), BenchError> {
+    fn set_timer(&mut self, due: Instant, left: Duration) -> anyhow::Result<()> {
         if self.timer_due == Some(due) {
             return Ok(());
         }
         let zero = Timespec { tv_sec: 0, tv_nsec: 0 };
         let it_value = Timespec::try_from(left).unwrap_or(zero);
         let once = Itimerspec { it_interval: zero, it_value };
-        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once)
-            .map_err(|error| system("set a timer")(error.into()))?;
+        timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &once).map_err(cannot("set a timer"))?;
         self.timer_due = Some(due);
         Ok(())
     }
 
-    fn happened(&mut self, at: usize, flags: EventFlags) -> Result<(), BenchError> {
+    fn happened(&mut self, at: usize, flags: EventFlags) -> anyhow::Result<()> {
         let Some(client) = self.clients.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         if flags.contains(EventFlags::OUT)
             && let Err(error) = client.send(&self.epoll, at as u64)
@@ -263,7 +267,7 @@ impl<'a> Run<'a> {
     }
 
     /// The connection broke: what was in flight has failed, and another connection takes its place.
-    fn lost(&mut self, at: usize, error: &io::Error) -> Result<(), BenchError> {
+    fn lost(&mut self, at: usize, error: &io::Error) -> anyhow::Result<()> {
         if let Some(client) = self.clients[at].take()
             && client.flight.is_some()
         {

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use anyhow::{anyhow, bail};
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 
-use super::BenchError;
 use generator::{Generator, Kind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
@@ -23,7 +23,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// What the store says of the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub struct StoreCheck {
     /// Answered 200.
     pub acknowledged: u64,
     /// Answered 200 and not stored.
@@ -34,7 +34,7 @@ pub struct Verdict {
     pub unacknowledged_stored: u64,
 }
 
-impl Verdict {
+impl StoreCheck {
     /// Whether nothing of what was acknowledged is there.
     #[must_use]
     pub const fn is_all_lost(&self) -> bool {
@@ -53,7 +53,7 @@ pub(super) struct Verifier {
 
 impl Verifier {
     /// Looks whether the store can be one that the events go to.
-    pub(super) fn new(path: &Path, kind: Kind, seed: u64, stop: &AtomicBool) -> Result<Self, BenchError> {
+    pub(super) fn new(path: &Path, kind: Kind, seed: u64, stop: &AtomicBool) -> anyhow::Result<Self> {
         let mut verifier = Self { path: path.to_owned(), kind, seed, last_row: 0 };
         let begun = Instant::now();
         while let Err(error) = verifier.check_table() {
@@ -68,12 +68,21 @@ impl Verifier {
         Ok(verifier)
     }
 
-    fn check_table(&self) -> Result<(), BenchError> {
+    fn check_table(&self) -> anyhow::Result<()> {
         if !self.path.exists() {
-            return Err(BenchError::NoStore(self.path.clone()));
+            bail!(
+                "there is no file {}: --verify names the server's SQLite file, and the server must run on it",
+                self.path.display()
+            );
         }
         let has_table = self.has_table().map_err(|source| self.failed(source))?;
-        has_table.then_some(()).ok_or_else(|| BenchError::NoTable(self.path.clone()))
+        if !has_table {
+            bail!(
+                "{} has no table `events`: --verify looks into a store of the built-in configuration, or one like it",
+                self.path.display()
+            );
+        }
+        Ok(())
     }
 
     fn open(&self) -> rusqlite::Result<Connection> {
@@ -87,12 +96,12 @@ impl Verifier {
         self.open()?.query_row(query, [], |row| row.get(0))
     }
 
-    fn failed(&self, source: rusqlite::Error) -> BenchError {
-        BenchError::Store { path: self.path.clone(), source }
+    fn failed(&self, source: rusqlite::Error) -> anyhow::Error {
+        anyhow!("the store {}: {source}", self.path.display())
     }
 
     /// Waits until everything that was acknowledged is there, or nothing comes any more.
-    pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> Result<Verdict, BenchError> {
+    pub(super) fn verify(mut self, acknowledged: &[bool], stop: &AtomicBool) -> anyhow::Result<StoreCheck> {
         let numbers = self.numbers(acknowledged.len());
         let mut stored = vec![0_u32; acknowledged.len()];
         let (mut news_at, mut quiet_max) = (Instant::now(), NOTHING_MAX);
@@ -104,9 +113,9 @@ impl Verifier {
                 Err(error) if is_quiet => return Err(self.failed(error)),
                 Err(_) => {}
             }
-            let verdict = judge(acknowledged, &stored);
-            if verdict.lost == 0 || is_quiet {
-                return Ok(verdict);
+            let check = judge(acknowledged, &stored);
+            if check.lost == 0 || is_quiet {
+                return Ok(check);
             }
             thread::sleep(LOOK_EVERY);
         }
@@ -148,15 +157,15 @@ fn checksum(payload: &[u8]) -> u128 {
     xxhash_rust::xxh3::xxh3_128(payload)
 }
 
-fn judge(acknowledged: &[bool], stored: &[u32]) -> Verdict {
-    let mut verdict = Verdict::default();
+fn judge(acknowledged: &[bool], stored: &[u32]) -> StoreCheck {
+    let mut check = StoreCheck::default();
     for (is_acknowledged, count) in acknowledged.iter().zip(stored) {
-        verdict.acknowledged += u64::from(*is_acknowledged);
-        verdict.lost += u64::from(*is_acknowledged && *count == 0);
-        verdict.doubled += u64::from(*count > 1);
-        verdict.unacknowledged_stored += u64::from(!*is_acknowledged && *count > 0);
+        check.acknowledged += u64::from(*is_acknowledged);
+        check.lost += u64::from(*is_acknowledged && *count == 0);
+        check.doubled += u64::from(*count > 1);
+        check.unacknowledged_stored += u64::from(!*is_acknowledged && *count > 0);
     }
-    verdict
+    check
 }
 
 #[cfg(test)]
@@ -167,13 +176,14 @@ mod tests {
     fn a_store_that_cannot_be_the_one_is_refused_before_the_load() {
         let folder = tempfile::tempdir().unwrap();
         // Stopped, so that it doesn't wait for a table.
-        let look = |path: &Path| Verifier::new(path, Kind::Access, 5, &AtomicBool::new(true)).err();
-        assert!(matches!(look(&folder.path().join("none")), Some(BenchError::NoStore(_))));
+        let look =
+            |path: &Path| Verifier::new(path, Kind::Access, 5, &AtomicBool::new(true)).err().unwrap().to_string();
+        assert!(look(&folder.path().join("none")).starts_with("there is no file"));
         let other = folder.path().join("other");
         Connection::open(&other).unwrap().execute_batch("create table other (payload text)").unwrap();
-        assert!(matches!(look(&other), Some(BenchError::NoTable(_))));
+        assert!(look(&other).contains("has no table"));
         std::fs::write(&other, "no database, and longer than a header of one".repeat(100)).unwrap();
-        assert!(matches!(look(&other), Some(BenchError::Store { .. })));
+        assert!(look(&other).starts_with("the store "));
     }
 
     #[test]
@@ -184,7 +194,7 @@ mod tests {
         let stop = AtomicBool::new(true);
         let verifier = Verifier::new(&path, Kind::Access, 5, &stop).unwrap();
         std::fs::remove_file(&path).unwrap();
-        assert!(matches!(verifier.verify(&[true], &stop), Err(BenchError::Store { .. })));
+        assert!(verifier.verify(&[true], &stop).unwrap_err().to_string().starts_with("the store "));
     }
 
     #[test]
@@ -206,8 +216,8 @@ mod tests {
         [1, 2, 0, 1, 0].into_iter().for_each(&mut insert);
         writer.execute("insert into events values ('of somebody else')", []).unwrap();
         // Stopped, so that it doesn't wait for the lost one.
-        let verdict = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
-        let expected = Verdict { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
-        assert_eq!(verdict, expected);
+        let check = verifier.verify(&[true, true, true, false, false], &stop).unwrap();
+        let expected = StoreCheck { acknowledged: 3, lost: 1, doubled: 1, unacknowledged_stored: 1 };
+        assert_eq!(check, expected);
     }
 }

@@ -21,8 +21,11 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn open(server: &Server) -> io::Result<Self> {
-        let wire = server.connect(CONNECT_MAX, Some(ANSWER_MAX))?;
-        Ok(Self { wire, received: Vec::new() })
+        server.connect(CONNECT_MAX, Some(ANSWER_MAX)).map(Self::over)
+    }
+
+    pub(crate) const fn over(wire: Wire) -> Self {
+        Self { wire, received: Vec::new() }
     }
 
     /// Sends a request and waits for the answer. After an error nothing is known of the request, and the connection

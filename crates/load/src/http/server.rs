@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use net::tls::{ClientStream, ClientTls, TrustError};
 
+use super::answer::Answer;
+use super::connection::Connection;
 use super::target::Target;
 
 /// A server, and for TLS whom to trust that it is the right one.
@@ -32,12 +34,33 @@ impl Server {
         &self.target
     }
 
+    /// Sends one request and gives the response. The limits are those of [`Server::connect`].
+    ///
+    /// # Errors
+    /// There is no whole response.
+    pub fn ask(
+        &self,
+        (method, target, body): (&str, &str, &[u8]),
+        token: Option<&str>,
+        (connect_max, exchange_max): (Duration, Option<Duration>),
+    ) -> io::Result<Response> {
+        let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
+        let head = format!(
+            "{method} {target} HTTP/1.1\r\nHost: {}\r\n{authorization}Connection: close\r\nContent-Length: {}\r\n\r\n",
+            self.target.authority(),
+            body.len()
+        );
+        let mut connection = Connection::over(self.connect(connect_max, exchange_max)?);
+        let Answer { status, body, .. } = connection.exchange(head.as_bytes(), body)?;
+        Ok(Response { status, body: String::from_utf8_lossy(&body).into_owned() })
+    }
+
     /// Connects, and agrees on TLS where the address wants it. Each step, and from then on each read and write, may
     /// take so long.
     ///
     /// # Errors
     /// It can't be reached, or isn't trusted: then the kind is [`io::ErrorKind::InvalidData`].
-    pub fn connect(&self, connect_max: Duration, exchange_max: Option<Duration>) -> io::Result<Wire> {
+    pub(crate) fn connect(&self, connect_max: Duration, exchange_max: Option<Duration>) -> io::Result<Wire> {
         let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
         for address in self.target.addresses()? {
             match TcpStream::connect_timeout(&address, connect_max) {
@@ -55,56 +78,60 @@ impl Server {
         };
         stream.set_nodelay(true)?;
         limit(&stream, Some(connect_max))?;
-        let wire = match &self.tls {
-            None => Wire::Plain(stream),
-            Some(tls) => Wire::Secure(tls.connect(self.target.host(), stream)?),
+        let wire: Wire = match &self.tls {
+            None => Box::new(stream),
+            Some(tls) => Box::new(tls.connect(self.target.host(), stream)?),
         };
         limit(wire.socket(), exchange_max)?;
         Ok(wire)
     }
 }
 
-/// An open connection.
+/// Where events go, and as which type.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// The server.
+    pub server: Server,
+    /// The type of the events; without it the server decides.
+    pub event_type: Option<String>,
+    /// What shows the server that the sender may.
+    pub token: Option<String>,
+}
+
+impl Destination {
+    /// The path for requests with a `batch`, or a single `event`.
+    pub(crate) fn path(&self, what: &str) -> String {
+        let event_type = self.event_type.as_ref().map_or_else(String::new, |name| format!("/{name}"));
+        self.server.target().path(&format!("/ingest/{what}{event_type}"))
+    }
+}
+
+/// What a server answers.
 #[derive(Debug)]
-pub enum Wire {
-    /// Without TLS.
-    Plain(TcpStream),
-    /// With it.
-    Secure(ClientStream),
+pub struct Response {
+    /// The status.
+    pub status: u16,
+    /// The body.
+    pub body: String,
 }
 
-impl Wire {
+/// An open connection, with TLS or without.
+pub(crate) trait Stream: Read + Write + Send {
     /// The socket under it.
-    #[must_use]
-    pub const fn socket(&self) -> &TcpStream {
-        match self {
-            Self::Plain(stream) => stream,
-            Self::Secure(stream) => stream.socket(),
-        }
+    fn socket(&self) -> &TcpStream;
+}
+
+/// Any of them.
+pub(crate) type Wire = Box<dyn Stream>;
+
+impl Stream for TcpStream {
+    fn socket(&self) -> &TcpStream {
+        self
     }
 }
 
-impl Read for Wire {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.read(buffer),
-            Self::Secure(stream) => stream.read(buffer),
-        }
-    }
-}
-
-impl Write for Wire {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::Plain(stream) => stream.write(bytes),
-            Self::Secure(stream) => stream.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Plain(stream) => stream.flush(),
-            Self::Secure(stream) => stream.flush(),
-        }
+impl Stream for ClientStream {
+    fn socket(&self) -> &TcpStream {
+        self.socket()
     }
 }

@@ -4,9 +4,14 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-use super::LoadError;
+use anyhow::{anyhow, bail};
+
 use super::lines::{Cut, LINE_BYTES_MAX};
 use super::state::TAIL_BYTES;
+use super::unreadable;
+
+const OPEN_ARRAY: &str = "it ends within a JSON array, as a file that was cut. The whole elements before were loaded; when the rest is there, start again";
+const NO_ARRAY: &str = "it begins like a JSON array, and something stands behind the array's end";
 
 /// A stream that is one array.
 pub(super) struct Array<R> {
@@ -16,7 +21,7 @@ pub(super) struct Array<R> {
     read: Reached,
     done: Reached,
     /// Why there are no more elements.
-    failed: Option<LoadError>,
+    failed: Option<anyhow::Error>,
 }
 
 /// A place in the stream.
@@ -55,7 +60,7 @@ struct Took {
     is_full: bool,
     /// Up to where of them whole elements go.
     done: Option<usize>,
-    failed: Option<LoadError>,
+    failed: Option<anyhow::Error>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -113,7 +118,7 @@ impl<R: Read> Array<R> {
     ///
     /// # Errors
     /// It is no array, or the stream can't be read on. The whole elements before that place were given before.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, cut: u64) -> Result<Cut, LoadError> {
+    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, cut: u64) -> anyhow::Result<Cut> {
         block.clear();
         self.scanner.element_at = 0;
         loop {
@@ -125,10 +130,10 @@ impl<R: Read> Array<R> {
                     self.done = self.read.clone();
                     return Ok(Cut { has_ended: true, too_long: self.scanner.too_long.take() });
                 }
-                Ok([]) => return self.end_early(block, LoadError::OpenArray),
+                Ok([]) => return self.end_early(block, anyhow!(OPEN_ARRAY)),
                 Ok(available) => available,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return self.end_early(block, LoadError::Read(error)),
+                Err(error) => return self.end_early(block, unreadable(error)),
             };
             let cut = cut.checked_sub(self.read.offset).and_then(|length| usize::try_from(length).ok());
             let Took { used, is_full, done, failed } = self.scanner.take(available, block, bytes, cut);
@@ -148,7 +153,7 @@ impl<R: Read> Array<R> {
     }
 
     /// Gives the whole elements that are there, and the error by the next call.
-    fn end_early(&mut self, block: &mut Vec<u8>, error: LoadError) -> Result<Cut, LoadError> {
+    fn end_early(&mut self, block: &mut Vec<u8>, error: anyhow::Error) -> anyhow::Result<Cut> {
         block.truncate(self.scanner.element_at);
         let too_long = self.scanner.too_long.take();
         if block.is_empty() && too_long.is_none() {
@@ -200,12 +205,12 @@ impl Scanner {
         }
     }
 
-    fn step(&mut self, byte: u8) -> Result<Step, LoadError> {
+    fn step(&mut self, byte: u8) -> anyhow::Result<Step> {
         let is_blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         let (place, step) = match (self.place, byte) {
             (Place::Before, b'[') => (Place::Element, Step::Nothing),
             (Place::Before | Place::After, _) if is_blank => (self.place, Step::Nothing),
-            (Place::Before | Place::After, _) => return Err(LoadError::NoArray),
+            (Place::Before | Place::After, _) => bail!(NO_ARRAY),
             (Place::Element, b',') if self.depth == 0 => (Place::Element, Step::End),
             (Place::Element, b']') if self.depth == 0 => (Place::After, Step::End),
             (Place::Element, b'"') => (Place::String, Step::Take(byte)),
@@ -240,7 +245,7 @@ fn end_element(block: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn lines(text: &str, bytes: usize) -> Result<Vec<String>, LoadError> {
+    fn lines(text: &str, bytes: usize) -> anyhow::Result<Vec<String>> {
         // A chunk at a time of a single byte, so that any state may stand at a chunk's end.
         let mut array = Array::new(text.as_bytes(), 0);
         array.input = BufReader::with_capacity(1, text.as_bytes());
@@ -293,11 +298,12 @@ mod tests {
             assert_eq!(array.tail(), &text.as_bytes()[..usize::try_from(consumed).unwrap()]);
             assert!(array.has_failed());
             let error = array.next(&mut block, 100, 0).unwrap_err();
-            assert!(matches!(error, LoadError::OpenArray | LoadError::NoArray), "{text}: {error}");
+            assert!([OPEN_ARRAY, NO_ARRAY].contains(&&*error.to_string()), "{text}: {error}");
         }
-        assert!(matches!(lines("[1,2", 1), Err(LoadError::OpenArray)));
-        assert!(matches!(lines("{}", 100), Err(LoadError::NoArray)));
-        assert!(matches!(lines("[", 100), Err(LoadError::OpenArray)));
+        let error = |text, bytes| lines(text, bytes).unwrap_err().to_string();
+        assert_eq!(error("[1,2", 1), OPEN_ARRAY);
+        assert_eq!(error("{}", 100), NO_ARRAY);
+        assert_eq!(error("[", 100), OPEN_ARRAY);
     }
 
     #[test]

@@ -5,15 +5,16 @@
 //! lines these are before the first of them is sent, and from then on the batch isn't sent again to have them taken.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
+
+use super::batch_result::{AloneLines, BatchResult};
+use anyhow::bail;
 
 use super::body::Piece;
 use super::refused::Refusals;
 use super::sender::Sender;
 use super::source::Block;
 use super::state::Split;
-use super::verdict::{AloneLines, Verdict};
-use super::{Counters, Load, LoadError, Work};
+use super::{Load, Work, counters};
 
 /// What is sent as one request.
 pub(super) struct Batch<'a, 'w> {
@@ -25,29 +26,29 @@ pub(super) struct Batch<'a, 'w> {
 
 impl Batch<'_, '_> {
     /// How many lines were refused; none if it is time to stop.
-    pub(super) fn deliver(&self, sender: &mut Sender<'_>) -> Result<Option<u64>, LoadError> {
-        let split = match self.work.frontier.split(self.offset()) {
+    pub(super) fn deliver(&self, sender: &mut Sender<'_>) -> anyhow::Result<Option<u64>> {
+        let split = match self.work.watermark.split(self.offset()) {
             Some(split) => {
                 // The run that sent the batch has counted them.
-                Counters::add(&self.load.counters.refused_before, split.refused);
+                self.load.counters.change(|counts| counts.refused_before += split.refused);
                 split
             }
             None => {
-                let Some(mut verdict) = self.send(sender)? else { return Ok(None) };
-                let AloneLines { lines, has_more } = verdict.take_alone();
-                let refused = self.note(&verdict)?;
+                let Some(mut result) = self.send(sender)? else { return Ok(None) };
+                let AloneLines { lines, has_more } = result.take_alone();
+                let refused = self.note(&result)?;
                 if lines.is_empty() && !has_more {
                     return Ok(Some(refused));
                 }
                 let split = Split { offset: self.offset(), alone: lines.into_iter().collect(), has_more, refused };
-                self.work.frontier.set_split(split.clone())?;
+                self.work.watermark.set_split(split.clone())?;
                 split
             }
         };
         self.send_split(split, sender)
     }
 
-    fn send_split(&self, mut split: Split, sender: &mut Sender<'_>) -> Result<Option<u64>, LoadError> {
+    fn send_split(&self, mut split: Split, sender: &mut Sender<'_>) -> anyhow::Result<Option<u64>> {
         let mut refused = split.refused;
         let mut next = split.alone.clone();
         loop {
@@ -63,28 +64,32 @@ impl Batch<'_, '_> {
         }
     }
 
-    fn send_alone(&self, line: usize, sender: &mut Sender<'_>) -> Result<Option<u64>, LoadError> {
+    fn send_alone(&self, line: usize, sender: &mut Sender<'_>) -> anyhow::Result<Option<u64>> {
         let Some(body) = self.piece.line(line) else { return Ok(Some(0)) };
         let key = format!("{}-line-{line}", self.key());
-        let Some(verdict) = sender.send(&key, body, &self.work.halt)? else { return Ok(None) };
-        self.note(&verdict.of_line(line)).map(Some)
+        let Some(result) = sender.send(&key, body, &self.work.halt)? else { return Ok(None) };
+        self.note(&result.of_line(line)).map(Some)
     }
 
     /// Sends the batch again, to be told of lines that weren't listed: what was sent alone isn't in the way of others any more.
-    fn hear_more(&self, split: &mut Split, sender: &mut Sender<'_>) -> Result<Option<BTreeSet<usize>>, LoadError> {
-        let Some(mut verdict) = self.send(sender)? else { return Ok(None) };
-        let AloneLines { lines, has_more } = verdict.take_alone();
+    fn hear_more(&self, split: &mut Split, sender: &mut Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
+        let Some(mut result) = self.send(sender)? else { return Ok(None) };
+        let AloneLines { lines, has_more } = result.take_alone();
         let new: BTreeSet<_> = lines.into_iter().filter(|line| !split.alone.contains(line)).collect();
         if new.is_empty() && has_more {
-            return Err(LoadError::Unlisted { offset: self.offset() });
+            bail!(
+                "the batch at byte {}: lines that were sent alone, as the server wants it, are refused with the batch once more, and so \
+                 are others that it doesn't list. Look for the step of their type that forgets what it has seen, and start again",
+                self.offset()
+            );
         }
         split.alone.extend(&new);
         split.has_more = has_more;
-        self.work.frontier.set_split(split.clone())?;
+        self.work.watermark.set_split(split.clone())?;
         Ok(Some(new))
     }
 
-    fn send(&self, sender: &mut Sender<'_>) -> Result<Option<Verdict>, LoadError> {
+    fn send(&self, sender: &mut Sender<'_>) -> anyhow::Result<Option<BatchResult>> {
         sender.send(&self.key(), self.piece.body, &self.work.halt)
     }
 
@@ -96,18 +101,20 @@ impl Batch<'_, '_> {
         format!("{}-{}-{}", self.work.key, self.block.generation, self.offset())
     }
 
-    /// Counts what a verdict says, shows and keeps the lines that are refused, and says how many these are.
-    fn note(&self, verdict: &Verdict) -> Result<u64, LoadError> {
+    /// Counts what a result says, shows and keeps the lines that are refused, and says how many these are.
+    fn note(&self, result: &BatchResult) -> anyhow::Result<u64> {
         let (Load { counters, notify, .. }, work) = (self.load, self.work);
         let lines_before = self.block.lines_before;
-        let refusals = Refusals { input: work.input, lines_before, piece: self.piece, verdict };
-        if let Some(kept) = work.refused.as_ref().filter(|_| !verdict.refused.is_empty()) {
+        let refusals = Refusals { input: work.input, lines_before, piece: self.piece, result };
+        if let Some(kept) = work.refused.as_ref().filter(|_| !result.refused.is_empty()) {
             kept.write(&refusals)?;
         }
-        Counters::add(&counters.accepted, verdict.accepted);
-        Counters::add(&counters.duplicates, verdict.duplicates);
-        let before = counters.refused.fetch_add(verdict.refused_count(), Ordering::Relaxed);
+        let before = counters.change(|counts| {
+            counts.accepted += result.accepted;
+            counts.duplicates += result.duplicates;
+            counters::add(&mut counts.refused, result.refused_count())
+        });
         refusals.show(before, *notify);
-        Ok(verdict.refused_count())
+        Ok(result.refused_count())
     }
 }

@@ -1,22 +1,13 @@
 //! What a load has done so far, for whoever shows it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts over all inputs; read at any time.
 #[derive(Debug, Default)]
 pub struct Counters {
+    counts: Mutex<Counts>,
     pub(super) bytes_read: Arc<AtomicU64>,
-    pub(super) bytes_all: AtomicU64,
-    pub(super) lines_read: AtomicU64,
-    pub(super) matched: AtomicU64,
-    pub(super) undecided: AtomicU64,
-    pub(super) accepted: AtomicU64,
-    pub(super) duplicates: AtomicU64,
-    pub(super) refused: AtomicU64,
-    pub(super) refused_before: AtomicU64,
-    pub(super) batches_again: AtomicU64,
-    pub(super) gaps: AtomicU64,
 }
 
 /// The counts of one moment.
@@ -64,23 +55,16 @@ impl Counters {
     /// The counts now.
     #[must_use]
     pub fn read(&self) -> Counts {
-        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        Counts {
-            bytes_read: read(&self.bytes_read),
-            bytes_all: read(&self.bytes_all),
-            lines_read: read(&self.lines_read),
-            matched: read(&self.matched),
-            undecided: read(&self.undecided),
-            accepted: read(&self.accepted),
-            duplicates: read(&self.duplicates),
-            refused: read(&self.refused),
-            refused_before: read(&self.refused_before),
-            batches_again: read(&self.batches_again),
-            gaps: read(&self.gaps),
-        }
+        self.change(|counts| Counts { bytes_read: self.bytes_read.load(Ordering::Relaxed), ..*counts })
     }
 
-    pub(super) fn add(counter: &AtomicU64, count: u64) {
-        counter.fetch_add(count, Ordering::Relaxed);
+    pub(super) fn change<T>(&self, change: impl FnOnce(&mut Counts) -> T) -> T {
+        change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Adds to a count, and gives what it was.
+pub(super) const fn add(count: &mut u64, more: u64) -> u64 {
+    *count += more;
+    *count - more
 }

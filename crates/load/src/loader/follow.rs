@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::LoadError;
 use super::gaps::Gaps;
 use super::input::FileId;
-use super::rotated::{self, Behind, unless_missing};
+use super::rotation::{self, Successors, unless_missing};
+use super::unreadable;
 
 /// How often a file without news is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -67,8 +67,8 @@ impl<'a> Follow<'a> {
         lost_name_at: Option<Instant>,
         settle: Duration,
         gaps: Gaps<'a>,
-    ) -> Result<Self, LoadError> {
-        let metadata = open.metadata().map_err(LoadError::Read)?;
+    ) -> anyhow::Result<Self> {
+        let metadata = open.metadata().map_err(unreadable)?;
         let stage = lost_name_at.map_or(Stage::Named, |now| Stage::settling(now, metadata.len()));
         Ok(Self { path, open, file: FileId::of(&metadata), stage, settle, left: None, gaps })
     }
@@ -79,9 +79,9 @@ impl<'a> Follow<'a> {
     }
 
     /// Looks at the name; `read_up_to` is how much of the file was read.
-    pub(super) fn look(&mut self, read_up_to: u64, now: Instant) -> Result<Change, LoadError> {
+    pub(super) fn look(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
         self.look_back()?;
-        let Some(named) = unless_missing(fs::metadata(&self.path)).map_err(LoadError::Read)? else {
+        let Some(named) = unless_missing(fs::metadata(&self.path)).map_err(unreadable)? else {
             // Between a rotation's two steps. The old file may still be written to.
             return Ok(Change::None);
         };
@@ -93,7 +93,7 @@ impl<'a> Follow<'a> {
         match self.stage {
             Stage::Draining => self.go_on(read_up_to, now),
             Stage::Named | Stage::Settling { .. } => {
-                let length = self.open.metadata().map_err(LoadError::Read)?.len();
+                let length = self.open.metadata().map_err(unreadable)?.len();
                 self.stage = self.stage.after(now, length, self.settle);
                 Ok(if self.is_draining() { Change::Draining } else { Change::None })
             }
@@ -106,30 +106,30 @@ impl<'a> Follow<'a> {
     }
 
     /// The same file is shorter than what was read of it.
-    fn begin_anew(&mut self) -> Result<Change, LoadError> {
-        let Some(file) = unless_missing(File::open(&self.path)).map_err(LoadError::Read)? else {
+    fn begin_anew(&mut self) -> anyhow::Result<Change> {
+        let Some(file) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
         };
-        self.open = file.try_clone().map_err(LoadError::Read)?;
-        self.file = FileId::of(&file.metadata().map_err(LoadError::Read)?);
+        self.open = file.try_clone().map_err(unreadable)?;
+        self.file = FileId::of(&file.metadata().map_err(unreadable)?);
         Ok(Change::Replaced(file))
     }
 
     /// The file is read to its end: goes on with the one that came after it.
-    fn go_on(&mut self, read_up_to: u64, now: Instant) -> Result<Change, LoadError> {
+    fn go_on(&mut self, read_up_to: u64, now: Instant) -> anyhow::Result<Change> {
         // Opened before others are looked for: should it lose the name now, it is still the last of them.
-        let Some(named) = unless_missing(File::open(&self.path)).map_err(LoadError::Read)? else {
+        let Some(named) = unless_missing(File::open(&self.path)).map_err(unreadable)? else {
             return Ok(Change::None);
         };
-        let named_id = FileId::of(&named.metadata().map_err(LoadError::Read)?);
-        let old = self.open.metadata().map_err(LoadError::Read)?;
-        let Behind { next, unread } = rotated::behind(&self.path, &old, named_id).map_err(LoadError::Read)?;
+        let named_id = FileId::of(&named.metadata().map_err(unreadable)?);
+        let old = self.open.metadata().map_err(unreadable)?;
+        let Successors { next, unread } = rotation::successors(&self.path, &old, named_id).map_err(unreadable)?;
         let (file, id, stage) = match next {
             None => (named, named_id, Stage::Named),
             Some((path, id)) => {
-                let file = unless_missing(File::open(path)).map_err(LoadError::Read)?;
+                let file = unless_missing(File::open(path)).map_err(unreadable)?;
                 let Some(file) = file else { return Ok(Change::None) };
-                let metadata = file.metadata().map_err(LoadError::Read)?;
+                let metadata = file.metadata().map_err(unreadable)?;
                 if FileId::of(&metadata) != id {
                     // It was renamed meanwhile: the next look finds it.
                     return Ok(Change::None);
@@ -144,16 +144,16 @@ impl<'a> Follow<'a> {
                 self.path.display()
             ));
         }
-        let open = file.try_clone().map_err(LoadError::Read)?;
+        let open = file.try_clone().map_err(unreadable)?;
         self.left = Some(Left { file: std::mem::replace(&mut self.open, open), read_up_to });
         (self.file, self.stage) = (id, stage);
         Ok(Change::Replaced(file))
     }
 
     /// Tells of a file that was written to after it was left.
-    fn look_back(&mut self) -> Result<(), LoadError> {
+    fn look_back(&mut self) -> anyhow::Result<()> {
         let Some(left) = &self.left else { return Ok(()) };
-        let metadata = left.file.metadata().map_err(LoadError::Read)?;
+        let metadata = left.file.metadata().map_err(unreadable)?;
         let missed = metadata.len().saturating_sub(left.read_up_to);
         if missed > 0 {
             self.gaps.tell(&format!(

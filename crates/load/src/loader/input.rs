@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use anyhow::anyhow;
 use flate2::bufread::MultiGzDecoder;
 
-use super::LoadError;
+use super::unreadable;
 
 /// What is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,11 @@ pub enum Input {
 }
 
 impl Input {
+    /// The one that is named so on the command line.
+    pub(super) fn of(path: PathBuf) -> Self {
+        if path.as_path() == Path::new("-") { Self::Stdin } else { Self::File(path) }
+    }
+
     /// The name as it was given.
     #[must_use]
     pub fn name(&self) -> String {
@@ -167,38 +173,37 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Opens an input; `count` is told how many of its bytes are read.
-pub(super) fn open(input: &Input, count: &Arc<AtomicU64>) -> Result<Opened, LoadError> {
+pub(super) fn open(input: &Input, count: &Arc<AtomicU64>) -> anyhow::Result<Opened> {
     match input {
         Input::File(path) => open_file(path, File::open(path).map_err(|error| failed(path, error))?, count),
         Input::Stdin => {
-            let (stream, form) =
-                decode(Counted { inner: io::stdin(), count: count.clone() }).map_err(LoadError::Read)?;
+            let (stream, form) = decode(Counted { inner: io::stdin(), count: count.clone() }).map_err(unreadable)?;
             Ok(Opened { stream: Stream::Decoded(stream), form, file: FileId::default(), size: 0 })
         }
     }
 }
 
-pub(super) fn open_file(path: &Path, mut file: File, count: &Arc<AtomicU64>) -> Result<Opened, LoadError> {
+pub(super) fn open_file(path: &Path, mut file: File, count: &Arc<AtomicU64>) -> anyhow::Result<Opened> {
     let metadata = file.metadata().map_err(|error| failed(path, error))?;
     let (id, size) = (FileId::of(&metadata), metadata.len());
     let counted = |inner| Counted { inner, count: count.clone() };
     if !metadata.is_file() {
         // A pipe with a name: nothing that was read can be read again.
-        let (stream, form) = decode(counted(file)).map_err(LoadError::Read)?;
+        let (stream, form) = decode(counted(file)).map_err(unreadable)?;
         return Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size: 0 });
     }
-    let begin = |file: &mut File| file.seek(SeekFrom::Start(0)).map_err(LoadError::Read);
+    let begin = |file: &mut File| file.seek(SeekFrom::Start(0)).map_err(unreadable);
     let head = head(&mut file).map_err(|error| failed(path, error))?;
     begin(&mut file)?;
     if head.starts_with(GZIP) || head.starts_with(ZSTD) {
-        let (stream, form) = decode(counted(file)).map_err(LoadError::Read)?;
+        let (stream, form) = decode(counted(file)).map_err(unreadable)?;
         return Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size });
     }
     Ok(Opened { stream: Stream::plain(file, count.clone()), form: form(&head), file: id, size })
 }
 
-fn failed(path: &Path, source: io::Error) -> LoadError {
-    LoadError::Open { path: path.to_owned(), source }
+fn failed(path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow!("can't open {}: {error}", path.display())
 }
 
 /// Decodes what is compressed, and looks at the first bytes of what comes out.

@@ -7,9 +7,9 @@ use std::io;
 
 use memchr::{memchr, memrchr};
 
-use super::LoadError;
 use super::input::Stream;
 use super::state::TAIL_BYTES;
+use super::unreadable;
 
 /// A line without an end within so many bytes is passed over without being held: the server takes an eighth of it.
 pub(super) const LINE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -72,7 +72,7 @@ impl Lines {
     ///
     /// # Errors
     /// The stream can't be read on. The whole lines before that place were given before.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, last_line: LastLine) -> Result<Cut, LoadError> {
+    pub(super) fn next(&mut self, block: &mut Vec<u8>, bytes: usize, last_line: LastLine) -> anyhow::Result<Cut> {
         block.clear();
         if self.passed > 0 {
             return self.pass_over(last_line);
@@ -98,7 +98,7 @@ impl Lines {
                 }
                 _ if has_ended => {
                     std::mem::swap(block, &mut self.carry);
-                    return self.failed.take().map_or_else(|| ended(true), |error| Err(LoadError::Read(error)));
+                    return self.failed.take().map_or_else(|| ended(true), |error| Err(unreadable(error)));
                 }
                 _ => (searched, limit) = (limit, limit + bytes),
             }
@@ -130,7 +130,7 @@ impl Lines {
     }
 
     /// Reads to the end of a line that is too long, and holds none of it.
-    fn pass_over(&mut self, last_line: LastLine) -> Result<Cut, LoadError> {
+    fn pass_over(&mut self, last_line: LastLine) -> anyhow::Result<Cut> {
         let mut piece = Vec::with_capacity(PASSED_BYTES);
         loop {
             piece.clear();
@@ -145,7 +145,7 @@ impl Lines {
             }
             if has_ended {
                 let waits = Cut { has_ended: true, too_long: None };
-                return self.failed.take().map_or(Ok(waits), |error| Err(LoadError::Read(error)));
+                return self.failed.take().map_or(Ok(waits), |error| Err(unreadable(error)));
             }
         }
     }
@@ -264,6 +264,7 @@ mod tests {
         let mut block = Vec::new();
         assert!(lines.next(&mut block, 100, LastLine::Taken).unwrap().has_ended && lines.has_failed());
         assert_eq!(block, b"a\nb\n");
-        assert!(matches!(lines.next(&mut block, 100, LastLine::Taken), Err(LoadError::Read(_))));
+        let error = lines.next(&mut block, 100, LastLine::Taken).unwrap_err();
+        assert!(error.to_string().starts_with("can't be read on"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Lines that the server refused: the first ones are shown. All of them, and lines without a verdict, can be kept in a file,
+//! Lines that the server refused: the first ones are shown. All of them, and lines without a result, can be kept in a file,
 //! to be mended and loaded again.
 
 use std::fs::{File, OpenOptions};
@@ -7,19 +7,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use anyhow::anyhow;
 use serde::Serialize;
 
+use super::Notify;
+use super::batch_result::{BatchResult, RefusedLine};
 use super::body::Piece;
-use super::lines::LINE_BYTES_MAX;
-use super::verdict::{RefusedLine, Verdict};
-use super::{LoadError, Notify};
 
 /// Lines may be private.
 const OWNER_ONLY: u32 = 0o600;
 /// How many lines of a kind are shown: whoever sees these knows what is wrong.
-pub(super) const SHOWN: u64 = 10;
+const SHOWN: u64 = 10;
 /// What is said of the others.
-pub(super) const MORE: &str = "further lines like these are only counted; --refused FILE keeps all of them";
+const MORE: &str = "further lines like these are only counted; --refused FILE keeps all of them";
 
 /// What the server refused of a batch.
 pub(super) struct Refusals<'a> {
@@ -27,64 +27,37 @@ pub(super) struct Refusals<'a> {
     /// How many lines stand before the block.
     pub(super) lines_before: u64,
     pub(super) piece: &'a Piece<'a>,
-    pub(super) verdict: &'a Verdict,
+    pub(super) result: &'a BatchResult,
 }
 
 impl Refusals<'_> {
-    /// Gives each line that the server has named with its number in the input, from 1.
-    fn each(&self, limit: usize, mut give: impl FnMut(&RefusedLine, u64, &[u8])) {
-        let lines = &self.verdict.refused[..limit.min(self.verdict.refused.len())];
+    /// Gives each line that the server has named, by its number in the input, from 1.
+    fn each(&self, limit: usize, mut give: impl FnMut(&Row<'_>)) {
+        let lines = &self.result.refused[..limit.min(self.result.refused.len())];
         let mut refused = lines.iter();
         self.piece.find_lines(lines.iter().map(|refused| refused.line), |line, number, text| {
-            if let Some(refused) = refused.find(|refused| refused.line == line) {
-                give(refused, self.lines_before + number + 1, text);
+            if let Some(RefusedLine { code, detail, .. }) = refused.find(|refused| refused.line == line) {
+                let (line, text) = (self.lines_before + number + 1, &String::from_utf8_lossy(text));
+                give(&Row { file: self.input, line, code, detail, text });
             }
         });
     }
 
     /// Shows the first of them, where so many were refused before.
-    pub(super) fn show(&self, before: u64, notify: Notify<'_>) {
-        let left = usize::try_from(SHOWN.saturating_sub(before)).unwrap_or(usize::MAX);
-        self.each(left, |refused, number, _| {
-            notify(&format!("{} line {number} was refused ({}): {}", self.input, refused.code, refused.detail));
+    pub(super) fn show(&self, mut before: u64, notify: Notify<'_>) {
+        self.each(usize::try_from((SHOWN + 1).saturating_sub(before)).unwrap_or(usize::MAX), |row| {
+            row.show(before, notify);
+            before += 1;
         });
-        if left > 0 && before + self.verdict.refused_count() > SHOWN {
-            notify(MORE);
-        }
     }
 }
 
-/// A line that is longer than any server takes. It was passed over, so its text isn't known.
-pub(super) struct TooLong<'a> {
-    pub(super) input: &'a str,
-    pub(super) line: u64,
-    pub(super) length: u64,
-}
-
-impl TooLong<'_> {
-    const CODE: &'static str = "too_large";
-
-    fn detail(&self) -> String {
-        format!("the line has {} bytes, {LINE_BYTES_MAX} are the most that is read of one; it wasn't sent", self.length)
-    }
-
-    /// Shows it, where so many lines were refused before.
-    pub(super) fn show(&self, before: u64, notify: Notify<'_>) {
-        match before {
-            before if before < SHOWN => {
-                notify(&format!("{} line {} was refused ({}): {}", self.input, self.line, Self::CODE, self.detail()));
-            }
-            SHOWN => notify(MORE),
-            _ => {}
-        }
-    }
-
-    /// Keeps it, durably: the state passes it afterwards.
-    pub(super) fn keep(&self, file: &RefusedFile) -> Result<(), LoadError> {
-        let row = Row { file: self.input, line: self.line, code: Self::CODE, detail: &self.detail(), text: "" };
-        let mut rows = Vec::new();
-        row.append(&mut rows);
-        file.append_durably(&rows)
+/// Shows a line of a kind of which so many came before: the first ones, and once that there are more.
+pub(super) fn show(before: u64, notify: Notify<'_>, message: impl FnOnce() -> String) {
+    match before {
+        before if before < SHOWN => notify(&message()),
+        SHOWN => notify(MORE),
+        _ => {}
     }
 }
 
@@ -109,11 +82,17 @@ impl Row<'_> {
         rows.extend(serde_json::to_vec(self).expect("numbers and texts can be written as JSON"));
         rows.push(b'\n');
     }
+
+    /// Shows it, where so many lines were refused before.
+    pub(super) fn show(&self, before: u64, notify: Notify<'_>) {
+        let Self { file, line, code, detail, .. } = self;
+        show(before, notify, || format!("{file} line {line} was refused ({code}): {detail}"));
+    }
 }
 
 impl RefusedFile {
     /// Opens the file to append: what a crashed run found still stands there.
-    pub(super) fn open(path: &Path) -> Result<Self, LoadError> {
+    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let mut options = OpenOptions::new();
         let options = options.create(true).append(true).mode(OWNER_ONLY);
         let file = options.open(path).map_err(|error| failed(path, error))?;
@@ -121,28 +100,24 @@ impl RefusedFile {
     }
 
     /// Writes what was refused of a batch, durably: the state passes the batch afterwards.
-    pub(super) fn write(&self, refusals: &Refusals<'_>) -> Result<(), LoadError> {
+    pub(super) fn write(&self, refusals: &Refusals<'_>) -> anyhow::Result<()> {
         let mut rows = Vec::new();
-        refusals.each(usize::MAX, |refused, line, text| {
-            let text = String::from_utf8_lossy(text);
-            let row = Row { file: refusals.input, line, code: &refused.code, detail: &refused.detail, text: &text };
-            row.append(&mut rows);
-        });
+        refusals.each(usize::MAX, |row| row.append(&mut rows));
         self.append_durably(&rows)
     }
 
     /// Appends rows; they are durable when a later call of [`Self::append_durably`] is done.
-    pub(super) fn append(&self, rows: &[u8]) -> Result<(), LoadError> {
+    pub(super) fn append(&self, rows: &[u8]) -> anyhow::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(rows).map_err(|error| failed(&self.path, error))
     }
 
-    pub(super) fn append_durably(&self, rows: &[u8]) -> Result<(), LoadError> {
+    pub(super) fn append_durably(&self, rows: &[u8]) -> anyhow::Result<()> {
         let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
         file.write_all(rows).and_then(|()| file.sync_data()).map_err(|error| failed(&self.path, error))
     }
 }
 
-fn failed(path: &Path, source: io::Error) -> LoadError {
-    LoadError::Refused { path: path.to_owned(), source }
+fn failed(path: &Path, error: io::Error) -> anyhow::Error {
+    anyhow!("{}: {error}", path.display())
 }

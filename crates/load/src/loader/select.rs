@@ -24,7 +24,7 @@ pub(super) struct Undecided {
 }
 
 /// What the condition says.
-enum Verdict {
+enum Match {
     Taken,
     PassedOver,
     Undecided(Undecided),
@@ -48,9 +48,9 @@ impl Selection {
                 return;
             }
             match self.judge(&block[line.clone()]) {
-                Verdict::Taken => take(line),
-                Verdict::PassedOver => {}
-                Verdict::Undecided(why) => failed = undecided(line, &why),
+                Match::Taken => take(line),
+                Match::PassedOver => {}
+                Match::Undecided(why) => failed = undecided(line, &why),
             }
         };
         match &self.filter {
@@ -68,21 +68,21 @@ impl Selection {
         }
     }
 
-    fn judge(&self, line: &[u8]) -> Verdict {
-        let Some(condition) = &self.condition else { return Verdict::Taken };
+    fn judge(&self, line: &[u8]) -> Match {
+        let Some(condition) = &self.condition else { return Match::Taken };
         if line.trim_ascii().is_empty() {
             // No event: nothing is said of it.
-            return Verdict::PassedOver;
+            return Match::PassedOver;
         }
         match json::check(line) {
             Ok(text) => match condition.holds(text) {
-                Ok(true) => Verdict::Taken,
-                Ok(false) => Verdict::PassedOver,
-                Err(error) => Verdict::Undecided(Undecided { code: "where", detail: error.to_string() }),
+                Ok(true) => Match::Taken,
+                Ok(false) => Match::PassedOver,
+                Err(error) => Match::Undecided(Undecided { code: "where", detail: error.to_string() }),
             },
             Err(error) => {
                 let detail = error.to_string();
-                Verdict::Undecided(Undecided { code: RecordRejection::of_json(0, error).code.as_str(), detail })
+                Match::Undecided(Undecided { code: RecordRejection::of_json(0, error).code.as_str(), detail })
             }
         }
     }

@@ -4,10 +4,12 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
+use anyhow::bail;
+
+use super::batch_result::BatchResult;
 use super::counters::Counters;
 use super::state::sum;
-use super::verdict::Verdict;
-use super::{Halt, LoadError, Notify};
+use super::{Halt, Notify};
 use crate::http::connection::Connection;
 use crate::http::server::Server;
 
@@ -39,7 +41,7 @@ pub(super) struct Sender<'a> {
 
 /// What one attempt came to.
 enum Attempt {
-    Answered(Verdict),
+    Answered(BatchResult),
     /// Worth another one, after so many seconds where the server says so.
     Failed {
         why: String,
@@ -53,22 +55,22 @@ impl<'a> Sender<'a> {
     }
 
     /// Sends until there is an answer, and no line is for later; none when it is time to stop.
-    pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> Result<Option<Verdict>, LoadError> {
+    pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> anyhow::Result<Option<BatchResult>> {
         let head = self.head(key, body.len());
         let (mut attempt, mut accepted) = (0, 0);
         loop {
             let (why, until, retry_after) = match self.attempt(head.as_bytes(), body)? {
-                Attempt::Answered(verdict) => {
-                    let Some(why) = verdict.wants_again() else {
-                        return Ok(Some(verdict.with_accepted_before(accepted)));
+                Attempt::Answered(result) => {
+                    let Some(why) = result.wants_again() else {
+                        return Ok(Some(result.with_accepted_before(accepted)));
                     };
-                    accepted += verdict.newly_stored();
+                    accepted += result.newly_stored();
                     (why, "they are taken", None)
                 }
                 Attempt::Failed { why, retry_after } => (why, "it answers", retry_after),
             };
             attempt += 1;
-            Counters::add(&self.post.counters.batches_again, 1);
+            self.post.counters.change(|counts| counts.batches_again += 1);
             if is_told(attempt) {
                 let target = self.post.server.target();
                 (self.post.notify)(&format!("{target}: {why}; tried {attempt} times, and again until {until}"));
@@ -89,13 +91,13 @@ impl<'a> Sender<'a> {
         )
     }
 
-    fn attempt(&mut self, head: &[u8], body: &[u8]) -> Result<Attempt, LoadError> {
+    fn attempt(&mut self, head: &[u8], body: &[u8]) -> anyhow::Result<Attempt> {
         let opened = self.connection.take().map_or_else(|| Connection::open(self.post.server), Ok);
         let mut connection = match opened {
             Ok(connection) => connection,
             // A server that can't be trusted now can't be after a while either.
             Err(source) if source.kind() == io::ErrorKind::InvalidData => {
-                return Err(LoadError::Untrusted { target: self.post.server.target().clone(), source });
+                bail!("{}: {source}", self.post.server.target());
             }
             Err(error) => return Ok(failed(&error)),
         };
@@ -105,12 +107,13 @@ impl<'a> Sender<'a> {
         };
         let (closes, retry_after) = (answer.closes, answer.retry_after);
         let attempt = match answer.status {
-            200 | 207 | 400 | 422 => Verdict::parse(&answer.body, body).map(Attempt::Answered),
+            200 | 207 | 400 | 422 => BatchResult::parse(&answer.body, body).map(Attempt::Answered),
             408 | 429 | 500..=599 => Some(Attempt::Failed { why: format!("answered {}", answer.status), retry_after }),
             _ => None,
         };
-        let text = || String::from_utf8_lossy(&answer.body).into_owned();
-        let attempt = attempt.ok_or_else(|| LoadError::Rejected { status: answer.status, answer: text() })?;
+        let Some(attempt) = attempt else {
+            bail!("the server answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
+        };
         if !closes {
             self.connection = Some(connection);
         }

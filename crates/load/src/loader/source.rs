@@ -6,14 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::ack_watermark::AckWatermark;
+use anyhow::bail;
+
 use super::array::Array;
 use super::follow::{Change, Follow};
-use super::frontier::Frontier;
 use super::gaps::Gaps;
 use super::input::{self, Form, Input, Opened, Stream};
 use super::lines::{Cut, LastLine, Lines};
 use super::state::{self, Entry, Place};
-use super::{LoadError, rotated};
+use super::{rotation, unreadable};
+
+const CANNOT_FOLLOW: &str = "only a file of lines that isn't compressed can be followed";
 
 /// Whole lines of an input.
 #[derive(Clone, Copy, Debug)]
@@ -97,17 +101,18 @@ pub(super) struct Reading<'a> {
 
 impl<'a> Source<'a> {
     /// Opens an input where `entry` left off. Also says how large it is.
-    pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> Result<(Self, u64), LoadError> {
+    pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> anyhow::Result<(Self, u64)> {
         let found = find(input, entry, &reading)?;
         let Found { opened, entry, is_rotated, is_within_line } = found;
         let Opened { stream, form, file: _, size } = opened;
         let follow = match input {
             Input::File(path) if reading.follow => {
-                let file = stream.file().ok_or(LoadError::CannotFollow)?.try_clone().map_err(LoadError::Read)?;
+                let Some(file) = stream.file() else { bail!(CANNOT_FOLLOW) };
+                let file = file.try_clone().map_err(unreadable)?;
                 let lost_name_at = is_rotated.then(Instant::now);
                 Some(Follow::new(path.clone(), file, lost_name_at, reading.settle, reading.gaps)?)
             }
-            _ if reading.follow => return Err(LoadError::CannotFollow),
+            _ if reading.follow => bail!(CANNOT_FOLLOW),
             _ => None,
         };
         let Place { offset, is_end, .. } = entry.place;
@@ -139,9 +144,9 @@ impl<'a> Source<'a> {
     }
 
     /// Puts the next lines into `block`; none at the end, or when it is time to stop.
-    pub(super) fn next(&mut self, block: &mut Vec<u8>, frontier: &Frontier<'_>) -> Result<Option<Block>, LoadError> {
+    pub(super) fn next(&mut self, block: &mut Vec<u8>, watermark: &AckWatermark<'_>) -> anyhow::Result<Option<Block>> {
         while !self.is_at_end && !self.stop.load(Ordering::Relaxed) {
-            if self.must_wait && !frontier.wait(self.number)? {
+            if self.must_wait && !watermark.wait(self.number)? {
                 return Ok(None);
             }
             // What stands behind an error isn't read: nothing would say where it stands.
@@ -151,18 +156,18 @@ impl<'a> Source<'a> {
             if !block.is_empty() || self.too_long.is_some() {
                 let found = self.block(block);
                 if end == End::Input {
-                    frontier.cut(found.place.offset)?;
+                    watermark.cut(found.place.offset)?;
                 }
                 return Ok(Some(found));
             }
-            if !self.wait_for_more(frontier)? {
+            if !self.wait_for_more(watermark)? {
                 return Ok(None);
             }
         }
         Ok(None)
     }
 
-    fn cut(&mut self, block: &mut Vec<u8>) -> Result<End, LoadError> {
+    fn cut(&mut self, block: &mut Vec<u8>) -> anyhow::Result<End> {
         let has_ended = match &mut self.cutter {
             Cutter::Array(array) => {
                 let cut = array.next(block, self.block_bytes, self.entry.cut)?;
@@ -221,29 +226,29 @@ impl<'a> Source<'a> {
     }
 
     /// Nothing is there to be read: false if nothing will come any more.
-    fn wait_for_more(&mut self, frontier: &Frontier<'_>) -> Result<bool, LoadError> {
+    fn wait_for_more(&mut self, watermark: &AckWatermark<'_>) -> anyhow::Result<bool> {
         let (Some(follow), Cutter::Lines(lines)) = (&mut self.follow, &self.cutter) else { return Ok(false) };
         let read_up_to = self.entry.place.offset + lines.read_ahead();
         match follow.look(read_up_to, Instant::now())? {
             Change::None => follow.wait(),
             Change::Draining => {}
             Change::Replaced(file) => {
-                if !frontier.wait(self.number)? {
+                if !watermark.wait(self.number)? {
                     return Ok(false);
                 }
-                self.replace(file, frontier)?;
+                self.replace(file, watermark)?;
             }
         }
-        Ok(!frontier.is_given_up())
+        Ok(!watermark.is_given_up())
     }
 
-    fn replace(&mut self, file: File, frontier: &Frontier<'_>) -> Result<(), LoadError> {
-        let metadata = file.metadata().map_err(LoadError::Read)?;
+    fn replace(&mut self, file: File, watermark: &AckWatermark<'_>) -> anyhow::Result<()> {
+        let metadata = file.metadata().map_err(unreadable)?;
         let id = input::FileId::of(&metadata);
         self.entry = Entry { generation: self.entry.generation + 1, file: id, ..Entry::default() };
         self.cutter = Cutter::Lines(Lines::new(Stream::plain(file, self.read.clone())));
         self.is_within_line = false;
-        frontier.begin(self.entry.clone())
+        watermark.begin(self.entry.clone())
     }
 }
 
@@ -257,17 +262,26 @@ struct Found {
 }
 
 /// A line that was loaded without a line break must end where it ended then, but for white space: what follows is no line.
-fn check_line_end(following: &[u8], at: Place) -> Result<(), LoadError> {
+fn check_line_end(following: &[u8], at: Place) -> anyhow::Result<()> {
     let end = memchr::memchr(b'\n', following).unwrap_or(following.len());
     let is_blank = following[..end].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
-    if is_blank { Ok(()) } else { Err(LoadError::LineHasGrown { line: at.lines + 1, offset: at.offset }) }
+    let (line, offset) = (at.lines + 1, at.offset);
+    if !is_blank {
+        bail!(
+            "line {line} had no line break when it was loaded, and now the file goes on behind it, at byte {offset}: what was loaded is \
+             perhaps only the line's first part. Nothing from there on was sent. If the line was whole, insert a line break there and start \
+             again; if not, load it and what follows under a name of its own, as `tail -n +{line} FILE | forebay load - --id NAME`. For \
+             files that are still written to there is --follow, which waits for line breaks"
+        );
+    }
+    Ok(())
 }
 
 /// The input, moved to where the load goes on.
-fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<Found, LoadError> {
+fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> anyhow::Result<Found> {
     let mut opened = input::open(input, &reading.read)?;
     let anew = |opened: Opened, generation| {
-        let head = opened.head().map_err(LoadError::Read)?;
+        let head = opened.head().map_err(unreadable)?;
         let entry = Entry { generation, file: opened.file, head, ..Entry::default() };
         Ok(Found { opened, entry, is_rotated: false, is_within_line: false })
     };
@@ -280,13 +294,20 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
         }
         return Ok(Found { opened, entry, is_rotated: false, is_within_line: is_within_line(&tail) });
     }
-    let Input::File(path) = input else { return Err(LoadError::OtherInput) };
+    let Input::File(path) = input else {
+        bail!("the standard input isn't the one that this state belongs to: give another --state");
+    };
     let is_shorter = || opened.is_shorter_than(entry.file, &entry.head, entry.place.offset);
-    if !reading.follow && is_shorter().map_err(LoadError::Read)? {
-        return Err(LoadError::Shrunk { bytes: opened.size, loaded: entry.place.offset });
+    if !reading.follow && is_shorter().map_err(unreadable)? {
+        bail!(
+            "it has {} bytes and begins as before, but {} bytes of it were loaded: it was cut. What it still has was loaded, and nothing was \
+             sent now. If there are new lines, load them as a file of their own; if all are new, give --state another name",
+            opened.size,
+            entry.place.offset
+        );
     }
     if reading.follow
-        && let Some(file) = rotated::find(path, entry.file).map_err(LoadError::Read)?
+        && let Some(file) = rotation::find(path, entry.file).map_err(unreadable)?
     {
         let mut opened = input::open_file(path, file, &reading.read)?;
         if let Some(tail) = tail(&mut opened, entry, true)? {
@@ -309,7 +330,7 @@ fn find(input: &Input, entry: Option<&Entry>, reading: &Reading<'_>) -> Result<F
 }
 
 /// What stands before the place where the load goes on, if it is what stood there, and the file therefore the same.
-fn tail(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> Result<Option<Vec<u8>>, LoadError> {
+fn tail(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> anyhow::Result<Option<Vec<u8>>> {
     let Place { offset, tail_bytes, tail_sum, .. } = entry.place;
     if opened.file != entry.file && (must_be_same_file || tail_bytes == 0) {
         return Ok(None);
@@ -321,7 +342,7 @@ fn tail(opened: &mut Opened, entry: &Entry, must_be_same_file: bool) -> Result<O
     };
     match read() {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(LoadError::Read(error)),
+        Err(error) => Err(unreadable(error)),
         Ok(_) => {
             let is_same = tail.len() == tail_bytes && (tail_bytes == 0 || state::sum(&tail) == tail_sum);
             Ok(is_same.then_some(tail))
@@ -345,7 +366,8 @@ mod tests {
         }
         for following in ["4", "34\n", "\r3\n", " x\n"] {
             let error = check_line_end(following.as_bytes(), at).unwrap_err();
-            assert!(matches!(error, LoadError::LineHasGrown { line: 3, offset: 9 }), "{following:?}: {error}");
+            let error = error.to_string();
+            assert!(error.starts_with("line 3 ") && error.contains("at byte 9:"), "{following:?}: {error}");
         }
     }
 }

@@ -2,13 +2,14 @@
 //! where everything was answered.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use anyhow::{anyhow, bail};
 use serde::{Deserialize, Serialize};
 
-use super::LoadError;
 use super::input::FileId;
 use super::state_lock::StateLock;
 
@@ -110,7 +111,7 @@ pub(super) struct State {
 
 impl State {
     /// Reads the file, or begins a load of its own where there is none. `id` names the load; without it one is made.
-    pub(super) fn open(path: Option<PathBuf>, id: Option<&str>, settings: Settings) -> Result<Self, LoadError> {
+    pub(super) fn open(path: Option<PathBuf>, id: Option<&str>, settings: Settings) -> anyhow::Result<Self> {
         // Before it is read: another load that ends now has written it by then.
         let lock = path.as_deref().map(lock).transpose()?;
         let read = path.as_deref().map(read).transpose()?.flatten();
@@ -123,7 +124,12 @@ impl State {
         if state.content.settings != settings || id.is_some_and(|id| id != state.content.id) {
             let path = state.path.unwrap_or_default();
             let was = serde_json::to_string(&state.content.settings).unwrap_or_default();
-            return Err(LoadError::OtherSettings { path, id: state.content.id, was });
+            bail!(
+                "{} belongs to load {} with other settings ({was}): give the same to go on with it, another --state to load anew, or \
+                 remove it",
+                path.display(),
+                state.content.id
+            );
         }
         Ok(state)
     }
@@ -142,28 +148,37 @@ impl State {
     }
 
     /// Remembers how far an input was loaded, durably.
-    pub(super) fn save(&mut self, input: &str, entry: Entry) -> Result<(), LoadError> {
+    pub(super) fn save(&mut self, input: &str, entry: Entry) -> anyhow::Result<()> {
         self.content.inputs.insert(input.to_owned(), entry);
         let Some(path) = &self.path else { return Ok(()) };
-        write(path, &self.content).map_err(|source| LoadError::State { path: path.clone(), source })
+        write(path, &self.content).map_err(unusable(path))
     }
 }
 
-fn lock(path: &Path) -> Result<StateLock, LoadError> {
-    let taken = StateLock::take(path).map_err(|source| LoadError::State { path: path.to_owned(), source })?;
-    taken.ok_or_else(|| LoadError::InUse { path: path.to_owned() })
+fn lock(path: &Path) -> anyhow::Result<StateLock> {
+    StateLock::take(path).map_err(unusable(path))?.ok_or_else(|| {
+        anyhow!(
+            "another load of this file is running, with the state {}: wait for its end, or let it do the work; to load the file elsewhere \
+             beside it, give --state another name",
+            path.display()
+        )
+    })
 }
 
-fn read(path: &Path) -> Result<Option<Content>, LoadError> {
-    let failed = |source| LoadError::State { path: path.to_owned(), source };
+/// The state can't be read or written.
+fn unusable<E: Display>(path: &Path) -> impl FnOnce(E) -> anyhow::Error {
+    move |error| anyhow!("the state {}: {error}; --state names another place for it", path.display())
+}
+
+fn read(path: &Path) -> anyhow::Result<Option<Content>> {
     let text = match fs::read(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(unusable(path)(error)),
     };
-    let content: Content = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
+    let content: Content = serde_json::from_slice(&text).map_err(unusable(path))?;
     if content.version != VERSION {
-        return Err(failed(io::Error::other("it was written by another version of Forebay")));
+        return Err(unusable(path)("it was written by another version of Forebay"));
     }
     Ok(Some(content))
 }
@@ -180,8 +195,9 @@ fn write(path: &Path, content: &Content) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn new_id() -> Result<String, LoadError> {
-    let number = getrandom::u64().map_err(|error| LoadError::Random(error.into()))?;
+fn new_id() -> anyhow::Result<String> {
+    let number = getrandom::u64();
+    let number = number.map_err(|error| anyhow!("no random number for the load's id: {error}; name it with --id"))?;
     Ok(format!("{number:016x}"))
 }
 
@@ -211,8 +227,8 @@ mod tests {
         assert_eq!(state.entry("a"), None);
         state.save("a", entry(9)).unwrap();
         state.save("b", entry(1)).unwrap();
-        let second = State::open(Some(path.clone()), None, settings.clone());
-        assert!(matches!(second, Err(LoadError::InUse { .. })));
+        let error = |path: &Path, id, settings| State::open(Some(path.into()), id, settings).err().unwrap().to_string();
+        assert!(error(&path, None, settings.clone()).starts_with("another load of this file is running"));
         drop(state);
         let again = State::open(Some(path.clone()), Some(&id), settings.clone()).unwrap();
         assert_eq!((again.id(), again.entry("a"), again.entry("b")), (id.as_str(), Some(&entry(9)), Some(&entry(1))));
@@ -220,11 +236,10 @@ mod tests {
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 
         for (id, settings) in [(Some("other"), settings.clone()), (None, Settings::default())] {
-            let refused = State::open(Some(path.clone()), id, settings);
-            assert!(matches!(refused, Err(LoadError::OtherSettings { .. })));
+            assert!(error(&path, id, settings).contains("with other settings"));
         }
         fs::write(&path, "{\"version\":1").unwrap();
-        assert!(matches!(State::open(Some(path), None, settings), Err(LoadError::State { .. })));
+        assert!(error(&path, None, settings).starts_with("the state "));
     }
 
     #[test]

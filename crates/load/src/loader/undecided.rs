@@ -2,13 +2,12 @@
 //! lines are.
 
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 use memchr::memchr_iter;
 
-use super::refused::{MORE, RefusedFile, Row, SHOWN};
+use super::refused::{self, RefusedFile, Row};
 use super::select::Undecided;
-use super::{Counters, LoadError, Notify};
+use super::{Counters, Notify, counters};
 
 /// Rows that are gathered before they are written.
 const ROWS_BYTES: usize = 256 * 1024;
@@ -17,7 +16,8 @@ const ROWS_BYTES: usize = 256 * 1024;
 pub(super) struct UndecidedLines<'a> {
     input: &'a str,
     block: &'a [u8],
-    shown: Shown<'a>,
+    counters: &'a Counters,
+    notify: Notify<'a>,
     kept: Option<&'a RefusedFile>,
     /// The line that begins at `at`, from 1.
     number: u64,
@@ -26,26 +26,29 @@ pub(super) struct UndecidedLines<'a> {
     has_rows: bool,
 }
 
-/// Who is told, and how often that was done.
-#[derive(Clone, Copy)]
-pub(super) struct Shown<'a> {
-    pub(super) counters: &'a Counters,
-    pub(super) notify: Notify<'a>,
-}
-
 impl<'a> UndecidedLines<'a> {
     /// `lines_before` is how many lines stand before the block.
     pub(super) const fn new(
         input: &'a str,
         block: &'a [u8],
         lines_before: u64,
-        shown: Shown<'a>,
+        (counters, notify): (&'a Counters, Notify<'a>),
         kept: Option<&'a RefusedFile>,
     ) -> Self {
-        Self { input, block, shown, kept, number: lines_before + 1, at: 0, rows: Vec::new(), has_rows: false }
+        Self {
+            input,
+            block,
+            counters,
+            notify,
+            kept,
+            number: lines_before + 1,
+            at: 0,
+            rows: Vec::new(),
+            has_rows: false,
+        }
     }
 
-    pub(super) fn take(&mut self, line: Range<usize>, why: &Undecided) -> Result<(), LoadError> {
+    pub(super) fn take(&mut self, line: Range<usize>, why: &Undecided) -> anyhow::Result<()> {
         self.number += memchr_iter(b'\n', &self.block[self.at..line.start]).count() as u64;
         self.at = line.start;
         self.show(why);
@@ -62,16 +65,12 @@ impl<'a> UndecidedLines<'a> {
     }
 
     fn show(&self, why: &Undecided) {
-        let Shown { counters, notify } = self.shown;
-        match counters.undecided.fetch_add(1, Ordering::Relaxed) {
-            before if before < SHOWN => notify(&format!("{} line {}: {}", self.input, self.number, why.detail)),
-            SHOWN => notify(MORE),
-            _ => {}
-        }
+        let before = self.counters.change(|counts| counters::add(&mut counts.undecided, 1));
+        refused::show(before, self.notify, || format!("{} line {}: {}", self.input, self.number, why.detail));
     }
 
     /// What was kept is durable before the state passes the block.
-    pub(super) fn end(self) -> Result<(), LoadError> {
+    pub(super) fn end(self) -> anyhow::Result<()> {
         match self.kept {
             Some(kept) if self.has_rows => kept.append_durably(&self.rows),
             _ => Ok(()),

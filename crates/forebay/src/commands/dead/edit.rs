@@ -9,8 +9,8 @@ use std::process::Command;
 
 use anyhow::{anyhow, bail};
 
-use super::{EXIT_SOME_STAY, order, query, read};
-use crate::cli::{DeadChoice, DeadEdit};
+use super::{EXIT_SOME_STAY, order, query, read_event};
+use crate::cli::{DeadChoice, DeadEvent};
 use crate::commands::input;
 use crate::errors::{at, cannot};
 use crate::log;
@@ -19,18 +19,15 @@ use crate::log;
 const SHOWN_MAX: u64 = 2;
 const OWNER_ONLY: u32 = 0o600;
 
-pub(super) fn run(edit: &DeadEdit) -> anyhow::Result<u8> {
-    let payload = match &edit.payload {
+pub(super) fn run(event: &DeadEvent, payload: Option<&Path>) -> anyhow::Result<u8> {
+    let payload = match payload {
         Some(path) => Some(read_payload(path)?),
-        None => edited(edit)?,
+        None => edited(event)?,
     };
     let Some(payload) = payload else { return Ok(EXIT_SOME_STAY) };
-    order(&edit.at, "PUT", &edit.id.to_string(), query(&choice(edit), None, false), &payload)
-}
-
-/// The id stands in the path.
-fn choice(edit: &DeadEdit) -> DeadChoice {
-    DeadChoice { sink: edit.sink.clone(), ..DeadChoice::default() }
+    // The id stands in the path.
+    let choice = DeadChoice { sink: event.sink.clone(), ..DeadChoice::default() };
+    order(&event.at, ("PUT", &event.id.to_string()), query(&choice, None, false), &payload)
 }
 
 fn read_payload(path: &Path) -> anyhow::Result<Vec<u8>> {
@@ -40,13 +37,10 @@ fn read_payload(path: &Path) -> anyhow::Result<Vec<u8>> {
 }
 
 /// What a person makes of the letter's payload; nothing where they leave it as it is, or there is no such letter.
-fn edited(edit: &DeadEdit) -> anyhow::Result<Option<Vec<u8>>> {
-    let found = read(&edit.at, query(&choice(edit), Some(SHOWN_MAX), false), &format!("/{}", edit.id))?;
+fn edited(event: &DeadEvent) -> anyhow::Result<Option<Vec<u8>>> {
+    let found = read_event(event, SHOWN_MAX)?;
     let payload = match found.letters.as_slice() {
-        [] => {
-            log::warning(format_args!("no dead letter that is held has the id {}", edit.id));
-            return Ok(None);
-        }
+        [] => return Ok(None),
         [letter] => letter.payload.as_ref().map_or("", |payload| payload.get()),
         _ => {
             bail!(

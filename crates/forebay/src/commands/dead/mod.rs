@@ -9,6 +9,7 @@ mod print;
 use std::io::{self, BufWriter};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use config::{self, Flags};
@@ -20,8 +21,8 @@ use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson, ProblemJson};
-use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadList, DeadShow};
-use crate::commands::admin_client::{self, Call};
+use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
+use crate::commands::admin_address;
 use crate::commands::output::{Output, print as printed};
 use crate::errors::at as failed_at;
 use crate::log;
@@ -30,6 +31,8 @@ use settings::Environment;
 
 /// Letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;
+/// The server is on this machine, or near.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// What the command exits with when letters stay, or there is none.
 const EXIT_SOME_STAY: u8 = 1;
 
@@ -40,10 +43,10 @@ const EXIT_SOME_STAY: u8 = 1;
 pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
     match command {
         DeadCommand::List(list) => run_list(list),
-        DeadCommand::Show(show) => run_show(show),
-        DeadCommand::Edit(edit) => edit::run(edit),
-        DeadCommand::Replay(replay) => act(&replay.at, "replay", query(&replay.choice, replay.limit, false)),
-        DeadCommand::Drop(drop) => act(&drop.at, "drop", query(&drop.choice, drop.limit, drop.all)),
+        DeadCommand::Show { event, json } => run_show(event, *json),
+        DeadCommand::Edit { event, payload } => edit::run(event, payload.as_deref()),
+        DeadCommand::Replay(letters) => act(letters, "replay", false),
+        DeadCommand::Drop { letters, all } => act(letters, "drop", *all),
     }
 }
 
@@ -97,10 +100,10 @@ fn address(at: &DeadAt) -> anyhow::Result<Target> {
         &at.data.directory,
     );
     match loaded {
-        Ok((configuration, _)) => Ok(admin_client::of_server(Some(&configuration))),
+        Ok((configuration, _)) => Ok(admin_address::of_server(Some(&configuration))),
         Err(error) if at.config.is_some() => Err(error.into()),
         // No configuration is named, so the variables may be meant for another program.
-        Err(_) => Ok(admin_client::of_server(None)),
+        Err(_) => Ok(admin_address::of_server(None)),
     }
 }
 
@@ -131,15 +134,24 @@ fn run_list(list: &DeadList) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn run_show(show: &DeadShow) -> anyhow::Result<u8> {
-    let choice = DeadChoice { sink: show.sink.clone(), id: Some(show.id), ..DeadChoice::default() };
-    let found = read(&show.at, query(&choice, Some(SHOW_MAX), false), &format!("/{}", show.id))?;
+fn run_show(event: &DeadEvent, json: bool) -> anyhow::Result<u8> {
+    let found = read_event(event, SHOW_MAX)?;
     if found.letters.is_empty() {
-        log::warning(format_args!("no dead letter that is held has the id {}", show.id));
         return Ok(EXIT_SOME_STAY);
     }
-    print_letters(&found, if show.json { print::json } else { print::whole })?;
+    print_letters(&found, if json { print::json } else { print::whole })?;
     Ok(0)
+}
+
+/// The letters of one event, with their payloads. Says so where there is none.
+fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
+    let DeadEvent { at, id, sink } = event;
+    let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
+    let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
+    if found.letters.is_empty() {
+        log::warning(format_args!("no dead letter that is held has the id {id}"));
+    }
+    Ok(found)
 }
 
 fn print_letters(
@@ -174,12 +186,12 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     }
 }
 
-fn act(at: &DeadAt, action: &str, query: DeadQuery) -> anyhow::Result<u8> {
-    order(at, "POST", action, query, &[])
+fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
+    order(&letters.at, ("POST", action), query(&letters.choice, letters.limit, all), &[])
 }
 
 /// Has the running server do something with letters, and prints what became of them.
-fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
+fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
     let server = match Place::find(at)? {
         Place::Server(server) => server,
         Place::Directory(directory) => bail!(
@@ -219,8 +231,8 @@ impl RunningServer {
             )
         };
         let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
-        let call = Call { method, target: &target, body };
-        let answer = admin_client::call(&self.server, call, at.token.token()?).map_err(failed)?;
+        let answer =
+            self.server.ask((method, &target, body), at.token.token()?, (CONNECT_MAX, None)).map_err(failed)?;
         if answer.status == 200 {
             return serde_json::from_str(&answer.body).map(Some).map_err(|error| failed(error.into()));
         }

@@ -11,7 +11,7 @@ use settings::files;
 use settings::{Environment, expand};
 use toml::Table;
 
-use crate::commands::admin_client;
+use crate::commands::admin_address;
 
 const KEY: &str = "admin";
 /// The table, and the start of the variables, of the admin port's TLS. A writer's admin port has none.
@@ -40,7 +40,7 @@ pub(super) fn find(role: Role, file: Option<&Path>, environment: &Environment) -
     };
     let has_tls = role != Role::Writer
         && (file.get(KEY).is_some_and(|admin| admin.get(TLS.0).is_some()) || of_environment(TLS.1).is_some());
-    Ok(admin_client::target(address, has_tls))
+    Ok(admin_address::target(address, has_tls))
 }
 
 fn read(path: &Path) -> Result<Table, String> {

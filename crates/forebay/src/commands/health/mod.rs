@@ -9,12 +9,11 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use config::Role;
-use load::Server;
+use load::{Response, Server};
 use settings::Environment;
 
 use crate::admin::{HEALTH, READY};
 use crate::cli::HealthFlags;
-use crate::commands::admin_client::{self, Answer, Call};
 
 /// The limit of the whole exchange, and of each of its steps.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -43,12 +42,11 @@ pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environ
 }
 
 /// A server that sends a byte now and then would keep each step within its limit.
-fn ask(server: Server, path: &'static str) -> io::Result<Answer> {
+fn ask(server: Server, path: &'static str) -> io::Result<Response> {
     let (send, answer) = channel();
     thread::spawn(move || {
-        let call = Call { method: "GET", target: path, body: &[] };
         // Nobody waits any more after the limit.
-        let _ = send.send(admin_client::call_within(&server, call, LIMIT));
+        let _ = send.send(server.ask(("GET", path, &[]), None, (LIMIT, Some(LIMIT))));
     });
     let late = || io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {LIMIT:?}"));
     match answer.recv_timeout(LIMIT) {

@@ -3,13 +3,12 @@
 mod progress;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use anyhow::bail;
-use load::loader::{self, Counters, Counts, Ended, Input, LoadOptions};
+use load::loader::{self, Counters, Counts, Ended};
 
 use crate::cli::LoadFlags;
 use crate::commands::interrupt;
@@ -27,14 +26,14 @@ const EXIT_STOPPED: u8 = 1;
 ///
 /// # Errors
 /// The message says what stands in the way. Starting again goes on from there.
-pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<u8> {
-    if flags.follow && flags.files.len() > 1 {
+pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
+    if options.follow && options.inputs.len() > 1 {
         bail!("--follow goes on for ever: give it one file");
     }
-    let options = options(flags)?;
+    let to = to.destination()?;
     let stop = Arc::new(AtomicBool::new(false));
     // While only counting there is nothing to end in good order.
-    if !flags.count {
+    if !options.count {
         interrupt::sets(stop.clone()).map_err(cannot("wait for signals"))?;
     }
     let counters = Counters::default();
@@ -45,7 +44,7 @@ pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<u8> {
             progress::clear(shows_progress);
             log::warning(message);
         };
-        let ended = loader::run(&options, &counters, &stop, &notify);
+        let ended = loader::run((&to, &options), &counters, &stop, &notify);
         if let Some(progress) = progress {
             progress.end();
         }
@@ -54,12 +53,12 @@ pub(crate) fn run(flags: &LoadFlags) -> anyhow::Result<u8> {
     let counts = counters.read();
     // A load that failed at its first step has nothing to tell but why.
     if ended.is_ok() || counts.has_begun() {
-        let text = if flags.count { format!("{}\n", counts.matched) } else { summary(&counts) };
+        let text = if options.count { format!("{}\n", counts.matched) } else { summary(&counts) };
         print(|output| output.write_all(text.as_bytes()))?;
     }
     match ended? {
         // Nothing else ends a load that follows its file.
-        Ended::Stopped if !flags.follow => {
+        Ended::Stopped if !options.follow => {
             log::warning("stopped before the end; start it again, and it goes on from there");
             Ok(EXIT_STOPPED)
         }
@@ -76,28 +75,6 @@ fn exit_code(counts: &Counts) -> u8 {
         ));
     }
     if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
-}
-
-fn options(flags: &LoadFlags) -> anyhow::Result<LoadOptions> {
-    let input = |path: &std::path::PathBuf| {
-        if path.as_path() == Path::new("-") { Input::Stdin } else { Input::File(path.clone()) }
-    };
-    Ok(LoadOptions {
-        server: flags.to.server()?,
-        event_type: flags.to.event_type.clone(),
-        token: flags.to.token()?,
-        inputs: flags.files.iter().map(input).collect(),
-        workers: usize::from(flags.workers),
-        batch_bytes: flags.batch_bytes,
-        id: flags.id.clone(),
-        state: flags.state.clone(),
-        refused: flags.refused.clone(),
-        filter: flags.filter.clone(),
-        condition: flags.condition.clone(),
-        edits: flags.edits(),
-        count_only: flags.count,
-        follow: flags.follow,
-    })
 }
 
 fn summary(counts: &Counts) -> String {

@@ -4,10 +4,11 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::loader::frontier::Frontier;
+use crate::loader::Counters;
+use crate::loader::ack_watermark::AckWatermark;
 use crate::loader::input::Input;
 use crate::loader::source::{Reading, Source};
 use crate::loader::state::{Settings, State};
@@ -16,14 +17,14 @@ use crate::loader::state::{Settings, State};
 struct Stand {
     folder: tempfile::TempDir,
     said: Mutex<Vec<String>>,
-    count: AtomicU64,
+    counters: Counters,
 }
 
 impl Stand {
     fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), text).unwrap();
-        Self { folder, said: Mutex::default(), count: AtomicU64::new(0) }
+        Self { folder, said: Mutex::default(), counters: Counters::default() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -58,7 +59,7 @@ impl Stand {
 
     fn said(&self) -> String {
         let said = self.said.lock().unwrap();
-        assert_eq!(said.len() as u64, self.count.load(Ordering::Relaxed), "{said:?}");
+        assert_eq!(said.len() as u64, self.counters.read().gaps, "{said:?}");
         said.join("\n")
     }
 
@@ -74,20 +75,20 @@ impl Stand {
             counts_lines: true,
             stop: &stop,
             read: std::sync::Arc::default(),
-            gaps: Gaps { notify: &notify, count: &self.count },
+            gaps: Gaps { notify: &notify, counters: &self.counters },
         };
         let input = Input::File(self.path("a"));
         let (mut source, _) = Source::open(&input, state.entry("a"), reading).unwrap();
         let entry = source.entry().clone();
-        let frontier = Frontier::new(state, "a", entry.clone());
-        frontier.begin(entry).unwrap();
+        let watermark = AckWatermark::new(state, "a", entry.clone());
+        watermark.begin(entry).unwrap();
         let (mut text, mut bytes) = (String::new(), Vec::new());
         loop {
-            let block = source.next(&mut bytes, &frontier).unwrap().unwrap();
+            let block = source.next(&mut bytes, &watermark).unwrap().unwrap();
             text.push_str(std::str::from_utf8(&bytes).unwrap());
-            frontier.answered(block.number, block.place, 0).unwrap();
+            watermark.answered(block.number, block.place, 0).unwrap();
             if then(&text) {
-                frontier.finish().unwrap();
+                watermark.finish().unwrap();
                 return text;
             }
         }
@@ -102,7 +103,7 @@ fn new_state() -> State {
 fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
     let stand = Stand::new("one");
     let notify = |message: &str| stand.notify(message);
-    let gaps = Gaps { notify: &notify, count: &stand.count };
+    let gaps = Gaps { notify: &notify, counters: &stand.counters };
     let open = File::open(stand.path("a")).unwrap();
     let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
     let begin = Instant::now();
@@ -130,7 +131,7 @@ fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
 fn one_that_is_written_to_for_ever_is_left_and_told_of() {
     let stand = Stand::new("one\n");
     let notify = |message: &str| stand.notify(message);
-    let gaps = Gaps { notify: &notify, count: &stand.count };
+    let gaps = Gaps { notify: &notify, counters: &stand.counters };
     let open = File::open(stand.path("a")).unwrap();
     let begin = Instant::now();
     let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
@@ -151,14 +152,14 @@ fn one_that_is_written_to_for_ever_is_left_and_told_of() {
         assert!(matches!(follow.look(4, end).unwrap(), Change::None));
     }
     assert!(stand.said().contains("its lines from byte 126 on are missing"), "{}", stand.said());
-    assert_eq!(stand.count.load(Ordering::Relaxed), 1);
+    assert_eq!(stand.counters.read().gaps, 1);
 }
 
 #[test]
 fn a_cut_file_begins_anew() {
     let stand = Stand::new("one");
     let notify = |message: &str| stand.notify(message);
-    let gaps = Gaps { notify: &notify, count: &stand.count };
+    let gaps = Gaps { notify: &notify, counters: &stand.counters };
     let open = File::open(stand.path("a")).unwrap();
     let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
     fs::write(stand.path("a"), "x").unwrap();
@@ -219,7 +220,7 @@ fn a_packed_file_between_is_told_of() {
     assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "1\nend\n");
     let said = stand.said();
     assert!(said.contains("a.2.gz was never read") && !said.contains("a.1.gz"), "{said}");
-    assert_eq!(stand.count.load(Ordering::Relaxed), 1);
+    assert_eq!(stand.counters.read().gaps, 1);
 }
 
 #[test]
@@ -234,5 +235,5 @@ fn a_file_that_is_gone_is_told_of() {
     fs::rename(stand.path("elsewhere"), packed.path().join("a")).unwrap();
     assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "end\n");
     assert!(stand.said().contains("from byte 2 on may be missing"), "{}", stand.said());
-    assert_eq!(stand.count.load(Ordering::Relaxed), 1);
+    assert_eq!(stand.counters.read().gaps, 1);
 }

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::LoadError;
 use super::state::{Entry, Place, Split, State};
 
 /// A crash costs so much of sending again; what was sent before is known by its keys.
 const SAVE_EVERY: Duration = Duration::from_millis(500);
 
 /// The answered part of one input.
-pub(super) struct Frontier<'a> {
+pub(super) struct AckWatermark<'a> {
     inner: Mutex<Inner<'a>>,
     moved: Condvar,
 }
@@ -29,7 +28,7 @@ struct Inner<'a> {
     is_given_up: bool,
 }
 
-impl<'a> Frontier<'a> {
+impl<'a> AckWatermark<'a> {
     pub(super) fn new(state: &'a mut State, input: &'a str, entry: Entry) -> Self {
         let answered = BTreeMap::new();
         let inner = Inner { state, input, entry, next: 0, answered, saved_at: None, is_given_up: false };
@@ -37,7 +36,7 @@ impl<'a> Frontier<'a> {
     }
 
     /// A file begins or goes on: durable before its first batch is sent, since the batch's key says which file it is.
-    pub(super) fn begin(&self, entry: Entry) -> Result<(), LoadError> {
+    pub(super) fn begin(&self, entry: Entry) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry = entry;
         inner.save()
@@ -45,7 +44,7 @@ impl<'a> Frontier<'a> {
 
     /// A batch will end at `offset` because the input ends there now: durable before it is sent, since a longer one under
     /// its key would be another batch.
-    pub(super) fn cut(&self, offset: u64) -> Result<(), LoadError> {
+    pub(super) fn cut(&self, offset: u64) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry.cut = offset;
         inner.save()
@@ -58,7 +57,7 @@ impl<'a> Frontier<'a> {
 
     /// Lines of a batch will be sent alone: durable before the first of them is, since the batch itself, sent again, could then be
     /// taken with them.
-    pub(super) fn set_split(&self, split: Split) -> Result<(), LoadError> {
+    pub(super) fn set_split(&self, split: Split) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.entry.split.retain(|known| known.offset != split.offset);
         inner.entry.split.push(split);
@@ -66,7 +65,7 @@ impl<'a> Frontier<'a> {
     }
 
     /// Everything in block `number`, which ends at `place`, was answered, and so many of its lines were refused.
-    pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> Result<(), LoadError> {
+    pub(super) fn answered(&self, number: u64, place: Place, refused: u64) -> anyhow::Result<()> {
         let mut inner = self.lock();
         inner.answered.insert(number, Place { refused, ..place });
         let before = inner.next;
@@ -87,7 +86,7 @@ impl<'a> Frontier<'a> {
     }
 
     /// Waits until all blocks before `number` are answered and remembered; false if that will never be.
-    pub(super) fn wait(&self, number: u64) -> Result<bool, LoadError> {
+    pub(super) fn wait(&self, number: u64) -> anyhow::Result<bool> {
         let waits = |inner: &mut Inner<'_>| inner.next < number && !inner.is_given_up;
         let waited = self.moved.wait_while(self.lock(), waits);
         let mut inner = waited.unwrap_or_else(PoisonError::into_inner);
@@ -109,7 +108,7 @@ impl<'a> Frontier<'a> {
     }
 
     /// Remembers the end.
-    pub(super) fn finish(&self) -> Result<(), LoadError> {
+    pub(super) fn finish(&self) -> anyhow::Result<()> {
         self.lock().save()
     }
 
@@ -126,7 +125,7 @@ impl Inner<'_> {
         Some(place)
     }
 
-    fn save(&mut self) -> Result<(), LoadError> {
+    fn save(&mut self) -> anyhow::Result<()> {
         self.state.save(self.input, self.entry.clone())?;
         self.saved_at = Some(Instant::now());
         Ok(())
@@ -142,26 +141,26 @@ mod tests {
     fn the_state_never_passes_an_unanswered_block() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
         let place = |offset| Place { offset, ..Place::default() };
-        let frontier = Frontier::new(&mut state, "a", Entry::default());
-        frontier.begin(Entry::default()).unwrap();
+        let watermark = AckWatermark::new(&mut state, "a", Entry::default());
+        watermark.begin(Entry::default()).unwrap();
         for (number, offset, expected) in [(1, 20, 0), (2, 30, 0), (0, 10, 30), (4, 50, 30), (3, 40, 50)] {
-            frontier.answered(number, place(offset), number).unwrap();
-            assert_eq!(frontier.lock().entry.place.offset, expected);
+            watermark.answered(number, place(offset), number).unwrap();
+            assert_eq!(watermark.lock().entry.place.offset, expected);
         }
-        assert_eq!(frontier.lock().entry.place.refused, 1 + 2 + 3 + 4);
-        assert!(frontier.wait(5).unwrap());
-        frontier.finish().unwrap();
-        drop(frontier);
+        assert_eq!(watermark.lock().entry.place.refused, 1 + 2 + 3 + 4);
+        assert!(watermark.wait(5).unwrap());
+        watermark.finish().unwrap();
+        drop(watermark);
         assert_eq!(state.entry("a").unwrap().place.offset, 50);
     }
 
     #[test]
     fn nobody_waits_for_what_never_comes() {
         let mut state = State::open(None, None, Settings::default()).unwrap();
-        let frontier = Frontier::new(&mut state, "a", Entry::default());
+        let watermark = AckWatermark::new(&mut state, "a", Entry::default());
         std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| frontier.wait(1).unwrap());
-            frontier.give_up();
+            let waiting = scope.spawn(|| watermark.wait(1).unwrap());
+            watermark.give_up();
             assert!(!waiting.join().unwrap());
         });
     }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 /// The answer to a batch that was taken, at least as a whole.
 #[derive(Debug, Deserialize)]
-pub(super) struct Verdict {
+pub(super) struct BatchResult {
     pub(super) accepted: u64,
     #[serde(default)]
     pub(super) duplicates: u64,
@@ -53,14 +53,14 @@ pub(super) struct RefusedLine {
     retry: Option<Retry>,
 }
 
-impl Verdict {
+impl BatchResult {
     /// From an answer with status 200, 207, 400 or 422; none where it is about the request and not about its lines.
     pub(super) fn parse(answer: &[u8], body: &[u8]) -> Option<Self> {
-        let mut verdict: Self = serde_json::from_slice(answer).ok()?;
-        if verdict.refused_count() > verdict.refused.len() as u64 {
-            verdict.complete(body);
+        let mut result: Self = serde_json::from_slice(answer).ok()?;
+        if result.refused_count() > result.refused.len() as u64 {
+            result.complete(body);
         }
-        Some(verdict)
+        Some(result)
     }
 
     /// How many lines were refused.
@@ -100,7 +100,7 @@ impl Verdict {
         AloneLines { lines, has_more }
     }
 
-    /// The verdict on a line that was sent alone, as one on that line of its batch.
+    /// The result on a line that was sent alone, as one on that line of its batch.
     pub(super) fn of_line(mut self, line: usize) -> Self {
         self.refused.iter_mut().for_each(|refused| refused.line = line);
         self
@@ -131,11 +131,11 @@ mod tests {
     #[test]
     fn an_answer_about_lines_is_told_from_one_about_the_request() {
         let text = r#"{"accepted":2,"duplicates":1,"refused":[{"line":3,"code":"json","detail":"no","offset":1}]}"#;
-        let verdict = Verdict::parse(text.as_bytes(), b"").unwrap();
-        assert_eq!((verdict.accepted, verdict.duplicates, verdict.refused_count()), (2, 1, 1));
-        assert_eq!(verdict.refused, [RefusedLine { line: 3, code: "json".into(), detail: "no".into(), retry: None }]);
+        let result = BatchResult::parse(text.as_bytes(), b"").unwrap();
+        assert_eq!((result.accepted, result.duplicates, result.refused_count()), (2, 1, 1));
+        assert_eq!(result.refused, [RefusedLine { line: 3, code: "json".into(), detail: "no".into(), retry: None }]);
         for text in [r#"{"status":400,"code":"bad_request","detail":"x"}"#, "", "<html>"] {
-            assert!(Verdict::parse(text.as_bytes(), b"").is_none(), "{text}");
+            assert!(BatchResult::parse(text.as_bytes(), b"").is_none(), "{text}");
         }
     }
 
@@ -144,27 +144,27 @@ mod tests {
         let text = r#"{"accepted":5,"filtered":2,"duplicates":1,"refused_count":9,"retry_later":3,"retry_alone":4,"refused":[
             {"line":2,"code":"overload","retry":"alone"},{"line":4,"code":"key"},
             {"line":7,"code":"backlog_full","retry":"later","detail":"full"}]}"#;
-        let mut verdict = Verdict::parse(text.as_bytes(), b"").unwrap();
-        assert_eq!(verdict.wants_again().unwrap(), "3 line(s) of a batch are refused for now (backlog_full: full)");
-        assert_eq!(verdict.newly_stored(), 3);
-        assert_eq!(verdict.take_alone(), AloneLines { lines: vec![2], has_more: true });
-        assert_eq!((verdict.refused_count(), verdict.refused.len()), (5, 2));
+        let mut result = BatchResult::parse(text.as_bytes(), b"").unwrap();
+        assert_eq!(result.wants_again().unwrap(), "3 line(s) of a batch are refused for now (backlog_full: full)");
+        assert_eq!(result.newly_stored(), 3);
+        assert_eq!(result.take_alone(), AloneLines { lines: vec![2], has_more: true });
+        assert_eq!((result.refused_count(), result.refused.len()), (5, 2));
 
         let text = r#"{"accepted":1,"duplicates":4,"refused":[{"line":1,"code":"key"}]}"#;
-        let mut verdict = Verdict::parse(text.as_bytes(), b"").unwrap().with_accepted_before(3).of_line(8);
-        assert_eq!((verdict.accepted, verdict.duplicates, verdict.wants_again()), (4, 1, None));
-        assert_eq!(verdict.take_alone(), AloneLines { lines: Vec::new(), has_more: false });
-        assert_eq!((verdict.refused_count(), verdict.refused[0].line), (1, 8));
+        let mut result = BatchResult::parse(text.as_bytes(), b"").unwrap().with_accepted_before(3).of_line(8);
+        assert_eq!((result.accepted, result.duplicates, result.wants_again()), (4, 1, None));
+        assert_eq!(result.take_alone(), AloneLines { lines: Vec::new(), has_more: false });
+        assert_eq!((result.refused_count(), result.refused[0].line), (1, 8));
     }
 
     #[test]
     fn refusals_beyond_the_list_are_found() {
         let answer = r#"{"accepted":2,"refused":[{"line":2,"code":"json"}],"refused_count":2}"#;
-        let verdict = Verdict::parse(answer.as_bytes(), b"1\nno\n\n2\n{\n").unwrap();
-        let lines: Vec<_> = verdict.refused.iter().map(|refused| refused.line).collect();
-        assert_eq!((lines, verdict.refused_count()), (vec![2, 5], 2));
+        let result = BatchResult::parse(answer.as_bytes(), b"1\nno\n\n2\n{\n").unwrap();
+        let lines: Vec<_> = result.refused.iter().map(|refused| refused.line).collect();
+        assert_eq!((lines, result.refused_count()), (vec![2, 5], 2));
         // They were refused for something else: the list is all that is known.
-        let verdict = Verdict::parse(answer.as_bytes(), b"1\n2\n").unwrap();
-        assert_eq!((verdict.refused.len(), verdict.refused_count()), (1, 2));
+        let result = BatchResult::parse(answer.as_bytes(), b"1\n2\n").unwrap();
+        assert_eq!((result.refused.len(), result.refused_count()), (1, 2));
     }
 }

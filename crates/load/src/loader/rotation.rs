@@ -14,14 +14,14 @@ const PACKED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".Z"];
 
 /// The files that came after another one.
 #[derive(Debug, Default)]
-pub(super) struct Behind {
+pub(super) struct Successors {
     /// The first that can be read, and which file that is.
     pub(super) next: Option<(PathBuf, FileId)>,
     /// Those before it that can't be.
     pub(super) unread: Vec<PathBuf>,
 }
 
-struct Sibling {
+struct RotatedFile {
     path: PathBuf,
     modified: SystemTime,
     /// None where it is packed, or where nobody knows when it was made.
@@ -41,8 +41,8 @@ pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
 
 /// Files that had the name `path` after the file `old` and before the one that has it now, `named`: written to later, made later, and
 /// called as rotation calls them.
-pub(super) fn behind(path: &Path, old: &Metadata, named: FileId) -> io::Result<Behind> {
-    let mut siblings = Vec::new();
+pub(super) fn successors(path: &Path, old: &Metadata, named: FileId) -> io::Result<Successors> {
+    let mut files = Vec::new();
     for entry in fs::read_dir(folder(path))? {
         let entry = entry?;
         let Some(is_packed) = path.file_name().and_then(|name| rotated_name(name, &entry.file_name())) else {
@@ -53,29 +53,34 @@ pub(super) fn behind(path: &Path, old: &Metadata, named: FileId) -> io::Result<B
         if !metadata.is_file() || metadata.len() == 0 || id == named || id == FileId::of(old) {
             continue;
         }
-        siblings.extend(sibling(entry.path(), &metadata, old, is_packed)?);
+        files.extend(rotated_file(entry.path(), &metadata, old, is_packed)?);
     }
-    siblings.sort_by(|one, other| (one.modified, &one.path).cmp(&(other.modified, &other.path)));
-    let mut behind = Behind::default();
-    for Sibling { path, readable, .. } in siblings {
+    files.sort_by(|one, other| (one.modified, &one.path).cmp(&(other.modified, &other.path)));
+    let mut successors = Successors::default();
+    for RotatedFile { path, readable, .. } in files {
         if let Some(id) = readable {
-            behind.next = Some((path, id));
+            successors.next = Some((path, id));
             break;
         }
-        behind.unread.push(path);
+        successors.unread.push(path);
     }
-    Ok(behind)
+    Ok(successors)
 }
 
 /// A file beside, unless it is older than `old`.
-fn sibling(path: PathBuf, metadata: &Metadata, old: &Metadata, is_packed: bool) -> io::Result<Option<Sibling>> {
+fn rotated_file(
+    path: PathBuf,
+    metadata: &Metadata,
+    old: &Metadata,
+    is_packed: bool,
+) -> io::Result<Option<RotatedFile>> {
     let (modified, old_modified) = (metadata.modified()?, old.modified()?);
     if is_packed {
         // It was made when it was packed, and has the other time of what it holds, perhaps of `old`. While it is being made, what it is
         // made of is still there.
         let is_being_made = path.with_extension("").exists();
         let is_behind = modified > old_modified && !is_being_made;
-        return Ok(is_behind.then_some(Sibling { path, modified, readable: None }));
+        return Ok(is_behind.then_some(RotatedFile { path, modified, readable: None }));
     }
     // Both times count: an old file that was written to once more was made before, and one that was unpacked to be looked at is made
     // anew with its old time.
@@ -84,7 +89,7 @@ fn sibling(path: PathBuf, metadata: &Metadata, old: &Metadata, is_packed: bool) 
         (Ok(_), Ok(_)) => Some(FileId::of(metadata)),
         _ => None,
     };
-    Ok((modified >= old_modified).then_some(Sibling { path, modified, readable }))
+    Ok((modified >= old_modified).then_some(RotatedFile { path, modified, readable }))
 }
 
 /// Whether `name` is `followed` with a number or date behind it, and then whether it is packed.
