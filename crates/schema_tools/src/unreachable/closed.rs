@@ -8,7 +8,7 @@ use json::pointer::PointerStep;
 use schema::CompiledSchema;
 use schema::{AllowedTypes, Applicator, ArrayRules, DependentNeeds, Subschema, SubschemaId};
 
-use crate::member_rules::member_rules;
+use crate::lookup::{member_rules, together};
 
 /// Why nothing stands at the end of some steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,23 +147,7 @@ impl<'s> Look<'s> {
         {
             return if self.spend(1) { vec![*id] } else { Vec::new() };
         }
-        let (mut all, mut next) = (BTreeSet::new(), ids.to_vec());
-        while let Some(id) = next.pop() {
-            if !self.spend(1) {
-                break;
-            }
-            if !all.insert(id) {
-                continue;
-            }
-            for applied in &self.compiled[id].applied {
-                match applied {
-                    Applicator::Ref(other) => next.push(*other),
-                    Applicator::All(others) => next.extend(others),
-                    _ => {}
-                }
-            }
-        }
-        all.into_iter().collect()
+        together(self.compiled, ids, || self.spend(1))
     }
 
     fn takes(&mut self, all: &[SubschemaId], kind: ValueKind) -> bool {
