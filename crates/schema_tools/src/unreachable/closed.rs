@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use json::ValueKind;
 use json::pointer::PointerStep;
 use schema::CompiledSchema;
-use schema::{AllowedTypes, Applicator, ArrayRules, DependentNeeds, Subschema, SubschemaId};
+use schema::{AllowedTypes, Applicator, ArrayRules, Subschema, SubschemaId};
 
 use crate::lookup::{member_rules, together};
 
@@ -292,24 +292,8 @@ fn evaluates_element(rules: &Subschema, index: usize) -> bool {
 
 /// The rules that may hold for the same value; nothing where that is known only on the way.
 fn in_place(rules: &Subschema) -> Option<Vec<SubschemaId>> {
-    let mut next = Vec::new();
-    for applied in &rules.applied {
-        match applied {
-            Applicator::Ref(id) => next.push(*id),
-            Applicator::DynamicRef(_) => return None,
-            Applicator::All(list) | Applicator::Any(list) | Applicator::One(list) => next.extend(list),
-            Applicator::If { condition, then, otherwise } => {
-                next.push(*condition);
-                next.extend(then.iter().chain(otherwise));
-            }
-            // What it evaluates doesn't count.
-            Applicator::Not(_) => {}
-        }
-    }
-    let dependents = rules.object.iter().flat_map(|object| &object.dependents);
-    next.extend(dependents.filter_map(|dependent| match dependent.needs {
-        DependentNeeds::Subschema(id) => Some(id),
-        DependentNeeds::Members(_) => None,
-    }));
-    Some(next)
+    let is_dynamic = |applied: &Applicator| matches!(applied, Applicator::DynamicRef(_));
+    // What `not` evaluates doesn't count.
+    let counts = |applied: &Applicator| !matches!(applied, Applicator::Not(_));
+    (!rules.applied.iter().any(is_dynamic)).then(|| rules.in_place(counts))
 }
