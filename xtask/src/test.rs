@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 pub(crate) const STEPS: &[Step] = &[
     ("tests", test_programs::run_all),
     ("power cuts without checksums are noticed", || {
-        let test = ["--features", "journal/mutant-no-checksum", "--test", "power_cuts", "--", "checksum_mutant"];
+        let test = ["--features", "journal/mutant-no-checksum", "--test", "durability", "--", "checksum_mutant"];
         run(cargo_test()?.args(test))
     }),
     ("short campaign: power cuts", campaign::power_cuts::short),

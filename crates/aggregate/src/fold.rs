@@ -5,7 +5,7 @@ use event::{Origin, Position};
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::{FoldCounts, LeftOut};
 use super::group::{Key, Taken};
-use super::result::WindowResult;
+use super::result::{Emission, WindowResult};
 use super::rules::{AggregateRules, TimeBasis};
 use super::sessions::Sessions;
 use super::time_windows::TimeWindows;
@@ -83,13 +83,13 @@ impl Fold {
         }
         let values = self.rules.reading.read(payload);
         self.key.set(self.rules.group_pointers.iter().map(|pointer| values[*pointer]));
-        let taken = Taken { time, position, values: &values };
         let watermark = shard.frontier.map(|frontier| frontier - self.rules.lateness);
+        let taken = Taken { key: &self.key, time, watermark, position, values: &values };
         let late_before = self.counts.late;
         let (rules, counts) = (&self.rules, &mut self.counts);
         match &mut self.open {
-            Open::TimeWindows(timed) => timed.take(rules, &self.key, &taken, watermark, self.shards.frontier(), counts),
-            Open::Sessions(sessions) => sessions.take(rules, &self.key, &taken, watermark, counts),
+            Open::TimeWindows(timed) => timed.take(rules, &taken, self.shards.frontier(), counts),
+            Open::Sessions(sessions) => sessions.take(rules, &taken, counts),
         }
         if self.counts.late > late_before {
             self.left_out.late += 1;
@@ -115,10 +115,6 @@ impl Fold {
     fn advance(&mut self, shard: u16, time: i64) {
         let before = self.shards.frontier();
         self.shards.advance(shard, time);
-        self.settle(before);
-    }
-
-    fn settle(&mut self, before: Option<i64>) {
         let now = self.shards.frontier();
         if let (Open::TimeWindows(timed), Some(now)) = (&mut self.open, now.filter(|now| Some(*now) > before)) {
             timed.advance(&self.rules, before, now);
@@ -128,13 +124,6 @@ impl Fold {
     /// Counts on events of one more shard.
     pub fn add_shard(&mut self, shard: u16) {
         self.shards.add(shard);
-    }
-
-    /// Counts on no events of a shard any more: its journal is read to the end and gets no more.
-    pub fn retire_shard(&mut self, shard: u16) {
-        let before = self.shards.frontier();
-        self.shards.retire(shard);
-        self.settle(before);
     }
 
     /// The ticks to write into the journals of shards, so that windows of a quiet type end: which shard, and how far it has
@@ -165,16 +154,18 @@ impl Fold {
     /// Gives out results that are due, at most so many (the sessions of one group come together): call it until it gives out
     /// none.
     pub fn results(&mut self, most: usize) -> Vec<WindowResult> {
-        let (mut out, frontier) = (Vec::new(), self.shards.frontier());
+        let watermark = self.watermark();
+        let mut out = Emission { rules: &self.rules, origin: self.origin, most, results: Vec::new() };
         match &mut self.open {
-            Open::TimeWindows(timed) => timed.emit(&self.rules, self.origin, frontier, most, &mut out),
-            Open::Sessions(sessions) => {
-                let watermark = frontier.map(|frontier| frontier - self.rules.lateness);
-                sessions.emit(&self.rules, self.origin, watermark, most, &mut out);
-            }
+            Open::TimeWindows(timed) => timed.emit(self.shards.frontier(), &mut out),
+            Open::Sessions(sessions) => sessions.emit(watermark, &mut out),
         }
-        self.counts.results += out.len() as u64;
-        out
+        self.counts.results += out.results.len() as u64;
+        out.results
+    }
+
+    fn watermark(&self) -> Option<i64> {
+        self.shards.frontier().map(|frontier| frontier - self.rules.lateness)
     }
 
     /// Whether [`Fold::results`] has something to give out.
@@ -182,10 +173,7 @@ impl Fold {
     pub fn has_results(&self) -> bool {
         match &self.open {
             Open::TimeWindows(timed) => timed.has_due(),
-            Open::Sessions(sessions) => {
-                let watermark = self.shards.frontier().map(|frontier| frontier - self.rules.lateness);
-                sessions.next().is_some_and(|next| Some(next) <= watermark)
-            }
+            Open::Sessions(sessions) => sessions.next().is_some_and(|next| Some(next) <= self.watermark()),
         }
     }
 
@@ -215,13 +203,6 @@ impl Fold {
     /// The last position of each shard that is in the state: what comes before it isn't needed any more once the state is saved.
     pub fn positions(&self) -> impl Iterator<Item = Position> {
         self.shards.positions()
-    }
-
-    /// The shard to read next where there is a choice: the one that all others wait for. Whoever reads one shard to its end first
-    /// keeps open all windows that the others haven't come to.
-    #[must_use]
-    pub fn slowest_shard(&self) -> Option<u16> {
-        self.shards.slowest()
     }
 
     /// Up to when everything has come, late events apart.

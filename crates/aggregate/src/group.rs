@@ -89,7 +89,11 @@ fn order(text: &str) -> u64 {
 /// An event as groups take it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Taken<'a> {
+    /// Its group.
+    pub(super) key: &'a Key,
     pub(super) time: i64,
+    /// Up to where its shard has brought everything.
+    pub(super) watermark: Option<i64>,
     pub(super) position: Position,
     /// What stands at the pointers that are read.
     pub(super) values: &'a [Option<&'a str>],

@@ -3,11 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
-use event::Origin;
-
 use super::codec::{Damaged, Reader, Writer};
+use super::counts::FoldCounts;
 use super::group::{Group, Key, Taken};
-use super::result::{self, Place, WindowResult};
+use super::result::{Emission, Place};
 use super::rules::AggregateRules;
 
 /// How far a pass over all groups has come.
@@ -43,36 +42,28 @@ pub(super) struct Pane {
     withdrawn: BTreeSet<Key>,
 }
 
-/// What taking an event came to, for the counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outcome {
-    /// Values that no measure could use.
-    pub(super) unused: u64,
-    /// Whether the event went to the overflow group.
-    pub(super) overflowed: bool,
-}
-
 impl Pane {
     pub(super) fn new(closed: bool) -> Self {
         Self { closed, ..Self::default() }
     }
 
-    pub(super) fn take(&mut self, rules: &AggregateRules, key: &Key, taken: &Taken<'_>) -> Outcome {
+    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
+        let key = taken.key;
         let has_room = self.full_from.as_ref().is_none_or(|full_from| key < full_from);
         if key.is_overflow() || !has_room {
-            let unused = self.overflow(rules).take(rules, taken);
-            self.note(&Key::overflow());
-            return Outcome { unused, overflowed: true };
+            counts.overflowed += 1;
+            counts.unused += self.overflow(rules).take(rules, taken);
+            return self.note(&Key::overflow());
         }
-        let unused = self.take_in_group(rules, key, taken);
+        counts.unused += self.take_in_group(rules, taken);
         self.note(key);
         while self.bytes > rules.window_bytes {
             self.evict(rules);
         }
-        Outcome { unused, overflowed: false }
     }
 
-    fn take_in_group(&mut self, rules: &AggregateRules, key: &Key, taken: &Taken<'_>) -> u64 {
+    fn take_in_group(&mut self, rules: &AggregateRules, taken: &Taken<'_>) -> u64 {
+        let key = taken.key;
         if let Some(group) = self.groups.get_mut(key) {
             let before = group.bytes(key);
             let unused = group.take(rules, taken);
@@ -130,38 +121,24 @@ impl Pane {
         self.sweep != Sweep::Idle || !self.changed.is_empty() || !self.withdrawn.is_empty()
     }
 
-    /// Gives out what is due, up to `most` results in all.
-    pub(super) fn emit(
-        &mut self,
-        rules: &AggregateRules,
-        origin: Origin,
-        place: Place,
-        most: usize,
-        out: &mut Vec<WindowResult>,
-    ) {
-        while out.len() < most
+    /// Gives out what is due, while there is room.
+    pub(super) fn emit(&mut self, place: Place, out: &mut Emission<'_>) {
+        while !out.is_full()
             && let Some(key) = self.withdrawn.pop_first()
         {
-            out.push(result::withdrawn(rules, origin, place, &key));
+            out.withdrawn(place, &key);
         }
-        self.emit_sweep(rules, origin, place, most, out);
-        while out.len() < most
+        self.emit_sweep(place, out);
+        while !out.is_full()
             && let Some(key) = self.changed.pop_first()
         {
             if let Some(group) = self.groups.get_mut(&key) {
-                emit_group(rules, origin, place, &key, group, out);
+                emit_group(place, &key, group, out);
             }
         }
     }
 
-    fn emit_sweep(
-        &mut self,
-        rules: &AggregateRules,
-        origin: Origin,
-        place: Place,
-        most: usize,
-        out: &mut Vec<WindowResult>,
-    ) {
+    fn emit_sweep(&mut self, place: Place, out: &mut Emission<'_>) {
         let after = match &self.sweep {
             Sweep::Idle => return,
             Sweep::Begun => Bound::Unbounded,
@@ -169,12 +146,12 @@ impl Pane {
         };
         let mut last = None;
         for (key, group) in self.groups.range_mut::<Key, _>((after, Bound::Unbounded)) {
-            if out.len() >= most {
+            if out.is_full() {
                 // Nothing is due behind the last one: groups that didn't change are passed over with it.
                 self.sweep = last.map_or_else(|| self.sweep.clone(), |key: &Key| Sweep::After(key.clone()));
                 return;
             }
-            emit_group(rules, origin, place, key, group, out);
+            emit_group(place, key, group, out);
             last = Some(key);
         }
         self.sweep = Sweep::Idle;
@@ -244,16 +221,9 @@ impl Pane {
 }
 
 /// Gives a group out, if it changed since it was given out.
-fn emit_group(
-    rules: &AggregateRules,
-    origin: Origin,
-    place: Place,
-    key: &Key,
-    group: &mut Group,
-    out: &mut Vec<WindowResult>,
-) {
+fn emit_group(place: Place, key: &Key, group: &mut Group, out: &mut Emission<'_>) {
     if group.count > group.emitted {
-        out.push(result::of_group(rules, origin, place, key, group));
+        out.group(place, key, group);
         group.emitted = group.count;
     }
 }

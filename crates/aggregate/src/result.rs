@@ -35,11 +35,37 @@ pub(super) struct Place {
     pub(super) part: u32,
 }
 
-/// The result of a group as it stands.
-pub(super) fn of_group(rules: &AggregateRules, origin: Origin, place: Place, key: &Key, group: &Group) -> WindowResult {
-    let mut payload = head(rules, place, key);
-    write_measures(rules, key, group, (place.end - place.start) as f64 / 1e6, &mut payload);
-    finish(rules, origin, place, key, group.count, payload)
+/// The results that are given out at once.
+pub(super) struct Emission<'r> {
+    pub(super) rules: &'r AggregateRules,
+    pub(super) origin: Origin,
+    /// How many there may be.
+    pub(super) most: usize,
+    pub(super) results: Vec<WindowResult>,
+}
+
+impl Emission<'_> {
+    pub(super) const fn is_full(&self) -> bool {
+        self.results.len() >= self.most
+    }
+
+    /// Adds the result of a group as it stands.
+    pub(super) fn group(&mut self, place: Place, key: &Key, group: &Group) {
+        let mut payload = head(self.rules, place, key);
+        write_measures(self.rules, key, group, (place.end - place.start) as f64 / 1e6, &mut payload);
+        self.add(place, key, group.count, payload);
+    }
+
+    /// Takes back what was given out for a group that went into the overflow group later.
+    pub(super) fn withdrawn(&mut self, place: Place, key: &Key) {
+        self.add(place, key, WITHDRAWN, head(self.rules, place, key) + ",\"withdrawn\":true");
+    }
+
+    fn add(&mut self, place: Place, key: &Key, revision: u64, mut payload: String) {
+        let Self { rules, origin, .. } = self;
+        payload.push_str(&format!(",\"origin\":\"{origin}\",\"revision\":{revision}}}"));
+        self.results.push(WindowResult { id: id(rules, *origin, place, key), revision, time: place.end, payload });
+    }
 }
 
 /// Each measure, and the state if it is asked for.
@@ -112,12 +138,6 @@ fn number(value: Option<Number>, out: &mut String) {
     }
 }
 
-/// Takes back what was given out for a group that went into the overflow group later.
-pub(super) fn withdrawn(rules: &AggregateRules, origin: Origin, place: Place, key: &Key) -> WindowResult {
-    let payload = head(rules, place, key) + ",\"withdrawn\":true";
-    finish(rules, origin, place, key, WITHDRAWN, payload)
-}
-
 /// The window and the group, without the closing brace.
 fn head(rules: &AggregateRules, place: Place, key: &Key) -> String {
     let (start, end) = (rfc3339::format(place.start), rfc3339::format(place.end));
@@ -130,18 +150,6 @@ fn head(rules: &AggregateRules, place: Place, key: &Key) -> String {
         payload.push_str(&format!(",\"part\":{}", place.part));
     }
     payload
-}
-
-fn finish(
-    rules: &AggregateRules,
-    origin: Origin,
-    place: Place,
-    key: &Key,
-    revision: u64,
-    mut payload: String,
-) -> WindowResult {
-    payload.push_str(&format!(",\"origin\":\"{origin}\",\"revision\":{revision}}}"));
-    WindowResult { id: id(rules, origin, place, key), revision, time: place.end, payload }
 }
 
 /// A UUIDv8 that begins with the window's start, so that the results of a window stand side by side in a store's index.

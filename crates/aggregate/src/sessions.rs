@@ -3,12 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::Origin;
-
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
 use super::group::{Group, Key, Taken};
-use super::result::{self, Place, WindowResult};
+use super::result::{Emission, Place};
 use super::rules::AggregateRules;
 
 /// One session: it holds the times from its first event until a gap after its last one.
@@ -53,15 +51,9 @@ impl Sessions {
     }
 
     /// Takes an event, unless it is older than the watermark of its shard.
-    pub(super) fn take(
-        &mut self,
-        rules: &AggregateRules,
-        key: &Key,
-        taken: &Taken<'_>,
-        watermark: Option<i64>,
-        counts: &mut FoldCounts,
-    ) {
-        if watermark.is_some_and(|watermark| taken.time < watermark) {
+    pub(super) fn take(&mut self, rules: &AggregateRules, taken: &Taken<'_>, counts: &mut FoldCounts) {
+        let key = taken.key;
+        if taken.watermark.is_some_and(|watermark| taken.time < watermark) {
             counts.late += 1;
             return;
         }
@@ -117,39 +109,24 @@ impl Sessions {
     }
 
     /// Gives out the sessions that are over, those of a group together.
-    pub(super) fn emit(
-        &mut self,
-        rules: &AggregateRules,
-        origin: Origin,
-        watermark: Option<i64>,
-        most: usize,
-        out: &mut Vec<WindowResult>,
-    ) {
+    pub(super) fn emit(&mut self, watermark: Option<i64>, out: &mut Emission<'_>) {
         let watermark = watermark.unwrap_or(i64::MIN);
-        while out.len() < most && self.queue.first().is_some_and(|(due, _)| *due <= watermark) {
+        while !out.is_full() && self.queue.first().is_some_and(|(due, _)| *due <= watermark) {
             if let Some((due, key)) = self.queue.pop_first() {
-                self.emit_of(rules, origin, watermark, due, &key, out);
+                self.emit_of(watermark, due, &key, out);
             }
         }
-        if self.bytes < rules.window_bytes / 2 {
+        if self.bytes < out.rules.window_bytes / 2 {
             self.full_from = None;
         }
     }
 
-    fn emit_of(
-        &mut self,
-        rules: &AggregateRules,
-        origin: Origin,
-        watermark: i64,
-        due: i64,
-        key: &Key,
-        out: &mut Vec<WindowResult>,
-    ) {
+    fn emit_of(&mut self, watermark: i64, due: i64, key: &Key, out: &mut Emission<'_>) {
         let Some(timeline) = self.timelines.get_mut(key).filter(|timeline| timeline.due == due) else { return };
         let over = timeline.sessions.partition_point(|session| session.last + self.gap <= watermark);
         for session in timeline.sessions.drain(..over) {
             let place = Place { start: session.start, end: session.last + self.gap, part: 0 };
-            out.push(result::of_group(rules, origin, place, key, &session.group));
+            out.group(place, key, &session.group);
             if !key.is_overflow() {
                 self.bytes -= bytes(key, &session);
             }

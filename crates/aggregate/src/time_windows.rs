@@ -2,13 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::Origin;
-
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
-use super::group::{Key, Taken};
+use super::group::Taken;
 use super::pane::Pane;
-use super::result::{Place, WindowResult};
+use super::result::{Emission, Place};
 use super::rules::{AggregateRules, Emit, Late, PART_WINDOWS};
 use super::window::starts;
 
@@ -44,14 +42,12 @@ impl TimeWindows {
     pub(super) fn take(
         &mut self,
         rules: &AggregateRules,
-        key: &Key,
         taken: &Taken<'_>,
-        watermark: Option<i64>,
         frontier: Option<i64>,
         counts: &mut FoldCounts,
     ) {
         for start in starts(self.size, self.hop, taken.time) {
-            let Some(window) = self.window_for(rules, start, watermark) else {
+            let Some(window) = self.window_for(rules, start, taken.watermark) else {
                 counts.late += 1;
                 continue;
             };
@@ -63,9 +59,7 @@ impl TimeWindows {
                 self.next_close = self.next_close.min(close_at);
             }
             self.next_over = self.next_over.min(over_at);
-            let outcome = pane.take(rules, key, taken);
-            counts.unused += outcome.unused;
-            counts.overflowed += u64::from(outcome.overflowed);
+            pane.take(rules, taken, counts);
             if pane.is_due() {
                 self.due.insert(window);
             }
@@ -128,28 +122,21 @@ impl TimeWindows {
     }
 
     /// Gives out what is due, and forgets windows that are over.
-    pub(super) fn emit(
-        &mut self,
-        rules: &AggregateRules,
-        origin: Origin,
-        frontier: Option<i64>,
-        most: usize,
-        out: &mut Vec<WindowResult>,
-    ) {
-        while out.len() < most
+    pub(super) fn emit(&mut self, frontier: Option<i64>, out: &mut Emission<'_>) {
+        while !out.is_full()
             && let Some(window) = self.due.first().copied()
         {
             let place = Place { start: window.start, end: window.start + self.size, part: window.part };
             let pane = self.panes.get_mut(&window);
             let is_due = pane.is_some_and(|pane| {
-                pane.emit(rules, origin, place, most, out);
+                pane.emit(place, out);
                 pane.is_due()
             });
             if !is_due {
                 self.due.remove(&window);
             }
         }
-        self.forget(rules, frontier.unwrap_or(i64::MIN));
+        self.forget(out.rules, frontier.unwrap_or(i64::MIN));
     }
 
     fn forget(&mut self, rules: &AggregateRules, frontier: i64) {

@@ -41,12 +41,6 @@ impl Shards {
         self.of.entry(shard).or_insert(Shard { frontier, ..Shard::default() });
     }
 
-    /// Takes away a shard that brings nothing any more.
-    pub(super) fn retire(&mut self, shard: u16) {
-        self.of.remove(&shard);
-        self.settle();
-    }
-
     /// The shard of an event, unless the event was seen already.
     pub(super) fn pass(&mut self, position: Position) -> Option<Shard> {
         self.add(position.shard);
@@ -91,11 +85,6 @@ impl Shards {
 
     pub(super) fn positions(&self) -> impl Iterator<Item = Position> {
         self.of.iter().map(|(shard, state)| Position { shard: *shard, sequence: state.sequence })
-    }
-
-    /// The shard that all others wait for.
-    pub(super) fn slowest(&self) -> Option<u16> {
-        self.of.iter().min_by_key(|(shard, state)| (state.frontier, **shard)).map(|(shard, _)| *shard)
     }
 
     /// The ticks that let windows up to `now` end: quiet shards come as far as the least of the others, and if all are quiet

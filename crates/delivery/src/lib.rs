@@ -12,6 +12,7 @@ mod command;
 mod condition;
 mod dead_letters;
 mod delivery;
+mod due;
 mod failover_window;
 mod halt;
 mod home;

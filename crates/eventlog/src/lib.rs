@@ -52,5 +52,5 @@ pub use journal::disk::SharedDisk;
 pub use journal::{
     Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, Dead, DedupKey, Finding, FoundShard,
     Inspected, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, Record, RecordBuffer, Reserve, Segments,
-    Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, make_directory,
+    Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, list_directory, make_directory,
 };

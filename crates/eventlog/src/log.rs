@@ -268,11 +268,7 @@ fn find_losses(directory: &DataDirectory, options: &LogOptions, found: &[FoundSh
     let losses = Losses::open(directory)?;
     for (shard, found) in (0..).zip(found) {
         let counted = options.counted_up_to.get(usize::from(shard)).copied().unwrap_or_default();
-        let add = || losses.add(&LostFrom::Shard(shard), found.findings(), counted);
-        match add() {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && directory.reserve().release() => add()?,
-            added => added?,
-        }
+        directory.reserve().help(|| losses.add(&LostFrom::Shard(shard), found.findings(), counted))?;
     }
     Ok(Arc::new(losses))
 }

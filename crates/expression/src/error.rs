@@ -9,7 +9,8 @@ use super::value::Kind;
 const SHOWN: usize = 60;
 
 /// Why a text is no expression. As text: the reason, the line, and a caret under the place.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}\n  {line}\n  {caret}")]
 pub struct InvalidExpression {
     message: String,
     place: Range<usize>,
@@ -50,14 +51,6 @@ impl InvalidExpression {
 fn visible(character: char) -> char {
     if character.is_control() { ' ' } else { character }
 }
-
-impl fmt::Display for InvalidExpression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}\n  {}\n  {}", self.message, self.line, self.caret)
-    }
-}
-
-impl std::error::Error for InvalidExpression {}
 
 /// Why an expression has no value on a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

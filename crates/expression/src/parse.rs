@@ -59,24 +59,14 @@ enum Operator {
 
 impl Operator {
     fn of(token: &TokenKind<'_>) -> Option<(Self, u8)> {
-        let binary = |operator, strength| Some((Self::Binary(operator), strength));
-        match token {
-            TokenKind::Symbol("||") => Some((Self::Or, 0)),
-            TokenKind::Symbol("&&") => Some((Self::And, 1)),
-            TokenKind::Symbol("==") => binary(Binary::Equal, 2),
-            TokenKind::Symbol("!=") => binary(Binary::Unequal, 2),
-            TokenKind::Symbol("<") => binary(Binary::Less, 2),
-            TokenKind::Symbol("<=") => binary(Binary::LessOrEqual, 2),
-            TokenKind::Symbol(">") => binary(Binary::Greater, 2),
-            TokenKind::Symbol(">=") => binary(Binary::GreaterOrEqual, 2),
-            TokenKind::Name("in") => binary(Binary::In, 2),
-            TokenKind::Symbol("+") => binary(Binary::Add, 3),
-            TokenKind::Symbol("-") => binary(Binary::Subtract, 3),
-            TokenKind::Symbol("*") => binary(Binary::Multiply, 4),
-            TokenKind::Symbol("/") => binary(Binary::Divide, 4),
-            TokenKind::Symbol("%") => binary(Binary::Remainder, 4),
-            _ => None,
-        }
+        let text = match token {
+            TokenKind::Symbol("||") => return Some((Self::Or, 0)),
+            TokenKind::Symbol("&&") => return Some((Self::And, 1)),
+            TokenKind::Symbol(text) | TokenKind::Name(text) => *text,
+            _ => return None,
+        };
+        let (binary, _, strength) = Binary::ALL.into_iter().find(|(_, symbol, _)| *symbol == text)?;
+        Some((Self::Binary(binary), strength))
     }
 }
 

@@ -64,21 +64,24 @@ pub(super) enum Binary {
 }
 
 impl Binary {
+    /// Each in its order, with how it is written, and how strongly it binds.
+    pub(super) const ALL: [(Self, &str, u8); 12] = [
+        (Self::Equal, "==", 2),
+        (Self::Unequal, "!=", 2),
+        (Self::Less, "<", 2),
+        (Self::LessOrEqual, "<=", 2),
+        (Self::Greater, ">", 2),
+        (Self::GreaterOrEqual, ">=", 2),
+        (Self::In, "in", 2),
+        (Self::Add, "+", 3),
+        (Self::Subtract, "-", 3),
+        (Self::Multiply, "*", 4),
+        (Self::Divide, "/", 4),
+        (Self::Remainder, "%", 4),
+    ];
+
     pub(super) const fn symbol(self) -> &'static str {
-        match self {
-            Self::Equal => "==",
-            Self::Unequal => "!=",
-            Self::Less => "<",
-            Self::LessOrEqual => "<=",
-            Self::Greater => ">",
-            Self::GreaterOrEqual => ">=",
-            Self::In => "in",
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
@@ -98,35 +101,24 @@ pub(super) enum Function {
 }
 
 impl Function {
-    /// Each with how many arguments it takes, and whether it is written behind the first, before all, or either.
-    pub(super) const ALL: &[(Self, usize, Form)] = &[
-        (Self::Size, 1, Form::Either),
-        (Self::Contains, 2, Form::Method),
-        (Self::StartsWith, 2, Form::Method),
-        (Self::EndsWith, 2, Form::Method),
-        (Self::LowerAscii, 1, Form::Method),
-        (Self::UpperAscii, 1, Form::Method),
-        (Self::Trim, 1, Form::Method),
-        (Self::Int, 1, Form::Global),
-        (Self::Double, 1, Form::Global),
-        (Self::String, 1, Form::Global),
-        (Self::Bool, 1, Form::Global),
+    /// Each in its order, with its name, how many arguments it takes, and whether it is written behind the first, before all, or
+    /// either.
+    pub(super) const ALL: [(Self, &str, usize, Form); 11] = [
+        (Self::Size, "size", 1, Form::Either),
+        (Self::Contains, "contains", 2, Form::Method),
+        (Self::StartsWith, "startsWith", 2, Form::Method),
+        (Self::EndsWith, "endsWith", 2, Form::Method),
+        (Self::LowerAscii, "lowerAscii", 1, Form::Method),
+        (Self::UpperAscii, "upperAscii", 1, Form::Method),
+        (Self::Trim, "trim", 1, Form::Method),
+        (Self::Int, "int", 1, Form::Global),
+        (Self::Double, "double", 1, Form::Global),
+        (Self::String, "string", 1, Form::Global),
+        (Self::Bool, "bool", 1, Form::Global),
     ];
 
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Size => "size",
-            Self::Contains => "contains",
-            Self::StartsWith => "startsWith",
-            Self::EndsWith => "endsWith",
-            Self::LowerAscii => "lowerAscii",
-            Self::UpperAscii => "upperAscii",
-            Self::Trim => "trim",
-            Self::Int => "int",
-            Self::Double => "double",
-            Self::String => "string",
-            Self::Bool => "bool",
-        }
+        Self::ALL[self as usize].1
     }
 }
 
@@ -193,5 +185,16 @@ impl NodeKind {
             Self::Choice(nodes) => Box::new(nodes.iter()),
             Self::Macro(parts) => Box::new([&parts.over, &parts.body].into_iter().chain(&parts.only)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_in_the_order_of_their_kinds() {
+        assert!(Binary::ALL.iter().enumerate().all(|(number, (binary, ..))| *binary as usize == number));
+        assert!(Function::ALL.iter().enumerate().all(|(number, (function, ..))| *function as usize == number));
     }
 }

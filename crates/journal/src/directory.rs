@@ -231,6 +231,17 @@ pub fn make_directory(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     made
 }
 
+/// The names in a directory; none if it isn't there.
+///
+/// # Errors
+/// What the file system says.
+pub fn list_directory(disk: &dyn Disk, path: &Path) -> io::Result<Vec<String>> {
+    match disk.list(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        names => names,
+    }
+}
+
 fn sync_names_above(disk: &dyn Disk, path: &Path) -> io::Result<()> {
     for above in path.ancestors().skip(1) {
         let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };

@@ -39,7 +39,7 @@ mod type_bits;
 pub use appender::Appender;
 pub use block::{Block, BlockHeader, Kind, OpenBlock};
 pub use committer::{CommitError, Committer, Seeds};
-pub use directory::{DataDirectory, DirectoryError, make_directory, origin_of, shard_directory};
+pub use directory::{DataDirectory, DirectoryError, list_directory, make_directory, origin_of, shard_directory};
 pub use disk_quota::{DiskQuota, kept_free};
 pub use inspect::{Inspected, inspect_shard};
 pub use open_error::OpenError;

@@ -47,6 +47,17 @@ impl Reserve {
         std::mem::take(&mut *held) && self.disk.remove(&self.path).is_ok()
     }
 
+    /// Calls `write`, and where the disk is full once more with the space that was kept back.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    pub fn help<T>(&self, mut write: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        match write() {
+            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.release() => write(),
+            written => written,
+        }
+    }
+
     /// Keeps the space back again, if there is enough. Whether it is kept back now.
     pub fn restore(&self) -> bool {
         let mut held = self.held();

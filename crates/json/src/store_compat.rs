@@ -1,13 +1,11 @@
 //! What JSON allows and some stores can't take: the character `\u0000`, and members of one name. Such texts are found in
-//! one pass without a document, or repaired: what isn't at fault stays byte for byte.
+//! one pass, or repaired: what isn't at fault stays byte for byte.
 
-mod walk;
-
+use std::borrow::Cow;
 use std::fmt;
-use std::ops::{BitOr, ControlFlow, Range};
+use std::ops::{BitOr, Range};
 
-use crate::REPLACEMENT;
-use walk::{Key, Met, walk};
+use crate::{REPLACEMENT, ValueIndex, ValueKind, ValueView};
 
 /// The escape that stands for the character which no store but those of bytes takes.
 const NUL: &[u8] = b"\\u0000";
@@ -79,28 +77,33 @@ pub fn find(json: &str, flaws: Incompatibilities) -> Option<Incompatibility> {
     if flaws.nul
         && let Some(offset) = escapes(json.as_bytes()).next()
     {
-        return Some(Incompatibility {
-            kind: IncompatibilityKind::Nul,
-            offset,
-            pointer: walk::pointer_to(json, offset),
-        });
+        let pointer = pointer_to(ValueIndex::default().read(json), offset);
+        return Some(Incompatibility { kind: IncompatibilityKind::Nul, offset, pointer });
     }
     if !flaws.duplicate_keys {
         return None;
     }
-    let mut first: Option<(usize, String)> = None;
-    walk(json, &mut |met, parents| {
-        if let Met::Members(keys) = met {
-            let again = again(keys).into_iter().map(|(_, second)| second).min_by_key(|second| keys[*second].start);
-            if let Some(key) = again.map(|number| &keys[number])
-                && first.as_ref().is_none_or(|(offset, _)| key.start < *offset)
-            {
-                first = Some((key.start, walk::pointer(parents, Some(&key.name))));
-            }
-        }
-        ControlFlow::<()>::Continue(())
-    });
-    first.map(|(offset, pointer)| Incompatibility { kind: IncompatibilityKind::DuplicateKey, offset, pointer })
+    let mut index = ValueIndex::default();
+    let view = index.read(json);
+    let second = objects(view).flat_map(|object| again(&keys(view, object))).map(|(_, second)| second).min()?;
+    let (kind, offset) = (IncompatibilityKind::DuplicateKey, view.span(second).start);
+    Some(Incompatibility { kind, offset, pointer: view.pointer(second) })
+}
+
+/// The pointer to the string in which the byte at `offset` stands; to the object, if that is a name.
+fn pointer_to(view: ValueView<'_>, offset: usize) -> String {
+    let Some(text) = (0..view.count()).rfind(|at| view.span(*at).contains(&offset)) else { return String::new() };
+    let holder = objects(view).find(|object| view.members(*object).any(|(name, _)| name == text));
+    view.pointer(holder.unwrap_or(text))
+}
+
+fn objects(view: ValueView<'_>) -> impl Iterator<Item = usize> {
+    (0..view.count()).filter(move |at| view.kind(*at) == ValueKind::Object)
+}
+
+/// The names of an object's members, with their numbers among the values.
+fn keys(view: ValueView<'_>, object: usize) -> Vec<(Cow<'_, str>, usize)> {
+    view.members(object).map(|(name, _)| (view.text(name), name)).collect()
 }
 
 /// The payload without these flaws: U+FFFD in the place of `\u0000`, and of members of one name the last. `None` where it has
@@ -140,28 +143,25 @@ fn escapes(json: &[u8]) -> impl Iterator<Item = usize> {
 
 /// The members that have a later one of their name, each with the comma behind it.
 fn earlier_members(json: &str) -> Vec<Range<usize>> {
-    let mut cuts = Vec::new();
-    walk(json, &mut |met, _| {
-        if let Met::Members(keys) = met {
-            // It isn't the last: its namesake stands behind it.
-            cuts.extend(again(keys).into_iter().map(|(first, _)| keys[first].start..keys[first + 1].start));
-        }
-        ControlFlow::<()>::Continue(())
-    });
+    let mut index = ValueIndex::default();
+    let view = index.read(json);
+    // An earlier member isn't the last: behind its value stands the next name.
+    let cut = |(first, _): (usize, usize)| view.span(first).start..view.span(view.next(first + 1)).start;
+    let mut cuts: Vec<_> = objects(view).flat_map(|object| again(&keys(view, object))).map(cut).collect();
     cuts.sort_by_key(|cut| cut.start);
     cuts
 }
 
 /// The members of one object that have the same name: each with the next of its name, by their numbers.
-fn again(keys: &[Key<'_>]) -> Vec<(usize, usize)> {
-    let mut order: Vec<usize> = Vec::new();
+fn again(keys: &[(Cow<'_, str>, usize)]) -> Vec<(usize, usize)> {
+    let mut order: Vec<&(Cow<'_, str>, usize)> = Vec::new();
     if keys.len() > 1 {
-        order.extend(0..keys.len());
+        order.extend(keys);
         // However the names were chosen, this takes no more than so many comparisons.
-        order.sort_by(|one, other| keys[*one].name.cmp(&keys[*other].name));
+        order.sort_unstable();
     }
-    let pairs = order.windows(2).filter(|pair| keys[pair[0]].name == keys[pair[1]].name);
-    pairs.map(|pair| (pair[0], pair[1])).collect()
+    let pairs = order.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+    pairs.map(|pair| (pair[0].1, pair[1].1)).collect()
 }
 
 /// The text without these parts, which begin in order; one may stand in another.

@@ -4,7 +4,7 @@
 use event::limits::SCHEMA_CHAIN_MAX;
 
 use super::ids::SubschemaId;
-use super::subschema::{Applicator, DependentNeeds, Subschema};
+use super::subschema::Subschema;
 
 /// # Errors
 /// Some rules that stand in a circle or in too long a chain, and why not.
@@ -32,7 +32,7 @@ impl Walk<'_> {
     fn from(&mut self, start: SubschemaId) -> Result<(), (SubschemaId, String)> {
         let mut stack = vec![start];
         while let Some(id) = stack.last().copied() {
-            let next = following(&self.rules[id.0]);
+            let next = self.rules[id.0].in_place(|_| true);
             if self.heights[id.0] == Height::Unknown {
                 self.heights[id.0] = Height::Open;
                 for other in &next {
@@ -65,26 +65,4 @@ impl Walk<'_> {
         }
         Ok(())
     }
-}
-
-/// The rules that are followed for the same value. Where a dynamic reference leads is known only then: its depth is bounded there.
-fn following(rules: &Subschema) -> Vec<SubschemaId> {
-    let mut next = Vec::new();
-    for applied in &rules.applied {
-        match applied {
-            Applicator::Ref(id) | Applicator::Not(id) => next.push(*id),
-            Applicator::DynamicRef(_) => {}
-            Applicator::All(list) | Applicator::Any(list) | Applicator::One(list) => next.extend(list),
-            Applicator::If { condition, then, otherwise } => {
-                next.push(*condition);
-                next.extend(then.iter().chain(otherwise));
-            }
-        }
-    }
-    let dependents = rules.object.iter().flat_map(|object| &object.dependents);
-    next.extend(dependents.filter_map(|dependent| match dependent.needs {
-        DependentNeeds::Subschema(id) => Some(id),
-        DependentNeeds::Members(_) => None,
-    }));
-    next
 }

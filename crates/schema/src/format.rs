@@ -4,6 +4,7 @@ use core::net::{Ipv4Addr, Ipv6Addr};
 use event::calendar::days_in;
 
 use super::ecma_pattern::SchemaPattern;
+use super::uri::is_scheme;
 use json::JsonPointer;
 
 /// A format that is known here. Others say nothing of a string.
@@ -196,11 +197,6 @@ fn is_hostname(text: &str) -> bool {
             && !label.ends_with('-')
     };
     text.len() <= 253 && text.split('.').all(is_label)
-}
-
-fn is_scheme(text: &str) -> bool {
-    let is_of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-    text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_of_scheme)
 }
 
 /// Whether a text has the characters of a URI (RFC 3986), each percent sign two digits, and one `#` at most.

@@ -249,6 +249,31 @@ pub enum DependentNeeds {
     Subschema(SubschemaId),
 }
 
+impl Subschema {
+    /// The rules that are followed for the same value, of the applicators that are `meant`. Where a dynamic reference leads is
+    /// known only then: its depth is bounded there.
+    pub fn in_place(&self, meant: impl Fn(&Applicator) -> bool) -> Vec<SubschemaId> {
+        let mut next = Vec::new();
+        for applied in self.applied.iter().filter(|applied| meant(applied)) {
+            match applied {
+                Applicator::Ref(id) | Applicator::Not(id) => next.push(*id),
+                Applicator::DynamicRef(_) => {}
+                Applicator::All(list) | Applicator::Any(list) | Applicator::One(list) => next.extend(list),
+                Applicator::If { condition, then, otherwise } => {
+                    next.push(*condition);
+                    next.extend(then.iter().chain(otherwise));
+                }
+            }
+        }
+        let dependents = self.object.iter().flat_map(|object| &object.dependents);
+        next.extend(dependents.filter_map(|dependent| match dependent.needs {
+            DependentNeeds::Subschema(id) => Some(id),
+            DependentNeeds::Members(_) => None,
+        }));
+        next
+    }
+}
+
 /// Subschemas for the same value.
 #[derive(Debug)]
 pub enum Applicator {

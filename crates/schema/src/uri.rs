@@ -26,7 +26,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-fn is_scheme(text: &str) -> bool {
+pub(super) fn is_scheme(text: &str) -> bool {
     let is_of_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
     text.starts_with(|first: char| first.is_ascii_alphabetic()) && text.bytes().all(is_of_scheme)
 }

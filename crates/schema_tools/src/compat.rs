@@ -10,6 +10,7 @@ use std::fmt;
 
 use event::limits::SCHEMA_COMPARISONS_MAX;
 
+use crate::lookup;
 use json::ValueKind;
 use schema::CompiledSchema;
 use schema::Schema;
@@ -66,11 +67,9 @@ type All<'s> = Vec<&'s Subschema>;
 impl<'s> Comparison<'s> {
     /// Compares values that all the old rules take with what all the new ones do.
     fn compare(&mut self, old: &[SubschemaId], new: &[SubschemaId], place: &str) {
-        let (mut old, mut new) = (together(self.old, old), together(self.new, new));
+        let (old, mut new) = (together(self.old, old), together(self.new, new));
         // What the old rules say too needs no further look.
         new.retain(|id| !old.iter().any(|other| super::equivalence::ids((self.old, *other), (self.new, *id))));
-        old.sort_unstable();
-        new.sort_unstable();
         let key = (old.clone(), new.clone());
         if new.is_empty() || self.seen.contains(&key) {
             return;
@@ -204,22 +203,9 @@ impl<'s> Comparison<'s> {
     }
 }
 
-/// These rules, and those that hold with them whatever the value is.
+/// All that is said by these rules, in order.
 fn together(compiled: &CompiledSchema, ids: &[SubschemaId]) -> Vec<SubschemaId> {
-    let (mut all, mut next) = (Vec::new(), ids.to_vec());
-    while let Some(id) = next.pop() {
-        if all.contains(&id) {
-            continue;
-        }
-        all.push(id);
-        for applied in &compiled[id].applied {
-            match applied {
-                Applicator::Ref(other) => next.push(*other),
-                Applicator::All(others) => next.extend(others),
-                _ => {}
-            }
-        }
-    }
+    let mut all = lookup::together(compiled, ids, || true);
     // What says nothing needs no comparison.
     all.retain(|id| !says_nothing(&compiled[*id]));
     all

@@ -1,16 +1,17 @@
 //! Whether two schemas say the same in the same words.
 
+use std::fmt::Debug;
+
 use schema::CompiledSchema;
-use schema::{
-    Applicator, ArrayRules, ContainsRule, DependentNeeds, DependentRule, ObjectRules, Subschema, SubschemaId,
-};
+use schema::{Applicator, ArrayRules, ContainsRule, DependentNeeds, ObjectRules, Subschema, SubschemaId};
 
 type One<'s, T> = (&'s CompiledSchema, T);
 
 /// Whether two lists of rules say the same, in the same order.
 pub(super) fn sets(left: One<'_, &Vec<&Subschema>>, right: One<'_, &Vec<&Subschema>>) -> bool {
     let mut same = Same { left: left.0, right: right.0, open: Vec::new() };
-    left.1.len() == right.1.len() && left.1.iter().zip(right.1).all(|(left, right)| same.rules(left, right))
+    let mut pairs = left.1.iter().zip(right.1);
+    left.1.len() == right.1.len() && pairs.all(|(left, right)| same.said(&Said::by(left), &Said::by(right)))
 }
 
 pub(super) fn ids(left: One<'_, SubschemaId>, right: One<'_, SubschemaId>) -> bool {
@@ -18,7 +19,10 @@ pub(super) fn ids(left: One<'_, SubschemaId>, right: One<'_, SubschemaId>) -> bo
 }
 
 pub(super) fn applied(left: One<'_, &Applicator>, right: One<'_, &Applicator>) -> bool {
-    Same { left: left.0, right: right.0, open: Vec::new() }.applied(left.1, right.1)
+    let (mut said, mut other) = (Said::default(), Said::default());
+    said.applied(left.1);
+    other.applied(right.1);
+    Same { left: left.0, right: right.0, open: Vec::new() }.said(&said, &other)
 }
 
 struct Same<'s> {
@@ -40,120 +44,97 @@ impl Same<'_> {
             return false;
         }
         self.open.push((left, right));
-        let (left, right) = (&self.left[left], &self.right[right]);
-        self.rules(left, right)
+        self.said(&Said::by(&self.left[left]), &Said::by(&self.right[right]))
     }
 
-    fn list(&mut self, left: &[SubschemaId], right: &[SubschemaId]) -> bool {
-        left.len() == right.len() && left.iter().zip(right).all(|(left, right)| self.id(*left, *right))
-    }
-
-    fn maybe(&mut self, left: Option<SubschemaId>, right: Option<SubschemaId>) -> bool {
-        match (left, right) {
-            (Some(left), Some(right)) => self.id(left, right),
-            (None, None) => true,
-            _ => false,
-        }
-    }
-
-    fn rules(&mut self, left: &Subschema, right: &Subschema) -> bool {
-        left.is_false == right.is_false
-            && left.allowed == right.allowed
-            && scalars(left) == scalars(right)
-            && self.arrays(left.array.as_deref(), right.array.as_deref())
-            && self.objects(left.object.as_deref(), right.object.as_deref())
-            && left.applied.len() == right.applied.len()
-            && left.applied.iter().zip(&right.applied).all(|(left, right)| self.applied(left, right))
-            && self.maybe(left.unevaluated_items, right.unevaluated_items)
-            && self.maybe(left.unevaluated_properties, right.unevaluated_properties)
-    }
-
-    fn applied(&mut self, left: &Applicator, right: &Applicator) -> bool {
-        match (left, right) {
-            (Applicator::Ref(left), Applicator::Ref(right)) | (Applicator::Not(left), Applicator::Not(right)) => {
-                self.id(*left, *right)
-            }
-            (Applicator::All(left), Applicator::All(right))
-            | (Applicator::Any(left), Applicator::Any(right))
-            | (Applicator::One(left), Applicator::One(right)) => self.list(left, right),
-            (
-                Applicator::If { condition, then, otherwise },
-                Applicator::If { condition: other, then: other_then, otherwise: other_otherwise },
-            ) => {
-                self.id(*condition, *other)
-                    && self.maybe(*then, *other_then)
-                    && self.maybe(*otherwise, *other_otherwise)
-            }
-            (Applicator::DynamicRef(left), Applicator::DynamicRef(right)) => {
-                self.id(left.otherwise, right.otherwise)
-                    && left.candidates.len() == right.candidates.len()
-                    && left
-                        .candidates
-                        .iter()
-                        .zip(&right.candidates)
-                        .all(|((_, left), (_, right))| self.id(*left, *right))
-            }
-            _ => false,
-        }
-    }
-
-    fn arrays(&mut self, left: Option<&ArrayRules>, right: Option<&ArrayRules>) -> bool {
-        let (Some(left), Some(right)) = (left, right) else { return left.is_none() && right.is_none() };
-        left.count == right.count
-            && left.unique == right.unique
-            && self.list(&left.prefix, &right.prefix)
-            && self.maybe(left.rest, right.rest)
-            && match (&left.contains, &right.contains) {
-                (None, None) => true,
-                (
-                    Some(ContainsRule { rules: left, count, .. }),
-                    Some(ContainsRule { rules: right, count: other, .. }),
-                ) => count == other && self.id(*left, *right),
-                _ => false,
-            }
-    }
-
-    fn objects(&mut self, left: Option<&ObjectRules>, right: Option<&ObjectRules>) -> bool {
-        let (Some(left), Some(right)) = (left, right) else { return left.is_none() && right.is_none() };
-        let members = |object: &ObjectRules| -> Vec<_> {
-            object.members.iter().map(|member| (member.name.clone(), member.is_required)).collect()
-        };
-        let rules = |object: &ObjectRules| object.members.iter().map(|member| member.rules).collect::<Vec<_>>();
-        let patterns =
-            |object: &ObjectRules| object.patterns.iter().map(|(pattern, _)| pattern.text.clone()).collect::<Vec<_>>();
-        let of_patterns = |object: &ObjectRules| object.patterns.iter().map(|(_, id)| *id).collect::<Vec<_>>();
-        left.count == right.count
-            && members(left) == members(right)
-            && rules(left).into_iter().zip(rules(right)).all(|(left, right)| self.maybe(left, right))
-            && patterns(left) == patterns(right)
-            && self.list(&of_patterns(left), &of_patterns(right))
-            && self.maybe(left.additional, right.additional)
-            && self.maybe(left.names, right.names)
-            && left.dependents.len() == right.dependents.len()
-            && left.dependents.iter().zip(&right.dependents).all(|(left, right)| self.dependents(left, right))
-    }
-
-    fn dependents(&mut self, left: &DependentRule, right: &DependentRule) -> bool {
-        left.member == right.member
-            && match (&left.needs, &right.needs) {
-                (DependentNeeds::Members(left), DependentNeeds::Members(right)) => left == right,
-                (DependentNeeds::Subschema(left), DependentNeeds::Subschema(right)) => self.id(*left, *right),
-                _ => false,
-            }
+    fn said(&mut self, left: &Said, right: &Said) -> bool {
+        left.words == right.words && left.ids.iter().zip(&right.ids).all(|(left, right)| self.id(*left, *right))
     }
 }
 
-/// What is said of values, numbers and strings, as text.
-fn scalars(rules: &Subschema) -> String {
-    let values = rules
-        .values
-        .as_ref()
-        .map(|values| (&values.texts, values.others.iter().map(|other| other.text()).collect::<Vec<_>>()));
-    let number = rules.number.as_ref().map(|number| {
-        let bounds: Vec<_> = number.bounds.iter().map(|bound| (bound.side, &bound.limit.text)).collect();
-        (bounds, number.multiple_of.as_ref().map(|divisor| &divisor.text))
-    });
-    let text =
-        rules.text.as_ref().map(|text| (text.length, text.pattern.as_ref().map(|pattern| &pattern.text), text.format));
-    format!("{values:?} {number:?} {text:?}")
+/// What rules say, apart from the schemas that they refer to, and these in their order.
+#[derive(Default)]
+struct Said {
+    words: String,
+    ids: Vec<SubschemaId>,
+}
+
+impl Said {
+    fn by(rules: &Subschema) -> Self {
+        let mut said = Self::default();
+        said.add((rules.is_false, rules.allowed), []);
+        said.scalars(rules);
+        rules.array.iter().for_each(|array| said.array(array));
+        rules.object.iter().for_each(|object| said.object(object));
+        rules.applied.iter().for_each(|applied| said.applied(applied));
+        said.add("unevaluatedItems", rules.unevaluated_items);
+        said.add("unevaluatedProperties", rules.unevaluated_properties);
+        said
+    }
+
+    /// Adds something that is said, with the schemas that it refers to.
+    fn add(&mut self, what: impl Debug, ids: impl IntoIterator<Item = SubschemaId>) {
+        let before = self.ids.len();
+        self.ids.extend(ids);
+        self.words += &format!("{what:?} {} ", self.ids.len() - before);
+    }
+
+    /// What is said of numbers, texts and listed values.
+    fn scalars(&mut self, rules: &Subschema) {
+        let values = rules.values.as_ref();
+        let values =
+            values.map(|values| (&values.texts, values.others.iter().map(|other| other.text()).collect::<Vec<_>>()));
+        let number = rules.number.as_ref().map(|number| {
+            let bounds: Vec<_> = number.bounds.iter().map(|bound| (bound.side, &bound.limit.text)).collect();
+            (bounds, number.multiple_of.as_ref().map(|divisor| &divisor.text))
+        });
+        let text = rules.text.as_ref();
+        let text = text.map(|text| (text.length, text.pattern.as_ref().map(|pattern| &pattern.text), text.format));
+        self.add((values, number, text), []);
+    }
+
+    fn array(&mut self, array: &ArrayRules) {
+        self.add((array.count, array.unique, "prefix"), array.prefix.iter().copied());
+        self.add("rest", array.rest);
+        if let Some(ContainsRule { rules, count, .. }) = &array.contains {
+            self.add(("contains", count), [*rules]);
+        }
+    }
+
+    fn object(&mut self, object: &ObjectRules) {
+        self.add(object.count, []);
+        for member in &object.members {
+            self.add((&member.name, member.is_required), member.rules);
+        }
+        for (pattern, id) in &object.patterns {
+            self.add(("pattern", &pattern.text), [*id]);
+        }
+        self.add("additional", object.additional);
+        self.add("names", object.names);
+        for dependent in &object.dependents {
+            match &dependent.needs {
+                DependentNeeds::Members(members) => self.add((dependent.member, members), []),
+                DependentNeeds::Subschema(id) => self.add(dependent.member, [*id]),
+            }
+        }
+    }
+
+    fn applied(&mut self, applied: &Applicator) {
+        match applied {
+            Applicator::Ref(id) => self.add("ref", [*id]),
+            Applicator::Not(id) => self.add("not", [*id]),
+            Applicator::All(list) => self.add("all", list.iter().copied()),
+            Applicator::Any(list) => self.add("any", list.iter().copied()),
+            Applicator::One(list) => self.add("one", list.iter().copied()),
+            Applicator::If { condition, then, otherwise } => {
+                self.add("if", [*condition]);
+                self.add("then", *then);
+                self.add("else", *otherwise);
+            }
+            Applicator::DynamicRef(dynamic) => {
+                let candidates = dynamic.candidates.iter().map(|(_, id)| *id);
+                self.add("dynamic", [dynamic.otherwise].into_iter().chain(candidates));
+            }
+        }
+    }
 }

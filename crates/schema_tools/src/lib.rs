@@ -6,7 +6,7 @@
 mod compat;
 mod equivalence;
 mod infer;
-mod member_rules;
+mod lookup;
 mod steps;
 #[cfg(test)]
 mod tests;

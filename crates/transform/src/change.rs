@@ -10,10 +10,10 @@ mod words;
 
 use event::limits::EVENT_BYTES_MAX;
 
-pub(super) use coerce::{Coerce, Kind};
+pub(super) use coerce::Coerce;
 pub(super) use hash::{DIGITS, Hash};
 pub(super) use lookup::Lookup;
-pub(super) use parse::{Parse, Syntax};
+pub(super) use parse::Parse;
 pub(super) use rewrite::{Needle, Redact, Replace, literal};
 pub(super) use shape::{Flatten, Unflatten};
 pub(super) use words::{Mask, Truncate};

@@ -33,11 +33,11 @@ pub(super) struct Gathered {
 
 impl Run<'_, '_> {
     /// Does these steps on the document in the tree.
-    pub(super) fn steps<O: Observer>(
+    pub(super) fn steps(
         &mut self,
         steps: &[Step],
         gathered: &mut Gathered,
-        observer: &mut O,
+        observer: &mut Observer<'_>,
     ) -> Result<End, StepError> {
         for (place, step) in steps.iter().enumerate() {
             let verdict = match self.step(step) {
@@ -71,7 +71,7 @@ impl Run<'_, '_> {
         if self.applies(step)? { self.apply(&step.operation).map(Some) } else { Ok(None) }
     }
 
-    fn fail<O: Observer>(&mut self, step: &Step, failure: Failure, observer: &mut O) -> Result<(), StepError> {
+    fn fail(&mut self, step: &Step, failure: Failure, observer: &mut Observer<'_>) -> Result<(), StepError> {
         // What has cost all that it may is refused, or a step that hides something could be passed by.
         let on_error = if failure.is_final || self.budget.is_exhausted() { OnError::Refuse } else { step.on_error };
         match on_error {
@@ -103,13 +103,13 @@ impl Run<'_, '_> {
     }
 
     /// The remaining steps on each of the events that one has become.
-    fn parts<O: Observer>(
+    fn parts(
         &mut self,
         step: &Step,
         rest: &[Step],
         Exploded { array, places, events }: &Exploded,
         gathered: &mut Gathered,
-        observer: &mut O,
+        observer: &mut Observer<'_>,
     ) -> Result<End, StepError> {
         for (number, (event, place)) in events.iter().zip(places).enumerate() {
             let (array, first) = (array.clone(), gathered.count);

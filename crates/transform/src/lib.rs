@@ -48,7 +48,7 @@ use context::Fact;
 use document_run::{Failure, Run};
 use execute::{End, Gathered, check_length};
 use step::{Operation, Source, Step};
-use trace::{NoTrace, Observer, Tracer};
+use trace::{Observer, Tracer};
 use tree::Tree;
 
 use json::ValueView;
@@ -135,7 +135,7 @@ impl Transform {
         windows: &mut Windows,
         scratch: &'s mut Scratch,
     ) -> Result<TransformOutcome<'s>, StepError> {
-        self.observed((payload, operations), context, windows, scratch, &mut NoTrace)
+        self.observed((payload, operations), context, windows, scratch, Observer(None))
     }
 
     /// The same, and hands over what each step did and how long it took by `clock`.
@@ -156,17 +156,17 @@ impl Transform {
             context,
             windows,
             scratch,
-            &mut Tracer::new(clock, each),
+            Observer(Some(Tracer::new(clock, each))),
         )
     }
 
-    fn observed<'s, O: Observer>(
+    fn observed<'s>(
         &self,
         (payload, operations): (ValueView<'_>, &mut usize),
         context: &Context<'_>,
         windows: &mut Windows,
         scratch: &'s mut Scratch,
-        observer: &mut O,
+        mut observer: Observer<'_>,
     ) -> Result<TransformOutcome<'s>, StepError> {
         let Some(last) = self.steps.last() else {
             *operations = 0;
@@ -185,7 +185,7 @@ impl Transform {
         let mut gathered = Gathered::default();
         let mut run =
             Run { context, tree, made, windows, budget: Budget::new(*operations), received: payload.payload() };
-        let end = run.steps(&self.steps, &mut gathered, observer);
+        let end = run.steps(&self.steps, &mut gathered, &mut observer);
         *operations = run.budget.spent();
         let exhausted = run.budget.is_exhausted();
         let end = end.map_err(|error| StepError { exhausted, ..error });

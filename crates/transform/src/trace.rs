@@ -41,32 +41,10 @@ pub enum Did {
     Exploded(usize),
 }
 
-/// What observes the steps while a transform runs.
-pub(super) trait Observer {
-    /// A step is over.
-    fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree);
-    /// A step is over that has made these of an event.
-    fn exploded(&mut self, step: &Step, events: &[String]);
-    /// What follows is about one of several events, until `leave`.
-    fn enter(&mut self, part: usize);
-    /// That is over.
-    fn leave(&mut self);
-}
-
-/// A run without a trace.
-pub(super) struct NoTrace;
-
-impl Observer for NoTrace {
-    fn step(&mut self, _: &Step, _: impl FnOnce() -> Did, _: &Tree) {}
-    fn exploded(&mut self, _: &Step, _: &[String]) {}
-    fn enter(&mut self, _: usize) {}
-    fn leave(&mut self) {}
-}
-
 /// Reports each step to a closure.
 pub(super) struct Tracer<'f> {
-    pub(super) each: &'f mut dyn FnMut(Traced),
-    pub(super) part: Vec<usize>,
+    each: &'f mut dyn FnMut(Traced),
+    part: Vec<usize>,
     clock: &'f dyn Fn() -> Duration,
     /// When the step began that is being done.
     began: Duration,
@@ -93,25 +71,37 @@ impl Tracer<'_> {
     }
 }
 
-impl Observer for Tracer<'_> {
-    fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
-        self.hand_on(step, did(), || {
+/// What observes the steps while a transform runs: most often nothing.
+pub(super) struct Observer<'f>(pub(super) Option<Tracer<'f>>);
+
+impl Observer<'_> {
+    /// A step is over.
+    pub(super) fn step(&mut self, step: &Step, did: impl FnOnce() -> Did, tree: &Tree) {
+        let Some(tracer) = &mut self.0 else { return };
+        tracer.hand_on(step, did(), || {
             let mut payload = String::new();
             tree.write_document(&mut payload);
             payload
         });
     }
 
-    fn exploded(&mut self, step: &Step, events: &[String]) {
-        self.hand_on(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
+    /// A step is over that has made these of an event.
+    pub(super) fn exploded(&mut self, step: &Step, events: &[String]) {
+        let Some(tracer) = &mut self.0 else { return };
+        tracer.hand_on(step, Did::Exploded(events.len()), || format!("[{}]", events.join(",")));
     }
 
-    fn enter(&mut self, part: usize) {
-        self.part.push(part);
-        self.began = (self.clock)();
+    /// What follows is about one of several events, until `leave`.
+    pub(super) fn enter(&mut self, part: usize) {
+        let Some(tracer) = &mut self.0 else { return };
+        tracer.part.push(part);
+        tracer.began = (tracer.clock)();
     }
 
-    fn leave(&mut self) {
-        self.part.pop();
+    /// That is over.
+    pub(super) fn leave(&mut self) {
+        if let Some(tracer) = &mut self.0 {
+            tracer.part.pop();
+        }
     }
 }

@@ -17,10 +17,10 @@ pub(crate) struct Options {
 }
 
 /// The tests of the journal and of the event log, by their test targets.
-const JOURNAL: &str = "power_cuts";
-const EVENT_LOG: &str = "dedup";
+const JOURNAL: &str = "durability";
+const EVENT_LOG: &str = "appends";
 /// The test that reads the two variables.
-const TEST: &str = "power_cuts";
+const TEST: &str = "power_cuts_";
 const STATES: &str = "FOREBAY_POWER_CUT_STATES";
 const SEED: &str = "FOREBAY_SEED";
 

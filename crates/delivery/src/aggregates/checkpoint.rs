@@ -67,12 +67,7 @@ impl CheckpointFile {
         let mut content = vec![VERSION];
         content.extend_from_slice(&mark.to_le_bytes());
         content.extend_from_slice(&fold.save());
-        match self.file.write(&content) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.reserve.release() => {
-                self.file.write(&content)?;
-            }
-            written => written?,
-        }
+        self.reserve.help(|| self.file.write(&content))?;
         self.older = std::mem::replace(&mut self.newer, by_shard(fold.positions()));
         Ok(())
     }

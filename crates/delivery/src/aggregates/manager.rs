@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use aggregate::Fold;
 use event::{Origin, Position, TypeName};
-use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, make_directory};
+use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, list_directory, make_directory};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -213,11 +213,7 @@ impl AggregateManager {
     }
 
     fn remove_files(&self, kept: &BTreeSet<String>) -> io::Result<()> {
-        let files = match self.around.disk.list(&self.around.folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            files => files?,
-        };
-        for file in files {
+        for file in list_directory(&*self.around.disk, &self.around.folder)? {
             // A state file's two generations and its temporary one end with a part of their own.
             if file.rsplit_once('.').is_some_and(|(stem, _)| stem.contains('@') && !kept.contains(stem)) {
                 self.around.disk.remove(&self.around.folder.join(&file))?;

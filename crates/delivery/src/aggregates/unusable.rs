@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
 
-use eventlog::DataDirectory;
+use eventlog::{DataDirectory, list_directory};
 
 use super::checkpoint::{CheckpointFile, Found};
 use super::manager::FOLDER;
@@ -27,10 +27,7 @@ pub struct UnusableState {
 /// The file system failed.
 pub fn unusable_states(directory: &DataDirectory, setups: &[AggregateSetup]) -> io::Result<Vec<UnusableState>> {
     let folder = directory.path().join(FOLDER);
-    let files = match directory.disk().list(&folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        files => files?,
-    };
+    let files = list_directory(&**directory.disk(), &folder)?;
     // The temporary file of an interrupted write is no generation.
     let stem = |file: &String| file.strip_suffix(".0").or_else(|| file.strip_suffix(".1")).map(str::to_owned);
     let stems: BTreeSet<String> = files.iter().filter_map(stem).collect();

@@ -7,7 +7,7 @@ use aggregate::{Fold, LeftOut, WindowResult};
 use event::{Position, TypeName};
 use eventlog::{Append, AppendError, EventLog, Record, RecordBuffer, Shard, TypeId};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep};
 
 use super::checkpoint::CheckpointFile;
 use super::late_events;
@@ -17,6 +17,7 @@ use super::retention::AggregateRetention;
 use super::setup::AggregateSetup;
 use super::status::{AggregateFigures, AggregateStatus};
 use super::watermark_tick;
+use crate::due::due;
 use crate::halt::Halt;
 use crate::log_throttle::LogThrottle;
 use crate::options::Options;
@@ -362,16 +363,10 @@ impl Worker {
             reading.ready().await;
             sleep(linger).await;
         };
-        let timer = async {
-            match until {
-                Some(until) => sleep_until(until).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             () = more => {}
-            () = timer => {}
+            () = due(until) => {}
             Ok(()) = self.halt.changed() => {}
         }
     }

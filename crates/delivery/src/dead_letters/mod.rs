@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::TypeName;
 use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
-use eventlog::{Appender, CommitError, Committer, Dead, Record, Segments, Settled, unix_microseconds};
+use eventlog::{Appender, CommitError, Committer, Dead, Record, Segments, Settled, list_directory, unix_microseconds};
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
@@ -340,13 +340,9 @@ impl DeadLetters {
     }
 
     fn exists(&self) -> Result<bool, Blocked> {
-        match self.home.disk.list(&self.directory()) {
-            Ok(names) if !names.is_empty() => Ok(true),
-            // One that the ledger has counted should be there.
-            Ok(_) => Ok(self.ledger.dead_up_to(&self.sink) > 0),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(self.ledger.dead_up_to(&self.sink) > 0),
-            Err(error) => Err(later(error)),
-        }
+        // One that the ledger has counted should be there.
+        let names = list_directory(&*self.home.disk, &self.directory()).map_err(later)?;
+        Ok(!names.is_empty() || self.ledger.dead_up_to(&self.sink) > 0)
     }
 
     fn opened<'a>(&self, slot: &'a mut Slot) -> Result<&'a mut Journal, Blocked> {

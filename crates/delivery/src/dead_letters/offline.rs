@@ -5,7 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use event::TypeName;
-use eventlog::{DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, Settled, SharedDisk, inspect_shard};
+use eventlog::{
+    DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, Settled, SharedDisk, inspect_shard,
+    list_directory,
+};
 
 use super::DIRECTORY;
 use crate::dead_letters::front::Front;
@@ -122,10 +125,7 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
 
 /// The sinks that have dead letters, or had.
 pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
-    let mut names = match directory.disk().list(&directory.path().join(DIRECTORY)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        names => names?,
-    };
+    let mut names = list_directory(&**directory.disk(), &directory.path().join(DIRECTORY))?;
     names.sort_unstable();
     // Other files and directories that somebody has put there are no sink's.
     let mut sinks = Vec::new();

@@ -26,6 +26,7 @@ use crate::backoff::Backoff;
 use crate::blocked::Blocked;
 use crate::condition::Undecided;
 use crate::dead_letters::{DeadLetters, Letter};
+use crate::due::due;
 use crate::halt::Halt;
 use crate::home::Home;
 use crate::ledger::{Ledger, RouteFilter, Tally};
@@ -370,17 +371,11 @@ impl Lane {
             }
         };
         let probe_at = self.probe_at().into_iter().chain(self.retry_at(run)).min();
-        let due = async {
-            match probe_at {
-                Some(at) => sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
         if !self.is_halted() || self.waits_for_aside() {
             tokio::select! {
                 biased;
                 () = woken => {}
-                () = due => {}
+                () = due(probe_at) => {}
                 Ok(()) = self.halt.changed() => {}
             }
         }

@@ -51,24 +51,21 @@ impl Content {
         rules: RouteFilter,
         counted: u64,
     ) -> Self {
-        let outcomes = BTreeMap::new();
-        let (at_hand, reader, kept, lost) = (None, None, None, 0);
-        let (others, counts_rest) = (BTreeSet::new(), true);
         Self {
             lane,
             segments,
-            at_hand,
-            reader,
+            at_hand: None,
+            reader: None,
             first,
             last,
-            kept,
-            others,
-            counts_rest,
+            kept: None,
+            others: BTreeSet::new(),
+            counts_rest: true,
             buried,
             rules,
             counted,
-            outcomes,
-            lost,
+            outcomes: BTreeMap::new(),
+            lost: 0,
         }
     }
 

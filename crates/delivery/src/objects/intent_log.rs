@@ -248,13 +248,7 @@ impl IntentLog {
     /// room: the objects may go elsewhere, and only behind them segments can be freed.
     pub(crate) fn save(&mut self, open: Vec<ObjectIntent>) -> io::Result<()> {
         let text: String = open.iter().map(ObjectIntent::encode).collect();
-        let written = match self.file.write(text.as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && self.reserve.release() => {
-                self.file.write(text.as_bytes())
-            }
-            written => written,
-        };
-        written.map(|()| self.open = open)
+        self.reserve.help(|| self.file.write(text.as_bytes())).map(|()| self.open = open)
     }
 }
 

@@ -179,7 +179,8 @@ impl Checkpointer {
         if text == self.text && self.newer == *passed && self.older == self.newer {
             return true;
         }
-        if let Err(error) = self.write(text.as_bytes()) {
+        // On a full disk the reserve makes room: without saved cursors nothing could be freed.
+        if let Err(error) = self.reserve.help(|| self.file.write(text.as_bytes())) {
             // It may be on the disk all the same: what is known then is to be written, even if it was before.
             self.text.clear();
             self.save_failed(&error);
@@ -223,16 +224,6 @@ impl Checkpointer {
             } else {
                 format!("sink {sink} has taken enough: events with a route to it are taken again")
             });
-        }
-    }
-
-    /// On a full disk the reserve makes room: without saved cursors nothing could be freed.
-    fn write(&mut self, text: &[u8]) -> std::io::Result<()> {
-        match self.file.write(text) {
-            Err(error) if error.kind() == std::io::ErrorKind::StorageFull && self.reserve.release() => {
-                self.file.write(text)
-            }
-            written => written,
         }
     }
 

@@ -252,10 +252,7 @@ impl IdFiles {
     /// # Errors
     /// What the file system says.
     pub(super) fn damaged(disk: &SharedDisk, directory: &Path) -> io::Result<Vec<PathBuf>> {
-        let mut names = match disk.list(directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            names => names?,
-        };
+        let mut names = journal::list_directory(&**disk, directory)?;
         names.retain(|name| number_of(name).is_some());
         names.sort_unstable();
         let mut damaged = Vec::new();

@@ -42,13 +42,13 @@ impl<'t> Parser<'t> {
             let pattern = self.pattern(&pattern)?;
             return Ok(NodeKind::Matches(Box::new(subject), pattern));
         }
-        let known = Function::ALL.iter().find(|(function, ..)| function.name() == name);
-        let Some((function, count, known_form)) = known else { return fail(unknown(name, form)) };
+        let known = Function::ALL.into_iter().find(|(_, known, ..)| *known == name);
+        let Some((function, _, count, known_form)) = known else { return fail(unknown(name, form)) };
         match (known_form, form) {
             (Form::Method, Form::Global) => fail(format!("{name}() is written behind its value: x.{name}(…)")),
             (Form::Global, Form::Method) => fail(format!("{name}() is written around its value: {name}(x)")),
-            _ if arguments.len() == *count => Ok(NodeKind::Call(*function, arguments)),
-            _ => wrong_count(*count),
+            _ if arguments.len() == count => Ok(NodeKind::Call(function, arguments)),
+            _ => wrong_count(count),
         }
     }
 
@@ -97,7 +97,7 @@ impl<'t> Parser<'t> {
 
 fn unknown(name: &str, form: Form) -> String {
     let fits = |other: Form| other == form || other == Form::Either;
-    let functions = Function::ALL.iter().filter(|(.., other)| fits(*other)).map(|(function, ..)| function.name());
+    let functions = Function::ALL.iter().filter(|(.., other)| fits(*other)).map(|(_, name, ..)| *name);
     let macros = MacroKind::ALL.iter().map(|kind| kind.name()).filter(|_| form == Form::Method);
     let more = if form == Form::Method { "matches" } else { "has" };
     let names = functions.chain(macros).chain([more]).collect::<Vec<_>>().join(", ");

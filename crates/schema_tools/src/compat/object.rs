@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{All, Comparison};
 use crate::equivalence;
-use crate::member_rules::member_rules;
+use crate::lookup::member_rules;
 use json::pointer::push_step;
 use schema::{DependentNeeds, DependentRule, ObjectRules, SubschemaId};
 

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use json::ValueKind;
 use json::pointer::PointerStep;
 use schema::CompiledSchema;
-use schema::{AllowedTypes, Applicator, ArrayRules, DependentNeeds, Subschema, SubschemaId};
+use schema::{AllowedTypes, Applicator, ArrayRules, Subschema, SubschemaId};
 
-use crate::member_rules::member_rules;
+use crate::lookup::{member_rules, together};
 
 /// Why nothing stands at the end of some steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,23 +147,7 @@ impl<'s> Look<'s> {
         {
             return if self.spend(1) { vec![*id] } else { Vec::new() };
         }
-        let (mut all, mut next) = (BTreeSet::new(), ids.to_vec());
-        while let Some(id) = next.pop() {
-            if !self.spend(1) {
-                break;
-            }
-            if !all.insert(id) {
-                continue;
-            }
-            for applied in &self.compiled[id].applied {
-                match applied {
-                    Applicator::Ref(other) => next.push(*other),
-                    Applicator::All(others) => next.extend(others),
-                    _ => {}
-                }
-            }
-        }
-        all.into_iter().collect()
+        together(self.compiled, ids, || self.spend(1))
     }
 
     fn takes(&mut self, all: &[SubschemaId], kind: ValueKind) -> bool {
@@ -308,24 +292,8 @@ fn evaluates_element(rules: &Subschema, index: usize) -> bool {
 
 /// The rules that may hold for the same value; nothing where that is known only on the way.
 fn in_place(rules: &Subschema) -> Option<Vec<SubschemaId>> {
-    let mut next = Vec::new();
-    for applied in &rules.applied {
-        match applied {
-            Applicator::Ref(id) => next.push(*id),
-            Applicator::DynamicRef(_) => return None,
-            Applicator::All(list) | Applicator::Any(list) | Applicator::One(list) => next.extend(list),
-            Applicator::If { condition, then, otherwise } => {
-                next.push(*condition);
-                next.extend(then.iter().chain(otherwise));
-            }
-            // What it evaluates doesn't count.
-            Applicator::Not(_) => {}
-        }
-    }
-    let dependents = rules.object.iter().flat_map(|object| &object.dependents);
-    next.extend(dependents.filter_map(|dependent| match dependent.needs {
-        DependentNeeds::Subschema(id) => Some(id),
-        DependentNeeds::Members(_) => None,
-    }));
-    Some(next)
+    let is_dynamic = |applied: &Applicator| matches!(applied, Applicator::DynamicRef(_));
+    // What `not` evaluates doesn't count.
+    let counts = |applied: &Applicator| !matches!(applied, Applicator::Not(_));
+    (!rules.applied.iter().any(is_dynamic)).then(|| rules.in_place(counts))
 }

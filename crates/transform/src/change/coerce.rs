@@ -8,13 +8,7 @@ use timestamp::{TimeFormat, TimeText, Zone};
 
 /// Makes a value one of a kind.
 #[derive(Clone, Debug)]
-pub(crate) struct Coerce {
-    pub(crate) kind: Kind,
-}
-
-/// The kinds there are.
-#[derive(Clone, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum Coerce {
     Number,
     Integer,
     String,
@@ -25,13 +19,13 @@ pub(crate) enum Kind {
 impl Coerce {
     /// A value that is of the kind already stays as it is written.
     pub(super) fn apply(&self, json: &str, out: &mut String) -> Changed {
-        match &self.kind {
-            Kind::Number => out.push_str(&number(json)?),
-            Kind::Integer => out.push_str(&integer(&number(json)?)?),
-            Kind::String if json.starts_with('"') => out.push_str(json),
-            Kind::String => text::write_string(json, out),
-            Kind::Boolean => out.push_str(boolean(json)?),
-            Kind::Time { format, zone, write } => {
+        match self {
+            Self::Number => out.push_str(&number(json)?),
+            Self::Integer => out.push_str(&integer(&number(json)?)?),
+            Self::String if json.starts_with('"') => out.push_str(json),
+            Self::String => text::write_string(json, out),
+            Self::Boolean => out.push_str(boolean(json)?),
+            Self::Time { format, zone, write } => {
                 let Some(text) = text::scalar(json) else { return unfit(json, "a string or a number") };
                 let time = format.read(text.trim(), Some(*zone))?;
                 write.write(time, out);

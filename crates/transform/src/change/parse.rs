@@ -11,15 +11,9 @@ use std::collections::HashMap;
 use super::{Changed, string};
 use ::json::text;
 
-/// Makes a value of what is written in a string.
+/// Makes a value of what is written in a string, in one of these ways.
 #[derive(Clone, Debug)]
-pub(crate) struct Parse {
-    pub(crate) syntax: Syntax,
-}
-
-/// How it is written.
-#[derive(Clone, Debug)]
-pub(crate) enum Syntax {
+pub(crate) enum Parse {
     Json { single_quotes: bool },
     KeyValue { between: String, equals: String },
     Url,
@@ -31,19 +25,19 @@ pub(crate) enum Syntax {
 impl Parse {
     pub(super) fn apply(&self, json: &str, out: &mut String) -> Changed {
         let text = string(json)?;
-        match &self.syntax {
-            Syntax::Json { single_quotes } => json::parse(&text, *single_quotes, out),
-            Syntax::KeyValue { between, equals } => key_value::parse(&text, between, equals, out),
-            Syntax::Url => url::parse(&text, out),
-            Syntax::Query => {
+        match self {
+            Self::Json { single_quotes } => json::parse(&text, *single_quotes, out),
+            Self::KeyValue { between, equals } => key_value::parse(&text, between, equals, out),
+            Self::Url => url::parse(&text, out),
+            Self::Query => {
                 url::parse_query(&text, out);
                 Ok(())
             }
-            Syntax::UserAgent => {
+            Self::UserAgent => {
                 user_agent::parse(&text, out);
                 Ok(())
             }
-            Syntax::AccessLog => access_log::parse(&text, out),
+            Self::AccessLog => access_log::parse(&text, out),
         }
     }
 }

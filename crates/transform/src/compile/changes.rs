@@ -2,8 +2,7 @@
 
 use super::Around;
 use crate::change::{
-    Change, Coerce, DIGITS, Flatten, Hash, Kind, Lookup, Mask, Needle, Parse, Redact, Replace, Syntax, Truncate,
-    Unflatten, literal,
+    Change, Coerce, DIGITS, Flatten, Hash, Lookup, Mask, Needle, Parse, Redact, Replace, Truncate, Unflatten, literal,
 };
 use crate::diagnostic::StepLocation;
 use crate::options::Options;
@@ -96,22 +95,22 @@ pub(super) fn truncate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<
 pub(super) fn coerce(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     options.need("as", "\"number\"")?;
     let kind = match options.text("as")? {
-        "number" => Some(Kind::Number),
-        "integer" => Some(Kind::Integer),
-        "string" => Some(Kind::String),
-        "boolean" => Some(Kind::Boolean),
+        "number" => Some(Coerce::Number),
+        "integer" => Some(Coerce::Integer),
+        "string" => Some(Coerce::String),
+        "boolean" => Some(Coerce::Boolean),
         "time" => time(options),
         _ => options.wrong("as", "should be one of \"number\", \"integer\", \"string\", \"boolean\", \"time\""),
     };
     for key in ["format", "zone", "write"] {
-        if options.has(key) && !matches!(kind, Some(Kind::Time { .. })) && kind.is_some() {
+        if options.has(key) && !matches!(kind, Some(Coerce::Time { .. })) && kind.is_some() {
             options.mistake(StepLocation::Key(key.to_owned()), "only as = \"time\" has one");
         }
     }
-    change(options, "coerce", kind.map(|kind| Change::Coerce(Coerce { kind })))
+    change(options, "coerce", kind.map(Change::Coerce))
 }
 
-fn time(options: &mut Options<'_>) -> Option<Kind> {
+fn time(options: &mut Options<'_>) -> Option<Coerce> {
     let format = match TimeFormat::parse(options.text("format").unwrap_or("rfc3339")) {
         Ok(format) => Some(format),
         Err(wrong) => options.wrong("format", wrong),
@@ -128,30 +127,30 @@ fn time(options: &mut Options<'_>) -> Option<Kind> {
         ("unix_ns", TimeText::Unix(1_000_000_000)),
     ];
     let write = if options.has("write") { options.choice("write", &words)? } else { TimeText::Rfc3339 };
-    Some(Kind::Time { format: format?, zone: zone?, write })
+    Some(Coerce::Time { format: format?, zone: zone?, write })
 }
 
 pub(super) fn parse(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     options.need("as", "\"json\"")?;
     let single_quotes = options.boolean("single_quotes");
     let syntax = match options.text("as")? {
-        "json" => Some(Syntax::Json { single_quotes: single_quotes.unwrap_or(false) }),
+        "json" => Some(Parse::Json { single_quotes: single_quotes.unwrap_or(false) }),
         "key_value" => {
             let (between, equals) = (separator(options, "between", " "), separator(options, "equals", "="));
-            between.zip(equals).map(|(between, equals)| Syntax::KeyValue { between, equals })
+            between.zip(equals).map(|(between, equals)| Parse::KeyValue { between, equals })
         }
-        "url" => Some(Syntax::Url),
-        "query" => Some(Syntax::Query),
-        "user_agent" => Some(Syntax::UserAgent),
-        "access_log" => Some(Syntax::AccessLog),
+        "url" => Some(Parse::Url),
+        "query" => Some(Parse::Query),
+        "user_agent" => Some(Parse::UserAgent),
+        "access_log" => Some(Parse::AccessLog),
         _ => options.wrong(
             "as",
             "should be one of \"json\", \"key_value\", \"url\", \"query\", \"user_agent\", \"access_log\"",
         ),
     };
     let knows = |key| match &syntax {
-        Some(Syntax::Json { .. }) => key == "single_quotes",
-        Some(Syntax::KeyValue { .. }) => key != "single_quotes",
+        Some(Parse::Json { .. }) => key == "single_quotes",
+        Some(Parse::KeyValue { .. }) => key != "single_quotes",
         Some(_) => false,
         None => true,
     };
@@ -160,7 +159,7 @@ pub(super) fn parse(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Ope
             options.mistake(StepLocation::Key(key.to_owned()), "means nothing with this `as`");
         }
     }
-    change(options, "parse", syntax.map(|syntax| Change::Parse(Parse { syntax })))
+    change(options, "parse", syntax.map(Change::Parse))
 }
 
 pub(super) fn flatten(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {

@@ -3,20 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use crate::dead_letters::page::{Numbered, Page};
 use crate::dead_letters::reader::LetterReader;
 use crate::dead_letters::{DeadOutcome, Replayer};
 use crate::failover_window::PROBE_STORE_EVERY;
-
-/// Waits until then, or for ever.
-pub(super) async fn due(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
-        None => std::future::pending().await,
-    }
-}
 
 impl Replayer {
     /// Says what is kept, and when the store is asked. A replayer who is busy all the time asks no less often.

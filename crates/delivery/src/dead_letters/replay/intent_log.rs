@@ -65,12 +65,7 @@ impl ReplayIntent {
     fn note(&mut self, dead: &DeadLetters, sent: Sent) -> Result<(), String> {
         let text = sent.encode();
         let file = self.file(dead);
-        let written = file.and_then(|file| match file.write(text.as_bytes()) {
-            Err(error) if error.kind() == io::ErrorKind::StorageFull && dead.home.reserve.release() => {
-                file.write(text.as_bytes())
-            }
-            written => written,
-        });
+        let written = file.and_then(|file| dead.home.reserve.help(|| file.write(text.as_bytes())));
         written.map_err(|error| failed(dead, &error))?;
         self.sent = sent;
         Ok(())

@@ -51,6 +51,7 @@ use crate::dead_letters::reader::LetterReader;
 use crate::dead_letters::replay::intent_log::ReplayIntent;
 use crate::dead_letters::replay::tracker::ReplayTracker;
 use crate::dead_letters::{DeadFilter, DeadLetters};
+use crate::due::due;
 use crate::ledger::Ledger;
 use crate::routes::SinkName;
 
@@ -161,7 +162,7 @@ impl Replayer {
     /// Takes one order after the other until it is told to stop, and looks after what may be lost between them.
     pub(crate) async fn run(mut self) {
         loop {
-            let probe = failover::due(self.probe_at);
+            let probe = due(self.probe_at);
             let command = tokio::select! {
                 biased;
                 command = self.orders.recv() => Some(command),

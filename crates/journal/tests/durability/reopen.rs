@@ -1,7 +1,5 @@
 //! A journal on a real disk: what was committed is there after the next start, each event once.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
 use std::path::Path;
 use std::sync::Arc;
 

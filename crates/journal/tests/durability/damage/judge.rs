@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use journal::simulated_disk::SimulatedDisk;
 
-use super::events::{Event, request};
 use super::log::{Log, Observed, Setting, observe};
+use crate::events::{Event, request};
 
 /// The segment's header copies.
 const HEADER_COPIES: [Range<u64>; 2] = [0..80, 512..592];

@@ -4,10 +4,6 @@
 //! `FOREBAY_POWER_CUT_STATES` says how many states are checked, `FOREBAY_SEED` the first run's seed. A failure
 //! names the seed of its run, which as `FOREBAY_SEED` repeats it at once.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
-#[path = "../campaign/events.rs"]
-mod events;
 mod meddler;
 mod model;
 mod process;
@@ -40,7 +36,7 @@ fn campaign(first_seed: u64, states: u64, wrong: Option<Wrong>) -> Result<Tally,
             Ok(Err(violation)) => violation.0,
             Err(_) => "a panic, see above".into(),
         };
-        let again = "FOREBAY_POWER_CUT_STATES=1 cargo test -p journal --test power_cuts -- power_cuts_lose";
+        let again = "FOREBAY_POWER_CUT_STATES=1 cargo test -p journal --test durability -- power_cuts_lose";
         return Err(format!("run {seed}: {failed}\nonly this run: FOREBAY_SEED={seed} {again}"));
     }
     Ok(tally)

@@ -6,8 +6,8 @@ use journal::disk::Disk;
 use journal::{Inspected, LogChunk, Reader, inspect_shard, open_shard};
 use testkit::fuzz::{Corpus, run};
 
-use super::events::Event;
 use super::log::{Log, SHARD, Setting, options};
+use crate::events::Event;
 
 /// What stands at the beginning of files and blocks, with numbers that lie at boundaries.
 const TOKENS: &[&[u8]] =

@@ -3,11 +3,11 @@
 use journal::simulated_disk::{CutStyle, Random, SimulatedDisk};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::events::{Event, request};
 use super::meddler::Meddler;
 use super::model::{Model, Request, Violation};
 use super::process::{Process, Seen, recycled_files};
 use super::tally::Tally;
+use crate::events::{Event, request};
 
 /// A way in which the disk or the journal's user does wrong. A campaign must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

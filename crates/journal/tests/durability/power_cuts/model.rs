@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::events::Event;
 use super::process::Seen;
+use crate::events::Event;
 
 /// A promise that was broken.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use eventlog::{
 use journal::repair_shard;
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
 
-use crate::{INLINE, Outcome, World, record};
+use super::{INLINE, Outcome, World, record};
 
 thread_local! {
     static TOLD: RefCell<Vec<(u16, char)>> = const { RefCell::new(Vec::new()) };

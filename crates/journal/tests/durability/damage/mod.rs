@@ -2,11 +2,7 @@
 //! delivered wrong, and a start is always possible.
 //!
 //! The short form takes every bit of the headers and a sample of the others; `FOREBAY_DAMAGE=all` takes all.
-#![cfg(not(feature = "mutant-no-checksum"))]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
 
-#[path = "../campaign/events.rs"]
-mod events;
 mod files;
 mod fuzz;
 mod judge;

@@ -1,16 +1,11 @@
 //! Bugs that the campaigns found, each by name, so that none comes back unseen. Those of damaged files are in
 //! `damage`.
-#![cfg(not(feature = "mutant-no-checksum"))]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
-#[path = "campaign/events.rs"]
-mod events;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::events::{Event, request};
 use event::Origin;
-use events::{Event, request};
 use journal::disk::{Disk, SharedDisk};
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
 use journal::{

@@ -1,16 +1,12 @@
 //! A disk that has hardly anything left: a start takes what it gets, and segments leave what others need.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
-#[path = "campaign/events.rs"]
-mod events;
 
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::events::{Event, request};
 use event::Origin;
 use event::limits::SEGMENT_BYTES_MIN;
-use events::{Event, request};
 use journal::disk::Disk;
 use journal::simulated_disk::SimulatedDisk;
 use journal::{CommitError, DataDirectory, DiskQuota, LogChunk, OpenShard, Reader, Seeds, ShardOptions, open_shard};

@@ -1,8 +1,6 @@
 //! A shard under many requests, on a simulated disk, with commits inline and on the thread: each request hears what
 //! became of its events, and what was acknowledged can be read.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
 use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;

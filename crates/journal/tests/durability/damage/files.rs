@@ -6,9 +6,9 @@ use event::Origin;
 use journal::simulated_disk::SimulatedDisk;
 use journal::{OpenError, OpenShard, open_shard};
 
-use super::events::{Event, request};
 use super::judge::reported;
 use super::log::{SHARD, observe, options, segment_path};
+use crate::events::{Event, request};
 
 /// Commits events of such a size that few of them fill a segment.
 fn fill(shard: &mut OpenShard, numbers: std::ops::RangeInclusive<u64>) {

@@ -9,7 +9,7 @@ use event::Origin;
 use journal::simulated_disk::SimulatedDisk;
 use journal::{Finding, Inspected, LogChunk, OpenShard, Reader, Seeds, ShardOptions, inspect_shard, open_shard};
 
-use super::events::{Event, request};
+use crate::events::{Event, request};
 
 pub(crate) const SHARD: &str = "/data/journal/0000";
 const SEGMENT_BYTES: u64 = 64 * 1024;

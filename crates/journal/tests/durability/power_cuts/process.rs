@@ -8,9 +8,9 @@ use journal::disk::SharedDisk;
 use journal::simulated_disk::SimulatedDisk;
 use journal::{DataDirectory, Finding, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};
 
-use super::events::Event;
 use super::meddler::Meddler;
 use super::run::Setting;
+use crate::events::Event;
 
 const DATA: &str = "/data";
 

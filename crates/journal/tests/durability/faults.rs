@@ -1,17 +1,12 @@
 //! Failing calls of every kind, one after the other: what failed is never taken for acknowledged, nothing succeeds
 //! after a poisoned commit, and everything acknowledged is there after the next start and a power cut behind it.
-#![cfg(not(feature = "mutant-no-checksum"))]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
-#[path = "campaign/events.rs"]
-mod events;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use events::{Event, request};
+use crate::events::{Event, request};
 use journal::disk::SharedDisk;
 use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
 use journal::{CommitError, DataDirectory, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};

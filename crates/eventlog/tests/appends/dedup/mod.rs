@@ -1,7 +1,5 @@
 //! Events that come again, on a simulated disk: at once, after a failure, after a restart, after their segments are gone.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails loudly")]
-
 mod damage;
 mod power_cuts;
 mod shards;

@@ -7,7 +7,7 @@ use event::EventId;
 use eventlog::{AppendBatch, AppendError, AppendOutcome, DedupKey, Record, SourceLine};
 use journal::simulated_disk::SimulatedDisk;
 
-use crate::{INLINE, Outcome, World, batch, record};
+use super::{INLINE, Outcome, World, batch, record};
 
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
