@@ -17,7 +17,7 @@ use xtask::report::{Bar, Row, median};
 use xtask::server::NULL_SINK;
 use xtask::server::children_cpu;
 use xtask::workspace;
-use xtask::wrk::{self, Load};
+use xtask::wrk::{self, WrkLoad};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -138,7 +138,7 @@ fn bench_in_turn(setup: &Setup, intake: SocketAddr) -> Result<Vec<Row>> {
     for turn in 0..=3 * setup.rounds {
         let before = children_cpu()?;
         let reference =
-            wrk::run(intake, Load { connections: CONNECTIONS, duration: TURN, is_keyed: false }, &setup.folder)?;
+            wrk::run(intake, WrkLoad { connections: CONNECTIONS, duration: TURN, is_keyed: false }, &setup.folder)?;
         let reference_cpu = (children_cpu()? - before).as_secs_f64() * 1e6 / reference.requests as f64;
         let before = children_cpu()?;
         let (requests, rate) = run_bench(setup, &format!("http://{intake}"))?;

@@ -14,21 +14,21 @@ use xtask::ab;
 use xtask::metrics;
 use xtask::report::{Bar, Row, median};
 use xtask::server::Process;
-use xtask::two_services::{Pair, Sink};
+use xtask::two_services::{Pair, SinkSpec};
 use xtask::workspace::{self, has_program, root};
-use xtask::wrk::{self, Load};
+use xtask::wrk::{self, WrkLoad};
 
-const DISCARDED: Sink<'_> = Sink { name: "none", settings: "kind = \"null\"\n" };
+const DISCARDED: SinkSpec<'_> = SinkSpec { name: "none", settings: "kind = \"null\"\n" };
 /// The peer's program, within the repository.
 const PEER: &str = "bench/peers/go-front-back";
 const PEER_PATH: &str = "/ingest/data";
 /// Connections of wrk.
 const CONNECTIONS: [u32; 2] = [64, 256];
 /// Requests and connections of ab.
-const FIXED: [ab::Load; 3] = [
-    ab::Load { requests: 10_000, connections: 50 },
-    ab::Load { requests: 10_000, connections: 100 },
-    ab::Load { requests: 100_000, connections: 300 },
+const FIXED: [ab::AbLoad; 3] = [
+    ab::AbLoad { requests: 10_000, connections: 50 },
+    ab::AbLoad { requests: 10_000, connections: 100 },
+    ab::AbLoad { requests: 100_000, connections: 300 },
 ];
 
 const RATE_LEAST: f64 = 3.0;
@@ -95,7 +95,7 @@ struct Before {
 
 impl Hop<'_> {
     fn by_wrk(&self, connections: u32) -> Result<Vec<Row>> {
-        let load = Load { connections, duration: self.setup.duration, is_keyed: false };
+        let load = WrkLoad { connections, duration: self.setup.duration, is_keyed: false };
         let mut turns = Vec::new();
         // The first turn, in which files grow and connections are opened, isn't counted.
         for turn in 0..=self.setup.rounds {
@@ -111,7 +111,7 @@ impl Hop<'_> {
         Ok(rows(&format!("wrk, {connections} connections"), &turns))
     }
 
-    fn by_ab(&self, load: ab::Load, body: &Path) -> Result<Vec<Row>> {
+    fn by_ab(&self, load: ab::AbLoad, body: &Path) -> Result<Vec<Row>> {
         let (mut turns, mut failed) = (Vec::new(), 0);
         for turn in 1..=self.setup.rounds {
             let measured = self.turn(|url| {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::Setup;
 use xtask::report::{Bar, Row};
 use xtask::server::{Process, Server};
-use xtask::store::{Postgres, Store};
-use xtask::two_services::{Pair, Sink};
+use xtask::store::{CampaignStore, PostgresStore};
+use xtask::two_services::{Pair, SinkSpec};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -33,9 +33,9 @@ const WRITER_MOST: f64 = 10.0;
 const GROWTH_MOST: f64 = 0.2;
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
-    let mut store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+    let mut store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
     let settings = store.sink();
-    let pair = Pair::start(&setup.binary, &setup.folder, Sink { name: "warehouse", settings: &settings })?;
+    let pair = Pair::start(&setup.binary, &setup.folder, SinkSpec { name: "warehouse", settings: &settings })?;
     let mut load = start_load(setup, &pair, options)?;
     let [gateway, writer] = watch(&mut load, [&pair.gateway, &pair.writer])?;
     check_load(load)?;

@@ -32,7 +32,7 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use xtask::server::Launch;
-use xtask::store::{OpenSearch, Postgres, Redis, Swift};
+use xtask::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
 use xtask::{report, workspace};
 
 /// What `cargo xtask` passes on.
@@ -145,10 +145,10 @@ fn run(arguments: &Arguments) -> Result<()> {
         Bench::SingleKeyed => single::keyed(&setup),
         Bench::BatchNull(options) => batch::into_null(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
-        Bench::Postgres(options) => drain::run::<Postgres>(&setup, options),
-        Bench::Redis(options) => drain::run::<Redis>(&setup, options),
-        Bench::Opensearch(options) => drain::run::<OpenSearch>(&setup, options),
-        Bench::Swift(options) => drain::run::<Swift>(&setup, options),
+        Bench::Postgres(options) => drain::run::<PostgresStore>(&setup, options),
+        Bench::Redis(options) => drain::run::<RedisStore>(&setup, options),
+        Bench::Opensearch(options) => drain::run::<OpenSearchStore>(&setup, options),
+        Bench::Swift(options) => drain::run::<SwiftStore>(&setup, options),
         Bench::Hop => hop::run(&setup),
         Bench::HopMemory(options) => hop_memory::run(&setup, options),
         Bench::Memory(options) => memory::run(&setup, options),

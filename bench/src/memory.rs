@@ -13,7 +13,7 @@ use crate::reference::check_loop::pieces;
 use xtask::http::Connection;
 use xtask::report::{Bar, Row};
 use xtask::server::{Launch, Server};
-use xtask::wrk::{self, Load};
+use xtask::wrk::{self, WrkLoad};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -70,7 +70,7 @@ fn busy_with_backlog(setup: &Setup, backlog: u64) -> Result<Row> {
 
 fn busy(setup: &Setup, launch: &Launch, server: &Server) -> Result<u64> {
     server.process.forget_peak()?;
-    let load = Load { connections: BUSY_CONNECTIONS, duration: setup.duration, is_keyed: false };
+    let load = WrkLoad { connections: BUSY_CONNECTIONS, duration: setup.duration, is_keyed: false };
     wrk::run(launch.intake, load, &setup.folder)?;
     Ok(server.process.memory()?.most)
 }

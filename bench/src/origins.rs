@@ -22,9 +22,9 @@ use xxhash_rust::xxh3::xxh3_128;
 use gateway::Gateway;
 use random::Random;
 use xtask::any_seed;
-use xtask::server::{Launch, Role, Server};
-use xtask::store::{Postgres, Redis, Shared};
-use xtask::two_services::{Sink, ready, writer_config};
+use xtask::server::{Launch, ProcessRole, Server};
+use xtask::store::{PostgresStore, RedisStore, Shared};
+use xtask::two_services::{SinkSpec, ready, writer_config};
 use xtask::workspace;
 
 #[derive(clap::Args)]
@@ -71,9 +71,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = workspace::scratch_directory("campaign")?;
     let idle_timeout = format!("idle_timeout = \"{}s\"\n", IDLE.as_secs());
     let postgres = Kind { store: "postgres", settings: &idle_timeout, idle_connections_max: 1 };
-    into_store::<Postgres>(&postgres, options, (seed, &binary, &folder))?;
+    into_store::<PostgresStore>(&postgres, options, (seed, &binary, &folder))?;
     let redis = Kind { store: "redis", settings: "", idle_connections_max: CONNECTIONS_MAX };
-    into_store::<Redis>(&redis, options, (seed, &binary, &folder))?;
+    into_store::<RedisStore>(&redis, options, (seed, &binary, &folder))?;
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
 }
 
@@ -143,8 +143,8 @@ impl Site {
     ) -> Result<Self> {
         let folder = folder.join(kind);
         workspace::empty_directory(&folder)?;
-        let config = writer_config(&[Sink { name: SINK, settings }]);
-        let launch = Launch::of_role(Role::Writer, binary, &folder, Some(&config))?;
+        let config = writer_config(&[SinkSpec { name: SINK, settings }]);
+        let launch = Launch::of_role(ProcessRole::Writer, binary, &folder, Some(&config))?;
         Ok(Self {
             writer: launch.intake,
             server: ready(&launch)?,

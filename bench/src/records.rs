@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use generator::{Generator, Kind};
+use generator::{Generator, RecordKind};
 
 use crate::reference::check_loop::{Piece, pieces, pieces_of_file};
 
@@ -25,7 +25,7 @@ impl Records {
         if let Some(file) = &self.file {
             return pieces_of_file(file);
         }
-        let mut generator = Generator::new(Kind::Access, SEED);
+        let mut generator = Generator::new(RecordKind::Access, SEED);
         let mut ndjson = Vec::new();
         (0..GENERATED).for_each(|_| generator.next_line(&mut ndjson));
         Ok(pieces(&ndjson))

@@ -13,7 +13,7 @@ use xtask::report::{Bar, Row, median};
 use xtask::server::NULL_SINK;
 use xtask::server::{Process, Server};
 use xtask::workspace;
-use xtask::wrk::{self, Load};
+use xtask::wrk::{self, WrkLoad};
 
 /// What one load showed.
 struct Measured {
@@ -71,7 +71,7 @@ fn rate_row(what: &str, turns: &[Turn], least: f64) -> Row {
 /// Both run all the time, and are loaded in turn. The first turn, in which files grow, isn't counted.
 fn in_turn(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool) -> Result<Vec<Turn>> {
     let turns = (u64::from(setup.rounds) * setup.duration.as_secs()).div_ceil(TURN.as_secs()).max(TURNS_MIN);
-    let load = Load { connections, duration: TURN, is_keyed };
+    let load = WrkLoad { connections, duration: TURN, is_keyed };
     let (address, reference) = start_reference(setup)?;
     let launch = setup.fresh_server(config)?;
     let mut server = launch.start()?;
@@ -112,14 +112,14 @@ fn start_reference(setup: &Setup) -> Result<(SocketAddr, Process)> {
     Ok((address, process))
 }
 
-fn measure_reference(setup: &Setup, load: Load, address: SocketAddr, process: &Process) -> Result<Measured> {
+fn measure_reference(setup: &Setup, load: WrkLoad, address: SocketAddr, process: &Process) -> Result<Measured> {
     let before = process.cpu()?;
     let report = wrk::run(address, load, &setup.folder)?;
     let cpu = cpu_per_request(process.cpu()? - before, report);
     Ok(Measured { requests_per_second: report.requests_per_second, cpu })
 }
 
-fn measure_server(setup: &Setup, load: Load, intake: SocketAddr, server: &Server) -> Result<(Measured, f64)> {
+fn measure_server(setup: &Setup, load: WrkLoad, intake: SocketAddr, server: &Server) -> Result<(Measured, f64)> {
     const ACCEPTED: &str = "forebay_events_accepted_total";
     let accepted_before = metrics::sum(&server.metrics()?, ACCEPTED);
     let before = server.process.cpu()?;
@@ -141,7 +141,7 @@ fn is_accepted_figure_plausible(accepted: f64, requests: u64) -> bool {
     accepted >= requests && accepted <= requests * 1.05 + 1_000.0
 }
 
-fn cpu_per_request(cpu: Duration, report: wrk::Report) -> f64 {
+fn cpu_per_request(cpu: Duration, report: wrk::WrkReport) -> f64 {
     cpu.as_secs_f64() * 1e6 / report.requests as f64
 }
 

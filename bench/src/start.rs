@@ -12,8 +12,8 @@ use testkit::ports::free_address;
 use xtask::metrics;
 use xtask::report::{Bar, Row, median};
 use xtask::server::NULL_SINK;
-use xtask::server::{Launch, Role};
-use xtask::two_services::{Sink, gateway_config, writer_config};
+use xtask::server::{Launch, ProcessRole};
+use xtask::two_services::{SinkSpec, gateway_config, writer_config};
 use xtask::workspace;
 
 const STARTS: u32 = 20;
@@ -36,8 +36,8 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     Ok(vec![
         row("binary", bytes as f64 / 1e6, "MB", 20.0),
         row("ready with an empty directory, median of 20", from_nothing(setup)?, "ms", 50.0),
-        row("gateway ready, median of 20", of_role(setup, Role::Gateway)?, "ms", 100.0),
-        row("writer ready, median of 20", of_role(setup, Role::Writer)?, "ms", 100.0),
+        row("gateway ready, median of 20", of_role(setup, ProcessRole::Gateway)?, "ms", 100.0),
+        row("writer ready, median of 20", of_role(setup, ProcessRole::Writer)?, "ms", 100.0),
         row("ready after a kill under load, the window of ids full, slowest of 5", after_kills(setup)?, "ms", 1000.0),
     ])
 }
@@ -53,10 +53,10 @@ fn from_nothing(setup: &Setup) -> Result<f64> {
 }
 
 /// A gateway is ready whether a writer answers or not.
-fn of_role(setup: &Setup, role: Role) -> Result<f64> {
-    let sink = Sink { name: "local", settings: "kind = \"sqlite\"\n" };
+fn of_role(setup: &Setup, role: ProcessRole) -> Result<f64> {
+    let sink = SinkSpec { name: "local", settings: "kind = \"sqlite\"\n" };
     let config = match role {
-        Role::Gateway => gateway_config(&[free_address()], &[sink])?,
+        ProcessRole::Gateway => gateway_config(&[free_address()], &[sink])?,
         _ => writer_config(&[sink]),
     };
     let mut times = Vec::new();

@@ -13,10 +13,10 @@ use super::records::Records;
 use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::Piece;
 use xtask::metrics;
-use xtask::open_loop::{Answer, OpenLoop, PATIENT, percentile};
+use xtask::open_loop::{AckLevel, OpenLoop, PATIENT, percentile};
 use xtask::report::{Bar, Row};
 use xtask::server::{Launch, Server};
-use xtask::store::{Place, Purpose, SERVERS};
+use xtask::store::{Purpose, RunningStore, SERVERS};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -47,27 +47,27 @@ const PATIENCE: Duration = Duration::from_secs(150);
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let pieces = options.records.pieces()?;
-    let mut stand = Stand::start(setup, &options.only)?;
-    for number in 0..stand.places.len() {
-        stand.find_rate(number, options, &pieces)?;
+    let mut fixture = StoresFixture::start(setup, &options.only)?;
+    for number in 0..fixture.places.len() {
+        fixture.find_rate(number, options, &pieces)?;
     }
     let mut turns = Vec::new();
     for number in 0..=setup.rounds {
-        let turn = stand.turn(usize::try_from(number)? % stand.places.len())?;
+        let turn = fixture.turn(usize::try_from(number)? % fixture.places.len())?;
         println!("turn {number}: {turn:?}");
         // In the first one files grow, and stores warm up.
         if number > 0 {
             turns.push(turn);
         }
     }
-    stand.server.wait_stored()?;
-    stand.server.stop()?;
-    Ok(rows(&stand.places, &turns))
+    fixture.server.wait_stored()?;
+    fixture.server.stop()?;
+    Ok(rows(&fixture.places, &turns))
 }
 
 /// The server and the stores.
-struct Stand {
-    places: Vec<Place>,
+struct StoresFixture {
+    places: Vec<RunningStore>,
     launch: Launch,
     server: Server,
     duration: Duration,
@@ -85,12 +85,12 @@ struct Turn {
     others: BTreeMap<usize, f64>,
 }
 
-impl Stand {
+impl StoresFixture {
     fn start(setup: &Setup, only: &[String]) -> Result<Self> {
         let wanted = |name: &str| only.is_empty() || only.contains(&name.to_lowercase());
         let offers = SERVERS.iter().filter(|offer| wanted(offer.name()));
         let started = offers.map(|offer| offer.start(Purpose::Rate)).collect::<Result<Vec<_>>>()?;
-        let places: Vec<Place> = started.into_iter().flatten().collect();
+        let places: Vec<RunningStore> = started.into_iter().flatten().collect();
         if places.len() < 2 {
             bail!("{} stores: there is nobody beside anybody", places.len());
         }
@@ -142,7 +142,8 @@ impl Stand {
         let never = AtomicBool::new(false);
         let measured = thread::scope(|scope| {
             let load = |number: usize| {
-                let load = self.offer(number, if stopped == Some(number) { Answer::Durable } else { Answer::Stored });
+                let load =
+                    self.offer(number, if stopped == Some(number) { AckLevel::Durable } else { AckLevel::Stored });
                 let never = &never;
                 (number, scope.spawn(move || load.run(never)))
             };
@@ -159,7 +160,7 @@ impl Stand {
         Ok(measured.into_iter().filter(|(number, _)| Some(*number) != stopped).collect())
     }
 
-    fn offer(&self, number: usize, answer: Answer) -> OpenLoop {
+    fn offer(&self, number: usize, answer: AckLevel) -> OpenLoop {
         let (rate, label) = (self.offers[number], self.places[number].label());
         let wanted = rate / REQUESTS_PER_SECOND;
         let events = EVENTS.into_iter().find(|events| f64::from(*events) >= wanted).unwrap_or(EVENTS[EVENTS.len() - 1]);
@@ -168,8 +169,8 @@ impl Stand {
 }
 
 /// A type for each store, with a route to it alone.
-fn configuration(places: &[Place]) -> String {
-    let of = |place: &Place| {
+fn configuration(places: &[RunningStore]) -> String {
+    let of = |place: &RunningStore| {
         let (label, sink) = (place.label(), &place.sink);
         format!("[types.{label}]\nroutes = [\"{label}\"]\n[sinks.{label}]\n{sink}\n")
     };
@@ -181,7 +182,7 @@ fn type_label(label: &str) -> String {
     format!("type=\"{label}\"")
 }
 
-fn rows(places: &[Place], turns: &[Turn]) -> Vec<Row> {
+fn rows(places: &[RunningStore], turns: &[Turn]) -> Vec<Row> {
     let mut rows = Vec::new();
     for (number, place) in places.iter().enumerate() {
         let pairs: Vec<_> = turns.iter().map(|turn| (turn.beside[number], turn.alone[number])).collect();

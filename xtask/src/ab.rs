@@ -9,7 +9,7 @@ use crate::workspace;
 
 /// Requests, and how many of them are in flight at a time.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct AbLoad {
     /// Requests in all.
     pub requests: u64,
     /// Requests in flight at a time.
@@ -18,7 +18,7 @@ pub struct Load {
 
 /// What `ab` saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Report {
+pub struct AbReport {
     /// The rate that `ab` prints.
     pub requests_per_second: f64,
     /// Requests without an answer, or with another status than 2xx.
@@ -26,14 +26,14 @@ pub struct Report {
 }
 
 /// Posts the body in `file` with kept connections. Answers may differ in their lengths.
-pub fn run(url: &str, load: Load, file: &Path) -> Result<Report> {
+pub fn run(url: &str, load: AbLoad, file: &Path) -> Result<AbReport> {
     let mut command = Command::new("ab");
     command.args(["-q", "-k", "-l", "-n", &load.requests.to_string(), "-c", &load.connections.to_string(), "-p"]);
     command.arg(file).args(["-T", "application/json", url]);
     parse(&workspace::output(&mut command)?, load.requests)
 }
 
-fn parse(printed: &str, requests: u64) -> Result<Report> {
+fn parse(printed: &str, requests: u64) -> Result<AbReport> {
     let text = |name: &str| printed.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
     let count = |name: &str| text(name).and_then(|count| count.parse::<u64>().ok());
     let needed = |name: &str| format!("ab printed no figure {name}\n{printed}");
@@ -42,7 +42,7 @@ fn parse(printed: &str, requests: u64) -> Result<Report> {
     let other = count("Non-2xx responses:").unwrap_or(0);
     let failed = requests.saturating_sub(complete?) + failed? + other;
     let rate = text("Requests per second:").and_then(|rate| rate.parse().ok());
-    Ok(Report { requests_per_second: rate.with_context(|| needed("Requests per second:"))?, failed })
+    Ok(AbReport { requests_per_second: rate.with_context(|| needed("Requests per second:"))?, failed })
 }
 
 #[cfg(test)]
@@ -53,7 +53,7 @@ mod tests {
     fn figures_are_read_and_each_way_to_fail_counts() {
         let good =
             "Complete requests:      100\nFailed requests:        0\nRequests per second:    250.50 [#/sec] (mean)\n";
-        assert_eq!(parse(good, 100).unwrap(), Report { requests_per_second: 250.5, failed: 0 });
+        assert_eq!(parse(good, 100).unwrap(), AbReport { requests_per_second: 250.5, failed: 0 });
         assert_eq!(parse(good, 110).unwrap().failed, 10);
         assert_eq!(parse(&good.replace("        0", "        3"), 100).unwrap().failed, 3);
         assert_eq!(parse(&format!("{good}Non-2xx responses:      7\n"), 100).unwrap().failed, 7);

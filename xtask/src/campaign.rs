@@ -30,7 +30,7 @@ use anyhow::Result;
 use clap::Subcommand;
 
 use crate::benchmarks::{Passed, run_bench};
-use crate::store::{Nats, OpenSearch, Postgres, Redis, Swift};
+use crate::store::{NatsStore, OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
 use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
@@ -99,11 +99,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::Batches(options) => batches::run(options),
         Campaign::Leaning(options) => cross_shard_duplicates::run(options),
         Campaign::Loads(options) => loads::run(options),
-        Campaign::PostgresKills(options) => store_kills::run::<Postgres>(options),
-        Campaign::NatsKills(options) => store_kills::run::<Nats>(options),
-        Campaign::RedisKills(options) => store_kills::run::<Redis>(options),
-        Campaign::OpensearchKills(options) => store_kills::run::<OpenSearch>(options),
-        Campaign::SwiftKills(options) => store_kills::run::<Swift>(options),
+        Campaign::PostgresKills(options) => store_kills::run::<PostgresStore>(options),
+        Campaign::NatsKills(options) => store_kills::run::<NatsStore>(options),
+        Campaign::RedisKills(options) => store_kills::run::<RedisStore>(options),
+        Campaign::OpensearchKills(options) => store_kills::run::<OpenSearchStore>(options),
+        Campaign::SwiftKills(options) => store_kills::run::<SwiftStore>(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

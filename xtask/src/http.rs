@@ -15,7 +15,7 @@ pub struct Connection {
 
 /// What came back.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct RawResponse {
     /// The code.
     pub status: u16,
     /// Everything after the head.
@@ -34,7 +34,7 @@ impl Connection {
 
     /// Sends a request that [`post`] made, and reads its answer. An answer that has begun and isn't whole is
     /// [`io::ErrorKind::InvalidData`]; whatever else fails, nothing was answered.
-    pub fn send(&mut self, request: &[u8]) -> io::Result<Answer> {
+    pub fn send(&mut self, request: &[u8]) -> io::Result<RawResponse> {
         self.stream.get_mut().write_all(request)?;
         let is_over = loop {
             match self.stream.fill_buf() {
@@ -55,7 +55,7 @@ impl Connection {
     }
 
     /// Sends a GET and reads its response.
-    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+    pub fn get(&mut self, path: &str) -> io::Result<RawResponse> {
         self.send(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes())
     }
 }
@@ -70,7 +70,7 @@ pub fn post(path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-fn read_answer(stream: &mut impl BufRead) -> io::Result<Answer> {
+fn read_answer(stream: &mut impl BufRead) -> io::Result<RawResponse> {
     let status_line = read_line(stream)?;
     let status = status_line.split(' ').nth(1).and_then(|code| code.parse().ok());
     let status = status.ok_or_else(|| malformed(&status_line))?;
@@ -86,7 +86,7 @@ fn read_answer(stream: &mut impl BufRead) -> io::Result<Answer> {
         }
     }
     let body = if chunked { read_chunks(stream)? } else { read_bytes(stream, length)? };
-    Ok(Answer { status, body })
+    Ok(RawResponse { status, body })
 }
 
 fn read_chunks(stream: &mut impl BufRead) -> io::Result<Vec<u8>> {
@@ -131,8 +131,8 @@ mod tests {
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 503 No\r\nTransfer-Encoding: chunked\r\n\r\n\
                       3\r\nabc\r\n1\r\nd\r\n0\r\n\r\nHTTP/1.1 20";
         let mut stream = &bytes[..];
-        assert_eq!(read_answer(&mut stream).unwrap(), Answer { status: 200, body: b"hi".to_vec() });
-        assert_eq!(read_answer(&mut stream).unwrap(), Answer { status: 503, body: b"abcd".to_vec() });
+        assert_eq!(read_answer(&mut stream).unwrap(), RawResponse { status: 200, body: b"hi".to_vec() });
+        assert_eq!(read_answer(&mut stream).unwrap(), RawResponse { status: 503, body: b"abcd".to_vec() });
         assert_eq!(read_answer(&mut stream).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -17,9 +17,9 @@ use clap::Subcommand;
 
 use crate::http::{self, Connection};
 use crate::metrics;
-use crate::server::{Launch, Role};
-use crate::store::{Postgres, Store};
-use crate::two_services::{Sink, gateway_config, writer_config};
+use crate::server::{Launch, ProcessRole};
+use crate::store::{CampaignStore, PostgresStore};
+use crate::two_services::{SinkSpec, gateway_config, writer_config};
 use crate::workspace;
 use layout::{GATEWAYS, Ports, WRITERS};
 use state::{Kind, Member, State};
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// A lab of its own: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("haproxy") || !Postgres::is_installed() {
+    if !workspace::has_program("haproxy") || !PostgresStore::is_installed() {
         workspace::skipped("HAProxy or PostgreSQL is missing, which `cargo xtask services` installs")?;
         return Ok(());
     }
@@ -127,25 +127,25 @@ impl Lab {
     }
 
     fn start_all(&self, binary: &Path, ports: Ports, state: &mut State) -> Result<()> {
-        let store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+        let store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
         let settings = store.sink();
         let (pid, folder) = store.leave_running()?;
         let mut member = Member::new("postgresql".into(), Kind::Postgres, pid, None)?;
         member.folder = Some(folder);
         self.record(state, member)?;
 
-        let sinks = [Sink { name: SINK, settings: &settings }];
+        let sinks = [SinkSpec { name: SINK, settings: &settings }];
         let config = writer_config(&sinks);
         let mut started = Vec::new();
         for number in 0..WRITERS {
             let name = format!("writer-{}", number + 1);
-            started.push(self.start(state, binary, Role::Writer, name, ports.writer(number), &config)?);
+            started.push(self.start(state, binary, ProcessRole::Writer, name, ports.writer(number), &config)?);
         }
         let writers: Vec<SocketAddr> = (0..WRITERS).map(|number| ports.writer(number).0).collect();
         let config = gateway_config(&writers, &sinks)?;
         for number in 0..GATEWAYS {
             let name = format!("gateway-{}", number + 1);
-            started.push(self.start(state, binary, Role::Gateway, name, ports.gateway(number), &config)?);
+            started.push(self.start(state, binary, ProcessRole::Gateway, name, ports.gateway(number), &config)?);
         }
         for mut one in started {
             one.wait_ready()?;
@@ -158,7 +158,7 @@ impl Lab {
         &self,
         state: &mut State,
         binary: &Path,
-        role: Role,
+        role: ProcessRole,
         name: String,
         (intake, admin): (SocketAddr, SocketAddr),
         config: &str,
@@ -167,7 +167,7 @@ impl Lab {
         workspace::empty_directory(&folder)?;
         let mut launch = Launch::of_role(role, binary, &folder, Some(config))?;
         (launch.intake, launch.admin) = (intake, admin);
-        let kind = if role == Role::Writer { Kind::Writer } else { Kind::Gateway };
+        let kind = if role == ProcessRole::Writer { Kind::Writer } else { Kind::Gateway };
         self.spawn(state, launch.command(), name, kind, intake, Some(admin))
     }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use generator::{Generator, Kind};
+use generator::{Generator, RecordKind};
 
 use crate::http::{self, Connection};
 
@@ -22,7 +22,7 @@ pub const PATIENT: &str = "[gateway]\nack_timeout = \"25s\"\n";
 
 /// When a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AckLevel {
     /// Its events are durable.
     Durable,
     /// Its events are in their stores.
@@ -48,13 +48,13 @@ pub struct Sample {
 
 impl OpenLoop {
     /// Batches of so many access records of this type, together `events_per_second`.
-    pub fn new(server: SocketAddr, of: &str, events: u32, events_per_second: f64, answer: Answer) -> Self {
+    pub fn new(server: SocketAddr, of: &str, events: u32, events_per_second: f64, answer: AckLevel) -> Self {
         let mut headers = vec!["Content-Type: application/x-ndjson"];
-        if answer == Answer::Stored {
+        if answer == AckLevel::Stored {
             headers.push("Forebay-Ack: stored");
         }
         let request = |seed| {
-            let mut generator = Generator::new(Kind::Access, seed);
+            let mut generator = Generator::new(RecordKind::Access, seed);
             let mut body = Vec::new();
             (0..events).for_each(|_| generator.next_line(&mut body));
             http::post(&format!("/ingest/batch/{of}"), &headers, &body)
@@ -185,7 +185,7 @@ mod tests {
                 thread::spawn(move || answer_from(stream.unwrap(), moment));
             }
         });
-        let load = OpenLoop::new(server, "t", 1, 5_000.0, Answer::Durable).lasting(held / 2);
+        let load = OpenLoop::new(server, "t", 1, 5_000.0, AckLevel::Durable).lasting(held / 2);
         let samples = load.run(&AtomicBool::new(false)).unwrap();
         assert_eq!(samples.len(), 500, "more than there are connections");
         assert!(samples.iter().all(|sample| sample.due + sample.latency >= held), "{samples:?}");

@@ -18,7 +18,7 @@ pub const NULL_SINK: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\
 
 /// What a process of the server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum ProcessRole {
     /// Everything in one process.
     Serve,
     /// The front-end of two services.
@@ -31,7 +31,7 @@ pub enum Role {
 #[derive(Clone, Debug)]
 pub struct Launch {
     program: PathBuf,
-    role: Role,
+    role: ProcessRole,
     config: Option<PathBuf>,
     /// The data directory.
     pub data: PathBuf,
@@ -53,7 +53,7 @@ pub struct Server {
     started: Instant,
 }
 
-impl Role {
+impl ProcessRole {
     /// How the command line calls it.
     pub const fn subcommand(self) -> &'static str {
         match self {
@@ -67,11 +67,11 @@ impl Role {
 impl Launch {
     /// A server with its data in `folder/data`. Without a configuration it stores in SQLite.
     pub fn new(program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
-        Self::of_role(Role::Serve, program, folder, config)
+        Self::of_role(ProcessRole::Serve, program, folder, config)
     }
 
     /// The same for a process of any role. `folder` exists.
-    pub fn of_role(role: Role, program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
+    pub fn of_role(role: ProcessRole, program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
         let data = folder.join("data");
         let config_path = folder.join("forebay.toml");
         if let Some(text) = config {

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use crate::store::{Nats, Postgres, Redis, Swift};
+use crate::store::{NatsStore, PostgresStore, RedisStore, SwiftStore};
 use crate::workspace::{self, Step, cargo_test, run};
 use crate::{campaign, deployments, fuzz, lab, scale, test_programs};
 
@@ -24,7 +24,7 @@ pub(crate) const STEPS: &[Step] = &[
     ("short campaign: power cuts", campaign::power_cuts::short),
     ("short campaign: kills", campaign::kills::short),
     ("short campaign: batches", campaign::batches::short),
-    ("short campaign: PostgreSQL is killed", campaign::store_kills::short::<Postgres>),
+    ("short campaign: PostgreSQL is killed", campaign::store_kills::short::<PostgresStore>),
     ("short campaign: two services", campaign::two_services::short),
     ("short campaign: full disk", campaign::full_disk::short),
     ("short campaign: reloads", campaign::reloads::short),
@@ -39,9 +39,9 @@ pub(crate) const SLOW_STEPS: &[Step] = &[
     ("fuzzing", fuzz::short),
     ("short campaign: leaning", campaign::cross_shard_duplicates::short),
     ("short campaign: loads", campaign::loads::short),
-    ("short campaign: Redis is killed", campaign::store_kills::short::<Redis>),
-    ("short campaign: NATS is killed", campaign::store_kills::short::<Nats>),
-    ("short campaign: Swift is killed", campaign::store_kills::short::<Swift>),
+    ("short campaign: Redis is killed", campaign::store_kills::short::<RedisStore>),
+    ("short campaign: NATS is killed", campaign::store_kills::short::<NatsStore>),
+    ("short campaign: Swift is killed", campaign::store_kills::short::<SwiftStore>),
     ("short campaign: package", campaign::package::short),
     ("short campaign: duplicates", campaign::duplicates::short),
     ("short campaign: slow clients", campaign::slow_clients::short),

@@ -11,6 +11,7 @@ mod line_links;
 mod links;
 mod shape;
 mod source;
+mod type_names;
 mod words;
 
 use std::collections::BTreeSet;
@@ -77,6 +78,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));
     findings.extend(line_links::misplaced_lines(&sources));
+    findings.extend(type_names::repeated_types(&sources));
     for finding in &findings {
         println!("{finding}");
     }

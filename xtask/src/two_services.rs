@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-use crate::server::{Launch, Role, Server};
+use crate::server::{Launch, ProcessRole, Server};
 use crate::workspace;
 
 /// No start takes longer, unless something is wrong.
@@ -15,14 +15,14 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A sink: its name, and its settings as the writer has them.
 #[derive(Clone, Copy, Debug)]
-pub struct Sink<'a> {
+pub struct SinkSpec<'a> {
     /// What both configurations call it.
     pub name: &'a str,
     /// The table of the writer, without its first line.
     pub settings: &'a str,
 }
 
-impl<'a> Sink<'a> {
+impl<'a> SinkSpec<'a> {
     /// The kind of store, which the gateway names too.
     fn kind(&self) -> Result<&'a str> {
         let kind = self.settings.lines().find_map(|line| line.strip_prefix("kind = \"")?.strip_suffix('"'));
@@ -37,7 +37,7 @@ pub fn upstream(writers: &[SocketAddr]) -> String {
 }
 
 /// A gateway that sends every event to each of these sinks, through the writers.
-pub fn gateway_config(writers: &[SocketAddr], sinks: &[Sink<'_>]) -> Result<String> {
+pub fn gateway_config(writers: &[SocketAddr], sinks: &[SinkSpec<'_>]) -> Result<String> {
     let routes: Vec<&str> = sinks.iter().map(|sink| sink.name).collect();
     let mut config = format!("{}[types.\"*\"]\nroutes = {routes:?}\n\n", upstream(writers));
     for sink in sinks {
@@ -47,7 +47,7 @@ pub fn gateway_config(writers: &[SocketAddr], sinks: &[Sink<'_>]) -> Result<Stri
 }
 
 /// A sink as the gateway has it.
-pub fn remote_sink(sink: &Sink<'_>) -> Result<String> {
+pub fn remote_sink(sink: &SinkSpec<'_>) -> Result<String> {
     let (name, kind) = (sink.name, sink.kind()?);
     // A gateway makes the objects itself, so that it has the settings that say how.
     let of_objects = ["codec", "format", "object", "envelope", "max_bytes", "max_records", "max_age"];
@@ -60,9 +60,9 @@ pub fn remote_sink(sink: &Sink<'_>) -> Result<String> {
 }
 
 /// A writer that offers these sinks.
-pub fn writer_config(sinks: &[Sink<'_>]) -> String {
+pub fn writer_config(sinks: &[SinkSpec<'_>]) -> String {
     let mut config = String::new();
-    for Sink { name, settings } in sinks {
+    for SinkSpec { name, settings } in sinks {
         // A text takes whatever is written.
         let _ = writeln!(config, "[sinks.{name}]\n{settings}");
     }
@@ -81,15 +81,15 @@ pub struct Pair {
 
 impl Pair {
     /// Starts both with empty directories within `folder`, the writer first.
-    pub fn start(binary: &Path, folder: &Path, sink: Sink<'_>) -> Result<Self> {
-        let launch = |role: Role, config: &str| {
+    pub fn start(binary: &Path, folder: &Path, sink: SinkSpec<'_>) -> Result<Self> {
+        let launch = |role: ProcessRole, config: &str| {
             let folder = folder.join(role.subcommand());
             workspace::empty_directory(&folder)?;
             Launch::of_role(role, binary, &folder, Some(config))
         };
-        let behind = launch(Role::Writer, &writer_config(&[sink]))?;
+        let behind = launch(ProcessRole::Writer, &writer_config(&[sink]))?;
         let writer = ready(&behind)?;
-        let launch = launch(Role::Gateway, &gateway_config(&[behind.intake], &[sink])?)?;
+        let launch = launch(ProcessRole::Gateway, &gateway_config(&[behind.intake], &[sink])?)?;
         Ok(Self { gateway: ready(&launch)?, launch, writer })
     }
 
@@ -123,13 +123,13 @@ mod tests {
 
     #[test]
     fn both_sides_name_the_same_sink_and_kind() {
-        let sink = Sink { name: "warehouse", settings: "kind = \"postgres\"\nurl = \"postgres://db\"\n" };
+        let sink = SinkSpec { name: "warehouse", settings: "kind = \"postgres\"\nurl = \"postgres://db\"\n" };
         let writer = "127.0.0.1:8081".parse().unwrap();
         let gateway = gateway_config(&[writer], &[sink]).unwrap();
         assert!(gateway.contains("servers = [\"http://127.0.0.1:8081\"]"), "{gateway}");
         assert!(gateway.contains("[sinks.warehouse]\nkind = \"writer\"\n"), "{gateway}");
         assert!(gateway.contains("store = \"postgres\"") && !gateway.contains("postgres://"), "{gateway}");
         assert!(writer_config(&[sink]).starts_with("[sinks.warehouse]\nkind = \"postgres\"\nurl"));
-        assert!(gateway_config(&[writer], &[Sink { name: "x", settings: "url = \"u\"\n" }]).is_err());
+        assert!(gateway_config(&[writer], &[SinkSpec { name: "x", settings: "url = \"u\"\n" }]).is_err());
     }
 }

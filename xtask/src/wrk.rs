@@ -15,7 +15,7 @@ pub const BODY: &str = r#"{"data":"{'job_id':'7f03a1c2e994','container_id':'51dd
 
 /// How much load.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub struct WrkLoad {
     /// Connections, each with one request at a time.
     pub connections: u32,
     /// How long it sends.
@@ -26,7 +26,7 @@ pub struct Load {
 
 /// What `wrk` saw.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Report {
+pub struct WrkReport {
     /// Answered requests.
     pub requests: u64,
     /// The rate that `wrk` prints.
@@ -35,12 +35,12 @@ pub struct Report {
 
 /// Runs `wrk` with one thread against a server. An answer other than 200, or a broken connection, is an error:
 /// a server that refuses is quick.
-pub fn run(server: SocketAddr, load: Load, folder: &Path) -> Result<Report> {
+pub fn run(server: SocketAddr, load: WrkLoad, folder: &Path) -> Result<WrkReport> {
     run_on(&format!("http://{server}/ingest/event"), load, folder)
 }
 
 /// The same against any URL.
-pub fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
+pub fn run_on(url: &str, load: WrkLoad, folder: &Path) -> Result<WrkReport> {
     let script = folder.join("post.lua");
     std::fs::write(&script, script_text(load.is_keyed)).with_context(|| format!("writing {}", script.display()))?;
     let mut command = wrk(load.connections, load.duration);
@@ -49,7 +49,7 @@ pub fn run_on(url: &str, load: Load, folder: &Path) -> Result<Report> {
 }
 
 /// GETs of a URL.
-pub fn get(url: &str, connections: u32, duration: Duration) -> Result<Report> {
+pub fn get(url: &str, connections: u32, duration: Duration) -> Result<WrkReport> {
     report(wrk(connections, duration).arg(url))
 }
 
@@ -60,7 +60,7 @@ fn wrk(connections: u32, duration: Duration) -> Command {
     command
 }
 
-fn report(command: &mut Command) -> Result<Report> {
+fn report(command: &mut Command) -> Result<WrkReport> {
     parse(&workspace::output(command).context("wrk makes the load: `cargo xtask services` installs it")?)
 }
 
@@ -81,7 +81,7 @@ fn script_text(is_keyed: bool) -> String {
         )
 }
 
-fn parse(printed: &str) -> Result<Report> {
+fn parse(printed: &str) -> Result<WrkReport> {
     for trouble in ["Non-2xx or 3xx responses", "Socket errors"] {
         if printed.contains(trouble) {
             bail!("not every request was answered with 200:\n{printed}");
@@ -90,7 +90,7 @@ fn parse(printed: &str) -> Result<Report> {
     let requests = printed.lines().find_map(|line| line.trim().split_once(" requests in ")?.0.parse().ok());
     let rate = printed.lines().find_map(|line| line.strip_prefix("Requests/sec:")?.trim().parse().ok());
     match (requests, rate) {
-        (Some(requests @ 1..), Some(requests_per_second)) => Ok(Report { requests, requests_per_second }),
+        (Some(requests @ 1..), Some(requests_per_second)) => Ok(WrkReport { requests, requests_per_second }),
         _ => bail!("no figures in what wrk printed:\n{printed}"),
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn figures_are_read_and_trouble_is_seen() {
         let good = "  1 threads and 2 connections\n  500 requests in 2.00s, 1.1MB read\nRequests/sec:    250.50\n";
-        assert_eq!(parse(good).unwrap(), Report { requests: 500, requests_per_second: 250.5 });
+        assert_eq!(parse(good).unwrap(), WrkReport { requests: 500, requests_per_second: 250.5 });
         assert!(parse(&format!("{good}  Non-2xx or 3xx responses: 7\n")).is_err());
         assert!(parse(&format!("{good}  Socket errors: connect 1, read 0\n")).is_err());
         assert!(parse("").is_err());

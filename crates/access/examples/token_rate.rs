@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use access::{Demand, Name, OwnTokens, Scope, Secret, Token, TokenSet, Tokens};
+use access::{Demand, Name, NewToken, OwnTokens, Scope, Token, TokenSet, Tokens};
 
 const TOKENS: u16 = 1000;
 const CHECKS: u32 = 2_000_000;
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for number in 0..TOKENS {
         let mut random = [0; access::RANDOM_BYTES];
         random[..2].copy_from_slice(&number.to_le_bytes());
-        let secret = Secret::of_random(random);
+        let secret = NewToken::of_random(random);
         shown = format!("Bearer {}", secret.expose());
         let name: Name = format!("t{number}").parse()?;
         let scopes = [Scope::Ingest].into_iter().collect();

@@ -16,7 +16,7 @@ pub use name::{InvalidName, Name};
 pub use own_tokens::OwnTokens;
 pub use page::{is_known_host, is_own_origin};
 pub use scope::{Scope, Scopes, UnknownScope};
-pub use secret::{Digest, InvalidDigest, InvalidSecret, RANDOM_BYTES, Secret};
+pub use secret::{Digest, InvalidDigest, InvalidToken, NewToken, RANDOM_BYTES};
 pub use set::{Demand, Denied, TokenSet};
 pub use token::Token;
 pub use tokens::Tokens;

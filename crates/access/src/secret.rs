@@ -18,9 +18,9 @@ const DIGIT_BITS: u32 = 5;
 pub(crate) const TEXT_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(DIGIT_BITS as usize);
 
 /// A new token, for its owner's eyes.
-pub struct Secret(String);
+pub struct NewToken(String);
 
-impl Secret {
+impl NewToken {
     /// Writes a token with these bytes, which must be random.
     #[must_use]
     pub fn of_random(bytes: [u8; RANDOM_BYTES]) -> Self {
@@ -56,18 +56,18 @@ impl Secret {
 /// A text that is no token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a token is {PREFIX} and 52 of 0-9 and a-z without i, l, o and u")]
-pub struct InvalidSecret;
+pub struct InvalidToken;
 
-impl FromStr for Secret {
-    type Err = InvalidSecret;
+impl FromStr for NewToken {
+    type Err = InvalidToken;
 
-    fn from_str(text: &str) -> Result<Self, InvalidSecret> {
-        let digits = text.strip_prefix(PREFIX).filter(|_| text.len() == TEXT_BYTES).ok_or(InvalidSecret)?;
-        digits.bytes().all(|digit| DIGITS.contains(&digit)).then(|| Self(text.to_owned())).ok_or(InvalidSecret)
+    fn from_str(text: &str) -> Result<Self, InvalidToken> {
+        let digits = text.strip_prefix(PREFIX).filter(|_| text.len() == TEXT_BYTES).ok_or(InvalidToken)?;
+        digits.bytes().all(|digit| DIGITS.contains(&digit)).then(|| Self(text.to_owned())).ok_or(InvalidToken)
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for NewToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret(…)")
     }
@@ -143,26 +143,26 @@ mod tests {
 
     #[test]
     fn a_token_is_written_as_documented() {
-        let zeros = Secret::of_random([0; RANDOM_BYTES]);
+        let zeros = NewToken::of_random([0; RANDOM_BYTES]);
         assert_eq!(zeros.expose(), format!("fb_{}", "0".repeat(52)));
-        assert_eq!(Secret::of_random([0xff; RANDOM_BYTES]).expose(), format!("fb_{}g", "z".repeat(51)));
+        assert_eq!(NewToken::of_random([0xff; RANDOM_BYTES]).expose(), format!("fb_{}g", "z".repeat(51)));
         assert_eq!(format!("{zeros:?}"), "Secret(…)");
     }
 
     #[test]
     fn an_invalid_token_is_refused() {
-        let text = Secret::of_random([7; RANDOM_BYTES]).expose().to_owned();
-        assert_eq!(text.parse::<Secret>().unwrap().expose(), text);
+        let text = NewToken::of_random([7; RANDOM_BYTES]).expose().to_owned();
+        assert_eq!(text.parse::<NewToken>().unwrap().expose(), text);
         for wrong in
             ["", "fb_", &text[1..], &format!("{text}0"), &text.replace("fb_", "fb-"), &format!("fb_{}", "u".repeat(52))]
         {
-            assert_eq!(wrong.parse::<Secret>().err(), Some(InvalidSecret), "{wrong}");
+            assert_eq!(wrong.parse::<NewToken>().err(), Some(InvalidToken), "{wrong}");
         }
     }
 
     #[test]
     fn what_cant_be_a_token_isnt_hashed() {
-        let secret = Secret::of_random([7; RANDOM_BYTES]);
+        let secret = NewToken::of_random([7; RANDOM_BYTES]);
         assert_eq!(Digest::of_shown(secret.expose().as_bytes()), Some(secret.digest()));
         for wrong in ["", "fb_", &secret.expose()[1..], &format!("{}0", secret.expose()), &"x".repeat(TEXT_BYTES)] {
             assert_eq!(Digest::of_shown(wrong.as_bytes()), None, "{wrong}");
@@ -180,7 +180,7 @@ mod tests {
     proptest! {
         #[test]
         fn other_bytes_make_other_tokens(one: [u8; RANDOM_BYTES], other: [u8; RANDOM_BYTES]) {
-            let [first, second] = [one, other].map(Secret::of_random);
+            let [first, second] = [one, other].map(NewToken::of_random);
             prop_assert_eq!(first.expose().len(), TEXT_BYTES);
             prop_assert_eq!(first.expose() == second.expose(), one == other);
             prop_assert_eq!(first.digest().is(&second.digest()), one == other);

@@ -125,11 +125,11 @@ fn bearer(authorization: &[u8]) -> Option<&[u8]> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::{Scope, Secret};
+    use crate::{NewToken, Scope};
 
     /// A token, and the header that shows it.
     pub(crate) fn token(number: u8, expires: Option<i64>) -> (Token, String) {
-        let secret = Secret::of_random([number; 32]);
+        let secret = NewToken::of_random([number; 32]);
         let name: crate::Name = format!("t{number}").parse().unwrap();
         let scopes = [Scope::Ingest].into_iter().collect();
         let digest = secret.digest();

@@ -19,7 +19,7 @@ const TIME_MAX: i64 = 253_402_300_799_999_999;
 
 /// Why a saved state can't be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unusable {
+pub enum InvalidState {
     /// It is of another aggregate, or of this one as it was configured before: begin anew.
     #[error("the saved state is of another definition of the aggregate")]
     OtherRules,
@@ -262,15 +262,15 @@ impl Fold {
     /// The fold that was saved. With the events behind its positions it goes on to the same results, byte for byte.
     ///
     /// # Errors
-    /// [`Unusable`] says whether another definition, another version or damage is the reason. No bytes make it panic.
-    pub fn restore(rules: AggregateRules, bytes: &[u8]) -> Result<Self, Unusable> {
+    /// [`InvalidState`] says whether another definition, another version or damage is the reason. No bytes make it panic.
+    pub fn restore(rules: AggregateRules, bytes: &[u8]) -> Result<Self, InvalidState> {
         let mut from = Reader::new(bytes);
         match from.byte()? {
             VERSION => {}
-            other => return Err(Unusable::OtherForm(other)),
+            other => return Err(InvalidState::OtherForm(other)),
         }
         if from.raw(8)? != rules.fingerprint.to_le_bytes() {
-            return Err(Unusable::OtherRules);
+            return Err(InvalidState::OtherRules);
         }
         let origin = Origin(from.raw(16)?.try_into().map_err(|_| Damaged)?);
         let counts = FoldCounts {

@@ -32,7 +32,7 @@ mod window;
 
 pub use codec::Damaged;
 pub use counts::{FoldCounts, LeftOut};
-pub use fold::{Fold, Unusable};
+pub use fold::{Fold, InvalidState};
 pub use partial::{NotMergeable, merge};
 pub use result::{WITHDRAWN, WindowResult};
 pub use rules::{AggregateRules, Definition, Emit, InvalidDefinition, Late, TimeBasis};

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
 use super::group::{Group, Key, Taken};
-use super::result::{Emission, Place};
+use super::result::{Emission, WindowPart};
 use super::rules::AggregateRules;
 
 /// How far a pass over all groups has come.
@@ -122,7 +122,7 @@ impl Pane {
     }
 
     /// Gives out what is due, while there is room.
-    pub(super) fn emit(&mut self, place: Place, out: &mut Emission<'_>) {
+    pub(super) fn emit(&mut self, place: WindowPart, out: &mut Emission<'_>) {
         while !out.is_full()
             && let Some(key) = self.withdrawn.pop_first()
         {
@@ -138,7 +138,7 @@ impl Pane {
         }
     }
 
-    fn emit_sweep(&mut self, place: Place, out: &mut Emission<'_>) {
+    fn emit_sweep(&mut self, place: WindowPart, out: &mut Emission<'_>) {
         let after = match &self.sweep {
             Sweep::Idle => return,
             Sweep::Begun => Bound::Unbounded,
@@ -221,7 +221,7 @@ impl Pane {
 }
 
 /// Gives a group out, if it changed since it was given out.
-fn emit_group(place: Place, key: &Key, group: &mut Group, out: &mut Emission<'_>) {
+fn emit_group(place: WindowPart, key: &Key, group: &mut Group, out: &mut Emission<'_>) {
     if group.count > group.emitted {
         out.group(place, key, group);
         group.emitted = group.count;

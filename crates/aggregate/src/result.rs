@@ -28,7 +28,7 @@ pub struct WindowResult {
 
 /// Which window a result is of.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct WindowPart {
     pub(super) start: i64,
     pub(super) end: i64,
     /// 0 for the window itself, else the part of what came later.
@@ -50,18 +50,18 @@ impl Emission<'_> {
     }
 
     /// Adds the result of a group as it stands.
-    pub(super) fn group(&mut self, place: Place, key: &Key, group: &Group) {
+    pub(super) fn group(&mut self, place: WindowPart, key: &Key, group: &Group) {
         let mut payload = head(self.rules, place, key);
         write_measures(self.rules, key, group, (place.end - place.start) as f64 / 1e6, &mut payload);
         self.add(place, key, group.count, payload);
     }
 
     /// Takes back what was given out for a group that went into the overflow group later.
-    pub(super) fn withdrawn(&mut self, place: Place, key: &Key) {
+    pub(super) fn withdrawn(&mut self, place: WindowPart, key: &Key) {
         self.add(place, key, WITHDRAWN, head(self.rules, place, key) + ",\"withdrawn\":true");
     }
 
-    fn add(&mut self, place: Place, key: &Key, revision: u64, mut payload: String) {
+    fn add(&mut self, place: WindowPart, key: &Key, revision: u64, mut payload: String) {
         let Self { rules, origin, .. } = self;
         payload.push_str(&format!(",\"origin\":\"{origin}\",\"revision\":{revision}}}"));
         self.results.push(WindowResult { id: id(rules, *origin, place, key), revision, time: place.end, payload });
@@ -139,7 +139,7 @@ fn number(value: Option<Number>, out: &mut String) {
 }
 
 /// The window and the group, without the closing brace.
-fn head(rules: &AggregateRules, place: Place, key: &Key) -> String {
+fn head(rules: &AggregateRules, place: WindowPart, key: &Key) -> String {
     let (start, end) = (rfc3339::format(place.start), rfc3339::format(place.end));
     let mut payload = format!("{{\"window\":{{\"start\":\"{start}\",\"end\":\"{end}\"}},\"group\":");
     key.write(&rules.group_by, &mut payload);
@@ -154,7 +154,7 @@ fn head(rules: &AggregateRules, place: Place, key: &Key) -> String {
 
 /// A UUIDv8 that begins with the window's start, so that the results of a window stand side by side in a store's index.
 /// The other 74 bits are a hash: among a million groups of a window, two have the same one once in 10^10 windows.
-fn id(rules: &AggregateRules, origin: Origin, place: Place, key: &Key) -> EventId {
+fn id(rules: &AggregateRules, origin: Origin, place: WindowPart, key: &Key) -> EventId {
     let mut hash = Sha256::new();
     for part in [rules.name.as_str(), key.text()] {
         hash.update((part.len() as u64).to_le_bytes());

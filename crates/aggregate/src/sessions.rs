@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
 use super::group::{Group, Key, Taken};
-use super::result::{Emission, Place};
+use super::result::{Emission, WindowPart};
 use super::rules::AggregateRules;
 
 /// One session: it holds the times from its first event until a gap after its last one.
@@ -125,7 +125,7 @@ impl Sessions {
         let Some(timeline) = self.timelines.get_mut(key).filter(|timeline| timeline.due == due) else { return };
         let over = timeline.sessions.partition_point(|session| session.last + self.gap <= watermark);
         for session in timeline.sessions.drain(..over) {
-            let place = Place { start: session.start, end: session.last + self.gap, part: 0 };
+            let place = WindowPart { start: session.start, end: session.last + self.gap, part: 0 };
             out.group(place, key, &session.group);
             if !key.is_overflow() {
                 self.bytes -= bytes(key, &session);

@@ -6,7 +6,7 @@ use super::codec::{Damaged, Reader, Writer};
 use super::counts::FoldCounts;
 use super::group::Taken;
 use super::pane::Pane;
-use super::result::{Emission, Place};
+use super::result::{Emission, WindowPart};
 use super::rules::{AggregateRules, Emit, Late, PART_WINDOWS};
 use super::window::starts;
 
@@ -126,7 +126,7 @@ impl TimeWindows {
         while !out.is_full()
             && let Some(window) = self.due.first().copied()
         {
-            let place = Place { start: window.start, end: window.start + self.size, part: window.part };
+            let place = WindowPart { start: window.start, end: window.start + self.size, part: window.part };
             let pane = self.panes.get_mut(&window);
             let is_due = pane.is_some_and(|pane| {
                 pane.emit(place, out);

@@ -12,9 +12,9 @@ use crate::event_types::aggregate::AggregateConfig;
 use crate::event_types::event_type::{self, TypeConfig, Types};
 use crate::event_types::{lookup_tables, type_rules};
 use crate::flags::Flags;
-use crate::gateway::{self, Gateway};
+use crate::gateway::{self, GatewayConfig};
 use crate::journal::{self, Journal};
-use crate::load::{Inputs, LoadError, OF_FLAGS, load_by, read_by};
+use crate::load::{ConfigError, Inputs, OF_FLAGS, load_by, read_by};
 use crate::log::{self, Log};
 use crate::port::tls_files::TlsFiles;
 use crate::role::Role;
@@ -47,7 +47,7 @@ store = "sqlite"
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
     /// Where Forebay listens, and how it takes events.
-    pub gateway: Gateway,
+    pub gateway: GatewayConfig,
     /// The admin port.
     pub admin: Admin,
     /// What the journal may use of its disk.
@@ -73,7 +73,7 @@ pub fn load(
     environment: &Environment,
     flags: &Flags,
     data: &Path,
-) -> Result<(Configuration, Diagnostics), LoadError> {
+) -> Result<(Configuration, Diagnostics), ConfigError> {
     load_by(read, path, environment, flags, data)
 }
 

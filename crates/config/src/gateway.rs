@@ -62,14 +62,14 @@ const CONNECTIONS_MAX: usize = 1 << 20;
 
 /// Where Forebay listens, and how it takes events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gateway {
+pub struct GatewayConfig {
     /// The address of the intake port.
     pub listen: SocketAddr,
     /// The address of the admin port.
     pub admin: SocketAddr,
     /// Whether everybody who reaches the intake port may post.
     pub open: bool,
-    /// The number of shards, if the configuration fixes it; see [`Gateway::shards_for`].
+    /// The number of shards, if the configuration fixes it; see [`GatewayConfig::shards_for`].
     pub shards: Option<NonZeroU16>,
     /// The JSON pointer to an event's type within its payload.
     pub type_pointer: Option<JsonPointer>,
@@ -81,9 +81,9 @@ pub struct Gateway {
     pub allowed_hosts: Vec<String>,
     /// The proxies that are believed to say whose requests they send.
     pub trusted_proxies: Vec<IpNet>,
-    /// Connections on the intake port, if the configuration limits them; see [`Gateway::connections_wanted`].
+    /// Connections on the intake port, if the configuration limits them; see [`GatewayConfig::connections_wanted`].
     pub max_connections: Option<NonZeroUsize>,
-    /// Connections of one client, if the configuration limits them; see [`Gateway::connections_wanted`].
+    /// Connections of one client, if the configuration limits them; see [`GatewayConfig::connections_wanted`].
     pub max_connections_per_client: Option<NonZeroUsize>,
     /// How long clients wait at most that want their events to be stored.
     pub ack_timeout: Duration,
@@ -101,14 +101,14 @@ pub struct Gateway {
 
 /// Limits of concurrent connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connections {
+pub struct ConnectionLimits {
     /// Of all clients together.
     pub all: usize,
     /// Of one client.
     pub per_client: usize,
 }
 
-impl Gateway {
+impl GatewayConfig {
     /// Which requests on the intake port need a token.
     pub fn demand(&self) -> Demand {
         demand(self.open, self.listen)
@@ -131,10 +131,10 @@ impl Gateway {
 
     /// How many connections there should be room for: as configured, else as many as there is memory for. Unless the configuration says
     /// otherwise, one client has at most half of them.
-    pub fn connections_wanted(&self, memory: &Budgets) -> Connections {
+    pub fn connections_wanted(&self, memory: &Budgets) -> ConnectionLimits {
         let all = self.max_connections.map_or(memory.connections, NonZeroUsize::get);
         let half = (all / 2).clamp(1, CONNECTIONS_PER_CLIENT.get());
-        Connections { all, per_client: self.max_connections_per_client.map_or(half, NonZeroUsize::get) }
+        ConnectionLimits { all, per_client: self.max_connections_per_client.map_or(half, NonZeroUsize::get) }
     }
 
     /// The number of shards on a machine with `cores`: as configured, else all cores but one, at least one.
@@ -144,7 +144,7 @@ impl Gateway {
     }
 }
 
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> Gateway {
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> GatewayConfig {
     reader.check_keys(section, &[KEYS, TABLES].concat());
     let flags = inputs.flags;
     let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
@@ -157,7 +157,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
     let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, flags: "" };
     port.check_reach(reader, (listen.as_ref(), admin.as_ref()), is_open, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
-    Gateway {
+    GatewayConfig {
         listen: listen.map_or(LISTEN, |found| found.value),
         admin: admin.map_or(ADMIN, |found| found.value),
         open: is_open,
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn one_core_is_left_to_delivery() {
-        let gateway = |shards| Gateway {
+        let gateway = |shards| GatewayConfig {
             listen: LISTEN,
             admin: ADMIN,
             open: false,

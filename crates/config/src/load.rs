@@ -42,7 +42,7 @@ impl<'a> Inputs<'a> {
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
+pub enum ConfigError {
     /// The file can't be read.
     #[error("can't read the configuration file {path}: {source}")]
     Unreadable {
@@ -66,14 +66,14 @@ pub(crate) fn load_by<T>(
     environment: &Environment,
     flags: &Flags,
     data: &Path,
-) -> Result<(T, Diagnostics), LoadError> {
-    let unreadable = |path: &Path, source| LoadError::Unreadable { path: path.to_owned(), source };
+) -> Result<(T, Diagnostics), ConfigError> {
+    let unreadable = |path: &Path, source| ConfigError::Unreadable { path: path.to_owned(), source };
     let bytes = path.map(|path| std::fs::read(path).map_err(|error| unreadable(path, error))).transpose()?;
     let name = path.map(|path| path.display().to_string());
     let file = name.as_deref().zip(bytes.as_deref());
     let scopes = TokenFile::within(data).read()?.map(Kept::into_set).unwrap_or_default().scopes();
     let folder = path.and_then(Path::parent).unwrap_or(Path::new(""));
-    read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(LoadError::Invalid)
+    read(&Inputs { file, folder, environment, flags, data, scopes }).map_err(ConfigError::Invalid)
 }
 
 /// Reads the file's tables and the built-in ones with `read_tables`, unless `check` finds that the file is another role's.

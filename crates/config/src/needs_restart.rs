@@ -4,11 +4,11 @@ use std::fmt::Display;
 use std::num::NonZeroUsize;
 
 use crate::configuration::Configuration;
-use crate::gateway::Gateway;
+use crate::gateway::GatewayConfig;
 
 /// A sentence for each setting that is another one in `after`, and that only a start reads.
 pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZeroUsize) -> Vec<String> {
-    let shards = |gateway: &Gateway| gateway.shards_for(cores);
+    let shards = |gateway: &GatewayConfig| gateway.shards_for(cores);
     [
         changed("gateway.listen", before.gateway.listen, after.gateway.listen),
         changed("gateway.admin", before.gateway.admin, after.gateway.admin),
@@ -23,7 +23,7 @@ pub fn needs_restart(before: &Configuration, after: &Configuration, cores: NonZe
     .collect()
 }
 
-fn memory(gateway: &Gateway) -> String {
+fn memory(gateway: &GatewayConfig) -> String {
     gateway.memory.map_or_else(|| "what the system allows".to_owned(), |bytes| format!("{bytes} bytes"))
 }
 

@@ -229,7 +229,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use access::{RANDOM_BYTES, Secret};
+    use access::{NewToken, RANDOM_BYTES};
     use event::Origin;
     use std::os::unix::fs::PermissionsExt;
 
@@ -237,7 +237,7 @@ mod tests {
         let name: access::Name = format!("t{number}").parse().unwrap();
         Token {
             name: name.clone(),
-            digest: Secret::of_random([number; RANDOM_BYTES]).digest(),
+            digest: NewToken::of_random([number; RANDOM_BYTES]).digest(),
             scopes: [Scope::Ingest, Scope::Admin].into_iter().collect(),
             source: name,
             origin: (number > 0).then_some(Origin([number; 16])),

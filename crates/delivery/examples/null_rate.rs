@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use delivery::{Begin, Delivery, Options, Reporter, Routes, SavedLedger, Setup, SinkSetup};
 use event::{EventId, TypeName};
-use eventlog::{AppendBatch, DataDirectory, EventLog, Record, SourceLine};
+use eventlog::{AppendBatch, DataDirectory, EventLog, JournalRecord, SourceLine};
 use journal::disk::OsDisk;
 use sink::{Null, Sink};
 use sink_testing::MemoryHandle;
@@ -59,7 +59,7 @@ fn append(log: &EventLog, events: u32) {
             let mut id = [0; 16];
             id[..4].copy_from_slice(&request.to_be_bytes());
             id[12..].copy_from_slice(&number.to_be_bytes());
-            let record = Record {
+            let record = JournalRecord {
                 id: EventId(id),
                 received_at: 1,
                 event_time: None,

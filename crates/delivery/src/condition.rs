@@ -147,7 +147,7 @@ pub(crate) struct Passage {
 
 /// What a route says of an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum RouteDecision {
     Taken,
     Skipped,
     /// It can't say: why.
@@ -175,13 +175,13 @@ impl Passage {
     }
 
     /// What becomes of an event of the run. What it took to find out is added to `spent`, in steps.
-    pub(crate) fn judge(&self, sequence: u64, payload: &[u8], spent: &mut usize) -> Verdict {
+    pub(crate) fn judge(&self, sequence: u64, payload: &[u8], spent: &mut usize) -> RouteDecision {
         let term = self.conditions.iter().rev().find(|(after, _)| sequence > *after);
-        let Some(condition) = term.and_then(|(_, when)| when.as_ref()) else { return Verdict::Taken };
+        let Some(condition) = term.and_then(|(_, when)| when.as_ref()) else { return RouteDecision::Taken };
         match condition.holds_counting(payload, spent) {
-            Ok(true) => Verdict::Taken,
-            Ok(false) => Verdict::Skipped,
-            Err(reason) => Verdict::Undecided(reason),
+            Ok(true) => RouteDecision::Taken,
+            Ok(false) => RouteDecision::Skipped,
+            Err(reason) => RouteDecision::Undecided(reason),
         }
     }
 }
@@ -197,21 +197,24 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn judged(terms: &Terms, sequence: u64, payload: &str) -> Verdict {
+    fn judged(terms: &Terms, sequence: u64, payload: &str) -> RouteDecision {
         Passage::new((0, u64::MAX), terms, 1).judge(sequence, payload.as_bytes(), &mut 0)
     }
 
     #[test]
     fn each_event_is_held_against_the_condition_of_its_place() {
         let mut terms = Terms::default();
-        assert_eq!(judged(&terms, 1, "1"), Verdict::Taken);
+        assert_eq!(judged(&terms, 1, "1"), RouteDecision::Taken);
         terms.change(Some(&condition("a == 1")), &[7, 5]);
         terms.change(Some(&condition("a == 1")), &[8, 6]);
         terms.change(None, &[9, 10]);
         assert_eq!(terms.0.len(), 2, "the same isn't another one");
         let at = |sequence| judged(&terms, sequence, r#"{"a":2}"#);
-        assert_eq!([5, 6, 10, 11].map(at), [Verdict::Taken, Verdict::Skipped, Verdict::Skipped, Verdict::Taken]);
-        assert!(matches!(judged(&Terms::beginning(Some(&condition("a > 1"))), 1, "{}"), Verdict::Undecided(_)));
+        assert_eq!(
+            [5, 6, 10, 11].map(at),
+            [RouteDecision::Taken, RouteDecision::Skipped, RouteDecision::Skipped, RouteDecision::Taken]
+        );
+        assert!(matches!(judged(&Terms::beginning(Some(&condition("a > 1"))), 1, "{}"), RouteDecision::Undecided(_)));
     }
 
     #[test]

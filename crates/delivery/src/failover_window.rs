@@ -18,7 +18,7 @@ const GAP_MAX: Duration = Duration::from_secs(30);
 
 /// A lane's contacts with its store.
 #[derive(Debug, Default)]
-pub(crate) struct Contacts(Mutex<State>);
+pub(crate) struct ContactLog(Mutex<State>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
@@ -36,7 +36,7 @@ pub(crate) struct ContactTime {
     pub(crate) setbacks: u64,
 }
 
-impl Contacts {
+impl ContactLog {
     fn held(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -148,7 +148,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn time_counts_between_contacts_that_follow_each_other() {
-        let contacts = Contacts::default();
+        let contacts = ContactLog::default();
         contacts.contacted();
         let pass = async |seconds| tokio::time::advance(Duration::from_secs(seconds)).await;
         pass(10).await;

@@ -44,7 +44,7 @@ pub use dead_letters::{
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::Delivery;
-pub use ledger::{GiveUpError, GivenUp, Ledger, LoadError, Row, SavedLedger, SinkRow};
+pub use ledger::{GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, SavedLedger, SinkRow};
 pub use options::{Clock, Options, Reporter};
 pub use routes::{Routes, SinkName};
 pub use setup::{Begin, Setup, SinkSetup};

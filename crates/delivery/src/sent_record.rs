@@ -1,15 +1,15 @@
 //! Records of the log, and how a sink gets them.
 
-use eventlog::{LogChunk, Record};
+use eventlog::{JournalRecord, LogChunk};
 use sink::Write;
 
 /// The records of a chunk at these sequences, which ascend.
-pub(crate) fn records_at<'s>(chunk: &'s LogChunk, sequences: &[u64]) -> Vec<(u64, Record<'s>)> {
+pub(crate) fn records_at<'s>(chunk: &'s LogChunk, sequences: &[u64]) -> Vec<(u64, JournalRecord<'s>)> {
     chunk.records().filter(|(at, _)| sequences.binary_search(at).is_ok()).collect()
 }
 
 /// An event as a sink gets it, known by this sequence.
-pub(crate) fn as_sent<'a>(record: &Record<'a>, sequence: u64) -> sink::Record<'a> {
+pub(crate) fn as_sent<'a>(record: &JournalRecord<'a>, sequence: u64) -> sink::Record<'a> {
     sink::Record {
         sequence,
         id: record.id,

@@ -7,7 +7,7 @@ use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
 
-use crate::failover_window::Contacts;
+use crate::failover_window::ContactLog;
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct LaneStatus {
     oldest: AtomicI64,
     /// The highest position that was ever handed to the sink, also by an earlier lane of it and by an earlier process.
     handed: AtomicU64,
-    pub(crate) contacts: Contacts,
+    pub(crate) contacts: ContactLog,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
     /// Records of a batch.
@@ -56,7 +56,7 @@ impl LaneStatus {
             cursor: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
             handed,
-            contacts: Contacts::default(),
+            contacts: ContactLog::default(),
             batches: Counter::new(),
             batch_records: SizeHistogram::new(1),
             write_time: Histogram::new(),

@@ -51,6 +51,6 @@ pub use unread_times::UnreadTimes;
 pub use journal::disk::SharedDisk;
 pub use journal::{
     Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, Dead, DedupKey, Finding, FoundShard,
-    Inspected, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, Record, RecordBuffer, Reserve, Segments,
+    Inspected, JournalRecord, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, RecordBuffer, Reserve, Segments,
     Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, list_directory, make_directory,
 };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use event::limits::BLOCK_BYTES_MAX;
 use event::{EventId, Position};
-use journal::{Block, CommitError, Committer, OpenBlock, OpenShard, Record, RecordBuffer, Segments};
+use journal::{Block, CommitError, Committer, JournalRecord, OpenBlock, OpenShard, RecordBuffer, Segments};
 
 use crate::accepted_counts::Accepted;
 use crate::append_error::AppendError;
@@ -165,7 +165,7 @@ impl Shard {
     /// [`AppendError`]: the event was not appended.
     pub fn append_one(
         self: &Arc<Self>,
-        record: &Record<'_>,
+        record: &JournalRecord<'_>,
         type_id: TypeId,
     ) -> Result<AppendOutcome<'_>, AppendError> {
         self.check_space()?;

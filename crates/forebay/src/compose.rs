@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use config::Connections;
+use config::ConnectionLimits;
 use config::{self, AggregateConfig, Configuration, TypeConfig};
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
@@ -17,8 +17,8 @@ use crate::process::descriptors;
 use crate::read_back::SinkReader;
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
-pub(crate) fn gateway_options(gateway: &config::Gateway, memory: &Budgets) -> GatewayOptions {
-    let Connections { all, per_client } = descriptors::within_limit(gateway.connections_wanted(memory));
+pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets) -> GatewayOptions {
+    let ConnectionLimits { all, per_client } = descriptors::within_limit(gateway.connections_wanted(memory));
     GatewayOptions {
         connections_max: all,
         connections_per_client: per_client,
@@ -35,9 +35,9 @@ pub(crate) fn gateway_options(gateway: &config::Gateway, memory: &Budgets) -> Ga
 }
 
 /// Says so if fewer connections can be open than the operator has set, or than the default. Only the former is worth a warning.
-pub(crate) fn warn_of_descriptors(gateway: &config::Gateway, memory: &Budgets) {
+pub(crate) fn warn_of_descriptors(gateway: &config::GatewayConfig, memory: &Budgets) {
     let wanted = gateway.connections_wanted(memory);
-    let Connections { all, per_client } = descriptors::within_limit(wanted);
+    let ConnectionLimits { all, per_client } = descriptors::within_limit(wanted);
     if all < wanted.all {
         let message = format!(
             "only {all} of {} connections can be open at a time, {per_client} of them from one client: the process may not have more \

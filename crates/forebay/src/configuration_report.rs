@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use config::LoadError;
+use config::ConfigError;
 use settings::Diagnostics;
 
 use crate::log;
@@ -11,11 +11,11 @@ use crate::log;
 pub(crate) const EXIT_CONFIGURATION: u8 = 2;
 
 /// Shows the warnings of a configuration, or its errors: then there is none.
-pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), LoadError>) -> Option<T> {
+pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), ConfigError>) -> Option<T> {
     match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&LoadError::Invalid(warnings));
+                show(&ConfigError::Invalid(warnings));
             }
             Some(configuration)
         }
@@ -27,7 +27,7 @@ pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), LoadError>) -> Option<T>
 }
 
 /// Shows the errors of a configuration: then there is none. Its warnings aren't shown.
-pub(crate) fn valid<T>(loaded: Result<(T, Diagnostics), LoadError>) -> Option<T> {
+pub(crate) fn valid<T>(loaded: Result<(T, Diagnostics), ConfigError>) -> Option<T> {
     loaded.map_err(|error| show(&error)).ok().map(|(configuration, _)| configuration)
 }
 
@@ -37,10 +37,10 @@ pub(crate) fn is_coloured(stream: &impl IsTerminal) -> bool {
 }
 
 /// Writes errors and warnings to stderr, with colours if that is a terminal.
-pub(crate) fn show(error: &LoadError) {
+pub(crate) fn show(error: &ConfigError) {
     let coloured = is_coloured(&io::stderr());
     log::text(match error {
-        LoadError::Invalid(report) => report.render(coloured),
-        LoadError::Unreadable { .. } | LoadError::Tokens(_) => format!("error: {error}\n"),
+        ConfigError::Invalid(report) => report.render(coloured),
+        ConfigError::Unreadable { .. } | ConfigError::Tokens(_) => format!("error: {error}\n"),
     });
 }

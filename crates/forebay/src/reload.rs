@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use config::{Configuration, LoadError, Stopping, needs_restart};
+use config::{ConfigError, Configuration, Stopping, needs_restart};
 use delivery::{DeliveryControl, LaneBoard, SinkSetup};
 use event::cells::Counter;
 use event::memory::Budgets;
@@ -92,7 +92,7 @@ impl Inputs {
     ///
     /// # Errors
     /// It is wrong, or can't be read.
-    pub(crate) fn load(&self) -> Result<(Configuration, settings::Diagnostics), LoadError> {
+    pub(crate) fn load(&self) -> Result<(Configuration, settings::Diagnostics), ConfigError> {
         self.common.load(&self.environment)
     }
 }

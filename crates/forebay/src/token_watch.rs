@@ -72,12 +72,12 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use access::{Scope, Secret, Token};
+    use access::{NewToken, Scope, Token};
 
     fn add(file: &TokenFile, number: u8) {
         let token = Token {
             name: format!("t{number}").parse().unwrap(),
-            digest: Secret::of_random([number; 32]).digest(),
+            digest: NewToken::of_random([number; 32]).digest(),
             scopes: [Scope::Admin].into_iter().collect(),
             source: "x".parse().unwrap(),
             origin: None,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
 use event::TypeName;
-use gateway::{TextRule, TypeFinder};
+use gateway::{DryRunTypes, TextRule};
 use json::store_compat::Incompatibilities;
 use schema::Schema;
 use serde::Serialize;
@@ -19,7 +19,7 @@ pub(crate) struct TypeInfo(Arc<Mutex<Shown>>);
 #[derive(Default)]
 struct Shown {
     types: BTreeMap<String, TypeConfig>,
-    finder: Arc<TypeFinder>,
+    finder: Arc<DryRunTypes>,
 }
 
 /// What is said of a type.
@@ -92,7 +92,7 @@ impl TypeInfo {
     }
 
     /// How the type of an event is found.
-    pub(crate) fn finder(&self) -> Arc<TypeFinder> {
+    pub(crate) fn finder(&self) -> Arc<DryRunTypes> {
         self.held().finder.clone()
     }
 

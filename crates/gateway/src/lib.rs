@@ -43,7 +43,7 @@ pub use event_types::{GatewayTypes, TextRule, TransformHandle, TypeResolver, Typ
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
 pub use ingest::{
-    AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, RequestContext, TypeFinder,
+    AcceptedEvent, DEFAULT_TYPE, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext,
 };
 pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;

@@ -16,7 +16,7 @@ use writer::Writer;
 
 /// The kinds of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum RecordKind {
     /// A web server's access log: flat, about 335 bytes.
     Access,
     /// The end of a job: one short string, 114 bytes.
@@ -27,7 +27,7 @@ pub enum Kind {
     Multilingual,
 }
 
-impl Kind {
+impl RecordKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Access, Self::JobStatus, Self::Nested, Self::Multilingual];
 }
@@ -35,7 +35,7 @@ impl Kind {
 /// Makes the records of one kind and seed, one after the other.
 #[derive(Clone, Debug)]
 pub struct Generator {
-    kind: Kind,
+    kind: RecordKind,
     seed: u64,
     number: u64,
 }
@@ -43,13 +43,13 @@ pub struct Generator {
 impl Generator {
     /// A generator whose first record is number 0.
     #[must_use]
-    pub const fn new(kind: Kind, seed: u64) -> Self {
+    pub const fn new(kind: RecordKind, seed: u64) -> Self {
         Self::starting_at(kind, seed, 0)
     }
 
     /// A generator whose first record is `number`.
     #[must_use]
-    pub const fn starting_at(kind: Kind, seed: u64, number: u64) -> Self {
+    pub const fn starting_at(kind: RecordKind, seed: u64, number: u64) -> Self {
         Self { kind, seed, number }
     }
 
@@ -58,10 +58,10 @@ impl Generator {
         let mut random = Random::stream(self.seed, self.number);
         let mut out = Writer(into);
         match self.kind {
-            Kind::Access => access::write(&mut out, &mut random, self.number),
-            Kind::JobStatus => job::write(&mut out, &mut random, self.seed, self.number),
-            Kind::Nested => nested::write(&mut out, &mut random, self.number),
-            Kind::Multilingual => multilingual::write(&mut out, &mut random, self.number),
+            RecordKind::Access => access::write(&mut out, &mut random, self.number),
+            RecordKind::JobStatus => job::write(&mut out, &mut random, self.seed, self.number),
+            RecordKind::Nested => nested::write(&mut out, &mut random, self.number),
+            RecordKind::Multilingual => multilingual::write(&mut out, &mut random, self.number),
         }
         out.text("\n");
         self.number = self.number.wrapping_add(1);

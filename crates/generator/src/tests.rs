@@ -17,7 +17,7 @@ fn lines(generator: &mut Generator, count: usize) -> Vec<String> {
 
 #[test]
 fn every_record_is_json_on_one_line() {
-    for kind in Kind::ALL {
+    for kind in RecordKind::ALL {
         for number in [0, u64::from(u32::MAX), u64::MAX / 16] {
             for line in lines(&mut Generator::starting_at(kind, 7, number), 500) {
                 assert_eq!(json::check(line.as_bytes()), Ok(line.as_str()), "{kind:?}");
@@ -29,7 +29,7 @@ fn every_record_is_json_on_one_line() {
 
 #[test]
 fn a_record_depends_on_kind_seed_and_number_alone() {
-    for kind in Kind::ALL {
+    for kind in RecordKind::ALL {
         let records = lines(&mut Generator::new(kind, 1), 100);
         assert_eq!(lines(&mut Generator::new(kind, 1), 100), records);
         assert_eq!(lines(&mut Generator::starting_at(kind, 1, 60), 40), records[60..]);
@@ -40,9 +40,9 @@ fn a_record_depends_on_kind_seed_and_number_alone() {
 #[test]
 fn known_records_stay_what_they_are() {
     // A changed record would change what a benchmark measures and what a kept run expects.
-    let mut generator = Generator::starting_at(Kind::JobStatus, 42, 3);
+    let mut generator = Generator::starting_at(RecordKind::JobStatus, 42, 3);
     assert_eq!(lines(&mut generator, 1), [KNOWN_JOB]);
-    let mut generator = Generator::starting_at(Kind::Access, 42, 20 * 86_400 * 59);
+    let mut generator = Generator::starting_at(RecordKind::Access, 42, 20 * 86_400 * 59);
     assert_eq!(lines(&mut generator, 1), [KNOWN_ACCESS]);
 }
 
@@ -51,7 +51,7 @@ const KNOWN_ACCESS: &str = r#"{"type":"access","time":"2026-03-01T00:00:00+00:00
 
 #[test]
 fn no_two_records_of_a_seed_are_alike() {
-    for kind in Kind::ALL {
+    for kind in RecordKind::ALL {
         let records = lines(&mut Generator::new(kind, 3), 20_000);
         assert_eq!(records.iter().collect::<HashSet<_>>().len(), records.len(), "{kind:?}");
     }
@@ -60,10 +60,10 @@ fn no_two_records_of_a_seed_are_alike() {
 #[test]
 fn records_have_the_sizes_of_real_ones() {
     for (kind, each, average) in [
-        (Kind::Access, 180..500, 325..345),
-        (Kind::JobStatus, 114..115, 114..115),
-        (Kind::Nested, 4_000..6_000, 4_800..5_200),
-        (Kind::Multilingual, 1_000..4_096, 2_000..2_600),
+        (RecordKind::Access, 180..500, 325..345),
+        (RecordKind::JobStatus, 114..115, 114..115),
+        (RecordKind::Nested, 4_000..6_000, 4_800..5_200),
+        (RecordKind::Multilingual, 1_000..4_096, 2_000..2_600),
     ] {
         let sizes: Vec<_> = lines(&mut Generator::new(kind, 4), 5_000).iter().map(String::len).collect();
         let (least, most) = (sizes.iter().min(), sizes.iter().max());

@@ -1,7 +1,7 @@
 //! Gives records their sequences and gathers them in the open block.
 
 use crate::block::OpenBlock;
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::record_buffer::RecordBuffer;
 
 /// A new block gets as much room as the one before it took, up to this: else it would grow step by step.
@@ -19,7 +19,7 @@ impl Appender {
     }
 
     /// Adds a request's only record and returns its sequence.
-    pub fn push(&mut self, record: &Record<'_>) -> u64 {
+    pub fn push(&mut self, record: &JournalRecord<'_>) -> u64 {
         self.open.push(record)
     }
 

@@ -6,7 +6,7 @@ use event::limits::PAGE_BYTES;
 
 use crate::checksum;
 use crate::endian::{get_i64, get_u32, get_u64, length_field, put, round_up};
-use crate::record::{self, HEAD_BYTES, Head, Record};
+use crate::record::{self, HEAD_BYTES, Head, JournalRecord};
 use crate::record_buffer::RecordBuffer;
 use crate::type_bits::type_bit;
 
@@ -29,7 +29,7 @@ const AT_HEADER_SUM: usize = 72;
 
 /// What a block is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum BlockKind {
     /// It holds records.
     Data,
     /// It ends a journal that was closed in an orderly way: what stands before it was complete.
@@ -40,7 +40,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockHeader {
     /// What the block is for.
-    pub kind: Kind,
+    pub kind: BlockKind,
     /// The generation of the segment that it was written to.
     pub generation: u64,
     /// Its number among the blocks of all shards of the process.
@@ -81,8 +81,8 @@ impl BlockHeader {
     pub(crate) fn checked(bytes: &[u8], generation: u64, seed: u64) -> Option<Self> {
         let bytes = bytes.get(..HEADER_BYTES)?;
         let kind = match bytes[AT_KIND] {
-            1 => Kind::Data,
-            2 => Kind::Seal,
+            1 => BlockKind::Data,
+            2 => BlockKind::Seal,
             _ => return None,
         };
         let header = Self {
@@ -117,7 +117,7 @@ impl BlockHeader {
 
     fn encode(&self, seed: u64, bytes: &mut [u8]) -> u64 {
         put(bytes, AT_MAGIC, &MAGIC);
-        bytes[AT_KIND] = if self.kind == Kind::Data { 1 } else { 2 };
+        bytes[AT_KIND] = if self.kind == BlockKind::Data { 1 } else { 2 };
         put(bytes, AT_GENERATION, &self.generation.to_le_bytes());
         put(bytes, AT_NUMBER, &self.number.to_le_bytes());
         put(bytes, AT_FIRST, &self.first.to_le_bytes());
@@ -182,7 +182,7 @@ impl OpenBlock {
 
     /// A block that holds just the given records, in ascending order, at the sequences that they have had; the
     /// other sequences of its span are unused.
-    pub(crate) fn carried<'a>(first: u64, span: u32, records: impl Iterator<Item = (u64, Record<'a>)>) -> Self {
+    pub(crate) fn carried<'a>(first: u64, span: u32, records: impl Iterator<Item = (u64, JournalRecord<'a>)>) -> Self {
         let mut block = Self::new(first);
         block.begin();
         for (sequence, record) in records {
@@ -221,7 +221,7 @@ impl OpenBlock {
         round_up(bytes, PAGE_BYTES)
     }
 
-    pub(crate) fn push(&mut self, record: &Record<'_>) -> u64 {
+    pub(crate) fn push(&mut self, record: &JournalRecord<'_>) -> u64 {
         self.begin();
         record::encode(record, &mut self.bytes);
         self.types |= type_bit(record.type_name);
@@ -248,7 +248,7 @@ impl OpenBlock {
     }
 
     /// Fills in the header and the records' heads, and pads the block to whole pages.
-    pub(crate) fn seal(mut self, kind: Kind, placement: &Placement) -> Block {
+    pub(crate) fn seal(mut self, kind: BlockKind, placement: &Placement) -> Block {
         self.begin();
         let body = &mut self.bytes[HEADER_BYTES..];
         let body_bytes = body.len();
@@ -320,12 +320,12 @@ impl Block {
 
     /// Its records with their sequences, without checking anything: for blocks that were never on disk, and
     /// those that a reader has found sound.
-    pub fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
+    pub fn records(&self) -> impl Iterator<Item = (u64, JournalRecord<'_>)> {
         self.records_from(self.header.first)
     }
 
     /// As [`Block::records`], from `sequence` on: of the records before it only the heads are looked at.
-    pub fn records_from(&self, sequence: u64) -> impl Iterator<Item = (u64, Record<'_>)> {
+    pub fn records_from(&self, sequence: u64) -> impl Iterator<Item = (u64, JournalRecord<'_>)> {
         let mut rest = self.body();
         std::iter::from_fn(move || {
             loop {
@@ -365,9 +365,9 @@ const fn record_seed(seed: u64, first: u64) -> u64 {
 /// The undamaged records among `body`, which is what follows the header of the block that begins at sequence
 /// `first`. Each comes with its index; after a damaged head the next is looked for at every place where one could
 /// stand. A stranger can't forge one without the segment's seed.
-pub(crate) fn salvage(body: &[u8], seed: u64, first: u64) -> Vec<(u32, Record<'_>)> {
+pub(crate) fn salvage(body: &[u8], seed: u64, first: u64) -> Vec<(u32, JournalRecord<'_>)> {
     let seed = record_seed(seed, first);
-    let mut found: Vec<(u32, Record<'_>)> = Vec::new();
+    let mut found: Vec<(u32, JournalRecord<'_>)> = Vec::new();
     let mut at = 0;
     while at + HEAD_BYTES <= body.len() {
         let rest = &body[at..];

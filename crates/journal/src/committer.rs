@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use event::Origin;
 use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MAX};
 
-use crate::block::{Block, Kind, OpenBlock, Placement};
+use crate::block::{Block, BlockKind, OpenBlock, Placement};
 use crate::checksum;
 use crate::disk::{DiskFile, SharedDisk};
 use crate::endian::round_up;
@@ -90,7 +90,7 @@ impl Committer {
         };
         committer.write("write", &header.encode(), 0)?;
         for block in blocks {
-            let block = committer.place_block(block, Kind::Data, 0);
+            let block = committer.place_block(block, BlockKind::Data, 0);
             committer.write("write", block.bytes(), committer.offset)?;
             committer.passed(&block);
         }
@@ -113,7 +113,7 @@ impl Committer {
         if self.offset + needed > self.header.length {
             self.roll(&block, needed)?;
         }
-        self.append(block, Kind::Data, written_at)
+        self.append(block, BlockKind::Data, written_at)
     }
 
     /// Ends the journal in an orderly way: a damaged block before a seal is known to have been whole once.
@@ -124,7 +124,7 @@ impl Committer {
         if self.poisoned {
             return Err(CommitError::AlreadyPoisoned);
         }
-        self.append(OpenBlock::new(next), Kind::Seal, written_at).map(drop)
+        self.append(OpenBlock::new(next), BlockKind::Seal, written_at).map(drop)
     }
 
     /// Replaces an old segment by one with the same place in the log and these blocks. The new file is durable
@@ -142,7 +142,8 @@ impl Committer {
         spare.file.write_all_at(&header.encode(), 0).map_err(poisoned)?;
         for block in blocks {
             let SegmentHeader { generation, seed, .. } = header;
-            let block = block.seal(Kind::Data, &Placement { generation, seed, number: 0, previous, written_at: 0 });
+            let block =
+                block.seal(BlockKind::Data, &Placement { generation, seed, number: 0, previous, written_at: 0 });
             spare.file.write_all_at(block.bytes(), offset).map_err(poisoned)?;
             previous = block.header().header_sum;
             offset += block.bytes().len() as u64;
@@ -158,7 +159,7 @@ impl Committer {
         self.poisoned
     }
 
-    fn append(&mut self, block: OpenBlock, kind: Kind, written_at: i64) -> Result<Block, CommitError> {
+    fn append(&mut self, block: OpenBlock, kind: BlockKind, written_at: i64) -> Result<Block, CommitError> {
         let block = self.place_block(block, kind, written_at);
         self.write("write", block.bytes(), self.offset)?;
         self.sync()?;
@@ -166,7 +167,7 @@ impl Committer {
         Ok(block)
     }
 
-    fn place_block(&self, block: OpenBlock, kind: Kind, written_at: i64) -> Block {
+    fn place_block(&self, block: OpenBlock, kind: BlockKind, written_at: i64) -> Block {
         let number = self.place.block_numbers.fetch_add(1, Ordering::Relaxed);
         let SegmentHeader { generation, seed, .. } = self.header;
         block.seal(kind, &Placement { generation, seed, number, previous: self.last_sum, written_at })

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 
 use crate::block;
-use crate::record::Record;
+use crate::record::JournalRecord;
 
 /// A place where a block should stand and doesn't, or isn't sound.
 #[derive(Clone, Debug)]
@@ -25,12 +25,12 @@ pub(crate) struct Damaged {
 
 impl Damaged {
     /// The records that are kept, with their sequences.
-    pub(crate) fn survivors(&self) -> Vec<(u64, Record<'_>)> {
+    pub(crate) fn survivors(&self) -> Vec<(u64, JournalRecord<'_>)> {
         let undamaged = self.undamaged();
         if self.torn { whole_requests(&undamaged) } else { undamaged }
     }
 
-    fn undamaged(&self) -> Vec<(u64, Record<'_>)> {
+    fn undamaged(&self) -> Vec<(u64, JournalRecord<'_>)> {
         let body = self.bytes.get(block::HEADER_BYTES..).unwrap_or_default();
         let found = block::salvage(body, self.seed, self.sequences.start);
         found.into_iter().map(|(index, record)| (self.sequences.start + u64::from(index), record)).collect()
@@ -55,9 +55,9 @@ impl Damaged {
 }
 
 /// The records that belong to requests of which nothing is missing.
-fn whole_requests<'a>(records: &[(u64, Record<'a>)]) -> Vec<(u64, Record<'a>)> {
-    let adjacent = |a: &(u64, Record<'_>), b: &(u64, Record<'_>)| b.0 == a.0 + 1 && !b.1.request_start;
-    let whole = |request: &&[(u64, Record<'_>)]| {
+fn whole_requests<'a>(records: &[(u64, JournalRecord<'a>)]) -> Vec<(u64, JournalRecord<'a>)> {
+    let adjacent = |a: &(u64, JournalRecord<'_>), b: &(u64, JournalRecord<'_>)| b.0 == a.0 + 1 && !b.1.request_start;
+    let whole = |request: &&[(u64, JournalRecord<'_>)]| {
         request.first().is_some_and(|(_, record)| record.request_start)
             && request.last().is_some_and(|(_, record)| record.request_end)
     };

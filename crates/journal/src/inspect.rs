@@ -7,7 +7,7 @@ use crate::block::Block;
 use crate::disk::SharedDisk;
 use crate::reader::DamagedChunk;
 use crate::recovery_report::{Finding, SEGMENT_HEADER_COPY_DAMAGED, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED};
-use crate::scan::{KnownExtent, Scan, Step};
+use crate::scan::{KnownExtent, Scan, ScanItem};
 use crate::segment::{self, HeaderPage, SegmentHeader};
 
 /// Something that stands in a shard's directory, in order.
@@ -85,12 +85,12 @@ pub(crate) fn inspect_segment(
     loop {
         let offset = scan.offset();
         match scan.step(known)? {
-            Step::Block(block) => visit(Inspected::Block { offset, block: &block }),
-            Step::Quarantined(damaged) => {
+            ScanItem::Block(block) => visit(Inspected::Block { offset, block: &block }),
+            ScanItem::Quarantined(damaged) => {
                 visit(Inspected::Damaged(&DamagedChunk::new(header.generation, damaged)));
             }
-            Step::Torn(damaged) => visit(Inspected::Torn(&DamagedChunk::new(header.generation, damaged))),
-            Step::End => return Ok(()),
+            ScanItem::Torn(damaged) => visit(Inspected::Torn(&DamagedChunk::new(header.generation, damaged))),
+            ScanItem::End => return Ok(()),
         }
     }
 }

@@ -37,14 +37,14 @@ mod torn_tail;
 mod type_bits;
 
 pub use appender::Appender;
-pub use block::{Block, BlockHeader, Kind, OpenBlock};
+pub use block::{Block, BlockHeader, BlockKind, OpenBlock};
 pub use committer::{CommitError, Committer, Seeds};
 pub use directory::{DataDirectory, DirectoryError, list_directory, make_directory, origin_of, shard_directory};
 pub use disk_quota::{DiskQuota, kept_free};
 pub use inspect::{Inspected, inspect_shard};
 pub use open_error::OpenError;
 pub use reader::{DamagedChunk, LogChunk, Reader};
-pub use record::{Dead, DedupKey, Record, Settled};
+pub use record::{Dead, DedupKey, JournalRecord, Settled};
 pub use record_buffer::RecordBuffer;
 pub use recovery::{FoundShard, OpenShard, find_shard, open_shard};
 pub use recovery_report::{

@@ -7,9 +7,9 @@ use bytes::Bytes;
 
 use crate::block::Block;
 use crate::damaged::Damaged;
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::recovery_report::Finding;
-use crate::scan::{KnownExtent, Scan, Step};
+use crate::scan::{KnownExtent, Scan, ScanItem};
 use crate::segments::Segments;
 
 /// A chunk of the log as it was read.
@@ -43,7 +43,7 @@ impl DamagedChunk {
     /// The records that are kept, with their sequences: the undamaged ones, of a torn last block those of whole
     /// requests.
     #[must_use]
-    pub fn survivors(&self) -> Vec<(u64, Record<'_>)> {
+    pub fn survivors(&self) -> Vec<(u64, JournalRecord<'_>)> {
         self.damaged.survivors()
     }
 
@@ -80,7 +80,7 @@ impl LogChunk {
     }
 
     /// Every record that can be read, with its sequence.
-    pub fn records(&self) -> impl Iterator<Item = (u64, Record<'_>)> {
+    pub fn records(&self) -> impl Iterator<Item = (u64, JournalRecord<'_>)> {
         let (block, damaged) = match self {
             Self::Block(block) => (Some(block.records()), None),
             Self::Damaged(damaged) => (None, Some(damaged.survivors())),
@@ -89,7 +89,7 @@ impl LogChunk {
     }
 
     /// Visits every record that can be read, with its sequence.
-    pub fn for_each_record(&self, mut visit: impl FnMut(u64, &Record<'_>)) {
+    pub fn for_each_record(&self, mut visit: impl FnMut(u64, &JournalRecord<'_>)) {
         self.records().for_each(|(at, record)| visit(at, &record));
     }
 
@@ -148,7 +148,7 @@ impl Reader {
         let known = self.known(generation, durable);
         let step = scan.step(known)?;
         let expected = scan.expected();
-        if !matches!(step, Step::End) {
+        if !matches!(step, ScanItem::End) {
             self.scan = Some((generation, scan));
         } else if self.next < expected {
             self.next = expected;
@@ -156,12 +156,12 @@ impl Reader {
             self.next = self.next.max(next.first);
         }
         Ok(match step {
-            Step::Block(block) if block.header().span == 0 => None,
-            Step::Block(block) => Some(LogChunk::Block(block)),
-            Step::Quarantined(damaged) | Step::Torn(damaged) => {
+            ScanItem::Block(block) if block.header().span == 0 => None,
+            ScanItem::Block(block) => Some(LogChunk::Block(block)),
+            ScanItem::Quarantined(damaged) | ScanItem::Torn(damaged) => {
                 Some(LogChunk::Damaged(DamagedChunk::new(generation, damaged)))
             }
-            Step::End => None,
+            ScanItem::End => None,
         })
     }
 

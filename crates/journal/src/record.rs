@@ -106,7 +106,7 @@ pub struct DedupKey {
 
 /// An event and its envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Record<'a> {
+pub struct JournalRecord<'a> {
     /// Its id.
     pub id: EventId,
     /// When it was received: microseconds since 1970, UTC.
@@ -136,7 +136,7 @@ pub struct Record<'a> {
 }
 
 /// Appends `record` to `bytes`, padded, without index and head check.
-pub(crate) fn encode(record: &Record<'_>, bytes: &mut Vec<u8>) {
+pub(crate) fn encode(record: &JournalRecord<'_>, bytes: &mut Vec<u8>) {
     let start = bytes.len();
     let mut fixed = [0; FIXED_BYTES];
     put(&mut fixed, AT_ID, &record.id.0);
@@ -158,7 +158,7 @@ fn finish(bytes: &mut Vec<u8>, start: usize) {
     put(bytes, start + AT_CHECKSUM, &sum.to_le_bytes());
 }
 
-fn encode_fields(record: &Record<'_>, bytes: &mut Vec<u8>) {
+fn encode_fields(record: &JournalRecord<'_>, bytes: &mut Vec<u8>) {
     let mut field = |tag: u8, value: &[u8]| {
         let [a, b, c, d] = length_field(value.len()).to_le_bytes();
         bytes.extend_from_slice(&[tag, a, b, c, d]);
@@ -284,10 +284,10 @@ impl Head {
 }
 
 /// Reads the record at the start of `bytes`. `None` where its fields make no sense; unknown tags are passed over.
-pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
+pub(crate) fn decode(bytes: &[u8]) -> Option<JournalRecord<'_>> {
     let length = Head::trusted(bytes)?.length;
     let fields = &bytes[FIXED_BYTES..length];
-    let mut record = Record {
+    let mut record = JournalRecord {
         id: EventId(array(bytes, AT_ID)),
         received_at: get_i64(bytes, AT_RECEIVED),
         event_time: None,
@@ -306,7 +306,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<Record<'_>> {
     Some(record)
 }
 
-fn decode_fields<'a>(mut fields: &'a [u8], record: &mut Record<'a>) -> Option<()> {
+fn decode_fields<'a>(mut fields: &'a [u8], record: &mut JournalRecord<'a>) -> Option<()> {
     let (mut dead_sequence, mut dead_shard, mut settled) = (None, 0, None);
     while !fields.is_empty() {
         let (header, rest) = fields.split_at_checked(FIELD_HEADER_BYTES)?;

@@ -1,6 +1,6 @@
 //! Records that are encoded and wait to be put into a block.
 
-use crate::record::{self, DedupKey, Head, Record};
+use crate::record::{self, DedupKey, Head, JournalRecord};
 use crate::type_bits::type_bit;
 use event::EventId;
 use event::limits::RECORD_OVERHEAD_BYTES_MAX;
@@ -25,7 +25,7 @@ pub struct RecordBuffer {
 
 impl RecordBuffer {
     /// Adds a record.
-    pub fn push(&mut self, record: &Record<'_>) {
+    pub fn push(&mut self, record: &JournalRecord<'_>) {
         let (last_at, length) = {
             let piece = self.piece_with_room(record.payload.len() + RECORD_OVERHEAD_BYTES_MAX);
             let last_at = piece.len();
@@ -179,10 +179,10 @@ mod tests {
     use event::EventId;
 
     use super::*;
-    use crate::block::{Block, Kind, OpenBlock, Placement};
+    use crate::block::{Block, BlockKind, OpenBlock, Placement};
 
-    fn record(payload: &[u8]) -> Record<'_> {
-        Record {
+    fn record(payload: &[u8]) -> JournalRecord<'_> {
+        JournalRecord {
             id: EventId([7; 16]),
             received_at: 1,
             event_time: None,
@@ -208,7 +208,7 @@ mod tests {
     fn requests(payloads: &[Vec<u8>]) -> RecordBuffer {
         let mut records = RecordBuffer::default();
         for (number, payload) in payloads.iter().enumerate() {
-            records.push(&Record { request_start: number == 0, ..record(payload) });
+            records.push(&JournalRecord { request_start: number == 0, ..record(payload) });
         }
         records.end_request();
         records
@@ -218,7 +218,7 @@ mod tests {
         let mut open = OpenBlock::new(1);
         open.append(records);
         assert_eq!(records.bytes(), open.bytes() - crate::block::HEADER_BYTES);
-        open.seal(Kind::Data, &Placement { generation: 1, seed: 2, number: 3, previous: 4, written_at: 5 })
+        open.seal(BlockKind::Data, &Placement { generation: 1, seed: 2, number: 3, previous: 4, written_at: 5 })
     }
 
     fn expect(records: &RecordBuffer, payloads: &[&Vec<u8>], batch: Option<DedupKey>) {
@@ -250,7 +250,7 @@ mod tests {
     fn a_revision_is_kept() {
         let mut records = RecordBuffer::default();
         [None, Some(0), Some(u64::MAX)].iter().for_each(|revision| {
-            records.push(&Record { revision: *revision, ..record(b"{}") });
+            records.push(&JournalRecord { revision: *revision, ..record(b"{}") });
         });
         let block = block(&records);
         let found: Vec<_> = block.records().map(|(_, record)| record.revision).collect();
@@ -295,7 +295,7 @@ mod tests {
         let (room, mut records) = (again.capacity(), again);
         let small: Vec<_> = (0..20).map(|byte| vec![byte; 50_000]).collect();
         for (number, payload) in small.iter().enumerate() {
-            records.push(&Record { request_start: number == 0, ..record(payload) });
+            records.push(&JournalRecord { request_start: number == 0, ..record(payload) });
         }
         records.end_request();
         expect(&records, &small.iter().collect::<Vec<_>>(), None);

@@ -25,7 +25,7 @@ pub(crate) enum Body {
 
 /// What is done with a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum BlockAction {
     /// The block is part of the log.
     Keep,
     /// The log goes on behind it, so it was acknowledged and is damaged now: its undamaged records are delivered,
@@ -47,18 +47,18 @@ pub(crate) struct Row {
     /// Whether the log is known to go on: a sound block, a later segment, or an acknowledged position behind it.
     /// `None` stands for either.
     goes_on: Option<bool>,
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: BlockAction,
 }
 
 #[rustfmt::skip]
 pub(crate) const TABLE: [Row; 7] = [
-    Row { letter: 'A', header: Header::Sound,   body: Body::Sound,   goes_on: None,        verdict: Verdict::Keep },
-    Row { letter: 'B', header: Header::Sound,   body: Body::Damaged, goes_on: Some(true),  verdict: Verdict::Quarantine },
-    Row { letter: 'C', header: Header::Sound,   body: Body::Damaged, goes_on: Some(false), verdict: Verdict::Cut },
-    Row { letter: 'D', header: Header::Damaged, body: Body::Unknown, goes_on: Some(true),  verdict: Verdict::Quarantine },
-    Row { letter: 'E', header: Header::Damaged, body: Body::Unknown, goes_on: Some(false), verdict: Verdict::Cut },
-    Row { letter: 'F', header: Header::Blank,   body: Body::Unknown, goes_on: Some(true),  verdict: Verdict::Quarantine },
-    Row { letter: 'G', header: Header::Blank,   body: Body::Unknown, goes_on: Some(false), verdict: Verdict::End },
+    Row { letter: 'A', header: Header::Sound,   body: Body::Sound,   goes_on: None,        verdict: BlockAction::Keep },
+    Row { letter: 'B', header: Header::Sound,   body: Body::Damaged, goes_on: Some(true),  verdict: BlockAction::Quarantine },
+    Row { letter: 'C', header: Header::Sound,   body: Body::Damaged, goes_on: Some(false), verdict: BlockAction::Cut },
+    Row { letter: 'D', header: Header::Damaged, body: Body::Unknown, goes_on: Some(true),  verdict: BlockAction::Quarantine },
+    Row { letter: 'E', header: Header::Damaged, body: Body::Unknown, goes_on: Some(false), verdict: BlockAction::Cut },
+    Row { letter: 'F', header: Header::Blank,   body: Body::Unknown, goes_on: Some(true),  verdict: BlockAction::Quarantine },
+    Row { letter: 'G', header: Header::Blank,   body: Body::Unknown, goes_on: Some(false), verdict: BlockAction::End },
 ];
 
 /// The row for what was found.
@@ -109,7 +109,7 @@ mod tests {
     fn what_was_acknowledged_is_never_cut() {
         for (header, body, _) in observable() {
             let verdict = decide(header, body, true).verdict;
-            assert!(matches!(verdict, Verdict::Keep | Verdict::Quarantine), "{header:?} {body:?}: {verdict:?}");
+            assert!(matches!(verdict, BlockAction::Keep | BlockAction::Quarantine), "{header:?} {body:?}: {verdict:?}");
         }
     }
 }

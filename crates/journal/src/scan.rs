@@ -9,12 +9,12 @@ use crate::block::{Block, BlockHeader};
 use crate::damaged::Damaged;
 use crate::disk::DiskFile;
 use crate::read_ahead::ReadAhead;
-use crate::recovery_cases::{Body, Header, Verdict, decide};
+use crate::recovery_cases::{BlockAction, Body, Header, decide};
 use crate::segment::{FIRST_BLOCK_AT, SegmentHeader};
 
 /// What stands at the next place.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum ScanItem {
     /// A sound block.
     Block(Block),
     /// Damage in the midst of the log.
@@ -88,9 +88,9 @@ impl Scan {
     }
 
     /// Judges the next place and goes beyond it.
-    pub(crate) fn step(&mut self, known: KnownExtent) -> io::Result<Step> {
+    pub(crate) fn step(&mut self, known: KnownExtent) -> io::Result<ScanItem> {
         if known.next_segment.is_some_and(|next| self.expected >= next) {
-            return Ok(Step::End);
+            return Ok(ScanItem::End);
         }
         match self.sound_header(known)? {
             Some(header) => self.step_over_block(&header, known),
@@ -117,23 +117,23 @@ impl Scan {
         self.last_sum = Some(header.header_sum);
     }
 
-    fn step_over_block(&mut self, header: &BlockHeader, known: KnownExtent) -> io::Result<Step> {
+    fn step_over_block(&mut self, header: &BlockHeader, known: KnownExtent) -> io::Result<ScanItem> {
         let offset = self.offset;
         let bytes = self.window.copy(&*self.file, offset, header.padded_bytes())?;
         let block = Block::from_disk(*header, bytes.clone());
         if bytes.len() == header.padded_bytes() && block.is_sound(self.header.seed) {
             self.pass(header);
-            return Ok(Step::Block(block));
+            return Ok(ScanItem::Block(block));
         }
         let goes_on = known.beyond(header.end()).is_some() || self.later_block(header.padded_bytes())?.is_some();
         let row = decide(Header::Sound, Body::Damaged, goes_on);
         self.pass(header);
         let sequences = header.first..header.end();
-        let torn = row.verdict == Verdict::Cut;
+        let torn = row.verdict == BlockAction::Cut;
         Ok(row.verdict.step(Damaged { letter: row.letter, torn, offset, sequences, seed: self.header.seed, bytes }))
     }
 
-    fn step_over_unsound(&mut self, known: KnownExtent) -> io::Result<Step> {
+    fn step_over_unsound(&mut self, known: KnownExtent) -> io::Result<ScanItem> {
         let later = self.later_block(PAGE_BYTES)?;
         let beyond = later.as_ref().map(|(_, header)| header.first).or(known.beyond(self.expected));
         let page = self.window.page(&*self.file, self.offset)?;
@@ -141,13 +141,13 @@ impl Scan {
         let resembles = BlockHeader::resembles(page, self.header.generation, self.expected, previous);
         let observed = if resembles { Header::Damaged } else { Header::Blank };
         let row = decide(observed, Body::Unknown, beyond.is_some());
-        if row.verdict == Verdict::End {
-            return Ok(Step::End);
+        if row.verdict == BlockAction::End {
+            return Ok(ScanItem::End);
         }
         let end = later.as_ref().map_or(self.file.length()?, |(offset, _)| *offset);
         let damaged = Damaged {
             letter: row.letter,
-            torn: row.verdict == Verdict::Cut,
+            torn: row.verdict == BlockAction::Cut,
             offset: self.offset,
             sequences: self.expected..beyond.unwrap_or(self.expected),
             seed: self.header.seed,
@@ -193,12 +193,12 @@ impl Scan {
     }
 }
 
-impl Verdict {
-    fn step(self, damaged: Damaged) -> Step {
+impl BlockAction {
+    fn step(self, damaged: Damaged) -> ScanItem {
         match self {
-            Self::Keep | Self::Quarantine => Step::Quarantined(damaged),
-            Self::Cut => Step::Torn(damaged),
-            Self::End => Step::End,
+            Self::Keep | Self::Quarantine => ScanItem::Quarantined(damaged),
+            Self::Cut => ScanItem::Torn(damaged),
+            Self::End => ScanItem::End,
         }
     }
 }

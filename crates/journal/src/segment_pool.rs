@@ -320,7 +320,7 @@ fn take_ordered(
 mod tests {
     use super::*;
     use crate::disk::Disk;
-    use crate::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
+    use crate::simulated_disk::{CutStyle, Operation, SimulatedDisk, SimulatedError};
 
     const DIRECTORY: &str = "/s";
 
@@ -365,7 +365,7 @@ mod tests {
         for number in [1, 2] {
             pool.recycle(&old(number), 8192).unwrap().unwrap();
         }
-        disk.fail_call(Operation::Remove, 2, Failure::Io);
+        disk.fail_call(Operation::Remove, 2, SimulatedError::Io);
         assert!(pool.be_thrifty(true).is_err());
         pool.be_thrifty(true).unwrap();
         assert_eq!(names(&disk), ["old-3", "old-4", "old-5"]);
@@ -418,7 +418,7 @@ mod tests {
     #[test]
     fn where_space_can_t_be_taken_zeros_are_written() {
         let (disk, pool) = pool();
-        disk.fail_call(Operation::Allocate, 1, Failure::Unsupported);
+        disk.fail_call(Operation::Allocate, 1, SimulatedError::Unsupported);
         let spare = make_now(&pool, want(1, 3 * FILL_BYTES)).unwrap();
         assert_eq!(spare.file.length().unwrap(), 3 * FILL_BYTES);
     }
@@ -427,7 +427,7 @@ mod tests {
     fn a_spare_that_can_t_be_made_leaves_no_file() {
         let (disk, pool) = pool();
         for operation in [Operation::WriteAt, Operation::Sync, Operation::Allocate] {
-            disk.fail_call(operation, 1, Failure::NoSpace);
+            disk.fail_call(operation, 1, SimulatedError::NoSpace);
             assert!(make_now(&pool, want(2 * FILL_BYTES, 1)).is_err());
             assert_eq!(names(&disk).len(), 5, "{operation:?}");
         }

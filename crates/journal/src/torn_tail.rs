@@ -6,11 +6,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::block::{Block, Kind, OpenBlock};
+use crate::block::{Block, BlockKind, OpenBlock};
 use crate::damaged::Damaged;
 use crate::disk::DiskFile;
 use crate::recovery_report::{Finding, LOG_ENDS_EARLY, SEGMENT_TRUNCATED};
-use crate::scan::{KnownExtent, Scan, Step};
+use crate::scan::{KnownExtent, Scan, ScanItem};
 use crate::segment::{self, SegmentHeader};
 use crate::shard_options::ShardOptions;
 use crate::survey::Survey;
@@ -81,10 +81,10 @@ fn read_newest(options: &ShardOptions, newest: SegmentHeader, findings: &mut Vec
     let mut torn = Vec::new();
     loop {
         match scan.step(KnownExtent::default())? {
-            Step::Block(block) => last = Some(block),
-            Step::Quarantined(damaged) => findings.push(Finding::of(newest.generation, &damaged, None)),
-            Step::Torn(damaged) => torn.push(damaged),
-            Step::End => break,
+            ScanItem::Block(block) => last = Some(block),
+            ScanItem::Quarantined(damaged) => findings.push(Finding::of(newest.generation, &damaged, None)),
+            ScanItem::Torn(damaged) => torn.push(damaged),
+            ScanItem::End => break,
         }
     }
     let mut tail = after_last_block(&newest, last.as_ref());
@@ -113,7 +113,7 @@ fn after_last_block(segment: &SegmentHeader, last: Option<&Block>) -> Tail {
         return Tail { carried: Vec::new(), previous: segment.previous, next: segment.first };
     };
     let header = last.header();
-    if header.kind == Kind::Seal {
+    if header.kind == BlockKind::Seal {
         return Tail { carried: Vec::new(), previous: header.header_sum, next: header.end() };
     }
     let again = OpenBlock::carried(header.first, header.span, last.records());

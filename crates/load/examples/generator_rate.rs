@@ -4,12 +4,12 @@
 
 use std::time::Instant;
 
-use generator::{Generator, Kind};
+use generator::{Generator, RecordKind};
 
 const RECORDS: u32 = 300_000;
 
 fn main() {
-    for kind in Kind::ALL {
+    for kind in RecordKind::ALL {
         let mut generator = Generator::new(kind, 1);
         let (mut line, mut bytes) = (Vec::new(), 0);
         let start = Instant::now();

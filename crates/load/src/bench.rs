@@ -18,7 +18,7 @@ pub use verify::StoreCheck;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
-use generator::Kind;
+use generator::RecordKind;
 
 use crate::Destination;
 use run::Run;
@@ -75,7 +75,7 @@ pub enum RecordKind {
     Multilingual,
 }
 
-impl From<RecordKind> for Kind {
+impl From<RecordKind> for RecordKind {
     fn from(kind: RecordKind) -> Self {
         match kind {
             RecordKind::Access => Self::Access,

@@ -31,7 +31,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-pub use counters::{Counters, Counts};
+pub use counters::{Counts, LoadCounters};
 pub use edit::{Edit, InvalidEdit};
 pub use filter::{InvalidFilter, LineFilter};
 pub use input::Input;
@@ -148,7 +148,7 @@ pub enum Ended {
 /// The message says which input failed. What was answered before is remembered.
 pub fn run(
     (to, options): (&Destination, &LoadOptions),
-    counters: &Counters,
+    counters: &LoadCounters,
     stop: &AtomicBool,
     notify: Notify<'_>,
 ) -> anyhow::Result<Ended> {
@@ -165,7 +165,7 @@ pub fn run(
 struct Load<'a> {
     to: &'a Destination,
     options: &'a LoadOptions,
-    counters: &'a Counters,
+    counters: &'a LoadCounters,
     stop: &'a AtomicBool,
     notify: Notify<'a>,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use net::http_client::{Body, HttpClient, HttpFailureKind, HttpOptions, empty, full};
+use net::http_client::{HttpClient, HttpFailureKind, HttpOptions, RequestBody, empty, full};
 use testkit::ports::free_address;
 
 /// A server whose connections are each given to `serve`, with their number from 1.
@@ -63,7 +63,7 @@ fn patient() -> HttpClient {
     client(Duration::from_secs(60))
 }
 
-fn request(address: SocketAddr, body: Body) -> http::Request<Body> {
+fn request(address: SocketAddr, body: RequestBody) -> http::Request<RequestBody> {
     http::Request::post(format!("http://{address}/a?b=c")).body(body).unwrap()
 }
 

@@ -115,14 +115,14 @@ mod tests {
 
     use super::*;
     use crate::codec::Encoder;
-    use crate::{Codec, Line, ObjectRules, Prefix, line};
+    use crate::{Codec, Line, ObjectFormat, Prefix, line};
     use sink::Write as Kind;
 
     const COUNT: u64 = 3_000;
 
-    fn rules(line: Line, codec: Codec) -> ObjectRules {
+    fn rules(line: Line, codec: Codec) -> ObjectFormat {
         let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
-        ObjectRules { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None }
+        ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None }
     }
 
     fn manifest(line: Line, codec: Codec) -> Manifest {

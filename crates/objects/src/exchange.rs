@@ -5,7 +5,7 @@ use std::ops::Range;
 use event::object::FoundObject;
 use http::HeaderValue;
 
-use net::http_client::Body;
+use net::http_client::RequestBody;
 
 /// An object to store, as a stream of bytes.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct ObjectUpload {
     /// Whether they replace an existing object. If not, an existing object must have the same bytes.
     pub replaces: bool,
     /// The bytes.
-    pub body: Body,
+    pub body: RequestBody,
 }
 
 /// Which part of an object to fetch, and under which condition.
@@ -43,5 +43,5 @@ pub enum ObjectDownload {
     /// The object still has the given tag.
     Same,
     /// The object. Its content, or the requested part of it, is in the body.
-    Found(FoundObject, Body),
+    Found(FoundObject, RequestBody),
 }

@@ -5,7 +5,7 @@
 //! durable before the first byte is written. After any failure the same manifest is sent again, the same bytes are written, and an object that
 //! exists under the name is compared. A store lists nothing, decides nothing and remembers nothing.
 
-mod apart;
+mod attachment_rule;
 mod codec;
 pub mod description;
 pub mod encoder;
@@ -26,7 +26,7 @@ mod store;
 mod writer;
 
 pub use self::sink::ObjectSink;
-pub use apart::Apart;
+pub use attachment_rule::AttachmentRule;
 pub use codec::{Codec, UnknownCodec};
 pub use exchange::{ObjectDownload, ObjectQuery, ObjectUpload};
 pub use line::{Line, line_bytes};
@@ -34,7 +34,7 @@ pub use manifest::Manifest;
 pub use memory_budget::MemoryBudget;
 pub use parts::{NoParts, Parts};
 pub use prefix::{InvalidPrefix, Prefix};
-pub use rules::ObjectRules;
+pub use rules::ObjectFormat;
 pub use sealed::Sealed;
 pub use settings::{OBJECT_LAYOUT, layout_of, read_rules, rules_of_files};
 pub use store::ObjectStore;

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use event::{Lane, rfc3339};
 
-use super::{Apart, Codec, Line, ObjectRules};
+use super::{AttachmentRule, Codec, Line, ObjectFormat};
 use sink::Claim;
 
 /// Digits of a claim that names are made of.
@@ -26,7 +26,7 @@ pub struct Manifest {
     /// How it is coded.
     pub codec: Codec,
     /// What of its events' payloads is an object of its own.
-    pub apart: Option<Apart>,
+    pub apart: Option<AttachmentRule>,
     /// The name of the lane's object before this one.
     pub previous: Option<String>,
     /// Its own name.
@@ -43,7 +43,7 @@ impl Manifest {
         run: RangeInclusive<u64>,
         type_name: &str,
         received_at: i64,
-        rules: &ObjectRules,
+        rules: &ObjectFormat,
         previous: Option<String>,
         claim: Option<Claim>,
     ) -> Self {
@@ -85,7 +85,7 @@ mod tests {
         let age_max = Duration::from_secs(1);
         let prefix = "{day}/".parse().unwrap();
         let (line, codec) = (Line::Payload, Codec::Zstd);
-        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
+        let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
         let manifest = Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None);
         let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012", "ab".repeat(16));
         assert_eq!(manifest.name, format!("2025-10-09/{name}.ndjson.zst"));

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{Apart, Codec, Line, Prefix};
+use crate::{AttachmentRule, Codec, Line, Prefix};
 
 /// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObjectRules {
+pub struct ObjectFormat {
     /// What stands in a line.
     pub line: Line,
     /// How an object is coded.
@@ -21,13 +21,13 @@ pub struct ObjectRules {
     /// What their names begin with. For stores without directories.
     pub prefix: Prefix,
     /// What of a payload is an object of its own, if anything is. For stores over HTTP.
-    pub apart: Option<Apart>,
+    pub apart: Option<AttachmentRule>,
 }
 
 /// Bytes that a Parquet file takes while it is written.
 const PARQUET_BYTES: usize = 16 << 20;
 
-impl ObjectRules {
+impl ObjectFormat {
     /// When an object ends, and what isn't in it, to be displayed.
     #[must_use]
     pub fn limits(&self) -> impl fmt::Display {

@@ -6,19 +6,24 @@ use event::limits;
 use settings::{InvalidValue, Section, SettingsReader, duration, parsed, size};
 use sink::{Layout, NONE};
 
-use crate::{Codec, Line, ObjectRules, Prefix};
+use crate::{Codec, Line, ObjectFormat, Prefix};
 
 /// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it makes the objects.
 pub const OBJECT_LAYOUT: &[&str] =
     &["envelope", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
 
 /// Reads the rules of objects.
-pub fn read_rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, codec: Codec, prefix: Prefix) -> ObjectRules {
+pub fn read_rules(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    codec: Codec,
+    prefix: Prefix,
+) -> ObjectFormat {
     let bytes = reader.text(section, "max_bytes", bytes).map(|found| found.value);
     let records = reader.integer(section, "max_records", records).map(|found| found.value);
     let age = reader.text(section, "max_age", age).map(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
-    ObjectRules {
+    ObjectFormat {
         line: if has_envelope { Line::Envelope } else { Line::Payload },
         codec,
         bytes_max: bytes.unwrap_or(limits::OBJECT_BYTES),
@@ -30,15 +35,15 @@ pub fn read_rules(reader: &mut SettingsReader<'_>, section: &Section<'_>, codec:
 }
 
 /// Reads the rules of objects that are files: their names have no prefix.
-pub fn rules_of_files(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
+pub fn rules_of_files(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectFormat {
     let codec = reader.text(section, "codec", parsed("is not a coding")).map_or(Codec::default(), |found| found.value);
     read_rules(reader, section, codec, Prefix::NONE)
 }
 
 /// The layout of objects. `codec_key` is the setting of the codec.
 #[must_use]
-pub fn layout_of(rules: &ObjectRules, codec_key: &'static str) -> Layout {
-    let ObjectRules { line, codec, prefix, apart, .. } = rules;
+pub fn layout_of(rules: &ObjectFormat, codec_key: &'static str) -> Layout {
+    let ObjectFormat { line, codec, prefix, apart, .. } = rules;
     let part = |part: Option<&str>| part.unwrap_or(NONE).to_owned();
     let apart = apart.as_ref();
     vec![

@@ -12,7 +12,7 @@ use event::memory::Budgets;
 
 use crate::parts::OnePart;
 use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
-use crate::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+use crate::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 
 /// A sink of whole objects. It is the only way to call an [`ObjectStore`]. Cheap to clone.
 #[derive(Clone)]
@@ -35,7 +35,7 @@ impl ObjectSink {
 
     /// The rules of its objects.
     #[must_use]
-    pub fn rules(&self) -> ObjectRules {
+    pub fn rules(&self) -> ObjectFormat {
         self.store.rules().clone()
     }
 
@@ -158,7 +158,7 @@ fn visible(mut reason: Reason) -> Reason {
 }
 
 /// The batch as a whole, or its events of each type where these are told apart.
-fn by_type(batch: &Batch, rules: &ObjectRules) -> Vec<Batch> {
+fn by_type(batch: &Batch, rules: &ObjectFormat) -> Vec<Batch> {
     if !rules.prefix.tells_types() {
         return vec![batch.clone()];
     }
@@ -195,7 +195,7 @@ mod tests {
         }
         let sequences = |prefix: &str| -> Vec<Vec<u64>> {
             let prefix = prefix.parse().unwrap();
-            let rules = ObjectRules {
+            let rules = ObjectFormat {
                 line: Line::Payload,
                 codec: Codec::None,
                 bytes_max: 1,

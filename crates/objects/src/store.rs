@@ -4,15 +4,15 @@ use ::sink::{Mark, Reason, SinkError, StoreBinding};
 use async_trait::async_trait;
 
 use crate::memory_budget::MemoryBudget;
-use crate::read::ObjectReader;
-use crate::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectUpload, Parts};
+use crate::read::ObjectStoreReader;
+use crate::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectUpload, Parts};
 
 /// A store of whole objects, as its crate implements it. Everyone else calls it through an [`ObjectSink`](crate::ObjectSink), which escapes
 /// control characters in what a store says.
 #[async_trait]
 pub trait ObjectStore: Send + Sync + 'static {
     /// The rules of its objects.
-    fn rules(&self) -> &ObjectRules;
+    fn rules(&self) -> &ObjectFormat;
 
     /// The memory that its objects use while they are written, if it keeps their bytes.
     fn memory_budget(&self) -> Option<&MemoryBudget> {
@@ -40,7 +40,7 @@ pub trait ObjectStore: Send + Sync + 'static {
     async fn put(&self, manifest: &Manifest, parts: Box<dyn Parts>) -> Result<Box<dyn Parts>, SinkError>;
 
     /// The same store for readers, with connections of its own: no read waits for a write.
-    fn reader(&self) -> Box<dyn ObjectReader>;
+    fn reader(&self) -> Box<dyn ObjectStoreReader>;
 
     /// See [`ObjectSink::accept`](crate::ObjectSink::accept).
     async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError>;

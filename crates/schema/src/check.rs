@@ -8,7 +8,7 @@ mod scalar;
 
 use event::limits::{SCHEMA_DEPTH_MAX, SCHEMA_ERRORS_MAX, SCHEMA_STEPS_MAX};
 
-use super::error::{Fault, Violation, Violations};
+use super::error::{ValidationError, Violation, Violations};
 use super::ids::{ResourceId, SubschemaId};
 use super::subschema::CompiledSchema;
 use super::subschema::Subschema;
@@ -18,13 +18,13 @@ use json::{ValueIndex, ValueKind, ValueView};
 const SHOWN_MAX: usize = 60;
 
 /// Takes the steps that it needs from those that there are.
-pub(super) fn check(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<(), Fault> {
+pub(super) fn check(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<(), ValidationError> {
     let mut quick = Check::new(compiled, view, false, steps);
     match quick.apply_within(steps)? {
         Ok(()) => Ok(()),
-        Err(Stop::Failed) => Err(Fault::Wrong(gather(compiled, view, steps)?)),
-        Err(Stop::TooManySteps) => Err(Fault::Wrong(too_much(view, "steps"))),
-        Err(Stop::TooDeep) => Err(Fault::Wrong(too_much(view, "schemas within each other"))),
+        Err(Stop::Failed) => Err(ValidationError::Wrong(gather(compiled, view, steps)?)),
+        Err(Stop::TooManySteps) => Err(ValidationError::Wrong(too_much(view, "steps"))),
+        Err(Stop::TooDeep) => Err(ValidationError::Wrong(too_much(view, "schemas within each other"))),
     }
 }
 
@@ -37,7 +37,7 @@ impl CompiledSchema {
 }
 
 /// Everything that is wrong, up to a limit.
-fn gather(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<Violations, Fault> {
+fn gather(compiled: &CompiledSchema, view: ValueView<'_>, steps: &mut usize) -> Result<Violations, ValidationError> {
     let mut thorough = Check::new(compiled, view, true, steps);
     let stopped = thorough.apply_within(steps)?;
     let mut violations = Violations { list: thorough.violations, is_cut: stopped.is_err() };
@@ -104,11 +104,15 @@ impl<'s, 'd> Check<'s, 'd> {
     ///
     /// # Errors
     /// There were fewer than a check may take, and they didn't suffice.
-    fn apply_within(&mut self, steps: &mut usize) -> Result<Checked, Fault> {
+    fn apply_within(&mut self, steps: &mut usize) -> Result<Checked, ValidationError> {
         let most = self.left;
         let checked = self.apply(SubschemaId::ROOT, 0);
         *steps -= most - self.left;
-        if checked == Err(Stop::TooManySteps) && most < SCHEMA_STEPS_MAX { Err(Fault::OutOfSteps) } else { Ok(checked) }
+        if checked == Err(Stop::TooManySteps) && most < SCHEMA_STEPS_MAX {
+            Err(ValidationError::OutOfSteps)
+        } else {
+            Ok(checked)
+        }
     }
 
     /// Holds a value against rules.

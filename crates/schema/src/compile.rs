@@ -12,7 +12,7 @@ use event::limits::{SCHEMA_MISTAKES_MAX, SCHEMA_RULES_MAX};
 use super::draft::Draft;
 use super::error::InvalidSchema;
 use super::ids::{ResourceId, SubschemaId};
-use super::registry::{Place, Registry};
+use super::registry::{Registry, ValueLocation};
 use super::subschema::{AllowedTypes, Applicator, CompiledSchema, Subschema};
 use super::{Remark, SchemaOptions};
 use json::{ValueKind, ValueView};
@@ -57,8 +57,8 @@ pub(super) fn compile(
 struct Compiler<'m> {
     registry: Registry<'m>,
     formats: bool,
-    numbers: HashMap<Place, SubschemaId>,
-    queue: VecDeque<Place>,
+    numbers: HashMap<ValueLocation, SubschemaId>,
+    queue: VecDeque<ValueLocation>,
     rules: Vec<Subschema>,
     mistakes: Vec<InvalidSchema>,
     remark: Remark,
@@ -70,7 +70,7 @@ struct Compiler<'m> {
 /// One schema that is an object, and what may be asked of it.
 #[derive(Clone, Copy)]
 struct Object {
-    place: Place,
+    place: ValueLocation,
     draft: Draft,
     keywords: Keywords,
 }
@@ -98,7 +98,7 @@ impl Keywords {
 
 impl Compiler<'_> {
     /// The number of the schema at a place; where it is new it waits for its turn.
-    fn id(&mut self, place: Place) -> SubschemaId {
+    fn id(&mut self, place: ValueLocation) -> SubschemaId {
         let next = SubschemaId(self.numbers.len());
         let id = *self.numbers.entry(place).or_insert(next);
         if id == next {
@@ -128,16 +128,16 @@ impl Compiler<'_> {
         }
     }
 
-    fn wrong(&mut self, place: Place, message: impl Into<String>) {
+    fn wrong(&mut self, place: ValueLocation, message: impl Into<String>) {
         let mistake = self.registry.mistake(place, message);
         self.mistakes.push(mistake);
     }
 
-    fn view(&self, place: Place) -> ValueView<'_> {
+    fn view(&self, place: ValueLocation) -> ValueView<'_> {
         self.registry.view(place.document)
     }
 
-    fn rules_of(&mut self, place: Place) -> Subschema {
+    fn rules_of(&mut self, place: ValueLocation) -> Subschema {
         let draft = self.registry.resource(place.resource).draft;
         let whole_fractions = draft > Draft::Four;
         let mut rules = Subschema {
@@ -169,12 +169,12 @@ impl Compiler<'_> {
     }
 
     /// Asks for remarks on the names of a schema.
-    fn remark(&mut self, place: Place) {
+    fn remark(&mut self, place: ValueLocation) {
         let (view, remark) = (self.view(place), self.remark);
         let remarked = |(name, _)| Some((name, remark(&view.text(name))?));
         let found: Vec<_> = view.members(place.at).filter_map(remarked).collect();
         for (at, message) in found.into_iter().take(SCHEMA_MISTAKES_MAX.saturating_sub(self.remarks.len())) {
-            self.remarks.push(self.registry.mistake(Place { at, ..place }, message));
+            self.remarks.push(self.registry.mistake(ValueLocation { at, ..place }, message));
         }
     }
 
@@ -193,16 +193,22 @@ impl Compiler<'_> {
         }
     }
 
-    fn member(&self, object: Object, keyword: &str) -> Option<Place> {
+    fn member(&self, object: Object, keyword: &str) -> Option<ValueLocation> {
         if !object.keywords.may_have(keyword) {
             return None;
         }
         let at = self.view(object.place).member(object.place.at, keyword)?;
-        Some(Place { at, ..object.place })
+        Some(ValueLocation { at, ..object.place })
     }
 
     /// A keyword whose value has one kind. Another is a mistake.
-    fn member_of_kind(&mut self, object: Object, keyword: &str, kind: ValueKind, wanted: &str) -> Option<Place> {
+    fn member_of_kind(
+        &mut self,
+        object: Object,
+        keyword: &str,
+        kind: ValueKind,
+        wanted: &str,
+    ) -> Option<ValueLocation> {
         let place = self.member(object, keyword)?;
         if self.view(place).kind(place.at) == kind {
             return Some(place);
@@ -246,7 +252,7 @@ impl Compiler<'_> {
         Some(self.id(place))
     }
 
-    fn find(&mut self, object: Object, keyword: &str) -> Option<Place> {
+    fn find(&mut self, object: Object, keyword: &str) -> Option<ValueLocation> {
         let at = self.member_of_kind(object, keyword, ValueKind::Text, "a reference, a string")?;
         let reference = self.view(at).text(at.at).into_owned();
         // It leads from where the schema's name says.

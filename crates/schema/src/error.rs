@@ -50,7 +50,7 @@ impl fmt::Display for Violation {
 
 /// Why a document isn't taken, or why that isn't known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum ValidationError {
     /// This is wrong with it.
     Wrong(Violations),
     /// The steps that there were didn't suffice to find out.

@@ -29,7 +29,7 @@ use std::fmt;
 use json::{ValueIndex, ValueView};
 
 pub use ecma_pattern::SchemaPattern;
-pub use error::{Fault, InvalidSchema, Violation, Violations};
+pub use error::{InvalidSchema, ValidationError, Violation, Violations};
 pub use format::StringFormat;
 pub use ids::{ResourceId, SubschemaId};
 pub use number::{Divisor, NumberLiteral, is_plain_number};
@@ -92,8 +92,8 @@ impl Schema {
         let mut values = ValueIndex::default();
         let (view, mut steps) = (values.read(payload), usize::MAX);
         self.check_within(view, &mut steps).map_err(|fault| match fault {
-            Fault::Wrong(violations) => violations,
-            Fault::OutOfSteps => check::too_much(view, "steps"),
+            ValidationError::Wrong(violations) => violations,
+            ValidationError::OutOfSteps => check::too_much(view, "steps"),
         })
     }
 
@@ -102,7 +102,7 @@ impl Schema {
     ///
     /// # Errors
     /// As [`Schema::check`], or these steps don't suffice, and are fewer than it may take.
-    pub fn check_within(&self, payload: ValueView<'_>, steps: &mut usize) -> Result<(), Fault> {
+    pub fn check_within(&self, payload: ValueView<'_>, steps: &mut usize) -> Result<(), ValidationError> {
         check::check(&self.compiled, payload, steps)
     }
 

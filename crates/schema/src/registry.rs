@@ -13,7 +13,7 @@ use json::{ValueKind, ValueView};
 
 /// A value of one of the documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Place {
+pub(super) struct ValueLocation {
     pub(super) document: usize,
     pub(super) at: usize,
     /// The named schema that it belongs to.
@@ -109,7 +109,7 @@ impl<'m> Registry<'m> {
     ///
     /// # Errors
     /// It is no JSON, or names what can't be.
-    pub(super) fn add(&mut self, name: &str, text: &str, draft: Draft) -> Result<Place, InvalidSchema> {
+    pub(super) fn add(&mut self, name: &str, text: &str, draft: Draft) -> Result<ValueLocation, InvalidSchema> {
         let document = self.sources.len();
         json::check(text.as_bytes()).map_err(|error| InvalidSchema {
             document: name.to_owned(),
@@ -122,7 +122,7 @@ impl<'m> Registry<'m> {
         let resource = self.new_resource(name.to_owned(), draft, document, 0);
         let resource = self.walk(document, 0, resource)?;
         self.by_uri.entry(name.to_owned()).or_insert(resource);
-        Ok(Place { document, at: 0, resource })
+        Ok(ValueLocation { document, at: 0, resource })
     }
 
     /// The names of all documents but the first.
@@ -139,18 +139,18 @@ impl<'m> Registry<'m> {
     }
 
     /// The schemas that a dynamic anchor names, one for each resource that has it.
-    pub(super) fn dynamic(&self, anchor: &str) -> Vec<Place> {
+    pub(super) fn dynamic(&self, anchor: &str) -> Vec<ValueLocation> {
         let place = |(number, resource): (usize, &Resource)| {
             let at = *resource.dynamic_anchors.get(anchor)?;
-            Some(Place { document: resource.document, at, resource: ResourceId(number) })
+            Some(ValueLocation { document: resource.document, at, resource: ResourceId(number) })
         };
         self.resources.iter().enumerate().filter_map(place).collect()
     }
 
     /// The roots of the resources whose `$recursiveAnchor` is true.
-    pub(super) fn recursive(&self) -> Vec<Place> {
+    pub(super) fn recursive(&self) -> Vec<ValueLocation> {
         let numbered = self.resources.iter().enumerate().filter(|(_, resource)| resource.is_recursive);
-        let place = |(number, resource): (usize, &Resource)| Place {
+        let place = |(number, resource): (usize, &Resource)| ValueLocation {
             document: resource.document,
             at: resource.root,
             resource: ResourceId(number),
@@ -159,13 +159,13 @@ impl<'m> Registry<'m> {
     }
 
     /// How a place is named in messages: the first document by its pointer alone.
-    pub(super) fn location(&self, place: Place) -> String {
+    pub(super) fn location(&self, place: ValueLocation) -> String {
         let source = &self.sources[place.document];
         let pointer = source.pointer(place.at);
         if place.document == 0 { pointer } else { format!("{}#{pointer}", source.name) }
     }
 
-    pub(super) fn mistake(&self, place: Place, message: impl Into<String>) -> InvalidSchema {
+    pub(super) fn mistake(&self, place: ValueLocation, message: impl Into<String>) -> InvalidSchema {
         let view = self.view(place.document);
         InvalidSchema {
             document: self.sources[place.document].name.clone(),
@@ -189,7 +189,7 @@ impl<'m> Registry<'m> {
         if self.view(document).kind(at) != ValueKind::Object {
             return Ok(parent);
         }
-        let resource = self.named(Place { document, at, resource: parent })?;
+        let resource = self.named(ValueLocation { document, at, resource: parent })?;
         let draft = self.resource(resource).draft;
         let text = |registry: &Self, keyword: &str| {
             let view = registry.view(document);
@@ -223,15 +223,15 @@ impl<'m> Registry<'m> {
     }
 
     /// The resource that a schema is, or belongs to.
-    fn named(&mut self, place: Place) -> Result<ResourceId, InvalidSchema> {
-        let Place { document, at, resource: parent } = place;
+    fn named(&mut self, place: ValueLocation) -> Result<ResourceId, InvalidSchema> {
+        let ValueLocation { document, at, resource: parent } = place;
         let (view, draft) = (self.view(document), self.resource(parent).draft);
         let is_root = at == 0;
         let draft = match view.member(at, "$schema").filter(|name| view.kind(*name) == ValueKind::Text) {
             Some(name) if is_root || view.member(at, draft.id_keyword()).is_some() => Draft::of_name(&view.text(name))
                 .ok_or_else(|| {
                     let wanted = "this draft isn't known: there are 2020-12, 2019-09, draft-07, draft-06 and draft-04";
-                    self.mistake(Place { at: name, ..place }, wanted)
+                    self.mistake(ValueLocation { at: name, ..place }, wanted)
                 })?,
             _ => draft,
         };
@@ -268,7 +268,7 @@ impl<'m> Registry<'m> {
     ///
     /// # Errors
     /// There is no such thing.
-    pub(super) fn find(&mut self, from: Place, reference: &str) -> Result<Place, InvalidSchema> {
+    pub(super) fn find(&mut self, from: ValueLocation, reference: &str) -> Result<ValueLocation, InvalidSchema> {
         let (name, fragment) = uri::split_fragment(reference);
         let uri = uri::resolve(&self.resource(from.resource).uri, name);
         let Some(id) = self.load(&uri, from)? else {
@@ -278,13 +278,13 @@ impl<'m> Registry<'m> {
         let document = self.resource(id).document;
         let key = (id, fragment);
         if let Some((at, resource)) = self.found.get(&key) {
-            return Ok(Place { document, at: *at, resource: *resource });
+            return Ok(ValueLocation { document, at: *at, resource: *resource });
         }
         let found = self.part(id, &key.1);
         let (at, resource) =
             found.ok_or_else(|| self.mistake(from, format!("`{reference}` refers to a part that isn't there")))?;
         self.found.insert(key, (at, resource));
-        Ok(Place { document, at, resource })
+        Ok(ValueLocation { document, at, resource })
     }
 
     /// The part of a resource that a fragment names.
@@ -298,11 +298,11 @@ impl<'m> Registry<'m> {
     }
 
     /// Whether what a reference names is a dynamic anchor of this name.
-    pub(super) fn is_dynamic(&self, place: Place, anchor: &str) -> bool {
+    pub(super) fn is_dynamic(&self, place: ValueLocation, anchor: &str) -> bool {
         self.resource(place.resource).dynamic_anchors.get(anchor) == Some(&place.at)
     }
 
-    fn load(&mut self, uri: &str, from: Place) -> Result<Option<ResourceId>, InvalidSchema> {
+    fn load(&mut self, uri: &str, from: ValueLocation) -> Result<Option<ResourceId>, InvalidSchema> {
         if let Some(id) = self.by_uri.get(uri) {
             return Ok(Some(*id));
         }
@@ -326,9 +326,9 @@ impl<'m> Registry<'m> {
     }
 
     /// The place of a schema within another, which may have a name of its own.
-    pub(super) fn within(&self, parent: Place, at: usize) -> Place {
+    pub(super) fn within(&self, parent: ValueLocation, at: usize) -> ValueLocation {
         let resource = self.roots.get(&(parent.document, at)).copied().unwrap_or(parent.resource);
-        Place { at, resource, ..parent }
+        ValueLocation { at, resource, ..parent }
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is found out about schemas.
 
 mod random;
-mod reach;
 mod steps;
+mod unreachable;
 
 use schema::{Documents, InvalidSchema, Schema, SchemaOptions};
 

@@ -31,7 +31,7 @@ pub struct VariableValue<'e> {
 
 /// Why a variable has no usable value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unusable {
+pub enum InvalidVariable {
     /// The variable or its file is not UTF-8.
     NotText,
     /// The variable is set, and the one that names its file is set too.
@@ -49,10 +49,10 @@ impl Environment {
 
     /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`]. An empty variable counts as not set,
     /// because scripts often can't omit one.
-    pub fn get(&self, name: &str) -> Option<Result<VariableValue<'_>, Unusable>> {
+    pub fn get(&self, name: &str) -> Option<Result<VariableValue<'_>, InvalidVariable>> {
         match (self.set(name), self.set(&format!("{name}{FILE}"))) {
             (None, None) => None,
-            (Some(_), Some(_)) => Some(Err(Unusable::SetTwice)),
+            (Some(_), Some(_)) => Some(Err(InvalidVariable::SetTwice)),
             (Some(value), None) => Some(value.map(|text| VariableValue { text: text.into(), file: None })),
             (None, Some(path)) => Some(path.and_then(|path| {
                 let text = content(path)?.into();
@@ -61,9 +61,9 @@ impl Environment {
         }
     }
 
-    fn set(&self, name: &str) -> Option<Result<&str, Unusable>> {
+    fn set(&self, name: &str) -> Option<Result<&str, InvalidVariable>> {
         let value = self.0.get(name).filter(|value| !value.is_empty())?;
-        Some(value.to_str().ok_or(Unusable::NotText))
+        Some(value.to_str().ok_or(InvalidVariable::NotText))
     }
 
     /// Whether there is any variable that could be a setting's.
@@ -95,19 +95,19 @@ fn is_of_service(name: &str, value: &OsStr) -> bool {
 }
 
 /// The content of a file, without the line break at its end.
-fn content(path: &str) -> Result<String, Unusable> {
-    let unreadable = |error: std::io::Error| Unusable::Unreadable(error.to_string());
+fn content(path: &str) -> Result<String, InvalidVariable> {
+    let unreadable = |error: std::io::Error| InvalidVariable::Unreadable(error.to_string());
     let mut bytes = Vec::new();
     files::open(path.as_ref())
         .and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes))
         .map_err(unreadable)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(Unusable::Unreadable(format!("it has more than {} KiB", FILE_BYTES_MAX >> 10)));
+        return Err(InvalidVariable::Unreadable(format!("it has more than {} KiB", FILE_BYTES_MAX >> 10)));
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| Unusable::NotText)?;
+    let mut text = String::from_utf8(bytes).map_err(|_| InvalidVariable::NotText)?;
     let line = text.strip_suffix('\n').map_or(text.len(), |line| line.strip_suffix('\r').unwrap_or(line).len());
     text.truncate(line);
-    if text.is_empty() { Err(Unusable::Unreadable("it is empty".to_owned())) } else { Ok(text) }
+    if text.is_empty() { Err(InvalidVariable::Unreadable("it is empty".to_owned())) } else { Ok(text) }
 }
 
 /// The variable of a setting: `FOREBAY_` and its path in upper case, joined by `_`. All but letters and digits becomes `_` too.
@@ -127,7 +127,7 @@ pub enum Unreplaced {
     /// The variable isn't set, or is empty.
     Unset,
     /// The variable has no usable value.
-    Unusable(Unusable),
+    Unusable(InvalidVariable),
 }
 
 /// Replaces each `${NAME}` in `text`. `$${` becomes a plain `${`; any other `$` stays.
@@ -220,10 +220,10 @@ mod tests {
         let environment: Environment = named.chain([("TWICE".to_owned(), "2".to_owned())]).collect();
         let get = |name: &str| environment.get(name).unwrap().map(|value| value.text.into_owned());
         assert_eq!([get("A"), get("B"), get("C")], ["one", "t w o", "three\n"].map(|text| Ok(text.to_owned())));
-        assert_eq!([get("D"), get("TWICE")], [Err(Unusable::NotText), Err(Unusable::SetTwice)]);
+        assert_eq!([get("D"), get("TWICE")], [Err(InvalidVariable::NotText), Err(InvalidVariable::SetTwice)]);
         assert_eq!(get("F"), Ok(longest));
         for name in ["E", "G", "H"] {
-            assert!(matches!(get(name), Err(Unusable::Unreadable(_))), "{name}");
+            assert!(matches!(get(name), Err(InvalidVariable::Unreadable(_))), "{name}");
         }
         let path = &files[0].1;
         assert_eq!(environment.get("A").unwrap().unwrap().file, Some(path.as_str()));

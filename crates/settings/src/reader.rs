@@ -9,7 +9,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeValue};
 
 use crate::diagnostics::{Diagnostic, Diagnostics, SourceId, SourceSpan};
-use crate::environment::{Environment, FILE, PREFIX, Unreplaced, Unusable, expand};
+use crate::environment::{Environment, FILE, InvalidVariable, PREFIX, Unreplaced, expand};
 use crate::invalid_value::{InvalidValue, word};
 use crate::section::{Located, Section};
 
@@ -358,9 +358,11 @@ impl<'e> SettingsReader<'e> {
             Unreplaced::Open => "no `}` follows".to_owned(),
             Unreplaced::Name => "no name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
-            Unreplaced::Unusable(Unusable::NotText) => "the value of this variable is not UTF-8".to_owned(),
-            Unreplaced::Unusable(Unusable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
-            Unreplaced::Unusable(Unusable::Unreadable(why)) => {
+            Unreplaced::Unusable(InvalidVariable::NotText) => "the value of this variable is not UTF-8".to_owned(),
+            Unreplaced::Unusable(InvalidVariable::SetTwice) => {
+                "this variable and the one with _FILE are both set".to_owned()
+            }
+            Unreplaced::Unusable(InvalidVariable::Unreadable(why)) => {
                 format!("the file of this variable can't be read: {why}")
             }
         };
@@ -401,11 +403,15 @@ impl<'e> SettingsReader<'e> {
             Err(unusable) => {
                 let span = self.whole_source("environment", name);
                 let (title, label) = match unusable {
-                    Unusable::NotText => (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned()),
-                    Unusable::SetTwice => {
+                    InvalidVariable::NotText => {
+                        (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
+                    }
+                    InvalidVariable::SetTwice => {
                         (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
                     }
-                    Unusable::Unreadable(why) => (format!("the file that `{name}{FILE}` names can't be used"), why),
+                    InvalidVariable::Unreadable(why) => {
+                        (format!("the file that `{name}{FILE}` names can't be used"), why)
+                    }
                 };
                 self.push(Diagnostic::new(title, span, label));
                 None

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use objects::ObjectRules;
+use objects::ObjectFormat;
 
 /// Which directory, and what its files are like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,5 +10,5 @@ pub struct DirectoryConfig {
     /// The directory. It and those above it are made if they are missing.
     pub path: PathBuf,
     /// How large files are.
-    pub rules: ObjectRules,
+    pub rules: ObjectFormat,
 }

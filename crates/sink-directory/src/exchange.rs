@@ -17,7 +17,7 @@ use tokio::sync::mpsc::{self, Receiver, Sender};
 
 use super::put::{Comparison, Named};
 use super::{Directory, error, read};
-use net::http_client::{Body, BodyError};
+use net::http_client::{BodyError, RequestBody};
 use objects::read::PIECE_BYTES;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
 use sink::SinkError;
@@ -51,7 +51,7 @@ impl Directory {
         Ok(ObjectDownload::Found(found, self.body(file, range)))
     }
 
-    fn body(&self, file: File, range: Range<u64>) -> Body {
+    fn body(&self, file: File, range: Range<u64>) -> RequestBody {
         let (directory, file) = (self.clone(), Arc::new(file));
         let pieces = stream::unfold(range.start, move |at| {
             let (directory, file, end) = (directory.clone(), file.clone(), range.end.min(at + PIECE_BYTES as u64));
@@ -68,7 +68,7 @@ impl Directory {
 }
 
 /// Passes on what comes, as fast as the disk takes it.
-async fn pass(mut body: Body, sender: Sender<Bytes>) {
+async fn pass(mut body: RequestBody, sender: Sender<Bytes>) {
     while let Some(Ok(frame)) = body.frame().await {
         let Ok(piece) = frame.into_data() else { continue };
         if sender.send(piece).await.is_err() {

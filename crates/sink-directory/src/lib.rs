@@ -23,8 +23,8 @@ pub use files::{Files, NewFile, OsFiles};
 pub use settings::KIND;
 
 use async_trait::async_trait;
-use objects::read::{Lookup, ObjectCache, ObjectReader, PIECE_BYTES, PieceSender};
-use objects::{Manifest, ObjectDownload, ObjectQuery, ObjectRules, ObjectSink, ObjectStore, ObjectUpload, Parts};
+use objects::read::{Lookup, ObjectCache, ObjectStoreReader, PIECE_BYTES, PieceSender};
+use objects::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectSink, ObjectStore, ObjectUpload, Parts};
 use put::Put;
 use sink::{Mark, Sink, SinkError};
 
@@ -91,7 +91,7 @@ impl Directory {
 
 #[async_trait]
 impl ObjectStore for Directory {
-    fn rules(&self) -> &ObjectRules {
+    fn rules(&self) -> &ObjectFormat {
         &self.0.config.rules
     }
 
@@ -117,7 +117,7 @@ impl ObjectStore for Directory {
         .await
     }
 
-    fn reader(&self) -> Box<dyn ObjectReader> {
+    fn reader(&self) -> Box<dyn ObjectStoreReader> {
         Box::new(self.clone())
     }
 
@@ -131,7 +131,7 @@ impl ObjectStore for Directory {
 }
 
 #[async_trait]
-impl ObjectReader for Directory {
+impl ObjectStoreReader for Directory {
     async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
         let (name, known, cache) = (name.to_owned(), known.map(str::to_owned), cache.clone());
         self.reading(move |folder| read::look(folder, &name, known.as_deref(), &cache)).await

@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use event::EventId;
-use objects::{Codec, Line, ObjectRules, Prefix};
+use objects::{Codec, Line, ObjectFormat, Prefix};
 use serde_json::value::RawValue;
 use sink::Sink;
 use sink_directory::{DirectoryConfig, Files, NewFile, OsFiles};
@@ -32,8 +32,8 @@ impl<const CODEC: usize> Directory<CODEC> {
         self.directory.path().join("deep/archive")
     }
 
-    fn object_rules() -> ObjectRules {
-        ObjectRules {
+    fn object_rules() -> ObjectFormat {
+        ObjectFormat {
             line: Line::Envelope,
             codec: Codec::ALL[CODEC],
             bytes_max: 1 << 20,
@@ -190,7 +190,7 @@ impl<const CODEC: usize> Offers for Directory<CODEC> {
     const STORE: &'static str = "directory";
     const READS: bool = false;
 
-    fn rules(&self) -> Option<ObjectRules> {
+    fn rules(&self) -> Option<ObjectFormat> {
         Some(Self::object_rules())
     }
 }

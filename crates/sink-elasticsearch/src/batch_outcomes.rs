@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::config::ElasticsearchConfig;
-use super::conflict::{Taken, Verdict};
+use super::conflict::{Comparison, Taken};
 use super::error::Failure;
 use super::limiter::Limiter;
 use super::outcome::Outcome;
@@ -63,15 +63,15 @@ impl Outcomes {
         self.failures.extend(other.failures);
     }
 
-    pub(super) fn judge(&mut self, taken: &Taken, verdict: Verdict) {
+    pub(super) fn judge(&mut self, taken: &Taken, verdict: Comparison) {
         let (index, stored_in) = (taken.at, &taken.index);
         match verdict {
-            Verdict::Same => {}
-            Verdict::Other => {
+            Comparison::Same => {}
+            Comparison::Other => {
                 let reason = format!("another document is stored under its id in index {stored_in}").into();
                 self.refused.push(RejectedRecord { index, reason });
             }
-            Verdict::Gone => {
+            Comparison::Gone => {
                 let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });
             }

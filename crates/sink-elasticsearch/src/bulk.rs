@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::config::{Conflict, ElasticsearchConfig, Target};
+use super::config::{DocumentConflictPolicy, ElasticsearchConfig, IndexTarget};
 use super::document;
 use sink::{Batch, Record, Write as Kind};
 
@@ -51,19 +51,20 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
         let _ = writeln!(body, r#"{{"{verb}":{{"_index":"{index}","_id":"{id}"{more}}}}}"#);
     };
     let (before, behind): (&[u8], &[u8]) = match (record.write, config.target, config.conflict) {
-        (_, Target::DataStream, _) | (Kind::Insert, _, Conflict::DeadLetter | Conflict::Ignore) => {
+        (_, IndexTarget::DataStream, _)
+        | (Kind::Insert, _, DocumentConflictPolicy::DeadLetter | DocumentConflictPolicy::Ignore) => {
             action("create", "");
             (b"", b"\n")
         }
-        (Kind::Insert, Target::Indices, Conflict::Overwrite) => {
+        (Kind::Insert, IndexTarget::Indices, DocumentConflictPolicy::Overwrite) => {
             action("index", "");
             (b"", b"\n")
         }
-        (Kind::Insert, Target::Indices, Conflict::Merge) => {
+        (Kind::Insert, IndexTarget::Indices, DocumentConflictPolicy::Merge) => {
             action("update", r#","retry_on_conflict":3"#);
             (br#"{"doc":"#, b",\"doc_as_upsert\":true}\n")
         }
-        (Kind::Upsert(revision), Target::Indices, _) => {
+        (Kind::Upsert(revision), IndexTarget::Indices, _) => {
             let version = version(revision);
             action("index", &format!(r#","version":{version},"version_type":"external""#));
             (b"", b"\n")
@@ -75,10 +76,10 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
 }
 
 /// What a record's document is called. In a data stream each revision has one of its own.
-pub(super) fn document_id(target: Target, record: &Record<'_>) -> String {
+pub(super) fn document_id(target: IndexTarget, record: &Record<'_>) -> String {
     match (record.write, target) {
-        (Kind::Upsert(revision), Target::DataStream) => format!("{}-{revision}", record.id),
-        (Kind::Insert, _) | (Kind::Upsert(_), Target::Indices) => record.id.to_string(),
+        (Kind::Upsert(revision), IndexTarget::DataStream) => format!("{}-{revision}", record.id),
+        (Kind::Insert, _) | (Kind::Upsert(_), IndexTarget::Indices) => record.id.to_string(),
     }
 }
 
@@ -140,17 +141,17 @@ mod tests {
         let version = r#""version":9,"version_type":"external""#;
         let index = format!("{{\"index\":{{\"_index\":\"of-access\",\"_id\":\"{two}\",{version}}}}}\n{document}\n");
         assert_eq!(body_of(&config), create.clone() + &index);
-        config.target = Target::DataStream;
+        config.target = IndexTarget::DataStream;
         let again = format!("{{\"create\":{{\"_index\":\"of-access\",\"_id\":\"{two}-7\"}}}}\n{document}\n");
         assert_eq!(body_of(&config), create + &again);
         config = super::super::tests::config();
-        config.conflict = Conflict::Overwrite;
+        config.conflict = DocumentConflictPolicy::Overwrite;
         assert!(
             body_of(&config).starts_with("{\"index\":{\"_index\":\"of-access\",\"_id\":\"01"),
             "{}",
             body_of(&config)
         );
-        config.conflict = Conflict::Merge;
+        config.conflict = DocumentConflictPolicy::Merge;
         let action = format!("{{\"_index\":\"of-access\",\"_id\":\"{one}\",\"retry_on_conflict\":3}}");
         let merge = format!("{{\"update\":{action}}}\n{{\"doc\":{document},\"doc_as_upsert\":true}}\n");
         assert_eq!(body_of(&config), merge + &index, "results have their versions whatever becomes of events");

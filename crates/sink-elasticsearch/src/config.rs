@@ -28,13 +28,13 @@ pub struct ElasticsearchConfig {
     /// The names of the indices or data streams.
     pub index: IndexPattern,
     /// What these names are.
-    pub target: Target,
+    pub target: IndexTarget,
     /// What a document holds.
-    pub shape: Shape,
+    pub shape: DocumentShape,
     /// What is installed where it is missing.
     pub template: Option<Template>,
     /// What becomes of an event whose id is taken by another document.
-    pub conflict: Conflict,
+    pub conflict: DocumentConflictPolicy,
     /// Bytes of documents and actions at which a request ends: one document alone may have more.
     pub request_bytes: usize,
     /// Requests in flight at most, for all lanes together.
@@ -49,13 +49,13 @@ impl ElasticsearchConfig {
     /// Whether documents have what events are found by. In a data stream an event's id doesn't name one document.
     #[must_use]
     pub const fn can_read(&self) -> bool {
-        matches!((self.shape, self.target), (Shape::Envelope, Target::Indices))
+        matches!((self.shape, self.target), (DocumentShape::Envelope, IndexTarget::Indices))
     }
 }
 
 /// What the names of indices are names of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Target {
+pub enum IndexTarget {
     /// Indices, or aliases with an index each that is written to.
     #[default]
     Indices,
@@ -65,7 +65,7 @@ pub enum Target {
 
 /// What a document holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum DocumentShape {
     /// The payload's members, and `@timestamp` where they have none. What is no object stands in a member `payload`.
     #[default]
     Payload,
@@ -75,7 +75,7 @@ pub enum Shape {
 
 /// What becomes of an event whose id is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Conflict {
+pub enum DocumentConflictPolicy {
     /// What is there is compared with it: a repetition changes nothing, another event is a dead letter.
     #[default]
     DeadLetter,

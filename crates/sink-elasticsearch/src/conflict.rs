@@ -9,7 +9,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::bulk::{EVENT_VERSION, document_id};
-use super::config::{ElasticsearchConfig, Shape};
+use super::config::{DocumentShape, ElasticsearchConfig};
 use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::error::Failure;
 use super::server::Server;
@@ -31,7 +31,7 @@ pub(super) struct Taken {
 
 /// What the comparison came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Comparison {
     Same,
     Other,
     /// It was there a moment ago.
@@ -61,7 +61,7 @@ pub(super) async fn compare(
     server: &Server,
     batch: &Batch,
     taken: &[Taken],
-) -> Result<Vec<Verdict>, Failure> {
+) -> Result<Vec<Comparison>, Failure> {
     let mut verdicts = Vec::with_capacity(taken.len());
     for run in runs(batch, taken) {
         let taken = &taken[run];
@@ -162,16 +162,16 @@ fn question(config: &ElasticsearchConfig, batch: &Batch, taken: &[Taken]) -> Str
     question
 }
 
-fn verdict(config: &ElasticsearchConfig, batch: &Batch, taken: &Taken, found: &Found<'_>) -> Verdict {
+fn verdict(config: &ElasticsearchConfig, batch: &Batch, taken: &Taken, found: &Found<'_>) -> Comparison {
     let (Some(record), Some(source)) = (batch.get(taken.at), found.source.filter(|_| found.found)) else {
-        return Verdict::Gone;
+        return Comparison::Gone;
     };
-    if is_same(config.shape, &record, source.get()) { Verdict::Same } else { Verdict::Other }
+    if is_same(config.shape, &record, source.get()) { Comparison::Same } else { Comparison::Other }
 }
 
 /// Whether the document holds the record's payload. When and where the event was received isn't compared: it differs where the same event
 /// comes again.
-fn is_same(shape: Shape, record: &Record<'_>, source: &str) -> bool {
+fn is_same(shape: DocumentShape, record: &Record<'_>, source: &str) -> bool {
     let mut ours = Vec::new();
     document::write(&mut ours, shape, 0, record);
     if ours == source.as_bytes() {
@@ -180,7 +180,7 @@ fn is_same(shape: Shape, record: &Record<'_>, source: &str) -> bool {
     let ours: Result<Members<'_>, _> = serde_json::from_slice(&ours);
     let theirs: Result<Members<'_>, _> = serde_json::from_str(source);
     let (Ok(mut ours), Ok(mut theirs)) = (ours, theirs) else { return false };
-    if shape == Shape::Envelope {
+    if shape == DocumentShape::Envelope {
         return are_equal(ours.get(PAYLOAD).copied(), theirs.get(PAYLOAD).copied());
     }
     if document::has_own_timestamp(shape, record.payload) {
@@ -218,7 +218,7 @@ mod tests {
         }
     }
 
-    fn source(shape: Shape, payload: &str) -> String {
+    fn source(shape: DocumentShape, payload: &str) -> String {
         let mut document = Vec::new();
         document::write(&mut document, shape, 7, &record(payload, 1_000_000));
         String::from_utf8(document).unwrap()
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn the_same_payload_is_the_same_event_whenever_it_came() {
-        for shape in [Shape::Payload, Shape::Envelope] {
+        for shape in [DocumentShape::Payload, DocumentShape::Envelope] {
             for (stored, comes, is) in [
                 ("{\"a\": 1}", "{\"a\": 1}", true),
                 ("{\"a\": 1}", "{\"a\":\n1}", true),
@@ -245,6 +245,6 @@ mod tests {
                 assert_eq!(is_same(shape, &record(comes, 5), &stored), is, "{shape:?} {stored} {comes}");
             }
         }
-        assert!(!is_same(Shape::Payload, &record("{}", 5), "[]"));
+        assert!(!is_same(DocumentShape::Payload, &record("{}", 5), "[]"));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use event::rfc3339;
 use json::JsonPointer;
 
-use super::config::Shape;
+use super::config::DocumentShape;
 use sink::{Record, envelope};
 
 /// The member that tools of these stores look for, and without which data streams take nothing.
@@ -18,14 +18,14 @@ static TIMESTAMP_POINTER: LazyLock<JsonPointer> =
     LazyLock::new(|| format!("/{TIMESTAMP}").parse().expect("a slash and a name are a pointer"));
 
 /// Writes the document of a record that stands in `shard`, without a line break in it.
-pub(super) fn write(document: &mut Vec<u8>, shape: Shape, shard: u16, record: &Record<'_>) {
+pub(super) fn write(document: &mut Vec<u8>, shape: DocumentShape, shard: u16, record: &Record<'_>) {
     match (shape, members(record.payload)) {
-        (Shape::Payload, Some(members)) => write_members(document, record, members),
-        (Shape::Payload, None) => {
+        (DocumentShape::Payload, Some(members)) => write_members(document, record, members),
+        (DocumentShape::Payload, None) => {
             write_timestamp(document, record);
             write_payload(document, record);
         }
-        (Shape::Envelope, _) => {
+        (DocumentShape::Envelope, _) => {
             write_timestamp(document, record);
             document.push(b',');
             envelope::write_members(document, shard, record);
@@ -35,8 +35,8 @@ pub(super) fn write(document: &mut Vec<u8>, shape: Shape, shard: u16, record: &R
 }
 
 /// Whether a document of this shape has a time that isn't the payload's.
-pub(super) fn has_own_timestamp(shape: Shape, payload: &[u8]) -> bool {
-    shape == Shape::Envelope || members(payload).is_none_or(|_| !has_timestamp(payload))
+pub(super) fn has_own_timestamp(shape: DocumentShape, payload: &[u8]) -> bool {
+    shape == DocumentShape::Envelope || members(payload).is_none_or(|_| !has_timestamp(payload))
 }
 
 /// What stands behind the opening brace of an object, its closing brace included; none of another value.
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use sink::Write as Kind;
 
-    fn document(shape: Shape, record: &Record<'_>) -> String {
+    fn document(shape: DocumentShape, record: &Record<'_>) -> String {
         let mut document = Vec::new();
         write(&mut document, shape, 3, record);
         String::from_utf8(document).unwrap()
@@ -126,8 +126,8 @@ mod tests {
             ("{\"@timestamp\": 5}", "{\"@timestamp\": 5}".to_owned()),
             ("{\"\\u0040timestamp\": 5, \"b\": 1}", "{\"\\u0040timestamp\": 5, \"b\": 1}".to_owned()),
         ] {
-            assert_eq!(document(Shape::Payload, &record(payload)), expected, "{payload}");
-            let own = has_own_timestamp(Shape::Payload, payload.as_bytes());
+            assert_eq!(document(DocumentShape::Payload, &record(payload)), expected, "{payload}");
+            let own = has_own_timestamp(DocumentShape::Payload, payload.as_bytes());
             assert_eq!(own, expected.contains(TIME), "{payload}");
             serde_json::from_str::<serde_json::Value>(&expected).unwrap();
         }
@@ -141,6 +141,6 @@ mod tests {
             r#""source":"a\"b","received_at":"2025-10-09T08:53:20.000001Z","event_time":"1970-01-01T00:00:00.000000Z","#,
             r#""revision":7,"position":"3:12","payload":{ "a": 1}}"#
         );
-        assert_eq!(document(Shape::Envelope, &record), expected);
+        assert_eq!(document(DocumentShape::Envelope, &record), expected);
     }
 }

@@ -34,7 +34,8 @@ use event::read::{Page, Query, ReadError};
 use tokio::sync::Mutex;
 
 pub use config::{
-    ApiKey, Conflict, ElasticsearchConfig, InvalidNodes, InvalidTemplate, NodeList, Shape, Target, Template,
+    ApiKey, DocumentConflictPolicy, DocumentShape, ElasticsearchConfig, IndexTarget, InvalidNodes, InvalidTemplate,
+    NodeList, Template,
 };
 pub use index::{IndexPattern, InvalidIndex};
 pub use settings::KIND;

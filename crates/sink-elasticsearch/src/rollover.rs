@@ -7,7 +7,7 @@ use serde::Deserialize;
 use sink::{Record, Write};
 
 use super::batch_outcomes::Writing;
-use super::config::{Conflict, ElasticsearchConfig, Target};
+use super::config::{DocumentConflictPolicy, ElasticsearchConfig, IndexTarget};
 use super::conflict::{Taken, existing};
 use super::error::Failure;
 
@@ -80,8 +80,8 @@ impl Writing<'_> {
 
 /// Whether a record becomes a document by `create`. One that replaces a document does so in the index that is written to.
 fn is_created(config: &ElasticsearchConfig, record: &Record<'_>) -> bool {
-    let keeps = matches!(config.conflict, Conflict::DeadLetter | Conflict::Ignore);
-    config.target == Target::DataStream || (keeps && record.write == Write::Insert)
+    let keeps = matches!(config.conflict, DocumentConflictPolicy::DeadLetter | DocumentConflictPolicy::Ignore);
+    config.target == IndexTarget::DataStream || (keeps && record.write == Write::Insert)
 }
 
 /// The indices that the store's answer names, oldest first.
@@ -155,9 +155,9 @@ mod tests {
         let (event, result) = (record(Write::Insert), record(Write::Upsert(1)));
         assert!(is_created(&config, &event));
         assert!(!is_created(&config, &result), "it replaces a document");
-        config.conflict = Conflict::Overwrite;
+        config.conflict = DocumentConflictPolicy::Overwrite;
         assert!(!is_created(&config, &event));
-        config.target = Target::DataStream;
+        config.target = IndexTarget::DataStream;
         assert!(is_created(&config, &result), "each revision is created there");
     }
 }

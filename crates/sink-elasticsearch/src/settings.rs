@@ -5,7 +5,10 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::{ApiKey, Conflict, Elasticsearch, ElasticsearchConfig, IndexPattern, NodeList, Shape, Target, Template};
+use crate::{
+    ApiKey, DocumentConflictPolicy, DocumentShape, Elasticsearch, ElasticsearchConfig, IndexPattern, IndexTarget,
+    NodeList, Template,
+};
 use event::limits;
 use settings::client::{ca, requests, timeout};
 use settings::files;
@@ -14,11 +17,11 @@ use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, parse
 const LIMITS: JsonLimits = JsonLimits { rejects_nul: false, rejects_duplicate_keys: true };
 const INDEX: &str = "{type}-{day}";
 
-const CONFLICTS: [(&str, Conflict); 4] = [
-    ("dead", Conflict::DeadLetter),
-    ("ignore", Conflict::Ignore),
-    ("overwrite", Conflict::Overwrite),
-    ("merge", Conflict::Merge),
+const CONFLICTS: [(&str, DocumentConflictPolicy); 4] = [
+    ("dead", DocumentConflictPolicy::DeadLetter),
+    ("ignore", DocumentConflictPolicy::Ignore),
+    ("overwrite", DocumentConflictPolicy::Overwrite),
+    ("merge", DocumentConflictPolicy::Merge),
 ];
 
 /// Reads them; relative paths start at `folder`.
@@ -40,8 +43,8 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         api_key,
         ca,
         index: index?,
-        target: if is_stream { Target::DataStream } else { Target::Indices },
-        shape: if has_envelope { Shape::Envelope } else { Shape::Payload },
+        target: if is_stream { IndexTarget::DataStream } else { IndexTarget::Indices },
+        shape: if has_envelope { DocumentShape::Envelope } else { DocumentShape::Payload },
         template,
         conflict,
         request_bytes: request_bytes.unwrap_or(limits::STORE_REQUEST_BYTES),
@@ -85,16 +88,16 @@ fn template(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
     }
 }
 
-fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> Conflict {
-    let Some(found) = reader.text(section, "conflict", conflict_rule) else { return Conflict::default() };
-    if is_stream && matches!(found.value, Conflict::Overwrite | Conflict::Merge) {
+fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> DocumentConflictPolicy {
+    let Some(found) = reader.text(section, "conflict", conflict_rule) else { return DocumentConflictPolicy::default() };
+    if is_stream && matches!(found.value, DocumentConflictPolicy::Overwrite | DocumentConflictPolicy::Merge) {
         let title = format!("`{}` has no meaning for data streams", section.key_path("conflict"));
         reader.push(Diagnostic::new(title, found.span, "nothing in a data stream is ever overwritten"));
     }
     found.value
 }
 
-fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
+fn conflict_rule(text: &str) -> Result<DocumentConflictPolicy, InvalidValue> {
     settings::one_of(&CONFLICTS, text, "is no rule for ids that are taken")
 }
 
@@ -104,7 +107,12 @@ fn request_bytes(text: &str) -> Result<usize, InvalidValue> {
     bytes.ok_or_else(|| InvalidValue::new("is out of range", format!("wanted {}KiB to {}MiB", min >> 10, max >> 20)))
 }
 
-fn layout_of(index: Option<&IndexPattern>, is_stream: bool, has_envelope: bool, conflict: Conflict) -> Layout {
+fn layout_of(
+    index: Option<&IndexPattern>,
+    is_stream: bool,
+    has_envelope: bool,
+    conflict: DocumentConflictPolicy,
+) -> Layout {
     let conflict = CONFLICTS.iter().find(|(_, known)| *known == conflict).map_or("", |(name, _)| name);
     let mut parts = vec![
         ("data_stream", is_stream.to_string()),
@@ -151,7 +159,7 @@ impl StoreConfig for ElasticsearchConfig {
     }
 
     fn layout(&self) -> Layout {
-        let (is_stream, has_envelope) = (self.target == Target::DataStream, self.shape == Shape::Envelope);
+        let (is_stream, has_envelope) = (self.target == IndexTarget::DataStream, self.shape == DocumentShape::Envelope);
         layout_of(Some(&self.index), is_stream, has_envelope, self.conflict)
     }
 
@@ -166,7 +174,7 @@ impl StoreConfig for ElasticsearchConfig {
 
 impl fmt::Display for ElasticsearchConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = if self.target == Target::DataStream { "data stream" } else { "index" };
+        let what = if self.target == IndexTarget::DataStream { "data stream" } else { "index" };
         write!(f, "elasticsearch {}, {what} {}", self.nodes, self.index)
     }
 }

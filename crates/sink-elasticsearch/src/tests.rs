@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use super::{Conflict, ElasticsearchConfig, Shape, Target};
+use super::{DocumentConflictPolicy, DocumentShape, ElasticsearchConfig, IndexTarget};
 
 pub(super) fn config() -> ElasticsearchConfig {
     ElasticsearchConfig {
@@ -11,10 +11,10 @@ pub(super) fn config() -> ElasticsearchConfig {
         api_key: None,
         ca: None,
         index: "of-{type}".parse().unwrap(),
-        target: Target::Indices,
-        shape: Shape::Payload,
+        target: IndexTarget::Indices,
+        shape: DocumentShape::Payload,
         template: None,
-        conflict: Conflict::default(),
+        conflict: DocumentConflictPolicy::default(),
         request_bytes: 1 << 20,
         requests_max: NonZeroUsize::MIN,
         gzip: false,

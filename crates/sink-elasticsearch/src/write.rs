@@ -4,7 +4,7 @@ use futures_util::future::{BoxFuture, FutureExt, join_all};
 
 use super::batch_outcomes::{Outcomes, Writing};
 use super::bulk;
-use super::config::{Conflict, Target};
+use super::config::{DocumentConflictPolicy, IndexTarget};
 use super::conflict::{Taken, compare, occupied};
 use super::error::Failure;
 use super::outcome::{Outcome, outcomes};
@@ -39,7 +39,7 @@ impl Writing<'_> {
     /// Results that would take the place of events.
     async fn refused_results(&self) -> Result<Vec<RejectedRecord>, Failure> {
         let Self { config, server, batch, .. } = self;
-        if config.target == Target::DataStream || config.conflict != Conflict::DeadLetter {
+        if config.target == IndexTarget::DataStream || config.conflict != DocumentConflictPolicy::DeadLetter {
             return Ok(Vec::new());
         }
         let occupied = occupied(config, server, batch).await?;
@@ -101,7 +101,7 @@ impl Writing<'_> {
     /// Tells repetitions from other events whose ids are taken.
     async fn compare_taken(&self, all: &mut Outcomes) {
         let taken = std::mem::take(&mut all.taken);
-        if taken.is_empty() || self.config.conflict != Conflict::DeadLetter {
+        if taken.is_empty() || self.config.conflict != DocumentConflictPolicy::DeadLetter {
             return;
         }
         match compare(self.config, self.server, self.batch, &taken).await {

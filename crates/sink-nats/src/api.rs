@@ -60,7 +60,7 @@ pub(super) struct StreamConfig {
 
 /// A message that is stored.
 #[derive(Clone, Debug, Deserialize)]
-pub(super) struct Stored {
+pub(super) struct StoredMessage {
     pub(super) seq: u64,
     #[serde(default)]
     hdrs: String,
@@ -69,7 +69,7 @@ pub(super) struct Stored {
     time: String,
 }
 
-impl Stored {
+impl StoredMessage {
     /// The value of a header.
     pub(super) fn header(&self, name: &str) -> Option<String> {
         let headers = String::from_utf8(STANDARD.decode(&self.hdrs).ok()?).ok()?;
@@ -115,21 +115,25 @@ pub(super) async fn last_of(
     session: &mut Session,
     stream: &StreamName,
     subject: &str,
-) -> Result<Option<Stored>, Failure> {
+) -> Result<Option<StoredMessage>, Failure> {
     message(session, stream, &json!({ "last_by_subj": subject })).await
 }
 
 /// The message with this sequence.
-pub(super) async fn at(session: &mut Session, stream: &StreamName, sequence: u64) -> Result<Option<Stored>, Failure> {
+pub(super) async fn at(
+    session: &mut Session,
+    stream: &StreamName,
+    sequence: u64,
+) -> Result<Option<StoredMessage>, Failure> {
     message(session, stream, &json!({ "seq": sequence })).await
 }
 
 #[derive(Deserialize)]
 struct Got {
-    message: Stored,
+    message: StoredMessage,
 }
 
-async fn message(session: &mut Session, stream: &StreamName, which: &Value) -> Result<Option<Stored>, Failure> {
+async fn message(session: &mut Session, stream: &StreamName, which: &Value) -> Result<Option<StoredMessage>, Failure> {
     let subject = format!("$JS.API.STREAM.MSG.GET.{stream}");
     match asked::<Got>(session, &subject, which.to_string().as_bytes()).await? {
         Ok(got) => Ok(Some(got.message)),
@@ -139,7 +143,11 @@ async fn message(session: &mut Session, stream: &StreamName, which: &Value) -> R
 }
 
 /// Whether a message is so new that its neighbours can't have aged, and that the server still knows their ids.
-pub(super) async fn is_recent(session: &mut Session, stream: &StreamName, message: &Stored) -> Result<bool, Failure> {
+pub(super) async fn is_recent(
+    session: &mut Session,
+    stream: &StreamName,
+    message: &StoredMessage,
+) -> Result<bool, Failure> {
     let subject = format!("$JS.API.STREAM.INFO.{stream}");
     let info = asked::<StreamInfo>(session, &subject, b"").await?.map_err(Failure::JetStream)?;
     let times = (rfc3339::parse(&info.ts), rfc3339::parse(&message.time));
@@ -210,7 +218,7 @@ mod tests {
     #[test]
     fn headers_of_a_stored_message_are_found_by_their_names() {
         let hdrs = STANDARD.encode("NATS/1.0\r\nForebay-Cursor: 12\r\nNats-Batch-Id: x\r\n\r\n");
-        let stored = Stored { seq: 1, hdrs, time: String::new() };
+        let stored = StoredMessage { seq: 1, hdrs, time: String::new() };
         assert_eq!(stored.header("Forebay-Cursor").as_deref(), Some("12"));
         assert_eq!((stored.header("Forebay"), stored.header("Nats-Batch-Sequence")), (None, None));
     }

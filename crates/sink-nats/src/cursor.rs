@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use event::{Lane, Position};
 
-use super::api::{self, Stored};
+use super::api::{self, StoredMessage};
 use super::error::Failure;
 use super::session::Session;
 use super::stream_name::StreamName;
@@ -70,7 +70,7 @@ pub(super) async fn read(
 
 /// A cursor's message and the batch that it is the last message of.
 struct Written<'a> {
-    message: &'a Stored,
+    message: &'a StoredMessage,
     position: u64,
     first: u64,
     batch: String,
@@ -81,7 +81,7 @@ struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    fn of(message: &'a Stored) -> Result<Self, Failure> {
+    fn of(message: &'a StoredMessage) -> Result<Self, Failure> {
         let (position, first, count) = (number(message, POSITION)?, number(message, FIRST)?, number(message, NUMBER)?);
         let batch = message.header(BATCH).unwrap_or_default();
         let beyond =
@@ -132,7 +132,7 @@ impl<'a> Written<'a> {
         Ok(true)
     }
 
-    fn has(&self, message: &Stored) -> bool {
+    fn has(&self, message: &StoredMessage) -> bool {
         message.header(BATCH).as_deref() == Some(self.batch.as_str())
     }
 }
@@ -163,7 +163,7 @@ fn ranges_of(text: &str) -> Option<BTreeSet<u64>> {
     Some(positions)
 }
 
-fn number(message: &Stored, header: &str) -> Result<u64, Failure> {
+fn number(message: &StoredMessage, header: &str) -> Result<u64, Failure> {
     message.header(header).and_then(|text| text.parse().ok()).ok_or(ODD)
 }
 

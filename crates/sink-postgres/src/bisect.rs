@@ -8,10 +8,10 @@ use event::EventId;
 use tokio_postgres::types::ToSql;
 
 use super::columns::{Content, Field};
-use super::config::Conflict;
+use super::config::RowConflictPolicy;
 use super::conflict;
 use super::error::{Blame, Failure};
-use super::kind::Kind;
+use super::kind::ColumnType;
 use super::mapping::{Array, Id, put_value};
 use super::session::Talk;
 use super::table::Table;
@@ -329,7 +329,7 @@ impl Sql {
         let told = table.fields.iter().filter(|field| !matches!(field.content, Content::Id | Content::ReceivedAt));
         let same: Vec<String> =
             told.map(|field| format!("{} is not distinct from {}", stored(field), as_stored(field))).collect();
-        let refuses_others = table.conflict == Conflict::Refuse;
+        let refuses_others = table.conflict == RowConflictPolicy::Refuse;
         Self {
             by_rule: Insert { sql: conflict::insert(table, &columns, &rows), refuses_others },
             first: Insert { sql: conflict::insert_new(table, &columns, &rows), refuses_others: true },
@@ -371,12 +371,12 @@ fn replacement(table: &Table, columns: &str, rows: &str) -> String {
 
 /// A stored value as it can be compared: `json` has no equality.
 fn stored(field: &Field) -> String {
-    format!("t.{}{}", field.quoted(), if field.kind == Kind::Json { "::text" } else { "" })
+    format!("t.{}{}", field.quoted(), if field.kind == ColumnType::Json { "::text" } else { "" })
 }
 
 /// A new value as it can be compared with a stored one: a column may round, as `numeric(10,2)` does.
 fn as_stored(field: &Field) -> String {
-    let cast = if field.kind == Kind::Json { "text" } else { &field.declared };
+    let cast = if field.kind == ColumnType::Json { "text" } else { &field.declared };
     format!("n.{}::{cast}", field.quoted())
 }
 

@@ -1,6 +1,6 @@
 //! The columns of the events' table.
 
-use super::kind::Kind;
+use super::kind::ColumnType;
 use json::JsonPointer;
 
 /// The column that holds the number of a row's transaction, by this default: the server's number, which never comes again.
@@ -28,13 +28,13 @@ pub(super) enum Content {
 pub(super) struct Field {
     pub(super) name: String,
     pub(super) content: Content,
-    pub(super) kind: Kind,
+    pub(super) kind: ColumnType,
     /// The type as the table declares it, with lengths and digits: `numeric(10,2)`.
     pub(super) declared: String,
 }
 
 impl Field {
-    pub(super) fn new(name: &str, content: Content, kind: Kind) -> Self {
+    pub(super) fn new(name: &str, content: Content, kind: ColumnType) -> Self {
         Self { name: name.to_owned(), content, kind, declared: kind.name().to_owned() }
     }
 
@@ -44,12 +44,12 @@ impl Field {
     }
 
     /// The types that this content may have.
-    pub(super) fn may_be(&self, kind: Kind) -> bool {
+    pub(super) fn may_be(&self, kind: ColumnType) -> bool {
         match self.content {
-            Content::Id => kind == Kind::Uuid,
-            Content::Type | Content::Source => matches!(kind, Kind::Text | Kind::Varchar),
-            Content::ReceivedAt | Content::EventTime => kind == Kind::Timestamptz,
-            Content::Payload => matches!(kind, Kind::Jsonb | Kind::Json | Kind::Text),
+            Content::Id => kind == ColumnType::Uuid,
+            Content::Type | Content::Source => matches!(kind, ColumnType::Text | ColumnType::Varchar),
+            Content::ReceivedAt | Content::EventTime => kind == ColumnType::Timestamptz,
+            Content::Payload => matches!(kind, ColumnType::Jsonb | ColumnType::Json | ColumnType::Text),
             Content::Member(_) => true,
         }
     }
@@ -60,7 +60,7 @@ impl Field {
             // A part of the key that is rounded wouldn't be found again.
             return "timestamptz, without a precision".to_owned();
         }
-        let names: Vec<&str> = Kind::all().filter(|kind| self.may_be(*kind)).map(Kind::name).collect();
+        let names: Vec<&str> = ColumnType::all().filter(|kind| self.may_be(*kind)).map(ColumnType::name).collect();
         match names.split_last() {
             Some((last, [])) => (*last).to_owned(),
             Some((last, others)) => format!("{} or {last}", others.join(", ")),

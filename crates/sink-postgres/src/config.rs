@@ -8,8 +8,8 @@ use std::time::Duration;
 use json::JsonPointer;
 use tokio_postgres::config::{Host, TargetSessionAttrs};
 
-use super::connection_limits::Connections;
-use super::kind::Kind;
+use super::connection_limits::PoolLimits;
+use super::kind::ColumnType;
 use sink::{InvalidTableName, TableName};
 
 /// How long a server may take to accept a connection, unless its URL says otherwise.
@@ -24,30 +24,30 @@ const DAY_SUFFIX_BYTES: usize = 9;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresConfig {
     /// Where the servers are and who asks.
-    pub server: Server,
+    pub server: PostgresServers,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
     pub ca: Option<PathBuf>,
     /// The table. It is made if it is missing; its schema isn't.
     pub table: QualifiedName,
     /// What the table's columns hold.
-    pub layout: Layout,
+    pub layout: TableLayout,
     /// How the table is divided.
     pub partition: Partition,
     /// What becomes of an event whose id is taken.
-    pub conflict: Conflict,
+    pub conflict: RowConflictPolicy,
     /// How long the server may take for one statement; a lock is waited for as long at most.
     pub timeout: Duration,
     /// How many connections there are, and for how long.
-    pub connections: Connections,
+    pub connections: PoolLimits,
 }
 
 /// Servers of which one takes writes, with the account to use: a `postgres://` URL.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Server(Box<tokio_postgres::Config>);
+pub struct PostgresServers(Box<tokio_postgres::Config>);
 
 /// Why a text is no URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidServer {
+pub enum InvalidPostgresUrl {
     /// The text doesn't begin as such a URL does.
     #[error("wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     Scheme,
@@ -65,27 +65,27 @@ pub enum InvalidServer {
     NoUser,
 }
 
-impl FromStr for Server {
-    type Err = InvalidServer;
+impl FromStr for PostgresServers {
+    type Err = InvalidPostgresUrl;
 
-    fn from_str(text: &str) -> Result<Self, InvalidServer> {
+    fn from_str(text: &str) -> Result<Self, InvalidPostgresUrl> {
         if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
-            return Err(InvalidServer::Scheme);
+            return Err(InvalidPostgresUrl::Scheme);
         }
         // Where TLS is spoken at all, certificates are verified: there is no weaker form to ask for.
         let text =
             text.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
         let mut config: tokio_postgres::Config =
-            text.parse().map_err(|error: tokio_postgres::Error| InvalidServer::Url(words(&error)))?;
+            text.parse().map_err(|error: tokio_postgres::Error| InvalidPostgresUrl::Url(words(&error)))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
-            return Err(InvalidServer::NoHost);
+            return Err(InvalidPostgresUrl::NoHost);
         }
         let has_at_sign = |host: &Host| matches!(host, Host::Tcp(name) if name.contains('@'));
         if config.get_hosts().iter().any(has_at_sign) {
-            return Err(InvalidServer::AtSign);
+            return Err(InvalidPostgresUrl::AtSign);
         }
         if config.get_user().is_none() {
-            return Err(InvalidServer::NoUser);
+            return Err(InvalidPostgresUrl::NoUser);
         }
         // A server that takes no writes is of no use: of several the one that does is looked for.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
@@ -107,7 +107,7 @@ fn words(error: &tokio_postgres::Error) -> String {
     }
 }
 
-impl Server {
+impl PostgresServers {
     pub(super) fn driver(&self) -> &tokio_postgres::Config {
         &self.0
     }
@@ -121,7 +121,7 @@ impl Server {
 }
 
 /// Hosts and database, never the password.
-impl fmt::Display for Server {
+impl fmt::Display for PostgresServers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ports = self.0.get_ports();
         let addresses = self.0.get_hostaddrs().iter().map(ToString::to_string);
@@ -138,7 +138,7 @@ impl fmt::Display for Server {
     }
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for PostgresServers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Server({self})")
     }
@@ -197,7 +197,7 @@ impl fmt::Display for QualifiedName {
 
 /// What the columns of a table hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum TableLayout {
     /// `id`, `type`, `source`, `received_at` and `payload`: such a table can be read back.
     Whole {
         /// The type of `payload` in a table that is made.
@@ -216,7 +216,7 @@ impl PostgresConfig {
     /// Whether nothing of a payload is kept but the payload, byte for byte: then it may have `\u0000` in it.
     #[must_use]
     pub const fn keeps_escapes(&self) -> bool {
-        matches!(self.layout, Layout::Whole { payload: PayloadKind::Text })
+        matches!(self.layout, TableLayout::Whole { payload: PayloadKind::Text })
     }
 }
 
@@ -233,7 +233,7 @@ pub enum Partition {
 /// What becomes of an event whose id is taken by a row that isn't the same. Results of aggregates have revisions, and
 /// none of these rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Conflict {
+pub enum RowConflictPolicy {
     /// It is a dead letter, and the row stays.
     #[default]
     Refuse,
@@ -256,10 +256,10 @@ pub enum PayloadKind {
 }
 
 impl PayloadKind {
-    pub(super) const fn kind(self) -> Kind {
+    pub(super) const fn kind(self) -> ColumnType {
         match self {
-            Self::Jsonb => Kind::Jsonb,
-            Self::Text => Kind::Text,
+            Self::Jsonb => ColumnType::Jsonb,
+            Self::Text => ColumnType::Text,
         }
     }
 }
@@ -272,5 +272,5 @@ pub struct Column {
     /// Where its values stand. What isn't there, or is `null`, is null.
     pub pointer: JsonPointer,
     /// Its type in a table that is made; `jsonb` without one. A table that is there keeps its own.
-    pub kind: Option<Kind>,
+    pub kind: Option<ColumnType>,
 }

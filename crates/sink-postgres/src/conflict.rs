@@ -1,8 +1,8 @@
 //! What becomes of a new row whose id is taken: the rule of a table, as SQL.
 
 use super::columns::{Content, Field};
-use super::config::Conflict;
-use super::kind::Kind;
+use super::config::RowConflictPolicy;
+use super::kind::ColumnType;
 use super::table::Table;
 use json::JsonPointer;
 
@@ -15,12 +15,12 @@ pub(super) fn insert(table: &Table, columns: &str, rows: &str) -> String {
     // One statement can't replace a row twice: of several with one id the one is taken that would be left.
     let best = |order: &str| format!("(select distinct on ({key}) * from {rows} order by {key}, {order}) as n");
     match &table.conflict {
-        Conflict::Refuse | Conflict::Ignore => insert_new(table, columns, rows),
-        Conflict::Overwrite => format!(
+        RowConflictPolicy::Refuse | RowConflictPolicy::Ignore => insert_new(table, columns, rows),
+        RowConflictPolicy::Overwrite => format!(
             "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict ({key}) do update set {set} returning id",
             best("forebay_n desc")
         ),
-        Conflict::Newest(pointer) => {
+        RowConflictPolicy::Newest(pointer) => {
             let [new, excluded, stored] = ["n", "excluded", "t"].map(|of| value(&table.fields, pointer, of));
             format!(
                 "insert into {to} as t ({columns}) select {columns} from {} order by id on conflict ({key}) do update set {set} \
@@ -43,7 +43,7 @@ pub(super) fn insert_new(table: &Table, columns: &str, rows: &str) -> String {
 fn value(fields: &[Field], pointer: &JsonPointer, of: &str) -> String {
     let column = fields.iter().find(|field| field.content == Content::Member(pointer.clone()));
     match column {
-        Some(field) if field.kind == Kind::Json => format!("{of}.{}::jsonb", field.quoted()),
+        Some(field) if field.kind == ColumnType::Json => format!("{of}.{}::jsonb", field.quoted()),
         Some(field) => format!("{of}.{}", field.quoted()),
         None => format!("nullif({of}.\"payload\"::jsonb #> {}, 'null'::jsonb)", path(pointer)),
     }

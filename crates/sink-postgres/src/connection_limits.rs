@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// How many connections write to a database, and how long each is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connections {
+pub struct PoolLimits {
     /// So many at most; without it each lane may have one. Reads have one more.
     pub max: Option<NonZeroUsize>,
     /// One that nobody used for so long is closed.
@@ -16,14 +16,14 @@ pub struct Connections {
     pub pooler: Pooler,
 }
 
-impl Connections {
+impl PoolLimits {
     /// What something on the way may have forgotten, as firewalls do, isn't used any more.
     pub const IDLE: Duration = Duration::from_mins(5);
-    /// See [`Connections::lifetime`].
+    /// See [`PoolLimits::lifetime`].
     pub const LIFETIME: Duration = Duration::from_hours(1);
 }
 
-impl Default for Connections {
+impl Default for PoolLimits {
     fn default() -> Self {
         Self { max: None, idle: Self::IDLE, lifetime: Self::LIFETIME, pooler: Pooler::default() }
     }

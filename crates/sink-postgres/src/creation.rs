@@ -1,7 +1,7 @@
 //! The tables that are missing: that of the events, and Forebay's own two beside it.
 
 use super::columns::{Content, Field, STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
-use super::config::{Layout, Partition, PostgresConfig};
+use super::config::{Partition, PostgresConfig, TableLayout};
 use super::creation_lock::MAKING;
 use super::error::Failure;
 use super::session::Talk;
@@ -69,7 +69,7 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
         format!("{} {}{rule}", field.quoted(), field.kind.name())
     };
     let mut columns: Vec<String> = fields.iter().map(column).collect();
-    let is_read_back = matches!(config.layout, Layout::Whole { .. });
+    let is_read_back = matches!(config.layout, TableLayout::Whole { .. });
     if is_read_back {
         columns.push(format!("{STORED_IN} bigint not null default {THIS_TRANSACTION}"));
         columns.push(format!("{STORED_NUMBER} bigserial"));

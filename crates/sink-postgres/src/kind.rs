@@ -13,7 +13,7 @@ const EPOCH: i64 = 946_684_800_000_000;
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnType {
     /// `boolean`
     Boolean,
     /// `smallint`
@@ -43,28 +43,28 @@ pub enum Kind {
 }
 
 /// Each with its name, how else it is called, and what the driver calls it.
-const KINDS: [(Kind, &str, &[&str], Type); 13] = [
-    (Kind::Boolean, "boolean", &["bool"], Type::BOOL),
-    (Kind::Smallint, "smallint", &["int2"], Type::INT2),
-    (Kind::Integer, "integer", &["int", "int4"], Type::INT4),
-    (Kind::Bigint, "bigint", &["int8"], Type::INT8),
-    (Kind::Real, "real", &["float4"], Type::FLOAT4),
-    (Kind::Double, "double precision", &["float8"], Type::FLOAT8),
-    (Kind::Numeric, "numeric", &["decimal"], Type::NUMERIC),
-    (Kind::Text, "text", &[], Type::TEXT),
-    (Kind::Varchar, "varchar", &["character varying"], Type::VARCHAR),
-    (Kind::Uuid, "uuid", &[], Type::UUID),
-    (Kind::Timestamptz, "timestamptz", &["timestamp with time zone"], Type::TIMESTAMPTZ),
-    (Kind::Json, "json", &[], Type::JSON),
-    (Kind::Jsonb, "jsonb", &[], Type::JSONB),
+const KINDS: [(ColumnType, &str, &[&str], Type); 13] = [
+    (ColumnType::Boolean, "boolean", &["bool"], Type::BOOL),
+    (ColumnType::Smallint, "smallint", &["int2"], Type::INT2),
+    (ColumnType::Integer, "integer", &["int", "int4"], Type::INT4),
+    (ColumnType::Bigint, "bigint", &["int8"], Type::INT8),
+    (ColumnType::Real, "real", &["float4"], Type::FLOAT4),
+    (ColumnType::Double, "double precision", &["float8"], Type::FLOAT8),
+    (ColumnType::Numeric, "numeric", &["decimal"], Type::NUMERIC),
+    (ColumnType::Text, "text", &[], Type::TEXT),
+    (ColumnType::Varchar, "varchar", &["character varying"], Type::VARCHAR),
+    (ColumnType::Uuid, "uuid", &[], Type::UUID),
+    (ColumnType::Timestamptz, "timestamptz", &["timestamp with time zone"], Type::TIMESTAMPTZ),
+    (ColumnType::Json, "json", &[], Type::JSON),
+    (ColumnType::Jsonb, "jsonb", &[], Type::JSONB),
 ];
 
 /// A text that names no type that is written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("wanted one of {}", Kind::names())]
+#[error("wanted one of {}", ColumnType::names())]
 pub struct UnknownKind;
 
-impl FromStr for Kind {
+impl FromStr for ColumnType {
     type Err = UnknownKind;
 
     fn from_str(text: &str) -> Result<Self, UnknownKind> {
@@ -74,7 +74,7 @@ impl FromStr for Kind {
     }
 }
 
-impl Kind {
+impl ColumnType {
     /// All types, by name, for messages.
     #[must_use]
     pub fn names() -> String {

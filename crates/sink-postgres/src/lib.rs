@@ -28,9 +28,10 @@ mod table;
 mod transaction;
 
 pub use config::{
-    Column, Conflict, InvalidServer, Layout, Partition, PayloadKind, PostgresConfig, QualifiedName, Server,
+    Column, InvalidPostgresUrl, Partition, PayloadKind, PostgresConfig, PostgresServers, QualifiedName,
+    RowConflictPolicy, TableLayout,
 };
-pub use connection_limits::{Connections, Pooler};
+pub use connection_limits::{PoolLimits, Pooler};
 pub use connections::Postgres;
-pub use kind::{Kind, UnknownKind};
+pub use kind::{ColumnType, UnknownKind};
 pub use settings::KIND;

@@ -7,7 +7,7 @@ use event::EventId;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use super::columns::{Content, Field};
-use super::kind::{Kind, put_jsonb, put_time, time};
+use super::kind::{ColumnType, put_jsonb, put_time, time};
 use sink::Record;
 
 /// What stands before the rows of a binary COPY: a mark, no flags, no extension.
@@ -44,7 +44,7 @@ fn put(field: &Field, record: &Record<'_>, out: &mut Vec<u8>) -> Result<bool, St
         Content::Source => out.put_slice(record.source.as_bytes()),
         Content::ReceivedAt => put_time(record.received_at, out),
         Content::EventTime => put_time(record.time(), out),
-        Content::Payload if field.kind == Kind::Jsonb => put_jsonb(record.payload, out),
+        Content::Payload if field.kind == ColumnType::Jsonb => put_jsonb(record.payload, out),
         Content::Payload => out.put_slice(record.payload),
         Content::Member(pointer) => {
             let json = std::str::from_utf8(record.payload).map_err(|_| "can't be read: the payload isn't UTF-8")?;
@@ -84,7 +84,7 @@ impl Array {
             values.put_i32(16);
             values.put_slice(&id.0);
         }
-        Self::new(Kind::Uuid.oid(), count, &values)
+        Self::new(ColumnType::Uuid.oid(), count, &values)
     }
 }
 

@@ -4,7 +4,7 @@
 //! sink that has nothing to do.
 
 use super::config::PostgresConfig;
-use super::connection_limits::Connections;
+use super::connection_limits::PoolLimits;
 use super::error::Failure;
 use super::mark;
 use super::open_session;
@@ -105,7 +105,7 @@ impl Open {
 pub(super) struct Pool(ConnectionPool<Open>);
 
 impl Pool {
-    pub(super) fn new(limits: &Connections) -> Self {
+    pub(super) fn new(limits: &PoolLimits) -> Self {
         Self(ConnectionPool::new(limits.max, limits.idle))
     }
 

@@ -15,7 +15,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 use tokio_postgres::{Client, Connection, Socket};
 
 use super::config::PostgresConfig;
-use super::connection_limits::Connections;
+use super::connection_limits::PoolLimits;
 use super::error::Failure;
 
 /// How much longer than the server's own limit is waited for its answer.
@@ -27,7 +27,7 @@ const FAREWELL_MAX: Duration = Duration::from_secs(1);
 pub(super) struct Session {
     talk: Talk,
     wire: Wire,
-    limits: Connections,
+    limits: PoolLimits,
     opened: Instant,
     used: Instant,
 }

@@ -7,8 +7,8 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::{
-    Column, Conflict, Connections, Layout, Partition, PayloadKind, Pooler, Postgres, PostgresConfig, QualifiedName,
-    Server,
+    Column, Partition, PayloadKind, PoolLimits, Pooler, Postgres, PostgresConfig, PostgresServers, QualifiedName,
+    RowConflictPolicy, TableLayout,
 };
 use event::limits;
 use settings::client::{ca, connections_max, timeout};
@@ -33,7 +33,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let ca = ca(reader, section, folder);
     let table = reader.text_or(section, "table", TABLE, table);
     let timeout = timeout(reader, section);
-    let connections = connections(reader, section, Connections::default());
+    let connections = connections(reader, section, PoolLimits::default());
     let partition = reader.text(section, "partition", partition);
     let layout = layout(reader, section);
     let conflict = conflict(reader, section, &layout);
@@ -68,7 +68,7 @@ fn check_divided(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     span: &SourceSpan,
-    (table, layout, conflict): (Option<&QualifiedName>, &Layout, &Conflict),
+    (table, layout, conflict): (Option<&QualifiedName>, &TableLayout, &RowConflictPolicy),
 ) {
     let mut push = |title: String, why: &str, help: &str| {
         reader.push(Diagnostic::new(title, span.clone(), why.to_owned()).help(help.to_owned()));
@@ -77,7 +77,7 @@ fn check_divided(
         let title = format!("`{}` has a name that is too long to be divided", section.key_path("table"));
         push(title, "each partition's name is the table's with a day behind it", "name a table of at most 54 bytes");
     }
-    if matches!(conflict, Conflict::Overwrite | Conflict::Newest(_)) {
+    if matches!(conflict, RowConflictPolicy::Overwrite | RowConflictPolicy::Newest(_)) {
         let title = format!("`{}` replaces rows, and the table is divided", section.key_path("conflict"));
         push(
             title,
@@ -85,7 +85,7 @@ fn check_divided(
             "take out one of both",
         );
     }
-    if let Layout::Columns { columns, .. } = layout
+    if let TableLayout::Columns { columns, .. } = layout
         && columns.iter().any(|column| column.name.as_str() == EVENT_TIME)
     {
         let title = format!("`{}` has a column `{EVENT_TIME}`", section.key_path("columns"));
@@ -94,15 +94,15 @@ fn check_divided(
 }
 
 /// The server, which must be there.
-fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Server> {
+fn server(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<PostgresServers> {
     let help = "add the server, as in url = \"postgres://USER:PASSWORD@HOST/DATABASE\"";
     reader.required(section, "url", help, parsed("is not the URL of a PostgreSQL server"))
 }
 
 /// How many connections there are, and for how long: what isn't said is as in `otherwise`.
-fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: Connections) -> Connections {
+fn connections(reader: &mut SettingsReader<'_>, section: &Section<'_>, otherwise: PoolLimits) -> PoolLimits {
     let age = |text: &str| duration::within(text, limits::STORE_CONNECTION_AGE_MIN, limits::STORE_CONNECTION_AGE_MAX);
-    Connections {
+    PoolLimits {
         max: connections_max(reader, section).or(otherwise.max),
         idle: reader.text(section, "idle_timeout", age).map_or(otherwise.idle, |found| found.value),
         lifetime: reader.text(section, "max_lifetime", age).map_or(otherwise.lifetime, |found| found.value),
@@ -136,28 +136,28 @@ fn payload_kind(text: &str) -> Result<PayloadKind, InvalidValue> {
 }
 
 /// The rule for an event whose id exists already.
-fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, layout: &Layout) -> Conflict {
+fn conflict(reader: &mut SettingsReader<'_>, section: &Section<'_>, layout: &TableLayout) -> RowConflictPolicy {
     let entry = section.entry("conflict").and_then(|(key, value)| Some((key, value.get_ref().as_table()?)));
     let Some((key, entries)) = entry else {
         return reader.text(section, "conflict", conflict_rule).map(|found| found.value).unwrap_or_default();
     };
     let rule = Section::child(section, key, entries);
     reader.check_keys(&rule, CONFLICT_KEYS);
-    let Some(newest) = required_pointer(reader, &rule, "newest") else { return Conflict::default() };
-    if let Layout::Columns { columns, payload: None } = layout
+    let Some(newest) = required_pointer(reader, &rule, "newest") else { return RowConflictPolicy::default() };
+    if let TableLayout::Columns { columns, payload: None } = layout
         && columns.iter().all(|column| column.pointer != newest)
     {
         let title = format!("`{}` isn't in the table", rule.key_path("newest"));
         let mistake = Diagnostic::new(title, rule.span().clone(), "no column holds it, and there is no payload");
         reader.push(mistake.help("add a column with this pointer, or payload = true".to_owned()));
     }
-    Conflict::Newest(newest)
+    RowConflictPolicy::Newest(newest)
 }
 
-fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
+fn conflict_rule(text: &str) -> Result<RowConflictPolicy, InvalidValue> {
     match text {
-        "ignore" => Ok(Conflict::Ignore),
-        "overwrite" => Ok(Conflict::Overwrite),
+        "ignore" => Ok(RowConflictPolicy::Ignore),
+        "overwrite" => Ok(RowConflictPolicy::Overwrite),
         _ => Err(InvalidValue::new(
             "is no rule for ids that are taken",
             "wanted \"ignore\", \"overwrite\" or { newest = \"/pointer\" }",
@@ -165,20 +165,20 @@ fn conflict_rule(text: &str) -> Result<Conflict, InvalidValue> {
     }
 }
 
-fn layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Layout {
+fn layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> TableLayout {
     let kind = reader.text(section, "payload_type", payload_kind).map(|found| found.value).unwrap_or_default();
     let payload = reader.boolean(section, "payload");
     let columns = columns(reader, section);
     if !columns.is_empty() {
         let wanted = payload.is_some_and(|payload| payload.value);
-        return Layout::Columns { columns, payload: wanted.then_some(kind) };
+        return TableLayout::Columns { columns, payload: wanted.then_some(kind) };
     }
     if let Some(payload) = payload.filter(|payload| !payload.value) {
         let title = format!("`{}` leaves nothing to store", section.key_path("payload"));
         let mistake = Diagnostic::new(title, payload.span, "without `columns` the payload is what is stored");
         reader.push(mistake.help("name columns, as in columns = { status = \"/status\" }".to_owned()));
     }
-    Layout::Whole { payload: kind }
+    TableLayout::Whole { payload: kind }
 }
 
 fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column> {
@@ -233,20 +233,20 @@ fn partition_part(partition: Partition) -> String {
     }
 }
 
-fn conflict_part(conflict: &Conflict) -> String {
+fn conflict_part(conflict: &RowConflictPolicy) -> String {
     match conflict {
-        Conflict::Refuse => NONE.to_owned(),
-        Conflict::Ignore => "ignore".to_owned(),
-        Conflict::Overwrite => "overwrite".to_owned(),
-        Conflict::Newest(pointer) => format!("newest {pointer}"),
+        RowConflictPolicy::Refuse => NONE.to_owned(),
+        RowConflictPolicy::Ignore => "ignore".to_owned(),
+        RowConflictPolicy::Overwrite => "overwrite".to_owned(),
+        RowConflictPolicy::Newest(pointer) => format!("newest {pointer}"),
     }
 }
 
-fn layout_parts(layout: &Layout) -> [(&'static str, String); 2] {
+fn layout_parts(layout: &TableLayout) -> [(&'static str, String); 2] {
     let kind = |payload: PayloadKind| if payload == PayloadKind::Text { TEXT } else { "jsonb" }.to_owned();
     let (columns, payload) = match layout {
-        Layout::Whole { payload } => (NONE.to_owned(), kind(*payload)),
-        Layout::Columns { columns, payload } => {
+        TableLayout::Whole { payload } => (NONE.to_owned(), kind(*payload)),
+        TableLayout::Columns { columns, payload } => {
             let column = |column: &Column| {
                 let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
                 format!("{} {}{kind}", column.name, column.pointer)
@@ -307,7 +307,7 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn can_read(&self) -> bool {
-        matches!(self.layout, Layout::Whole { .. })
+        matches!(self.layout, TableLayout::Whole { .. })
     }
 
     /// Neither jsonb nor text has U+0000, and only payloads that are text byte for byte keep it as an escape.
@@ -329,7 +329,7 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn with_connections_max(&self, max: NonZeroUsize) -> Option<Box<dyn StoreConfig>> {
-        let connections = Connections { max: self.connections.max.or(Some(max)), ..self.connections };
+        let connections = PoolLimits { max: self.connections.max.or(Some(max)), ..self.connections };
         Some(Box::new(Self { connections, ..self.clone() }))
     }
 }

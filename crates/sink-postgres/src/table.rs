@@ -4,35 +4,35 @@ use tokio_postgres::types::Oid;
 use tokio_postgres::{Row, Statement};
 
 use super::columns::{Content, Field, STORED_IN};
-use super::config::{Conflict, Layout, Partition, PostgresConfig, QualifiedName};
+use super::config::{Partition, PostgresConfig, QualifiedName, RowConflictPolicy, TableLayout};
 use super::creation::make_missing;
 use super::error::Failure;
-use super::kind::Kind;
+use super::kind::ColumnType;
 use super::session::Talk;
 
 /// The columns that a new table gets.
 fn wanted(config: &PostgresConfig) -> Vec<Field> {
-    let id = Field::new("id", Content::Id, Kind::Uuid);
-    let mut times = vec![Field::new("received_at", Content::ReceivedAt, Kind::Timestamptz)];
+    let id = Field::new("id", Content::Id, ColumnType::Uuid);
+    let mut times = vec![Field::new("received_at", Content::ReceivedAt, ColumnType::Timestamptz)];
     if config.partition == Partition::Day {
-        times.push(Field::new("event_time", Content::EventTime, Kind::Timestamptz));
+        times.push(Field::new("event_time", Content::EventTime, ColumnType::Timestamptz));
     }
     match &config.layout {
-        Layout::Whole { payload } => {
+        TableLayout::Whole { payload } => {
             let mut fields = vec![
                 id,
-                Field::new("type", Content::Type, Kind::Text),
-                Field::new("source", Content::Source, Kind::Text),
+                Field::new("type", Content::Type, ColumnType::Text),
+                Field::new("source", Content::Source, ColumnType::Text),
             ];
             fields.extend(times);
             fields.push(Field::new("payload", Content::Payload, payload.kind()));
             fields
         }
-        Layout::Columns { columns, payload } => {
+        TableLayout::Columns { columns, payload } => {
             let mut fields = vec![id];
             fields.extend(times);
             fields.extend(columns.iter().map(|column| {
-                let kind = column.kind.unwrap_or(Kind::Jsonb);
+                let kind = column.kind.unwrap_or(ColumnType::Jsonb);
                 Field::new(column.name.as_str(), Content::Member(column.pointer.clone()), kind)
             }));
             fields.extend(payload.map(|payload| Field::new("payload", Content::Payload, payload.kind())));
@@ -47,7 +47,7 @@ pub(super) struct Table {
     /// Its schema and name: what revisions are kept under.
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
-    pub(super) conflict: Conflict,
+    pub(super) conflict: RowConflictPolicy,
     /// Whether its rows tell which transaction stored them: one that replaces a row is to say so too.
     pub(super) tells_transactions: bool,
     /// What the names of its partitions begin with, if it is divided by day.
@@ -207,7 +207,7 @@ fn with_types(mut fields: Vec<Field>, found: &[Found]) -> Result<Vec<Field>, Fai
         let column = found.swap_remove(at);
         // A part of the key that is rounded wouldn't be found again.
         let rounds = field.content == Content::EventTime && column.type_name != "timestamp with time zone";
-        match Kind::of_oid(column.oid).filter(|kind| field.may_be(*kind) && !rounds) {
+        match ColumnType::of_oid(column.oid).filter(|kind| field.may_be(*kind) && !rounds) {
             Some(kind) => (field.kind, field.declared) = (kind, column.type_name.clone()),
             None => {
                 let (name, is) = (&field.name, &column.type_name);

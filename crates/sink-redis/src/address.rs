@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::invalid_server::InvalidServer;
+use super::invalid_url::InvalidRedisUrl;
 
 /// Where something listens.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -13,23 +13,23 @@ pub struct Address {
 
 impl Address {
     /// `HOST:PORT`, `HOST`, or the same with an address of IPv6 in brackets; `port` stands for one that isn't there.
-    pub(super) fn parse(text: &str, port: u16) -> Result<Self, InvalidServer> {
+    pub(super) fn parse(text: &str, port: u16) -> Result<Self, InvalidRedisUrl> {
         let (host, given) = match text.strip_prefix('[') {
             Some(inner) => {
-                let (host, behind) = inner.split_once(']').ok_or(InvalidServer::Form)?;
+                let (host, behind) = inner.split_once(']').ok_or(InvalidRedisUrl::Form)?;
                 let given = behind.strip_prefix(':');
                 if given.is_none() && !behind.is_empty() {
-                    return Err(InvalidServer::Form);
+                    return Err(InvalidRedisUrl::Form);
                 }
                 (host, given)
             }
             None => text.split_once(':').map_or((text, None), |(host, given)| (host, Some(given))),
         };
         if host.is_empty() {
-            return Err(InvalidServer::NoHost);
+            return Err(InvalidRedisUrl::NoHost);
         }
         let port = given.map_or(Ok(port), str::parse).ok().filter(|port| *port != 0);
-        Ok(Self { host: host.to_owned(), port: port.ok_or(InvalidServer::Port)? })
+        Ok(Self { host: host.to_owned(), port: port.ok_or(InvalidRedisUrl::Port)? })
     }
 }
 

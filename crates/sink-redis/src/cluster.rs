@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::address::Address;
-use super::ask::Ask;
 use super::config::RedisConfig;
 use super::connecting;
 use super::error::Failure;
+use super::execute::Execute;
 use super::protocol::{Answer, Command};
 use super::session::Session;
 use super::slots::{Redirect, Slots, slot};
@@ -136,8 +136,8 @@ pub(super) struct Nodes<'a> {
     pub(super) sessions: &'a mut HashMap<Address, Session>,
 }
 
-impl Ask for Nodes<'_> {
-    async fn ask(&mut self, key: &str, command: Command) -> Result<Answer, Failure> {
+impl Execute for Nodes<'_> {
+    async fn execute(&mut self, key: &str, command: Command) -> Result<Answer, Failure> {
         let (slot, command) = (slot(key), command.into_bytes());
         let (mut node, mut is_early) = (self.owner(slot).await?, false);
         for tries in 1..=TRIES_MAX {

@@ -10,7 +10,7 @@ use json::JsonPointer;
 
 use super::address::Address;
 use super::deployment::{Deployment, Sentinel};
-use super::server::Server;
+use super::server::RedisServerUrl;
 use sink::Record;
 
 /// Bytes of a key's pattern: it stands in the name of two keys of Forebay's own.
@@ -22,7 +22,7 @@ const OWN: &str = "forebay:";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisConfig {
     /// Where the server is and who asks.
-    pub server: Server,
+    pub server: RedisServerUrl,
     /// How the server is found.
     pub deployment: Deployment,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
@@ -48,7 +48,7 @@ impl RedisConfig {
             Deployment::Alone => self.server.to_string(),
             Deployment::Watched(sentinels) => {
                 let sentinels: Vec<String> = sentinels.iter().map(Sentinel::to_string).collect();
-                let Server { address, database, .. } = &self.server;
+                let RedisServerUrl { address, database, .. } = &self.server;
                 format!("{}/{database} by sentinels {}", address.host, sentinels.join(", "))
             }
             Deployment::Cluster(more) => {

@@ -8,12 +8,12 @@ use async_trait::async_trait;
 use event::Lane;
 
 use super::address::Address;
-use super::ask::Ask;
 use super::cluster::{Map, Nodes};
 use super::config::RedisConfig;
 use super::connecting;
 use super::deployment::Deployment;
 use super::error::Failure;
+use super::execute::Execute;
 use super::mark;
 use super::protocol::{Answer, Command};
 use super::script;
@@ -54,11 +54,11 @@ enum Route<'a> {
     Nodes(Nodes<'a>),
 }
 
-impl Ask for Route<'_> {
-    async fn ask(&mut self, key: &str, command: Command) -> Result<Answer, Failure> {
+impl Execute for Route<'_> {
+    async fn execute(&mut self, key: &str, command: Command) -> Result<Answer, Failure> {
         match self {
             Self::Server(lent) => lent.connection.call(command).await,
-            Self::Nodes(nodes) => nodes.ask(key, command).await,
+            Self::Nodes(nodes) => nodes.execute(key, command).await,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::address::Address;
-use super::invalid_server::InvalidServer;
-use super::server::Server;
+use super::invalid_url::InvalidRedisUrl;
+use super::server::RedisServerUrl;
 
 const SENTINEL_PORT: u16 = 26_379;
 
@@ -30,13 +30,13 @@ impl Deployment {
 
 /// A sentinel, and who asks it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sentinel(pub(super) Server);
+pub struct Sentinel(pub(super) RedisServerUrl);
 
 impl FromStr for Sentinel {
-    type Err = InvalidServer;
+    type Err = InvalidRedisUrl;
 
     /// `HOST:PORT`, or a URL like that of a server, without a database.
-    fn from_str(text: &str) -> Result<Self, InvalidServer> {
+    fn from_str(text: &str) -> Result<Self, InvalidRedisUrl> {
         let plain;
         let url = if text.contains("://") {
             text
@@ -45,9 +45,9 @@ impl FromStr for Sentinel {
             &plain
         };
         if url.split_once("://").is_some_and(|(_, rest)| rest.contains('/')) {
-            return Err(InvalidServer::Database);
+            return Err(InvalidRedisUrl::Database);
         }
-        Ok(Self(Server::parse(url, SENTINEL_PORT)?))
+        Ok(Self(RedisServerUrl::parse(url, SENTINEL_PORT)?))
     }
 }
 
@@ -73,11 +73,11 @@ mod tests {
             assert!(!format!("{sentinel:?}").contains("secret"));
         }
         for (text, why) in [
-            ("one:0", InvalidServer::Port),
-            ("", InvalidServer::NoHost),
-            ("redis://one/1", InvalidServer::Database),
-            ("redis://ann@one", InvalidServer::NoPassword),
-            ("http://one", InvalidServer::Form),
+            ("one:0", InvalidRedisUrl::Port),
+            ("", InvalidRedisUrl::NoHost),
+            ("redis://one/1", InvalidRedisUrl::Database),
+            ("redis://ann@one", InvalidRedisUrl::NoPassword),
+            ("http://one", InvalidRedisUrl::Form),
         ] {
             assert_eq!(text.parse::<Sentinel>(), Err(why), "{text}");
         }

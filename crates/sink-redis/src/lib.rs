@@ -4,14 +4,14 @@
 //! lane has a connection of its own to each server that it writes to, which begins with the first call, and one script in flight at most.
 
 mod address;
-mod ask;
 mod cluster;
 mod config;
 mod connecting;
 mod connections;
 mod deployment;
 mod error;
-mod invalid_server;
+mod execute;
+mod invalid_url;
 mod mapping;
 mod mark;
 mod preflight;
@@ -28,6 +28,6 @@ pub use address::Address;
 pub use config::{InvalidKey, KeyPattern, RedisConfig, Structure};
 pub use connections::Redis;
 pub use deployment::{Deployment, Sentinel};
-pub use invalid_server::InvalidServer;
-pub use server::Server;
+pub use invalid_url::InvalidRedisUrl;
+pub use server::RedisServerUrl;
 pub use settings::KIND;

@@ -1,8 +1,8 @@
 //! The mark of a server, or of a whole cluster: a field of the cursors' hash in the slot of the key's pattern.
 
-use super::ask::Ask;
 use super::config::RedisConfig;
 use super::error::Failure;
+use super::execute::Execute;
 use super::protocol::Command;
 use sink::Mark;
 
@@ -15,14 +15,18 @@ end
 return mark";
 
 /// Reads the mark, and creates it if there is none.
-pub(super) async fn of<A: Ask>(server: &mut A, config: &RedisConfig) -> Result<Mark, Failure> {
+pub(super) async fn of<A: Execute>(server: &mut A, config: &RedisConfig) -> Result<Mark, Failure> {
     let (key, offered) = (config.key.own().cursors, Mark::random()?.to_string());
-    let answer = server.ask(&key, Command::new(&["EVAL", MAKE, "1", &key, &offered])).await?;
+    let answer = server.execute(&key, Command::new(&["EVAL", MAKE, "1", &key, &offered])).await?;
     answer.text().and_then(|text| text.parse().ok()).ok_or(ODD)
 }
 
 /// Fails if the batch is for another store.
-pub(super) async fn check<A: Ask>(server: &mut A, config: &RedisConfig, expected: Option<Mark>) -> Result<(), Failure> {
+pub(super) async fn check<A: Execute>(
+    server: &mut A,
+    config: &RedisConfig,
+    expected: Option<Mark>,
+) -> Result<(), Failure> {
     if expected.is_none() {
         return Ok(());
     }

@@ -7,9 +7,9 @@
 
 use event::Lane;
 
-use super::ask::Ask;
 use super::config::{OwnKeys, RedisConfig, Structure};
 use super::error::Failure;
+use super::execute::Execute;
 use super::mapping::Row;
 use super::protocol::{Answer, Command};
 use sink::{Batch, Claim, Held, Record, RejectedRecord, Takeover, WriteOutcome};
@@ -65,24 +65,28 @@ pub(super) fn claim_field(lane: &Lane) -> String {
 }
 
 /// Up to where `lane` is stored, 0 for a lane that was never written, and the claim on it.
-pub(super) async fn read<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Held, Failure> {
+pub(super) async fn read<A: Execute>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Held, Failure> {
     // In this order: where the claim is still this process's own, nobody has moved the cursor meanwhile. Not by one command: a user may
     // have no right to others than those that the manual names.
     let cursor = read_cursor(server, own, lane).await?;
     Ok(Held::new(cursor, read_claim(server, own, lane).await?))
 }
 
-async fn read_cursor<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<u64, Failure> {
+async fn read_cursor<A: Execute>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<u64, Failure> {
     read_field(server, own, &field(lane)).await?.map_or(Ok(0), |text| position(&text))
 }
 
 /// The claim on `lane`.
-pub(super) async fn read_claim<A: Ask>(server: &mut A, own: &OwnKeys, lane: &Lane) -> Result<Option<Claim>, Failure> {
+pub(super) async fn read_claim<A: Execute>(
+    server: &mut A,
+    own: &OwnKeys,
+    lane: &Lane,
+) -> Result<Option<Claim>, Failure> {
     read_field(server, own, &claim_field(lane)).await?.map(|text| claim_of(&text)).transpose()
 }
 
-async fn read_field<A: Ask>(server: &mut A, own: &OwnKeys, field: &str) -> Result<Option<String>, Failure> {
-    match server.ask(&own.cursors, Command::new(&["HGET", &own.cursors, field])).await? {
+async fn read_field<A: Execute>(server: &mut A, own: &OwnKeys, field: &str) -> Result<Option<String>, Failure> {
+    match server.execute(&own.cursors, Command::new(&["HGET", &own.cursors, field])).await? {
         Answer::Nothing => Ok(None),
         answer => answer.text().map(Some).ok_or(ODD),
     }
@@ -93,7 +97,7 @@ fn claim_of(text: &str) -> Result<Claim, Failure> {
 }
 
 /// Exchanges the claim that stands beside a cursor, if `takeover` allows it, and gives what is there then.
-pub(super) async fn claim<A: Ask>(
+pub(super) async fn claim<A: Execute>(
     server: &mut A,
     own: &OwnKeys,
     lane: &Lane,
@@ -108,7 +112,7 @@ pub(super) async fn claim<A: Ask>(
 }
 
 /// The same, and the cursor is set to `new_position` if that is one.
-pub(super) async fn exchange<A: Ask>(
+pub(super) async fn exchange<A: Execute>(
     server: &mut A,
     own: &OwnKeys,
     lane: &Lane,
@@ -122,7 +126,7 @@ pub(super) async fn exchange<A: Ask>(
     let (lane, claim) = (field(lane), claim.to_string());
     let mut command = Command::new(&["EVAL", CLAIM, "1", &own.cursors, &lane, &claim, force, new_position]);
     known.iter().for_each(|known| command.word(known.to_string()));
-    let words = server.ask(&own.cursors, command).await?.texts().ok_or(ODD)?;
+    let words = server.execute(&own.cursors, command).await?.texts().ok_or(ODD)?;
     let [cursor, claim] = words.as_slice() else { return Err(ODD) };
     Ok(Held::new(position(cursor)?, Some(claim_of(claim)?)))
 }
@@ -133,7 +137,7 @@ pub(super) fn position(text: &str) -> Result<u64, Failure> {
 
 /// Writes what of the records at `indices` lies beyond their lane's cursor, unless the cursor is less than `stored`, which is moved
 /// with it. Forebay's own keys, and those of these records, are all on one server and in one slot.
-pub(super) async fn write<A: Ask>(
+pub(super) async fn write<A: Execute>(
     server: &mut A,
     config: &RedisConfig,
     own: &OwnKeys,
@@ -162,7 +166,7 @@ pub(super) async fn write<A: Ask>(
         // What needs nothing from the store belongs to what comes before it.
         let last = behind.first().map_or(batch.last(), |next| next.sequence - 1);
         let command = command(config, own, batch, part, (*stored, last));
-        let answer = server.ask(&own.cursors, command).await?;
+        let answer = server.execute(&own.cursors, command).await?;
         let refused = taken(answer, batch, part, stored)?;
         if !refused.is_empty() {
             return Ok(WriteOutcome::Rejected { refused });

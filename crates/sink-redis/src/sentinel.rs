@@ -32,7 +32,7 @@ struct Word {
 /// What each of them said, where none of them knows.
 pub(super) async fn master(sentinels: &[Sentinel], name: &str, ca: Option<&Path>) -> Result<Address, Failure> {
     let mut asking: FuturesUnordered<_> =
-        sentinels.iter().map(async |sentinel| (sentinel, ask(sentinel, name, ca).await)).collect();
+        sentinels.iter().map(async |sentinel| (sentinel, execute(sentinel, name, ca).await)).collect();
     let most = sentinels.len() / 2 + 1;
     let (mut words, mut failures) = (Vec::new(), Vec::new());
     while words.len() < most
@@ -60,7 +60,7 @@ fn nobody(name: &str, failures: &[(&Sentinel, Failure)]) -> Failure {
     }
 }
 
-async fn ask(sentinel: &Sentinel, name: &str, ca: Option<&Path>) -> Result<Word, Failure> {
+async fn execute(sentinel: &Sentinel, name: &str, ca: Option<&Path>) -> Result<Word, Failure> {
     let server = &sentinel.0;
     let mut session = Session::open(&server.address, server, ca, TIMEOUT).await?;
     let answer = session.call(Command::new(&["SENTINEL", "MASTER", name])).await?;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::address::Address;
 use super::error::Failure;
 use super::protocol::{self, Answer, Command};
-use super::server::Server;
+use super::server::RedisServerUrl;
 use net::stream::{MaybeTlsStream, ServerAddress};
 
 /// How long a server may take to accept a connection, TLS included.
@@ -46,7 +46,7 @@ impl Session {
     /// each answer may take.
     pub(super) async fn open(
         address: &Address,
-        server: &Server,
+        server: &RedisServerUrl,
         ca: Option<&Path>,
         limit: Duration,
     ) -> Result<Self, Failure> {

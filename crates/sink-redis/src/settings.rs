@@ -5,7 +5,8 @@ use std::fmt;
 use std::path::Path;
 
 use crate::{
-    Address, Deployment, InvalidKey, InvalidServer, KeyPattern, Redis, RedisConfig, Sentinel, Server, Structure,
+    Address, Deployment, InvalidKey, InvalidRedisUrl, KeyPattern, Redis, RedisConfig, RedisServerUrl, Sentinel,
+    Structure,
 };
 use json::JsonPointer;
 use settings::client::{ca, connections_max, each, timeout};
@@ -68,7 +69,7 @@ fn read_layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<(&
 }
 
 /// Where the server is, and how it is found.
-fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<Server>, Option<Deployment>) {
+fn place(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> (Option<RedisServerUrl>, Option<Deployment>) {
     let mistakes = reader.errors();
     let is_watched = section.get(SENTINELS).is_some() || reader.texts(section, SENTINELS).is_some();
     let sentinels = each(reader, section, SENTINELS, sentinel);
@@ -169,21 +170,21 @@ fn mode(text: &str) -> Result<Mode, InvalidValue> {
     settings::one_of(&MODES, text, "is not a mode")
 }
 
-fn nodes(text: &str) -> Result<(Server, Vec<Address>), InvalidValue> {
-    Server::nodes(text).map_err(|error| InvalidValue::new("is not the URL of a cluster", error.to_string()))
+fn nodes(text: &str) -> Result<(RedisServerUrl, Vec<Address>), InvalidValue> {
+    RedisServerUrl::nodes(text).map_err(|error| InvalidValue::new("is not the URL of a cluster", error.to_string()))
 }
 
-fn master(text: &str) -> Result<Server, InvalidValue> {
+fn master(text: &str) -> Result<RedisServerUrl, InvalidValue> {
     let wanted = "wanted redis://USER:PASSWORD@NAME/NUMBER with what the sentinels call the master, and no port";
-    match Server::master(text) {
-        Err(InvalidServer::Port) => Err(InvalidValue::new("names no master", wanted)),
+    match RedisServerUrl::master(text) {
+        Err(InvalidRedisUrl::Port) => Err(InvalidValue::new("names no master", wanted)),
         other => other.map_err(|error| InvalidValue::new("is not the URL of a Redis server", error.to_string())),
     }
 }
 
 fn sentinel(text: &str) -> Result<Sentinel, InvalidValue> {
     let wanted = "wanted HOST:PORT, or redis://USER:PASSWORD@HOST:PORT, or rediss:// for TLS";
-    text.parse().map_err(|_: InvalidServer| InvalidValue::new("has what is no place of a sentinel", wanted))
+    text.parse().map_err(|_: InvalidRedisUrl| InvalidValue::new("has what is no place of a sentinel", wanted))
 }
 
 fn entries(number: i64) -> Result<u64, InvalidValue> {

@@ -10,9 +10,9 @@ use std::time::Duration;
 use event::Lane;
 use tokio::time::Instant;
 
-use super::ask::Ask;
 use super::config::RedisConfig;
 use super::error::Failure;
+use super::execute::Execute;
 use super::protocol::Command;
 use super::script;
 use sink::{Batch, Claim, Held, Takeover, WriteOutcome};
@@ -51,7 +51,7 @@ impl Mark {
 
 impl Places {
     /// Up to where the lane is stored, which is what it goes on from, and the claims on it and its places.
-    pub(super) async fn held<A: Ask>(
+    pub(super) async fn held<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
@@ -67,7 +67,7 @@ impl Places {
     }
 
     /// Exchanges the claim on the lane as a whole, and then those on its places, as far as `takeover` allows it.
-    pub(super) async fn claim<A: Ask>(
+    pub(super) async fn claim<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
@@ -87,7 +87,7 @@ impl Places {
                 let key = notes_key(config, lane);
                 let mut words = vec!["HSET", &key, "", &position];
                 words.extend(places.keys().flat_map(|place| [place, position.as_str()]));
-                nodes.ask(&key, Command::new(&words)).await?;
+                nodes.execute(&key, Command::new(&words)).await?;
                 self.refused.clear();
             }
         }
@@ -95,7 +95,7 @@ impl Places {
     }
 
     /// Where the lane stands, and the claims on its places.
-    async fn look<A: Ask>(
+    async fn look<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
@@ -115,7 +115,7 @@ impl Places {
     }
 
     /// Writes what of `batch` lies beyond the cursors of its places.
-    pub(super) async fn write<A: Ask>(
+    pub(super) async fn write<A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
@@ -180,7 +180,7 @@ impl Places {
         Ok(parts)
     }
 
-    async fn note<'p, A: Ask>(
+    async fn note<'p, A: Execute>(
         &mut self,
         nodes: &mut A,
         config: &RedisConfig,
@@ -196,7 +196,7 @@ impl Places {
             command.word(place);
             command.word(&last);
         }
-        let words = nodes.ask(&key, command).await?.texts().ok_or(script::ODD)?;
+        let words = nodes.execute(&key, command).await?.texts().ok_or(script::ODD)?;
         let [outcome, noted] = words.as_slice() else { return Err(script::ODD) };
         match outcome.as_str() {
             "stored" => {}
@@ -218,13 +218,13 @@ fn notes_key(config: &RedisConfig, lane: &Lane) -> String {
 }
 
 /// What is noted of the lane, and of each of its places.
-async fn read_notes<A: Ask>(
+async fn read_notes<A: Execute>(
     nodes: &mut A,
     config: &RedisConfig,
     lane: &Lane,
 ) -> Result<(u64, HashMap<String, u64>), Failure> {
     let key = notes_key(config, lane);
-    let notes = nodes.ask(&key, Command::new(&["HGETALL", &key])).await?.pairs().ok_or(script::ODD)?;
+    let notes = nodes.execute(&key, Command::new(&["HGETALL", &key])).await?.pairs().ok_or(script::ODD)?;
     let position = |(place, position): (String, String)| Ok((place, script::position(&position)?));
     let mut places = notes.into_iter().map(position).collect::<Result<HashMap<_, _>, Failure>>()?;
     // The lane as a whole has no name.

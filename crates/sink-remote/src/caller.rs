@@ -12,9 +12,9 @@ use serde::de::DeserializeOwned;
 
 use super::binding::Binding;
 use super::protocol::{self, Outcome, SinkInfo};
-use super::upstream::{Choice, RequestOutcome, Server, UpstreamConfig, Writers};
+use super::upstream::{Choice, RequestOutcome, UpstreamConfig, WriterServer, Writers};
 use super::{ANSWER_BYTES_MAX, RemoteConfig};
-use net::http_client::{Answer, Body, HttpClient, HttpFailure, HttpOptions, empty, full, shortened};
+use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
 use sink::close_signal::CloseSignal;
 use sink::{Batch, Mark, Reason, SinkError, StoreBinding};
 
@@ -45,7 +45,7 @@ pub(crate) enum Content<'a> {
     /// A frame or a query.
     Whole(Bytes),
     /// The bytes of an object: their number, and a function that makes a new body for each writer.
-    Object(u64, &'a (dyn Fn() -> Body + Send + Sync)),
+    Object(u64, &'a (dyn Fn() -> RequestBody + Send + Sync)),
 }
 
 impl<'a> Call<'a> {
@@ -152,7 +152,7 @@ impl Caller {
     async fn ask_each<T: DeserializeOwned>(
         &self,
         call: &Call<'_>,
-    ) -> Result<(Result<T, SinkError>, Arc<Server>), SinkError> {
+    ) -> Result<(Result<T, SinkError>, Arc<WriterServer>), SinkError> {
         let (upstream, stores) = (&self.config.upstream, call.stores().is_some());
         let (mut is_other_store, mut is_unanswered) = (false, false);
         let order = self.order(call);
@@ -188,7 +188,7 @@ impl Caller {
     }
 
     /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless it is a writer's own refusal.
-    pub(crate) async fn download(&self, call: &Call<'_>) -> Result<Answer, SinkError> {
+    pub(crate) async fn download(&self, call: &Call<'_>) -> Result<HttpResponse, SinkError> {
         let mut last = self.no_writer();
         for server in self.order(call) {
             match self.download_from(&server, call).await {
@@ -199,7 +199,7 @@ impl Caller {
         Err(last)
     }
 
-    async fn download_from(&self, server: &Server, call: &Call<'_>) -> Result<Answer, Unanswered> {
+    async fn download_from(&self, server: &WriterServer, call: &Call<'_>) -> Result<HttpResponse, Unanswered> {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
         if !is_of_object(&answer) {
@@ -215,7 +215,7 @@ impl Caller {
     }
 
     /// The writers in the order in which they are tried.
-    fn order(&self, call: &Call<'_>) -> Vec<Arc<Server>> {
+    fn order(&self, call: &Call<'_>) -> Vec<Arc<WriterServer>> {
         let RemoteConfig { upstream, server, sink, .. } = &self.config;
         let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
         let lane = call.lane.unwrap_or(&nobody);
@@ -233,7 +233,7 @@ impl Caller {
 
     /// Asks all writers concurrently for the description of their sink.
     pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
-        let ask = |server: Arc<Server>| async move {
+        let ask = |server: Arc<WriterServer>| async move {
             let info = match self.ask(&server, call).await {
                 Ok(Parsed::Result(info)) => info,
                 Ok(Parsed::Differs(info)) => Ok(info),
@@ -245,7 +245,7 @@ impl Caller {
         join_all(self.order(call).into_iter().map(ask)).await
     }
 
-    async fn ask<T: DeserializeOwned>(&self, server: &Server, call: &Call<'_>) -> Result<Parsed<T>, Unanswered> {
+    async fn ask<T: DeserializeOwned>(&self, server: &WriterServer, call: &Call<'_>) -> Result<Parsed<T>, Unanswered> {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
         let is_draining = answer.headers().contains_key(protocol::DRAINING);
@@ -274,7 +274,7 @@ impl Caller {
 
     /// The writer, a proxy before it, or another server at its address answered with a status other than 200. The next attempt uses another
     /// writer.
-    fn refused(&self, server: &Server, status: StatusCode, body: &[u8]) -> Unanswered {
+    fn refused(&self, server: &WriterServer, status: StatusCode, body: &[u8]) -> Unanswered {
         server.count(RequestOutcome::Refused);
         let detail = detail(body);
         match status {
@@ -301,12 +301,12 @@ impl Caller {
         }
     }
 
-    async fn send(&self, server: &Server, call: &Call<'_>) -> Result<Answer, Unanswered> {
+    async fn send(&self, server: &WriterServer, call: &Call<'_>) -> Result<HttpResponse, Unanswered> {
         let request = self.request(server, call).map_err(Unanswered::Refused)?;
         self.client.send_to(server.address(), request).await.map_err(|failure| failed(server, &failure))
     }
 
-    fn request(&self, server: &Server, call: &Call<'_>) -> Result<Request<Body>, SinkError> {
+    fn request(&self, server: &WriterServer, call: &Call<'_>) -> Result<Request<RequestBody>, SinkError> {
         let RemoteConfig { upstream, sink, .. } = &self.config;
         let UpstreamConfig { token, .. } = upstream.config();
         let wrong =
@@ -346,7 +346,7 @@ impl Caller {
 }
 
 /// No answer was received, or only a part of one.
-fn failed(server: &Server, failure: &HttpFailure) -> Unanswered {
+fn failed(server: &WriterServer, failure: &HttpFailure) -> Unanswered {
     server.eject();
     let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
     let error = error(format!("writer {failure}").into());
@@ -365,13 +365,13 @@ fn detail(body: &[u8]) -> Option<String> {
 }
 
 /// The reason of an answer with a status other than 200.
-fn words(server: &Server, status: StatusCode, detail: Option<String>) -> Reason {
+fn words(server: &WriterServer, status: StatusCode, detail: Option<String>) -> Reason {
     let detail = detail.unwrap_or_else(|| "no Forebay writer answers like this: look at the address".into());
     format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
 }
 
 /// Whether a writer may answer a request for an object like this. A missing object has an empty body.
-fn is_of_object(answer: &Answer) -> bool {
+fn is_of_object(answer: &HttpResponse) -> bool {
     let is = |name, wanted: &str| answer.headers().get(name).is_some_and(|value| value == wanted);
     match answer.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED => true,
@@ -382,7 +382,7 @@ fn is_of_object(answer: &Answer) -> bool {
 }
 
 /// The answer of 200 is not a writer's.
-fn foreign(server: &Server) -> SinkError {
+fn foreign(server: &WriterServer) -> SinkError {
     let what =
         "answers 200, but not as a Forebay writer: look at the address, and run the same release of gateway and writer";
     SinkError::Unavailable(format!("writer {} {what}", server.label()).into())

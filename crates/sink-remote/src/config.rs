@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::upstream::{Upstream, Writers};
-use objects::ObjectRules;
+use objects::ObjectFormat;
 use sink::Capabilities;
 
 /// The checked configuration of a sink.
@@ -59,5 +59,5 @@ pub struct RemoteObjectsConfig {
     /// The writers and their sink. Its kind of store has objects.
     pub remote: RemoteConfig,
     /// The rules of the gateway's objects.
-    pub rules: ObjectRules,
+    pub rules: ObjectFormat,
 }

@@ -28,7 +28,7 @@ pub use config::{RemoteConfig, RemoteObjectsConfig};
 pub use etcd::{EtcdAccount, EtcdConfig};
 pub use remote_objects::RemoteObjects;
 pub use token::DeliverToken;
-pub use upstream::{Lookups, RequestOutcome, Server, Spread, Upstream, UpstreamConfig, Writers};
+pub use upstream::{Lookups, RequestOutcome, Spread, Upstream, UpstreamConfig, WriterServer, Writers};
 
 use caller::{Call, Caller, Content, SILENCE_MAX, odd};
 use protocol::{ClaimQuery, HeldAnswer, Outcome};

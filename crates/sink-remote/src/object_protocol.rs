@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use objects::ObjectRules;
+use objects::ObjectFormat;
 
 /// The prefix of an object's path, relative to its sink's; the object's name follows.
 pub const PATH: &str = "objects/";
@@ -20,8 +20,8 @@ pub struct ObjectLimits {
     max_records: u64,
 }
 
-impl From<&ObjectRules> for ObjectLimits {
-    fn from(rules: &ObjectRules) -> Self {
+impl From<&ObjectFormat> for ObjectLimits {
+    fn from(rules: &ObjectFormat) -> Self {
         Self { max_bytes: rules.bytes_max, max_records: rules.records_max }
     }
 }

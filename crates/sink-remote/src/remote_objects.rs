@@ -9,12 +9,13 @@ use bytes::Bytes;
 use event::Lane;
 use event::limits::OBJECT_READ_TIMEOUT;
 use http::{HeaderMap, HeaderValue, Method, header};
-use net::http_client::Answer;
+use net::http_client::HttpResponse;
 use objects::over_http::{
-    Body, ContainerReader, ContainerRequest, DESCRIPTION, Digests, Failure, Source, Target, Upload, Uploader,
+    ContainerReader, ContainerRequest, DESCRIPTION, Digests, ObjectStoreError, Source, Upload, UploadBody,
+    UploadTarget, Uploader,
 };
-use objects::read::ObjectReader;
-use objects::{Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+use objects::read::ObjectStoreReader;
+use objects::{Manifest, MemoryBudget, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 use sink::{Mark, Reason, SinkError, StoreBinding};
 
 use super::caller::{Call, Caller, Content};
@@ -50,14 +51,14 @@ impl RemoteObjects {
         ContainerReader(Writers { caller: self.writers.caller.to_read(READ_SILENCE_MAX) })
     }
 
-    fn named<T>(&self, done: Result<T, Failure>) -> Result<T, SinkError> {
+    fn named<T>(&self, done: Result<T, ObjectStoreError>) -> Result<T, SinkError> {
         done.map_err(|failure| failure.into_sink_error(&self.writers.name()))
     }
 }
 
 #[async_trait]
 impl ObjectStore for RemoteObjects {
-    fn rules(&self) -> &ObjectRules {
+    fn rules(&self) -> &ObjectFormat {
         &self.uploader.rules
     }
 
@@ -84,7 +85,7 @@ impl ObjectStore for RemoteObjects {
         self.named(self.uploader.put(&self.writers, manifest, parts).await)
     }
 
-    fn reader(&self) -> Box<dyn ObjectReader> {
+    fn reader(&self) -> Box<dyn ObjectStoreReader> {
         Box::new(self.to_read())
     }
 
@@ -110,11 +111,14 @@ impl Source for Writers {
         format!("sink {} of a writer", self.caller.config().sink)
     }
 
-    async fn send<'a>(&self, request: impl Fn() -> ContainerRequest<'a> + Send + Sync) -> Result<Answer, Failure> {
+    async fn send<'a>(
+        &self,
+        request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
+    ) -> Result<HttpResponse, ObjectStoreError> {
         let ContainerRequest { object, headers, .. } = request();
         let path = format!("/{PATH}{}", object.unwrap_or_default());
         let call = Call { headers, ..Call::new(Method::GET, &path) };
-        self.caller.download(&call).await.map_err(Failure::Writer)
+        self.caller.download(&call).await.map_err(ObjectStoreError::Writer)
     }
 }
 
@@ -122,11 +126,11 @@ impl Writers {
     async fn upload(
         &self,
         lane: &Lane,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
+        upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
         replaces: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ObjectStoreError> {
         let digests = digest_text(&upload.digests.md5, &upload.digests.sha256);
-        let digests = HeaderValue::try_from(digests).map_err(|_| Failure::Unsendable)?;
+        let digests = HeaderValue::try_from(digests).map_err(|_| ObjectStoreError::Unsendable)?;
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, upload.content_type.clone());
         headers.insert(DIGEST, digests);
@@ -137,24 +141,24 @@ impl Writers {
         let path = format!("/{PATH}{}", upload.name);
         let content = Content::Object(upload.digests.bytes, &body);
         let call = Call { lane: Some(lane), headers, content, ..Call::new(Method::PUT, &path) };
-        match self.caller.call(&call).await.and_then(|answer| answer).map_err(Failure::Writer)? {
+        match self.caller.call(&call).await.and_then(|answer| answer).map_err(ObjectStoreError::Writer)? {
             Outcome::Stored => Ok(()),
-            _ => Err(Failure::Writer(unclear("says of an object what it can say of a batch only"))),
+            _ => Err(ObjectStoreError::Writer(unclear("says of an object what it can say of a batch only"))),
         }
     }
 }
 
-impl Target for Writers {
+impl UploadTarget for Writers {
     async fn put_object(
         &self,
         lane: &Lane,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
-    ) -> Result<(), Failure> {
+        upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
+    ) -> Result<(), ObjectStoreError> {
         self.upload(lane, upload, false).await
     }
 
-    async fn describe(&self, lane: &Lane, name: &str, text: Bytes) -> Result<(), Failure> {
-        let (digests, body) = (Digests::of(&text), || Body::Whole(text.clone()));
+    async fn describe(&self, lane: &Lane, name: &str, text: Bytes) -> Result<(), ObjectStoreError> {
+        let (digests, body) = (Digests::of(&text), || UploadBody::Whole(text.clone()));
         let upload = Upload { name, digests, content_type: DESCRIPTION, is_once: false, body };
         self.upload(lane, &upload, true).await
     }

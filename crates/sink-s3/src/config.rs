@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use net::http_client::Endpoint;
-use objects::ObjectRules;
+use objects::ObjectFormat;
 use objects::over_http::{Container, Secret};
 
 /// Which bucket, and who asks for it.
@@ -23,7 +23,7 @@ pub struct S3Config {
     /// Its secret.
     pub secret_key: Secret,
     /// How large objects are, and what their names begin with.
-    pub rules: ObjectRules,
+    pub rules: ObjectFormat,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
     pub ca: Option<PathBuf>,
     /// How long nothing may come or go.

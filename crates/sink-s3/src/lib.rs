@@ -12,12 +12,12 @@ use event::rfc3339;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 
 pub use config::S3Config;
-use net::http_client::{Answer, Body, Endpoint, HttpClient, host_of};
+use net::http_client::{Endpoint, HttpClient, HttpResponse, RequestBody, host_of};
 use objects::ObjectSink;
 use objects::description::hexadecimal;
 use objects::over_http::{
-    Body as ContainerBody, CHECKSUM, ContainerRequest, Digests, Failure, OverHttp, Service, Source, Use, client,
-    escaped,
+    CHECKSUM, ContainerRequest, Digests, ObjectStoreError, OverHttp, Service, Source, UploadBody as ContainerBody, Use,
+    client, escaped,
 };
 pub use settings::KIND;
 use sink::Sink;
@@ -54,7 +54,7 @@ impl S3 {
         Self { config, client, hides_md5: AtomicBool::new(false) }
     }
 
-    async fn send_once(&self, ask: ContainerRequest<'_>) -> Result<Answer, Failure> {
+    async fn send_once(&self, ask: ContainerRequest<'_>) -> Result<HttpResponse, ObjectStoreError> {
         let now = rfc3339::format(clock::unix_microseconds());
         let answer = self.client.send(self.request(ask, &now)?).await?;
         let encryption = answer.headers().get(ENCRYPTION).and_then(|value| value.to_str().ok());
@@ -65,7 +65,7 @@ impl S3 {
     }
 
     /// The request, signed at a time of RFC 3339.
-    fn request(&self, ask: ContainerRequest<'_>, now: &str) -> Result<Request<Body>, Failure> {
+    fn request(&self, ask: ContainerRequest<'_>, now: &str) -> Result<Request<RequestBody>, ObjectStoreError> {
         let config = &self.config;
         let object = ask.object.map(escaped);
         let path = match (config.is_in_host, object) {
@@ -97,7 +97,7 @@ impl S3 {
             }
         }
         for (name, value) in added {
-            let value = HeaderValue::try_from(value).map_err(|_| Failure::Unsendable)?;
+            let value = HeaderValue::try_from(value).map_err(|_| ObjectStoreError::Unsendable)?;
             request.headers_mut().insert(HeaderName::from_static(name), value);
         }
         let authorization = self.authorization(&request, &digest, &date)?;
@@ -106,13 +106,18 @@ impl S3 {
     }
 
     /// Signs the host, and all headers of which AWS says so: those with a meaning for the store, and those that describe the body.
-    fn authorization(&self, request: &Request<Body>, digest: &str, date: &str) -> Result<HeaderValue, Failure> {
+    fn authorization(
+        &self,
+        request: &Request<RequestBody>,
+        digest: &str,
+        date: &str,
+    ) -> Result<HeaderValue, ObjectStoreError> {
         let host = host_of(request.uri())?;
         let mut headers = vec![("host", host.as_str())];
         for (name, value) in request.headers() {
             let name = name.as_str();
             if name.starts_with("x-amz-") || name == CONTENT_MD5 || name == header::CONTENT_TYPE.as_str() {
-                headers.push((name, value.to_str().map_err(|_| Failure::Unsendable)?));
+                headers.push((name, value.to_str().map_err(|_| ObjectStoreError::Unsendable)?));
             }
         }
         headers.sort_unstable();
@@ -120,16 +125,16 @@ impl S3 {
         let signed =
             Signed { method: request.method().as_str(), path: request.uri().path(), headers: &headers, sha256: digest };
         let authorization = Signer { access_key, secret_key, region }.authorization(date, &signed);
-        HeaderValue::try_from(authorization).map_err(|_| Failure::Unsendable)
+        HeaderValue::try_from(authorization).map_err(|_| ObjectStoreError::Unsendable)
     }
 
-    fn base(&self) -> Result<Endpoint, Failure> {
+    fn base(&self) -> Result<Endpoint, ObjectStoreError> {
         let url = &self.config.url;
         if !self.config.is_in_host {
             return Ok(url.clone());
         }
         let shown = url.to_string().replacen("://", &format!("://{}.", self.config.bucket), 1);
-        shown.parse().map_err(|_| Failure::Unsendable)
+        shown.parse().map_err(|_| ObjectStoreError::Unsendable)
     }
 }
 
@@ -146,7 +151,10 @@ impl Source for S3 {
     }
 
     /// Sends a request. The answer to `HEAD` has no body, which is where S3 names the cause of a refusal: then `GET` asks for it.
-    async fn send<'a>(&self, request: impl Fn() -> ContainerRequest<'a> + Send + Sync) -> Result<Answer, Failure> {
+    async fn send<'a>(
+        &self,
+        request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
+    ) -> Result<HttpResponse, ObjectStoreError> {
         let ask = request();
         let (is_head, object) = (ask.method == Method::HEAD, ask.object);
         let answer = self.send_once(ask).await?;
@@ -178,14 +186,14 @@ impl Service for S3 {
 mod tests {
     use std::time::Duration;
 
-    use objects::{Codec, Line, ObjectRules, Prefix};
+    use objects::{Codec, Line, ObjectFormat, Prefix};
 
     use super::*;
 
     #[test]
     fn a_bucket_is_a_part_of_the_path_or_of_the_host() {
         let second = Duration::from_secs(1);
-        let rules = ObjectRules {
+        let rules = ObjectFormat {
             line: Line::Payload,
             codec: Codec::None,
             bytes_max: 1,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use net::http_client::Endpoint;
-use objects::ObjectRules;
+use objects::ObjectFormat;
 use objects::over_http::{Container, Secret};
 
 /// Which container, and who asks for it.
@@ -15,7 +15,7 @@ pub struct SwiftConfig {
     /// The container. It is made if it is missing.
     pub container: Container,
     /// How large objects are, and what their names begin with.
-    pub rules: ObjectRules,
+    pub rules: ObjectFormat,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
     pub ca: Option<PathBuf>,
     /// How long nothing may come or go.
@@ -39,7 +39,7 @@ pub enum Auth {
         /// The URL that ends with `/v3`.
         url: Endpoint,
         /// Who asks.
-        identity: Identity,
+        identity: KeystoneIdentity,
         /// The region of the endpoint; without one the first of the catalogue.
         region: Option<String>,
     },
@@ -58,8 +58,8 @@ impl Auth {
     pub fn account(&self) -> String {
         let who = match self {
             Self::TempAuth { user, .. } => user.split(':').next().unwrap_or_default(),
-            Self::Keystone { identity: Identity::Password { project, .. }, .. } => project,
-            Self::Keystone { identity: Identity::Application { id, .. }, .. } => id,
+            Self::Keystone { identity: KeystoneIdentity::Password { project, .. }, .. } => project,
+            Self::Keystone { identity: KeystoneIdentity::Application { id, .. }, .. } => id,
         };
         format!("{} {who}", self.url())
     }
@@ -67,7 +67,7 @@ impl Auth {
 
 /// Who asks Keystone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Identity {
+pub enum KeystoneIdentity {
     /// A user of a project.
     Password {
         /// The user's name.

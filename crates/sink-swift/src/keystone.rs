@@ -7,10 +7,10 @@ use http::{HeaderValue, Method, Request, header};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::Identity;
+use super::KeystoneIdentity;
 use super::session::Session;
 use net::http_client::{Endpoint, HttpClient, full};
-use objects::over_http::{Failure, expect_success};
+use objects::over_http::{ObjectStoreError, expect_success};
 
 const TOKEN: &str = "x-subject-token";
 const SERVICE: &str = "object-store";
@@ -22,9 +22,9 @@ const DOING: &str = "give a token";
 pub(super) async fn log_in(
     client: &HttpClient,
     url: &Endpoint,
-    identity: &Identity,
+    identity: &KeystoneIdentity,
     region: Option<&str>,
-) -> Result<Session, Failure> {
+) -> Result<Session, ObjectStoreError> {
     let mut request = Request::new(full(question(identity).to_string()));
     *request.method_mut() = Method::POST;
     *request.uri_mut() = url.url("/auth/tokens")?;
@@ -38,19 +38,19 @@ pub(super) async fn log_in(
     Ok(Session::new(token, storage, asked_at, good_for(&answered["token"])))
 }
 
-fn unclear(missing: &str) -> Failure {
-    Failure::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() }
+fn unclear(missing: &str) -> ObjectStoreError {
+    ObjectStoreError::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() }
 }
 
-fn question(identity: &Identity) -> Value {
+fn question(identity: &KeystoneIdentity) -> Value {
     match identity {
-        Identity::Password { user, key, project, domain } => {
+        KeystoneIdentity::Password { user, key, project, domain } => {
             let domain = json!({"name": domain});
             let user = json!({"name": user, "domain": domain, "password": key.expose()});
             let scope = json!({"project": {"name": project, "domain": domain}});
             json!({"auth": {"identity": {"methods": ["password"], "password": {"user": user}}, "scope": scope}})
         }
-        Identity::Application { id, secret } => {
+        KeystoneIdentity::Application { id, secret } => {
             let credential = json!({"id": id, "secret": secret.expose()});
             json!({"auth": {"identity": {
                 "methods": ["application_credential"], "application_credential": credential
@@ -60,7 +60,7 @@ fn question(identity: &Identity) -> Value {
 }
 
 /// The account's URL in the catalogue.
-fn storage(token: &Value, region: Option<&str>) -> Result<Endpoint, Failure> {
+fn storage(token: &Value, region: Option<&str>) -> Result<Endpoint, ObjectStoreError> {
     let services = token["catalog"].as_array().map(Vec::as_slice).unwrap_or_default();
     let of_objects = services.iter().filter(|service| service["type"] == SERVICE);
     let mut endpoints = of_objects.filter_map(|service| service["endpoints"].as_array()).flatten();

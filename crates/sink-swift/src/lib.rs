@@ -11,11 +11,11 @@ use std::sync::Arc;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use tokio::sync::Mutex;
 
-pub use config::{Auth, Identity, SwiftConfig};
-use net::http_client::{Answer, Body, HttpClient};
+pub use config::{Auth, KeystoneIdentity, SwiftConfig};
+use net::http_client::{HttpClient, HttpResponse, RequestBody};
 use objects::ObjectSink;
 use objects::description::hexadecimal;
-use objects::over_http::{ContainerRequest, Failure, OverHttp, Service, Source, Use, client, escaped};
+use objects::over_http::{ContainerRequest, ObjectStoreError, OverHttp, Service, Source, Use, client, escaped};
 pub use settings::KIND;
 use sink::Sink;
 
@@ -45,7 +45,7 @@ impl Swift {
     }
 
     /// A token that is good, and not the one that was refused.
-    async fn session(&self, refused: Option<&Arc<Session>>) -> Result<Arc<Session>, Failure> {
+    async fn session(&self, refused: Option<&Arc<Session>>) -> Result<Arc<Session>, ObjectStoreError> {
         let mut held = self.session.lock().await;
         let is_good = |session: &&Arc<Session>| {
             session.is_fresh() && refused.is_none_or(|refused| !Arc::ptr_eq(session, refused))
@@ -60,12 +60,12 @@ impl Swift {
                 keystone::log_in(&self.client, url, identity, region.as_deref()).await
             }
         };
-        let session =
-            session.map_err(|why| Failure::NoToken { url: self.config.auth.url().to_string(), why: Box::new(why) })?;
+        let session = session
+            .map_err(|why| ObjectStoreError::NoToken { url: self.config.auth.url().to_string(), why: Box::new(why) })?;
         Ok(held.insert(Arc::new(session)).clone())
     }
 
-    fn request(&self, ask: ContainerRequest<'_>, session: &Session) -> Result<Request<Body>, Failure> {
+    fn request(&self, ask: ContainerRequest<'_>, session: &Session) -> Result<Request<RequestBody>, ObjectStoreError> {
         let container = format!("/{}", self.config.container.as_str());
         let path = ask.object.map_or(container.clone(), |object| format!("{container}/{}", escaped(object)));
         let mut request = Request::new(ask.body.into_client());
@@ -93,7 +93,10 @@ impl Source for Swift {
     }
 
     /// Sends what `ask` gives. Where the token isn't taken any more another one is asked for, once.
-    async fn send<'a>(&self, ask: impl Fn() -> ContainerRequest<'a> + Send + Sync) -> Result<Answer, Failure> {
+    async fn send<'a>(
+        &self,
+        ask: impl Fn() -> ContainerRequest<'a> + Send + Sync,
+    ) -> Result<HttpResponse, ObjectStoreError> {
         let session = self.session(None).await?;
         let answer = self.client.send(self.request(ask(), &session)?).await?;
         if answer.status() != StatusCode::UNAUTHORIZED {

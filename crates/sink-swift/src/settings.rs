@@ -6,7 +6,7 @@ use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
-use crate::{Auth, Identity, SwiftConfig};
+use crate::{Auth, KeystoneIdentity, SwiftConfig};
 use settings::client::{ca, timeout};
 use settings::{Diagnostic, Section, SettingsReader};
 
@@ -62,13 +62,13 @@ fn auth(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Auth> 
     Some(match by {
         By::TempAuth => Auth::TempAuth { url: url?, user: user??, key: key? },
         By::Application => {
-            let identity = Identity::Application { id: credential?.value, secret: key? };
+            let identity = KeystoneIdentity::Application { id: credential?.value, secret: key? };
             Auth::Keystone { url: url?, identity, region }
         }
         By::Password => {
             let project = reader.required(section, "project", "add whose containers these are", word);
             let domain = reader.text_or(section, "domain", DOMAIN, word);
-            let identity = Identity::Password { user: user??, key: key?, project: project?, domain: domain? };
+            let identity = KeystoneIdentity::Password { user: user??, key: key?, project: project?, domain: domain? };
             Auth::Keystone { url: url?, identity, region }
         }
     })

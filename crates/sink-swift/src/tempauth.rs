@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::TOKEN;
 use super::session::Session;
-use net::http_client::{Answer, Endpoint, HttpClient, empty};
-use objects::over_http::{Failure, Secret, drain, expect_success};
+use net::http_client::{Endpoint, HttpClient, HttpResponse, empty};
+use objects::over_http::{ObjectStoreError, Secret, drain, expect_success};
 
 const USER: HeaderName = HeaderName::from_static("x-auth-user");
 const KEY: HeaderName = HeaderName::from_static("x-auth-key");
@@ -16,11 +16,16 @@ const STORAGE_URL: &str = "x-storage-url";
 const EXPIRES: &str = "x-auth-token-expires";
 const DOING: &str = "give a token";
 
-pub(super) async fn log_in(client: &HttpClient, url: &Endpoint, user: &str, key: &Secret) -> Result<Session, Failure> {
+pub(super) async fn log_in(
+    client: &HttpClient,
+    url: &Endpoint,
+    user: &str,
+    key: &Secret,
+) -> Result<Session, ObjectStoreError> {
     let mut request = Request::new(empty());
     *request.uri_mut() = url.url("")?;
     for (name, value) in [(USER, user), (KEY, key.expose())] {
-        let mut value = HeaderValue::try_from(value).map_err(|_| Failure::Unsendable)?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| ObjectStoreError::Unsendable)?;
         value.set_sensitive(true);
         request.headers_mut().insert(name, value);
     }
@@ -31,8 +36,8 @@ pub(super) async fn log_in(client: &HttpClient, url: &Endpoint, user: &str, key:
     Ok(session)
 }
 
-fn session(answer: &Answer, asked_at: Instant) -> Result<Session, Failure> {
-    let unclear = |missing: &str| Failure::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() };
+fn session(answer: &HttpResponse, asked_at: Instant) -> Result<Session, ObjectStoreError> {
+    let unclear = |missing: &str| ObjectStoreError::Unclear { doing: DOING.to_owned(), missing: missing.to_owned() };
     let text = |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok());
     let token = answer.headers().get(TOKEN).cloned().ok_or_else(|| unclear("X-Auth-Token"))?;
     let storage = text(STORAGE_URL).and_then(|url| url.parse().ok()).ok_or_else(|| unclear("X-Storage-Url"))?;

@@ -7,7 +7,7 @@ use std::thread;
 
 use access::{Demand, Tokens};
 use event::EventId;
-use objects::{ObjectRules, ObjectSink};
+use objects::{ObjectFormat, ObjectSink};
 use sink::Sink;
 use sink_remote::{
     Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, Spread, Upstream, UpstreamConfig, Writers,
@@ -72,7 +72,7 @@ pub struct RemoteStore {
     /// Whether events are read back through the writer.
     pub reads: bool,
     /// The rules of objects, if it stores objects.
-    pub rules: Option<ObjectRules>,
+    pub rules: Option<ObjectFormat>,
 }
 
 /// A gateway's sink of the writer that listens there.
@@ -97,7 +97,7 @@ pub trait Offers: SinkHarness {
     const READS: bool;
 
     /// What objects of the store are like, if it has any.
-    fn rules(&self) -> Option<ObjectRules> {
+    fn rules(&self) -> Option<ObjectFormat> {
         None
     }
 }
@@ -118,7 +118,7 @@ pub enum Hindered<H> {
     /// The answers of writers are cut.
     Writers {
         /// A fault of each proxy.
-        _cuts: Vec<proxy::Fault>,
+        _cuts: Vec<proxy::FaultGuard>,
     },
 }
 

@@ -22,7 +22,7 @@ pub struct WebhookConfig {
     /// Headers that each request has besides.
     pub headers: Vec<HookHeader>,
     /// What stands in a message.
-    pub shape: Shape,
+    pub shape: MessageShape,
     /// Requests in flight at most, for all lanes together.
     pub requests_max: NonZeroUsize,
     /// A PEM file with the authorities that are trusted; without one those that the machine trusts.
@@ -33,7 +33,7 @@ pub struct WebhookConfig {
 
 /// What stands in a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Shape {
+pub enum MessageShape {
     /// The payload, byte for byte.
     #[default]
     Payload,

@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicUsize;
 use async_trait::async_trait;
 use tokio::sync::Semaphore;
 
-pub use config::{HookHeader, HookUrl, InvalidHook, Shape, WebhookConfig};
-pub use secret::{InvalidSecret, SigningSecret};
+pub use config::{HookHeader, HookUrl, InvalidHook, MessageShape, WebhookConfig};
+pub use secret::{InvalidSigningSecret, SigningSecret};
 pub use settings::KIND;
 
 use net::http_client::{HttpClient, HttpOptions};

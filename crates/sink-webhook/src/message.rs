@@ -5,9 +5,9 @@ use event::rfc3339;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderName, HeaderValue, Request};
 
-use super::config::{Shape, WebhookConfig};
+use super::config::{MessageShape, WebhookConfig};
 use super::outcome::Failure;
-use net::http_client::{Body, full};
+use net::http_client::{RequestBody, full};
 use sink::envelope::write_text;
 use sink::{Record, Write};
 
@@ -20,7 +20,7 @@ const AGENT: HeaderValue = HeaderValue::from_static(concat!("Forebay/", env!("CA
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// The request for a record, as it is sent now.
-pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Request<Body>, Failure> {
+pub(super) fn request(config: &WebhookConfig, record: &Record<'_>) -> Result<Request<RequestBody>, Failure> {
     let url = config.url.of(record.type_name).map_err(|_| Failure::Url)?;
     let now = clock::since_1970().as_secs();
     let (id, body) = (id(record), body(config.shape, record));
@@ -54,10 +54,10 @@ fn id(record: &Record<'_>) -> String {
     }
 }
 
-fn body(shape: Shape, record: &Record<'_>) -> Bytes {
+fn body(shape: MessageShape, record: &Record<'_>) -> Bytes {
     match shape {
-        Shape::Payload => Bytes::copy_from_slice(record.payload),
-        Shape::Envelope => {
+        MessageShape::Payload => Bytes::copy_from_slice(record.payload),
+        MessageShape::Envelope => {
             let mut body = br#"{"type":"#.to_vec();
             write_text(&mut body, record.type_name.as_bytes());
             body.extend_from_slice(format!(r#","timestamp":"{}","data":"#, rfc3339::format(record.time())).as_bytes());
@@ -90,9 +90,9 @@ mod tests {
     #[test]
     fn a_message_holds_the_payload_or_the_standards_form() {
         let record = record(Write::Insert);
-        assert_eq!(body(Shape::Payload, &record), record.payload);
+        assert_eq!(body(MessageShape::Payload, &record), record.payload);
         let envelope = br#"{"type":"access","timestamp":"2025-10-09T08:53:20.000001Z","data":{"a": 1}}"#;
-        assert_eq!(body(Shape::Envelope, &record), envelope.as_slice());
+        assert_eq!(body(MessageShape::Envelope, &record), envelope.as_slice());
     }
 
     #[test]

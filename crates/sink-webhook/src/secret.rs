@@ -27,15 +27,17 @@ pub struct SigningSecret(Arc<[u8]>);
 #[error(
     "wanted whsec_ and the base64 of {BYTES_MIN} to {BYTES_MAX} random bytes, as `openssl rand -base64 32` makes them"
 )]
-pub struct InvalidSecret;
+pub struct InvalidSigningSecret;
 
 impl FromStr for SigningSecret {
-    type Err = InvalidSecret;
+    type Err = InvalidSigningSecret;
 
-    fn from_str(text: &str) -> Result<Self, InvalidSecret> {
-        let bytes = STANDARD.decode(text.strip_prefix(PREFIX).ok_or(InvalidSecret)?).map_err(|_| InvalidSecret)?;
+    fn from_str(text: &str) -> Result<Self, InvalidSigningSecret> {
+        let bytes = STANDARD
+            .decode(text.strip_prefix(PREFIX).ok_or(InvalidSigningSecret)?)
+            .map_err(|_| InvalidSigningSecret)?;
         let is_good = (BYTES_MIN..=BYTES_MAX).contains(&bytes.len());
-        if is_good { Ok(Self(bytes.into())) } else { Err(InvalidSecret) }
+        if is_good { Ok(Self(bytes.into())) } else { Err(InvalidSigningSecret) }
     }
 }
 
@@ -73,7 +75,7 @@ mod tests {
         let of = |bytes: usize| format!("{PREFIX}{}", STANDARD.encode(vec![7; bytes])).parse::<SigningSecret>();
         assert!(of(24).is_ok() && of(64).is_ok());
         for wrong in [of(0), of(23), of(65), "x".parse(), "whsec_???".parse(), STANDARD.encode([7; 32]).parse()] {
-            assert_eq!(wrong, Err(InvalidSecret));
+            assert_eq!(wrong, Err(InvalidSigningSecret));
         }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
-use crate::{HookHeader, InvalidHook, Shape, Webhook, WebhookConfig};
+use crate::{HookHeader, InvalidHook, MessageShape, Webhook, WebhookConfig};
 use event::limits;
 use settings::client::{ca, each, requests, timeout};
 use settings::{InvalidValue, Section, SettingsReader, parsed};
@@ -23,7 +23,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         url: url?,
         secrets,
         headers,
-        shape: if has_envelope { Shape::Envelope } else { Shape::Payload },
+        shape: if has_envelope { MessageShape::Envelope } else { MessageShape::Payload },
         requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
         ca,
         timeout,

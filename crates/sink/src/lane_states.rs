@@ -14,10 +14,10 @@ const IDLE_MAX: Duration = Duration::from_mins(1);
 
 /// The states of active lanes. Calls of one lane are serialised; calls of different lanes are concurrent.
 #[derive(Debug, Default)]
-pub struct LaneStates<S>(BlockingMutex<Lanes<S>>);
+pub struct LaneStates<S>(BlockingMutex<LaneMap<S>>);
 
 #[derive(Debug, Default)]
-struct Lanes<S> {
+struct LaneMap<S> {
     entries: HashMap<Lane, Entry<S>>,
     /// When idle lanes were last looked for.
     swept: Option<Instant>,
@@ -48,12 +48,12 @@ impl<S: Default> LaneStates<S> {
         self.lanes().entries.values().map(|entry| entry.state.clone()).collect()
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes<S>> {
+    fn lanes(&self) -> MutexGuard<'_, LaneMap<S>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<S> Lanes<S> {
+impl<S> LaneMap<S> {
     /// Forgets idle lanes, with what they hold. One call a minute does so, whichever lane calls: the lanes of two minutes bound the map.
     fn sweep(&mut self, now: Instant) {
         if now.duration_since(*self.swept.get_or_insert(now)) < IDLE_MAX {

@@ -9,9 +9,10 @@
     reason = "a test fails by it, and says why it is skipped"
 )]
 
-pub mod bulk_stand_in;
 pub mod etcd;
 pub mod fuzz;
+pub mod mock_bulk_server;
+pub mod mock_server;
 pub mod nats;
 pub mod opensearch;
 pub mod ports;
@@ -19,7 +20,6 @@ pub mod postgres;
 pub mod proxy;
 pub mod redis;
 pub mod skipped;
-pub mod stand_in;
 pub mod swift;
 pub mod tools;
 pub mod wait;

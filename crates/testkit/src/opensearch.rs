@@ -48,7 +48,7 @@ pub struct OpenSearch {
 
 /// What the server answers.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct OpenSearchResponse {
     pub status: u16,
     pub body: String,
 }
@@ -148,7 +148,7 @@ impl OpenSearch {
     }
 
     /// What it answers to a request past sink and proxy. A connection that fails, fails the test.
-    pub fn ask(&self, method: &str, path: &str, body: &str) -> Answer {
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> OpenSearchResponse {
         try_ask(self.address(), method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
@@ -159,7 +159,7 @@ impl OpenSearch {
 
     /// The same with a body.
     pub fn done(&self, method: &str, path: &str, body: &str) -> String {
-        let Answer { status, body } = self.ask(method, path, body);
+        let OpenSearchResponse { status, body } = self.ask(method, path, body);
         assert!((200..300).contains(&status), "{method} {path}: {status} {body}");
         body
     }
@@ -182,7 +182,7 @@ fn free_base(number: u32) -> u16 {
 }
 
 /// Asks over a connection of its own.
-pub fn try_ask(address: SocketAddr, method: &str, path: &str, body: &str) -> std::io::Result<Answer> {
+pub fn try_ask(address: SocketAddr, method: &str, path: &str, body: &str) -> std::io::Result<OpenSearchResponse> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let kind = if path.starts_with("/_bulk") { "application/x-ndjson" } else { "application/json" };
@@ -198,5 +198,5 @@ pub fn try_ask(address: SocketAddr, method: &str, path: &str, body: &str) -> std
     let odd = || std::io::Error::other(format!("no answer: {answer:?}"));
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(odd)?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(odd)?;
-    Ok(Answer { status, body: body.to_owned() })
+    Ok(OpenSearchResponse { status, body: body.to_owned() })
 }

@@ -120,12 +120,12 @@ impl Proxy {
     }
 
     /// Cuts all connections as soon as the server has answered so many bytes more.
-    pub fn cut_after(&self, bytes: usize) -> Fault {
+    pub fn cut_after(&self, bytes: usize) -> FaultGuard {
         self.set(Mode::Until(bytes))
     }
 
     /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
-    pub fn freeze_after(&self, bytes: usize) -> Fault {
+    pub fn freeze_after(&self, bytes: usize) -> FaultGuard {
         self.set(Mode::FrozenAfter(bytes))
     }
 
@@ -134,9 +134,9 @@ impl Proxy {
         self.state.0.lock().unwrap().answered
     }
 
-    fn set(&self, mode: Mode) -> Fault {
+    fn set(&self, mode: Mode) -> FaultGuard {
         self.state.0.lock().unwrap().mode = mode;
-        Fault(self.clone())
+        FaultGuard(self.clone())
     }
 }
 
@@ -157,9 +157,9 @@ impl State {
 }
 
 /// Opens the proxy again when it goes.
-pub struct Fault(Proxy);
+pub struct FaultGuard(Proxy);
 
-impl Drop for Fault {
+impl Drop for FaultGuard {
     fn drop(&mut self) {
         let (state, changed) = &*self.0.state;
         state.lock().unwrap().mode = Mode::Open;

@@ -49,7 +49,7 @@ impl From<EditError> for Failure {
 
 /// Whether an event goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum StepOutcome {
     GoesOn,
     IsFiltered,
     /// It becomes these.

@@ -2,8 +2,8 @@
 
 use event::limits::{EVENT_BYTES_MAX, EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
-use super::document_run::{Exploded, Failure, Run, Verdict};
-use super::outcome::{Filtered, Origin, Part, Several, StepError};
+use super::document_run::{Exploded, Failure, Run, StepOutcome};
+use super::outcome::{DerivedEvent, Filtered, Origin, Several, StepError};
 use super::step::{OnError, Step};
 use super::trace::{Did, Observer};
 use json::JsonPointer;
@@ -49,12 +49,12 @@ impl Run<'_, '_> {
             };
             match verdict {
                 None => observer.step(step, || Did::NotMet, self.tree),
-                Some(Verdict::GoesOn) => observer.step(step, || Did::Done, self.tree),
-                Some(Verdict::IsFiltered) => {
+                Some(StepOutcome::GoesOn) => observer.step(step, || Did::Done, self.tree),
+                Some(StepOutcome::IsFiltered) => {
                     observer.step(step, || Did::Filtered, self.tree);
                     return Ok(End::Filtered(step.filtered()));
                 }
-                Some(Verdict::Becomes(exploded)) => {
+                Some(StepOutcome::Becomes(exploded)) => {
                     observer.exploded(step, &exploded.events);
                     if exploded.events.is_empty() {
                         return Ok(End::Filtered(step.filtered()));
@@ -67,7 +67,7 @@ impl Run<'_, '_> {
     }
 
     /// Nothing where the step's condition is false.
-    fn step(&mut self, step: &Step) -> Result<Option<Verdict>, Failure> {
+    fn step(&mut self, step: &Step) -> Result<Option<StepOutcome>, Failure> {
         if self.applies(step)? { self.apply(&step.operation).map(Some) } else { Ok(None) }
     }
 
@@ -149,7 +149,7 @@ impl Gathered {
         if self.bytes > TRANSFORM_BYTES_MAX {
             return Err(format!("the events that this makes have more than {TRANSFORM_BYTES_MAX} bytes together"));
         }
-        self.several.events.push(Part { number: self.count, payload: event, elements: self.elements.clone() });
+        self.several.events.push(DerivedEvent { number: self.count, payload: event, elements: self.elements.clone() });
         self.advance()
     }
 

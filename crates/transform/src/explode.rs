@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use event::limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
-use super::document_run::{Exploded, Failure, Run, Verdict, failure};
+use super::document_run::{Exploded, Failure, Run, StepOutcome, failure};
 use json::JsonPointer;
 use json::{parts, text};
 
@@ -17,9 +17,9 @@ pub(super) struct Explode {
 
 impl Run<'_, '_> {
     /// Each event is a copy with an element in the place of the array.
-    pub(super) fn explode(&mut self, explode: &Explode) -> Result<Verdict, Failure> {
+    pub(super) fn explode(&mut self, explode: &Explode) -> Result<StepOutcome, Failure> {
         let Explode { at, to } = explode;
-        let Some(json) = self.value(at)? else { return Ok(Verdict::GoesOn) };
+        let Some(json) = self.value(at)? else { return Ok(StepOutcome::GoesOn) };
         if !json.starts_with('[') {
             return Err(Failure::at(at, format!("the value is {}, and should be an array", text::kind(json))));
         }
@@ -47,6 +47,6 @@ impl Run<'_, '_> {
             }
             events.push(event);
         }
-        Ok(Verdict::Becomes(Exploded { array, places, events }))
+        Ok(StepOutcome::Becomes(Exploded { array, places, events }))
     }
 }

@@ -33,7 +33,7 @@ pub use compile::knows_key;
 pub use context::Context;
 pub use dedupe_window::{WindowMark, Windows};
 pub use diagnostic::{StepDiagnostic, StepLocation};
-pub use outcome::{Element, Filtered, Part, Several, StepError, TransformOutcome};
+pub use outcome::{DerivedEvent, Element, Filtered, Several, StepError, TransformOutcome};
 pub use place_tracker::PlaceTracker;
 pub use spec::{Setting, StepSpec};
 pub use tables::{InvalidTable, Tables};

@@ -21,14 +21,14 @@ pub enum TransformOutcome<'s> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Several {
     /// Those that go on.
-    pub events: Vec<Part>,
+    pub events: Vec<DerivedEvent>,
     /// Those that go no further.
     pub filtered: Vec<Filtered>,
 }
 
 /// One of the events that one has become.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct DerivedEvent {
     /// Its number, from 0, among all that the event became. Those that go no further are counted too, so that an id that is derived
     /// from the number doesn't depend on what becomes of the others.
     pub number: u32,
@@ -58,7 +58,7 @@ pub struct Element<'p> {
     pub number: Option<u32>,
 }
 
-impl Part {
+impl DerivedEvent {
     /// The element that the first of these steps made this event of which was done, see [`super::Transform::elements_with`].
     #[must_use]
     pub fn element(&self, steps: &[usize]) -> Option<Element<'_>> {

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::document_run::{Failure, Run, Verdict};
+use super::document_run::{Failure, Run, StepOutcome};
 use json::JsonPointer;
 use json::text;
 
@@ -38,21 +38,21 @@ impl Sample {
 
 impl Run<'_, '_> {
     /// The lot is a hash of what stands in the event, so that it falls alike when the event comes again, on any machine.
-    pub(super) fn sample(&mut self, sample: &Sample) -> Result<Verdict, Failure> {
+    pub(super) fn sample(&mut self, sample: &Sample) -> Result<StepOutcome, Failure> {
         let hash = match self.values(&sample.by)? {
             Some(values) => xxh3_64(values.as_bytes()),
             None if self.context.key.is_empty() => xxh3_64(self.received.as_bytes()),
             None => xxh3_64(self.context.key),
         };
-        Ok(if sample.below.is_some_and(|below| hash <= below) { Verdict::GoesOn } else { Verdict::IsFiltered })
+        Ok(if sample.below.is_some_and(|below| hash <= below) { StepOutcome::GoesOn } else { StepOutcome::IsFiltered })
     }
 
-    pub(super) fn dedupe(&mut self, at: &[JsonPointer], window: usize) -> Result<Verdict, Failure> {
-        let Some(values) = self.values(at)? else { return Ok(Verdict::GoesOn) };
+    pub(super) fn dedupe(&mut self, at: &[JsonPointer], window: usize) -> Result<StepOutcome, Failure> {
+        let Some(values) = self.values(at)? else { return Ok(StepOutcome::GoesOn) };
         // Types that share their steps don't share their values.
         let value = format!("{}:{values}", self.context.event_type);
         let has_seen = self.windows.has_seen(window, &value, self.context.received_at);
-        Ok(if has_seen { Verdict::IsFiltered } else { Verdict::GoesOn })
+        Ok(if has_seen { StepOutcome::IsFiltered } else { StepOutcome::GoesOn })
     }
 
     /// The values as one text, which no others give; none where all are absent or null.

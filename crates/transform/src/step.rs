@@ -3,7 +3,7 @@
 use super::change::{Change, Made};
 use super::context::Fact;
 use super::dedupe_window::Bounds;
-use super::document_run::{Failure, Run, Verdict, failure};
+use super::document_run::{Failure, Run, StepOutcome, failure};
 use super::explode::Explode;
 use super::extract::Extract;
 use super::sample::Sample;
@@ -137,13 +137,13 @@ impl Run<'_, '_> {
     }
 
     /// Does what the step does, and takes what it cost to find the parts that it names.
-    pub(super) fn apply(&mut self, operation: &Operation) -> Result<Verdict, Failure> {
+    pub(super) fn apply(&mut self, operation: &Operation) -> Result<StepOutcome, Failure> {
         let verdict = self.operate(operation);
         self.spend_search()?;
         verdict
     }
 
-    fn operate(&mut self, operation: &Operation) -> Result<Verdict, Failure> {
+    fn operate(&mut self, operation: &Operation) -> Result<StepOutcome, Failure> {
         match operation {
             Operation::Set { at, value, only_missing } => self.set(at, value, *only_missing)?,
             Operation::Rename { at, name } => self.tree.rename(at, name).map_err(|error| failure(at, &error))?,
@@ -157,12 +157,12 @@ impl Run<'_, '_> {
             Operation::Change { at, to, change } => self.change(at, to.as_ref(), change)?,
             Operation::Extract { at, extract } => self.extract(at, extract)?,
             Operation::Filter(condition) if self.holds(condition)? => {}
-            Operation::Filter(_) => return Ok(Verdict::IsFiltered),
+            Operation::Filter(_) => return Ok(StepOutcome::IsFiltered),
             Operation::Sample(sample) => return self.sample(sample),
             Operation::Dedupe { at, window, .. } => return self.dedupe(at, *window),
             Operation::Explode(explode) => return self.explode(explode),
         }
-        Ok(Verdict::GoesOn)
+        Ok(StepOutcome::GoesOn)
     }
 
     fn set(&mut self, at: &JsonPointer, source: &Source, only_missing: bool) -> Result<(), Failure> {

@@ -10,7 +10,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
-pub(super) use net::http_client::Body;
+pub(super) use net::http_client::RequestBody;
 use serde::Serialize;
 use sink_remote::protocol::{HEARTBEAT, PROBLEM};
 use tokio::time::timeout;
@@ -31,7 +31,7 @@ impl Refused {
         Self { status, code, detail: detail.into() }
     }
 
-    pub(super) fn response(&self) -> Response<Body> {
+    pub(super) fn response(&self) -> Response<RequestBody> {
         #[derive(Serialize)]
         struct Problem<'a> {
             status: u16,
@@ -49,7 +49,7 @@ pub(super) fn json(value: &impl Serialize) -> Bytes {
 }
 
 /// The response with the result of `work`: with a length if the result is ready within one heartbeat, else chunked, after newlines.
-pub(super) async fn of_work(mut work: Work) -> Response<Body> {
+pub(super) async fn of_work(mut work: Work) -> Response<RequestBody> {
     let body = match timeout(HEARTBEAT, &mut work).await {
         Ok(answer) => whole(answer),
         Err(_) => behind_newlines(work),
@@ -57,7 +57,7 @@ pub(super) async fn of_work(mut work: Work) -> Response<Body> {
     response(StatusCode::OK, "application/json", body)
 }
 
-fn behind_newlines(work: Work) -> Body {
+fn behind_newlines(work: Work) -> RequestBody {
     const NEWLINE: Bytes = Bytes::from_static(b"\n");
     let frames = stream::unfold((Some(work), true), |(work, is_first)| async move {
         let mut work = work?;
@@ -73,11 +73,11 @@ fn behind_newlines(work: Work) -> Body {
     BodyExt::boxed_unsync(StreamBody::new(frames))
 }
 
-pub(super) fn whole(bytes: Bytes) -> Body {
+pub(super) fn whole(bytes: Bytes) -> RequestBody {
     net::http_client::full(bytes)
 }
 
-pub(super) fn response(status: StatusCode, content_type: &'static str, body: Body) -> Response<Body> {
+pub(super) fn response(status: StatusCode, content_type: &'static str, body: RequestBody) -> Response<RequestBody> {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -10,7 +10,7 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use net::tls::Accepted;
+use net::tls::HandshakeOutcome;
 use sink_remote::protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -33,10 +33,10 @@ const BUFFER_BYTES_MAX: usize = 8 * 1024;
 pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
     let Some(tls) = &writer.tls else { return requests(stream, writer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-        Ok(Accepted::Secure(stream)) => requests(stream, writer).await,
-        Ok(Accepted::Plain(stream)) => refuse_plain(stream).await,
+        Ok(HandshakeOutcome::Secure(stream)) => requests(stream, writer).await,
+        Ok(HandshakeOutcome::Plain(stream)) => refuse_plain(stream).await,
         // A client whose handshake fails sees the connection close.
-        Ok(Accepted::Refused(_) | Accepted::Gone) | Err(_) => {}
+        Ok(HandshakeOutcome::Refused(_) | HandshakeOutcome::Gone) | Err(_) => {}
     }
 }
 

@@ -59,7 +59,7 @@ impl Offered {
 
 /// Counters of a writer.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct WriterCounters {
     /// Batches that a store has accepted.
     pub batches: Counter,
     /// Records of these batches, also those that the store refused.
@@ -89,7 +89,7 @@ pub struct Writer {
     demand: Demand,
     is_loopback: bool,
     tls: Option<Arc<ServerTls>>,
-    counters: Counters,
+    counters: WriterCounters,
     phase: watch::Sender<Phase>,
 }
 
@@ -118,12 +118,12 @@ impl Writer {
         let share = room(offered.len().max(1));
         offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         let phase = watch::Sender::new(Phase::Serving);
-        Self { offered, tokens, demand, is_loopback, tls, counters: Counters::default(), phase }
+        Self { offered, tokens, demand, is_loopback, tls, counters: WriterCounters::default(), phase }
     }
 
     /// The counters.
     #[must_use]
-    pub const fn counters(&self) -> &Counters {
+    pub const fn counters(&self) -> &WriterCounters {
         &self.counters
     }
 

@@ -21,7 +21,7 @@ use sink_remote::protocol::Outcome;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep, timeout};
 
-use crate::answer::{self, Body, Refused, Work};
+use crate::answer::{self, Refused, RequestBody, Work};
 use crate::expected::{Check, Expected};
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
@@ -103,7 +103,7 @@ impl Named {
         offered: &Offered,
         expected: &Expected,
         headers: &HeaderMap,
-    ) -> Result<Response<Body>, Refused> {
+    ) -> Result<Response<RequestBody>, Refused> {
         let query = query(headers)?;
         // If the store doesn't answer, `fetch` reports it.
         if let Ok(Some(_)) = offered.differing(expected, Check::AsSeen).await {
@@ -165,7 +165,7 @@ fn range(text: &str) -> Option<Range<u64>> {
     (first <= last).then_some(first..last.checked_add(1)?)
 }
 
-pub(super) fn empty(status: StatusCode) -> Response<Body> {
+pub(super) fn empty(status: StatusCode) -> Response<RequestBody> {
     answer::response(status, "text/plain", answer::whole(Bytes::new()))
 }
 

@@ -19,7 +19,7 @@ use sink_remote::reading::{PageJson, QueryJson};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::answer::{self, Body, Refused, Work};
+use crate::answer::{self, Refused, RequestBody, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
 use crate::objects::{self, Named};
@@ -34,7 +34,7 @@ const QUERY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes a second: a slower body holds memory that others need.
 const BODY_RATE_MIN: usize = 256 * 1024;
 
-pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<Body> {
+pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<RequestBody> {
     let mut response = match begin(request, &writer).await {
         Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
         Ok(Begun::Work(work)) => answer::of_work(work).await,
@@ -54,7 +54,7 @@ enum Begun {
     Health(StatusCode),
     Work(Work),
     /// An object, whose bytes are streamed.
-    Object(Response<Body>),
+    Object(Response<RequestBody>),
 }
 
 async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun, Refused> {

@@ -69,7 +69,7 @@ kind = "sqlite"
 "#;
 
 /// What the clients share.
-struct World {
+struct Shared {
     server: std::net::SocketAddr,
     stop: AtomicBool,
     /// Events that were begun, and that were acknowledged.
@@ -88,7 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, Some(CONFIG))?;
-    let world = Arc::new(World {
+    let shared = Arc::new(Shared {
         server: launch.intake,
         stop: AtomicBool::new(false),
         next: AtomicU64::new(0),
@@ -96,18 +96,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     });
     let clients: Vec<_> = (0..options.connections)
         .map(|client| {
-            let (world, random) = (world.clone(), Random::new(seed ^ (client + 1)));
-            thread::spawn(move || send(&world, random))
+            let (shared, random) = (shared.clone(), Random::new(seed ^ (client + 1)));
+            thread::spawn(move || send(&shared, random))
         })
         .collect();
     let server = kill_rounds(&launch, options.rounds, seed);
-    world.stop.store(true, Ordering::SeqCst);
+    shared.stop.store(true, Ordering::SeqCst);
     for client in clients {
         client.join().map_err(|_| anyhow!("a client panicked"))??;
     }
     let server = server?;
-    let sent = world.acknowledged.load(Ordering::SeqCst);
-    close_windows(&world)?;
+    let sent = shared.acknowledged.load(Ordering::SeqCst);
+    close_windows(&shared)?;
     wait_folded(&server, 2 * (sent + CLOSERS))?;
     let results = check_until_equal(&launch.data.join("events.db"), sent)?;
     check_counts(&server)?;
@@ -131,15 +131,15 @@ fn kill_rounds(launch: &Launch, rounds: u32, seed: u64) -> Result<Server> {
 }
 
 /// Sends events until it is told to stop, each until it is acknowledged.
-fn send(world: &World, mut random: Random) -> Result<()> {
+fn send(shared: &Shared, mut random: Random) -> Result<()> {
     let mut connection = None;
-    while !world.stop.load(Ordering::SeqCst) {
-        let number = world.next.fetch_add(1, Ordering::SeqCst);
+    while !shared.stop.load(Ordering::SeqCst) {
+        let number = shared.next.fetch_add(1, Ordering::SeqCst);
         let milliseconds = BEGIN * 1_000 + number * STEP_MILLISECONDS - random.below(JITTER_MILLISECONDS);
         let (group, value) = (random.below(5), random.below(1_000));
         let body = event(milliseconds, number, group, value);
-        deliver(world, &mut connection, &format!("Idempotency-Key: {number}"), &body)?;
-        world.acknowledged.fetch_add(1, Ordering::SeqCst);
+        deliver(shared, &mut connection, &format!("Idempotency-Key: {number}"), &body)?;
+        shared.acknowledged.fetch_add(1, Ordering::SeqCst);
     }
     Ok(())
 }
@@ -149,12 +149,12 @@ fn event(milliseconds: u64, number: u64, group: u64, value: u64) -> String {
     format!(r#"{{"time":"{time}","at":{milliseconds},"number":{number},"group":{group},"v":{value}}}"#)
 }
 
-fn deliver(world: &World, connection: &mut Option<Connection>, key: &str, body: &str) -> Result<()> {
+fn deliver(shared: &Shared, connection: &mut Option<Connection>, key: &str, body: &str) -> Result<()> {
     let request = http::post("/ingest/event/hit", &[key], body.as_bytes());
     let begun = Instant::now();
     loop {
         if connection.is_none() {
-            *connection = Connection::open(world.server).ok();
+            *connection = Connection::open(shared.server).ok();
         }
         match connection.as_mut().map(|connection| connection.send(&request)) {
             Some(Ok(answer)) if answer.status == 200 => return Ok(()),
@@ -171,15 +171,15 @@ fn deliver(world: &World, connection: &mut Option<Connection>, key: &str, body: 
 }
 
 /// Events long after all others, in each shard: the windows before them end.
-fn close_windows(world: &World) -> Result<()> {
-    let last = world.next.load(Ordering::SeqCst) * STEP_MILLISECONDS;
+fn close_windows(shared: &Shared) -> Result<()> {
+    let last = shared.next.load(Ordering::SeqCst) * STEP_MILLISECONDS;
     let far = BEGIN * 1_000 + last + 3_600_000;
     let mut open: Vec<Option<Connection>> = Vec::new();
     for _ in 0..CLOSERS {
-        open.push(Some(Connection::open(world.server).context("connecting once more")?));
+        open.push(Some(Connection::open(shared.server).context("connecting once more")?));
     }
     for (number, connection) in (0..).zip(&mut open) {
-        deliver(world, connection, &format!("Idempotency-Key: close-{number}"), &event(far, u64::MAX - number, 9, 0))?;
+        deliver(shared, connection, &format!("Idempotency-Key: close-{number}"), &event(far, u64::MAX - number, 9, 0))?;
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use generator::{Generator, Kind};
+use generator::{Generator, RecordKind};
 
 use super::sent::Sent;
 use super::{any_seed, short_with_sqlite3};
@@ -72,7 +72,7 @@ pub(super) fn records(file: Option<&Path>) -> Result<Vec<Vec<u8>>> {
     let text = match file {
         Some(path) => std::fs::read(path).with_context(|| format!("reading {}", path.display()))?,
         None => {
-            let mut generator = Generator::new(Kind::Access, 1);
+            let mut generator = Generator::new(RecordKind::Access, 1);
             let mut text = Vec::new();
             (0..GENERATED).for_each(|_| generator.next_line(&mut text));
             text

@@ -43,7 +43,7 @@ const READY_LIMIT: Duration = Duration::from_secs(30);
 const OTHER_BYTES_EVERY: u64 = 16;
 
 /// What the clients share.
-struct World {
+struct ClientState {
     server: Shared,
     /// For each id whether a client has an answer for it.
     acknowledged: Vec<AtomicBool>,
@@ -65,36 +65,36 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let launch = Launch::new(&binary, &folder, None)?;
-    let world = Arc::new(World {
+    let state = Arc::new(ClientState {
         server: Shared::new(launch.intake, seed),
         acknowledged: (0..options.ids).map(|_| AtomicBool::new(false)).collect(),
         sent: AtomicU64::new(0),
         posts: options.posts,
         conflicts: AtomicU64::new(0),
     });
-    let accepted = send_and_kill(&launch, options, seed, &world)?;
-    check(&launch.data.join("events.db"), &world, accepted)?;
+    let accepted = send_and_kill(&launch, options, seed, &state)?;
+    check(&launch.data.join("events.db"), &state, accepted)?;
     println!(
         "{} ids, {} posts, {} kills: each id has one effect; {} posts with other bytes were refused",
         options.ids,
-        world.sent.load(Ordering::SeqCst),
+        state.sent.load(Ordering::SeqCst),
         options.kills,
-        world.conflicts.load(Ordering::SeqCst)
+        state.conflicts.load(Ordering::SeqCst)
     );
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")
 }
 
 /// Says how many events were accepted since the beginning.
-fn send_and_kill(launch: &Launch, options: &Options, seed: u64, world: &Arc<World>) -> Result<f64> {
+fn send_and_kill(launch: &Launch, options: &Options, seed: u64, state: &Arc<ClientState>) -> Result<f64> {
     let clients: Vec<_> = (0..options.connections)
         .map(|client| {
-            let world = world.clone();
-            thread::spawn(move || send(&world, Random::new(seed ^ (client + 1))))
+            let state = state.clone();
+            thread::spawn(move || send(&state, Random::new(seed ^ (client + 1))))
         })
         .collect();
-    let server = kill_on_the_way(launch, options, world);
+    let server = kill_on_the_way(launch, options, state);
     if server.is_err() {
-        world.server.stop();
+        state.server.stop();
     }
     for client in clients {
         client.join().map_err(|_| anyhow!("a client panicked"))??;
@@ -106,45 +106,45 @@ fn send_and_kill(launch: &Launch, options: &Options, seed: u64, world: &Arc<Worl
     Ok(accepted)
 }
 
-fn kill_on_the_way(launch: &Launch, options: &Options, world: &World) -> Result<Server> {
+fn kill_on_the_way(launch: &Launch, options: &Options, state: &ClientState) -> Result<Server> {
     let mut server = launch.start()?;
     server.wait_ready(READY_LIMIT)?;
     for kill in 1..=options.kills {
-        world.server.server_is_up();
+        state.server.server_is_up();
         let due = options.posts * kill / (options.kills + 1);
-        while world.sent.load(Ordering::SeqCst) < due && !world.server.is_stopped() {
+        while state.sent.load(Ordering::SeqCst) < due && !state.server.is_stopped() {
             thread::sleep(Duration::from_millis(1));
         }
-        world.server.server_goes_down();
+        state.server.server_goes_down();
         server.kill()?;
         server = launch.start()?;
         server.wait_ready(READY_LIMIT).with_context(|| format!("the start after kill {kill}"))?;
     }
-    world.server.server_is_up();
+    state.server.server_is_up();
     Ok(server)
 }
 
 /// One client: posts until all are sent.
-fn send(world: &World, mut random: Random) -> Result<()> {
-    let result = send_all(world, &mut random);
+fn send(state: &ClientState, mut random: Random) -> Result<()> {
+    let result = send_all(state, &mut random);
     if result.is_err() {
-        world.server.stop();
+        state.server.stop();
     }
     result
 }
 
-fn send_all(world: &World, random: &mut Random) -> Result<()> {
+fn send_all(state: &ClientState, random: &mut Random) -> Result<()> {
     let mut connection = None;
-    while world.sent.fetch_add(1, Ordering::SeqCst) < world.posts {
-        let id = random.below(world.acknowledged.len() as u64);
-        let is_known = world.acknowledged[usize::try_from(id)?].load(Ordering::SeqCst);
+    while state.sent.fetch_add(1, Ordering::SeqCst) < state.posts {
+        let id = random.below(state.acknowledged.len() as u64);
+        let is_known = state.acknowledged[usize::try_from(id)?].load(Ordering::SeqCst);
         let has_other_bytes = is_known && random.below(OTHER_BYTES_EVERY) == 0;
         let key = format!("Idempotency-Key: id-{id}");
         let payload = if has_other_bytes { format!("{{\"other\":{id}}}") } else { id.to_string() };
         let request = http::post("/ingest/event", &[&key], payload.as_bytes());
         let status = loop {
             if connection.is_none() {
-                connection = world.server.connect();
+                connection = state.server.connect();
             }
             let Some(open) = &mut connection else { return Ok(()) };
             match open.send(&request).map(|answer| answer.status) {
@@ -154,8 +154,8 @@ fn send_all(world: &World, random: &mut Random) -> Result<()> {
             }
         };
         match (status, has_other_bytes) {
-            (200, false) => world.acknowledged[usize::try_from(id)?].store(true, Ordering::SeqCst),
-            (409, true) => drop(world.conflicts.fetch_add(1, Ordering::SeqCst)),
+            (200, false) => state.acknowledged[usize::try_from(id)?].store(true, Ordering::SeqCst),
+            (409, true) => drop(state.conflicts.fetch_add(1, Ordering::SeqCst)),
             _ => bail!("id {id}: {payload} was answered {status}"),
         }
     }
@@ -163,12 +163,12 @@ fn send_all(world: &World, random: &mut Random) -> Result<()> {
 }
 
 /// With SQLite's own program: no id twice, none missing, none with other bytes, and none journaled twice.
-fn check(database: &Path, world: &World, accepted: f64) -> Result<()> {
+fn check(database: &Path, state: &ClientState, accepted: f64) -> Result<()> {
     let mut sqlite = Command::new("sqlite3");
     sqlite.arg("-readonly").arg(database).arg("select payload from events order by cast(payload as integer)");
     let printed = workspace::output(&mut sqlite).context("sqlite3 reads what is stored")?;
     let stored: Vec<&str> = printed.lines().collect();
-    let known = world.acknowledged.iter().enumerate().filter(|(_, known)| known.load(Ordering::SeqCst));
+    let known = state.acknowledged.iter().enumerate().filter(|(_, known)| known.load(Ordering::SeqCst));
     let expected: Vec<String> = known.map(|(id, _)| id.to_string()).collect();
     if stored != expected {
         bail!("{} ids were acknowledged, and {} rows are stored, or not the same", expected.len(), stored.len());
@@ -176,7 +176,7 @@ fn check(database: &Path, world: &World, accepted: f64) -> Result<()> {
     if (accepted - expected.len() as f64).abs() > 0.5 {
         bail!("{} ids were acknowledged, but {accepted} events were journaled", expected.len());
     }
-    if world.conflicts.load(Ordering::SeqCst) == 0 {
+    if state.conflicts.load(Ordering::SeqCst) == 0 {
         bail!("no post with other bytes was sent: nothing was checked");
     }
     Ok(())

@@ -15,9 +15,9 @@ use super::loads::packed;
 use super::sent::Sent;
 use super::stores::{check_ledger, check_place};
 use crate::metrics;
-use crate::server::{Launch, Process, Role, Server};
-use crate::store::{Place, Purpose, SERVERS};
-use crate::two_services::{Sink, ready, remote_sink, upstream, writer_config};
+use crate::server::{Launch, Process, ProcessRole, Server};
+use crate::store::{Purpose, RunningStore, SERVERS};
+use crate::two_services::{SinkSpec, ready, remote_sink, upstream, writer_config};
 use crate::workspace;
 use random::Random;
 
@@ -50,7 +50,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let started = SERVERS.iter().map(|offer| offer.start(Purpose::Content)).collect::<Result<Vec<_>>>()?;
-    let mut places: Vec<Place> = started.into_iter().flatten().collect();
+    let mut places: Vec<RunningStore> = started.into_iter().flatten().collect();
     let sent = Sent::new(&records, options.times);
     println!("four stores: {} events into {} stores, --seed {seed}", sent.events(), places.len());
 
@@ -75,26 +75,26 @@ struct Site {
 }
 
 impl Site {
-    fn start(binary: &Path, folder: &Path, places: &[Place]) -> Result<Self> {
-        let start = |role: Role, name: &str, config: &str| {
+    fn start(binary: &Path, folder: &Path, places: &[RunningStore]) -> Result<Self> {
+        let start = |role: ProcessRole, name: &str, config: &str| {
             let folder = folder.join(name);
             workspace::empty_directory(&folder)?;
             let launch = Launch::of_role(role, binary, &folder, Some(config))?;
             let server = ready(&launch).with_context(|| name.to_owned())?;
             Ok((launch, server))
         };
-        let labels: Vec<String> = places.iter().map(Place::label).collect();
-        let sinks: Vec<Sink<'_>> =
-            places.iter().zip(&labels).map(|(place, name)| Sink { name, settings: &place.sink }).collect();
+        let labels: Vec<String> = places.iter().map(RunningStore::label).collect();
+        let sinks: Vec<SinkSpec<'_>> =
+            places.iter().zip(&labels).map(|(place, name)| SinkSpec { name, settings: &place.sink }).collect();
         let config = writer_config(&sinks);
-        let writers = (0..WRITERS).map(|number| start(Role::Writer, &format!("writer-{number}"), &config));
+        let writers = (0..WRITERS).map(|number| start(ProcessRole::Writer, &format!("writer-{number}"), &config));
         let writers: Vec<(Launch, Server)> = writers.collect::<Result<_>>()?;
         let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
         let mut config = format!("{}[types.{TYPE}]\nroutes = {labels:?}\n\n", upstream(&addresses));
         for sink in &sinks {
             config.push_str(&remote_sink(sink)?);
         }
-        Ok(Self { gateway: start(Role::Gateway, "gateway", &config)?, writers })
+        Ok(Self { gateway: start(ProcessRole::Gateway, "gateway", &config)?, writers })
     }
 
     /// Kills each writer when its share of `effects` is reached, and starts it again.

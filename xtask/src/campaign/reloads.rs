@@ -18,7 +18,7 @@ use crate::http::{self, Connection};
 use crate::metrics;
 use crate::server::{Launch, Server};
 use crate::workspace;
-use plan::{Plan, Wrong};
+use plan::{ConfigFault, Plan};
 use random::Random;
 
 #[derive(clap::Args)]
@@ -110,7 +110,7 @@ fn reload_rounds<T>(
             bail!("a client has ended before reload {round}");
         }
         let next = Plan::any(&mut random);
-        let wrong = Wrong::any(&mut random);
+        let wrong = ConfigFault::any(&mut random);
         apply(launch, server, &next, wrong).with_context(|| format!("reload {round}: {next:?}, {wrong:?}"))?;
         match wrong {
             Some(_) => wrong_ones += 1,
@@ -122,9 +122,9 @@ fn reload_rounds<T>(
 }
 
 /// Writes the configuration and sends SIGHUP; waits until the server says that it holds, or that nothing has changed.
-fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<Wrong>) -> Result<()> {
+fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFault>) -> Result<()> {
     let before = results(server)?;
-    launch.write_config(&wrong.map_or_else(|| plan.text(), |wrong| wrong.spoil(plan)))?;
+    launch.write_config(&wrong.map_or_else(|| plan.text(), |wrong| wrong.poison(plan)))?;
     server.hang_up()?;
     let asked = Instant::now();
     loop {

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::metrics;
-use crate::open_loop::{Answer, OpenLoop, PATIENT, Sample};
+use crate::open_loop::{AckLevel, OpenLoop, PATIENT, Sample};
 use crate::report::{self, Bar, Row};
 use crate::server::{Launch, Server};
-use crate::store::{Place, Purpose, SERVERS};
+use crate::store::{Purpose, RunningStore, SERVERS};
 use crate::workspace;
 use latency::Latency;
 
@@ -63,23 +63,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let (down, others) = start_stores(&options.store)?;
-    let mut stand = Stand::start(&binary, &folder, down, others)?;
-    let reference = stand.reference(options)?;
+    let mut fixture = StoresFixture::start(&binary, &folder, down, others)?;
+    let reference = fixture.reference(options)?;
     println!("reference: {reference}");
-    let before = stand.before(options)?;
-    let outage = stand.outage(options)?;
-    let drain = stand.drain_beside(options)?;
+    let before = fixture.before(options)?;
+    let outage = fixture.outage(options)?;
+    let drain = fixture.drain_beside(options)?;
     println!("after the outage: {drain}");
-    let attempts = stand.attempts()?;
-    stand.check_stored()?;
-    stand.server.stop()?;
-    drop(stand.others);
+    let attempts = fixture.attempts()?;
+    fixture.check_stored()?;
+    fixture.server.stop()?;
+    drop(fixture.others);
     std::fs::remove_dir_all(&folder).context("removing what the campaign left")?;
     report::print(&rows(&before, &outage, [&drain, &reference], attempts / f64::from(options.events)))
 }
 
 /// The one that goes down, and those beside it.
-fn start_stores(name: &str) -> Result<(Place, Vec<Place>)> {
+fn start_stores(name: &str) -> Result<(RunningStore, Vec<RunningStore>)> {
     let (mut down, mut others) = (None, Vec::new());
     for offer in SERVERS {
         let label = offer.name().to_lowercase();
@@ -115,9 +115,9 @@ fn rows(before: &[Latency], outage: &Outage, drains: [&Drain; 2], retried: f64) 
 }
 
 /// The server and its stores.
-struct Stand {
-    down: Place,
-    others: Vec<Place>,
+struct StoresFixture {
+    down: RunningStore,
+    others: Vec<RunningStore>,
     launch: Launch,
     server: Server,
     /// Attempts that had failed when the outage began.
@@ -150,9 +150,9 @@ impl std::fmt::Display for Drain {
     }
 }
 
-impl Stand {
-    fn start(binary: &Path, folder: &Path, down: Place, others: Vec<Place>) -> Result<Self> {
-        let of = |place: &Place| section(&place.label(), &place.sink);
+impl StoresFixture {
+    fn start(binary: &Path, folder: &Path, down: RunningStore, others: Vec<RunningStore>) -> Result<Self> {
+        let of = |place: &RunningStore| section(&place.label(), &place.sink);
         let servers: String = others.iter().chain([&down]).map(of).collect();
         let configuration = format!("{PATIENT}{}{servers}", section(LOCAL, "kind = \"sqlite\"\n"));
         let launch = Launch::new(binary, folder, Some(&configuration))?;
@@ -227,20 +227,20 @@ impl Stand {
     }
 
     fn load_of_down(&self, options: &Options) -> OpenLoop {
-        OpenLoop::new(self.launch.intake, &self.down.label(), EVENTS, f64::from(options.rate), Answer::Durable)
+        OpenLoop::new(self.launch.intake, &self.down.label(), EVENTS, f64::from(options.rate), AckLevel::Durable)
     }
 
     fn loads_of_others(&self, options: &Options) -> Vec<(String, OpenLoop)> {
         let rate = f64::from(options.others);
         let load = |of: String| {
-            let load = OpenLoop::new(self.launch.intake, &of, OTHERS_EVENTS, rate, Answer::Stored);
+            let load = OpenLoop::new(self.launch.intake, &of, OTHERS_EVENTS, rate, AckLevel::Stored);
             (of, load)
         };
         self.names_of_others().into_iter().map(load).collect()
     }
 
     fn names_of_others(&self) -> Vec<String> {
-        [LOCAL.to_owned()].into_iter().chain(self.others.iter().map(Place::label)).collect()
+        [LOCAL.to_owned()].into_iter().chain(self.others.iter().map(RunningStore::label)).collect()
     }
 
     fn latencies(&self, samples: &[Vec<Sample>], when: &str) -> Vec<Latency> {

@@ -12,7 +12,7 @@ use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
 use super::kills::{judge_rows, send_while};
 use crate::server::{Launch, Server};
-use crate::store::Store;
+use crate::store::CampaignStore;
 use crate::workspace;
 use random::Random;
 
@@ -40,7 +40,7 @@ const TAKEN_MAX: u64 = 500;
 const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A few kills with the server that the tests were built with.
-pub(crate) fn short<S: Store>() -> Result<()> {
+pub(crate) fn short<S: CampaignStore>() -> Result<()> {
     let Some(store) = S::start()? else {
         workspace::skipped(&format!("{} is missing, which `cargo xtask services` installs", S::NAME))?;
         return Ok(());
@@ -49,12 +49,12 @@ pub(crate) fn short<S: Store>() -> Result<()> {
     kill_again_and_again(store, &Options { rounds: 3, connections: 16, seed: Some(1), binary })
 }
 
-pub(crate) fn run<S: Store>(options: &Options) -> Result<()> {
+pub(crate) fn run<S: CampaignStore>(options: &Options) -> Result<()> {
     let missing = || anyhow!("{} is missing: `cargo xtask services` installs it", S::NAME);
     kill_again_and_again(S::start()?.ok_or_else(missing)?, options)
 }
 
-fn kill_again_and_again<S: Store>(mut store: S, options: &Options) -> Result<()> {
+fn kill_again_and_again<S: CampaignStore>(mut store: S, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     println!("kills of {}: {} rounds, {} connections, --seed {seed}", S::NAME, options.rounds, options.connections);
     let binary = workspace::tested_binary(options.binary.as_deref())?;
@@ -73,7 +73,7 @@ fn kill_again_and_again<S: Store>(mut store: S, options: &Options) -> Result<()>
 /// many those were together.
 fn kill_rounds(
     launch: &Launch,
-    store: &mut impl Store,
+    store: &mut impl CampaignStore,
     rounds: u32,
     seed: u64,
     shared: &Shared,

@@ -12,7 +12,7 @@ use super::loads::packed;
 use super::sent::Sent;
 use crate::metrics;
 use crate::server::{Launch, Server};
-use crate::store::{Place, Purpose, SERVERS};
+use crate::store::{Purpose, RunningStore, SERVERS};
 use crate::workspace;
 
 #[derive(clap::Args)]
@@ -39,7 +39,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let binary = workspace::tested_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("campaign")?;
     let started = SERVERS.iter().map(|offer| offer.start(Purpose::Content)).collect::<Result<Vec<_>>>()?;
-    let mut places: Vec<Place> = started.into_iter().flatten().collect();
+    let mut places: Vec<RunningStore> = started.into_iter().flatten().collect();
     println!("{} × {} into SQLite and {} servers", file.display(), options.times, places.len());
 
     let launch = Launch::new(&binary, &folder, Some(&configuration(&places)))?;
@@ -72,8 +72,8 @@ fn given_records() -> Result<PathBuf> {
 }
 
 /// One type with a route to each store.
-fn configuration(places: &[Place]) -> String {
-    let routes: Vec<String> = places.iter().map(Place::label).chain([LOCAL.to_owned()]).collect();
+fn configuration(places: &[RunningStore]) -> String {
+    let routes: Vec<String> = places.iter().map(RunningStore::label).chain([LOCAL.to_owned()]).collect();
     let sinks: String = places.iter().map(|place| format!("[sinks.{}]\n{}\n", place.label(), place.sink)).collect();
     format!("[types.{TYPE}]\nroutes = {routes:?}\n\n[sinks.{LOCAL}]\nkind = \"sqlite\"\n\n{sinks}")
 }
@@ -103,7 +103,7 @@ pub(super) fn check_ledger(server: &Server, events: u64, stores: usize) -> Resul
     Ok(())
 }
 
-pub(super) fn check_place(place: &mut Place, sent: &Sent, folder: &Path) -> Result<()> {
+pub(super) fn check_place(place: &mut RunningStore, sent: &Sent, folder: &Path) -> Result<()> {
     place.read(folder, &mut |payloads| sent.compare(payloads))?;
     let ids = place.ids()?;
     if let Some(ids) = ids.filter(|ids| *ids != sent.events()) {

@@ -16,10 +16,10 @@ use super::batches::Ledger;
 use super::kills::judge_rows;
 use super::kills::oracle::Oracle;
 use crate::metrics;
-use crate::server::{Launch, Role, Server};
+use crate::server::{Launch, ProcessRole, Server};
 use crate::slow_proxy::SlowProxy;
-use crate::store::{Postgres, Store};
-use crate::two_services::{Sink, gateway_config, ready, writer_config};
+use crate::store::{CampaignStore, PostgresStore};
+use crate::two_services::{SinkSpec, gateway_config, ready, writer_config};
 use crate::workspace;
 use clients::Clients;
 use plan::{Action, Fault, Plan};
@@ -55,7 +55,7 @@ const NAME: &str = "warehouse";
 /// A few faults with the server that the tests were built with. How soon it is drained is measured but not judged: a test doesn't
 /// depend on the machine's speed.
 pub(crate) fn short() -> Result<()> {
-    let Some(store) = Postgres::start()? else {
+    let Some(store) = PostgresStore::start()? else {
         workspace::skipped("PostgreSQL is missing, which `cargo xtask services` installs")?;
         return Ok(());
     };
@@ -68,11 +68,11 @@ pub(crate) fn short() -> Result<()> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+    let store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
     break_again_and_again(store, options)
 }
 
-fn break_again_and_again(mut store: Postgres, options: &Options) -> Result<()> {
+fn break_again_and_again(mut store: PostgresStore, options: &Options) -> Result<()> {
     let seed = options.seed.unwrap_or_else(any_seed);
     let Options { faults, gateway_kills, connections, .. } = *options;
     println!(
@@ -110,7 +110,7 @@ struct Site {
 }
 
 impl Seat {
-    fn start(role: Role, number: usize, binary: &Path, folder: &Path, config: &str) -> Result<Self> {
+    fn start(role: ProcessRole, number: usize, binary: &Path, folder: &Path, config: &str) -> Result<Self> {
         let folder = folder.join(format!("{}-{number}", role.subcommand()));
         workspace::empty_directory(&folder)?;
         let launch = Launch::of_role(role, binary, &folder, Some(config))?;
@@ -134,16 +134,16 @@ impl Seat {
 
 impl Site {
     fn start(binary: &Path, folder: &Path, settings: &str) -> Result<Self> {
-        let sink = Sink { name: NAME, settings };
+        let sink = SinkSpec { name: NAME, settings };
         let config = writer_config(&[sink]);
         let writers: Result<Vec<_>> =
-            (0..WRITERS).map(|number| Seat::start(Role::Writer, number, binary, folder, &config)).collect();
+            (0..WRITERS).map(|number| Seat::start(ProcessRole::Writer, number, binary, folder, &config)).collect();
         let writers = writers?;
         let mut proxies: Vec<_> = writers.iter().map(|writer| SlowProxy::before(writer.launch.intake)).collect();
         proxies.iter_mut().try_for_each(SlowProxy::open)?;
         let addresses: Vec<_> = proxies.iter().map(SlowProxy::address).collect();
         let config = format!("[gateway]\nshards = {SHARDS}\n\n{}", gateway_config(&addresses, &[sink])?);
-        let gateways = (0..GATEWAYS).map(|number| Seat::start(Role::Gateway, number, binary, folder, &config));
+        let gateways = (0..GATEWAYS).map(|number| Seat::start(ProcessRole::Gateway, number, binary, folder, &config));
         Ok(Self { gateways: gateways.collect::<Result<_>>()?, writers, proxies, batches: [0.0; WRITERS] })
     }
 

@@ -15,10 +15,10 @@ use crate::http::{self, Connection};
 use crate::metrics;
 use crate::report::{Bar, Row, median};
 use crate::server::NULL_SINK;
-use crate::server::{Launch, Role, Server};
+use crate::server::{Launch, ProcessRole, Server};
 use crate::two_services::ready;
 use crate::workspace;
-use crate::wrk::{self, Load};
+use crate::wrk::{self, WrkLoad};
 
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
 const WRITERS_MAX: usize = 8;
@@ -66,7 +66,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 }
 
 /// Starts `count` processes of a role with the same configuration.
-fn start(setup: &Setup, role: Role, count: usize, config: &str) -> Result<Vec<(Launch, Server)>> {
+fn start(setup: &Setup, role: ProcessRole, count: usize, config: &str) -> Result<Vec<(Launch, Server)>> {
     let one = |number| {
         let folder = setup.folder.join(format!("{}-{number}", role.subcommand()));
         workspace::empty_directory(&folder)?;
@@ -82,7 +82,7 @@ fn gateways(setup: &Setup) -> Result<()> {
     let ways = ["direct", Program::HaProxy.name(), Program::Nginx.name()];
     let mut table = Table::new("durable POSTs a second by wrk, 64 connections, into gateways (null sink)", &ways);
     for count in COUNTS {
-        let gateways = start(setup, Role::Serve, count, NULL_SINK)?;
+        let gateways = start(setup, ProcessRole::Serve, count, NULL_SINK)?;
         let addresses: Vec<SocketAddr> = gateways.iter().map(|(launch, _)| launch.intake).collect();
         let mut cells = vec![setup.median(|| directly(setup, &addresses))?];
         for program in Program::ALL {
@@ -112,7 +112,7 @@ fn directly(setup: &Setup, addresses: &[SocketAddr]) -> Result<f64> {
 fn load(setup: &Setup, address: SocketAddr, connections: u32, number: usize) -> Result<f64> {
     let folder = setup.folder.join(format!("load-{number}"));
     workspace::empty_directory(&folder)?;
-    Ok(wrk::run(address, Load { connections, duration: LOAD, is_keyed: false }, &folder)?.requests_per_second)
+    Ok(wrk::run(address, WrkLoad { connections, duration: LOAD, is_keyed: false }, &folder)?.requests_per_second)
 }
 
 /// Events a second through one gateway into writers.
@@ -121,7 +121,7 @@ fn writers(setup: &Setup) -> Result<Vec<Row>> {
     let names: Vec<String> = ways.iter().map(ToString::to_string).collect();
     let title = "events a second, accepted in batches and delivered through one gateway, into writers (null sink)";
     let mut table = Table::new(title, &names.iter().map(String::as_str).collect::<Vec<_>>());
-    let writers = start(setup, Role::Writer, WRITERS_MAX, OF_WRITER)?;
+    let writers = start(setup, ProcessRole::Writer, WRITERS_MAX, OF_WRITER)?;
     let all: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
     let mut rows = Vec::new();
     for count in COUNTS {
@@ -161,7 +161,7 @@ fn through(setup: &Setup, way: Way, writers: &[SocketAddr]) -> Result<f64> {
     };
     let reached = balancer.as_ref().map_or_else(|| writers.to_vec(), |balancer| vec![balancer.address]);
     // Two lanes would use no more than two writers.
-    let mut gateways = start(setup, Role::Gateway, 1, &config(way, &reached, 8))?;
+    let mut gateways = start(setup, ProcessRole::Gateway, 1, &config(way, &reached, 8))?;
     let Some((launch, gateway)) = gateways.pop() else { bail!("no gateway") };
     let begun = Instant::now();
     post(launch.intake)?;
@@ -192,9 +192,9 @@ fn post(gateway: SocketAddr) -> Result<()> {
 
 /// How evenly `spread = "batch"` uses eight writers: the least share of a writer, in shares of the mean.
 fn spread(setup: &Setup) -> Result<Row> {
-    let writers = start(setup, Role::Writer, WRITERS_MAX, OF_WRITER)?;
+    let writers = start(setup, ProcessRole::Writer, WRITERS_MAX, OF_WRITER)?;
     let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
-    let mut gateways = start(setup, Role::Gateway, 1, &config(Way::Batch, &addresses, 32))?;
+    let mut gateways = start(setup, ProcessRole::Gateway, 1, &config(Way::Batch, &addresses, 32))?;
     let Some((launch, gateway)) = gateways.pop() else { bail!("no gateway") };
     let batches = || -> Result<Vec<f64>> {
         writers.iter().map(|(_, one)| Ok(metrics::sum(&one.metrics()?, "forebay_writer_batches_total"))).collect()

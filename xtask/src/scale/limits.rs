@@ -9,7 +9,7 @@ use super::container::Site;
 use crate::report::{Bar, Row};
 use crate::server::NULL_SINK;
 use crate::workspace;
-use crate::wrk::{self, Load};
+use crate::wrk::{self, WrkLoad};
 
 const LIMITS: &[&str] = &["--cpus", "1", "--memory", "512m", "--memory-swap", "512m"];
 const LOAD: Duration = Duration::from_secs(3);
@@ -25,7 +25,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let durable = site.reference("durable", Some(&ceiling_folder), LIMITS)?;
     let plain = site.reference("plain", None, LIMITS)?;
 
-    let load = Load { connections: CONNECTIONS, duration: LOAD, is_keyed: false };
+    let load = WrkLoad { connections: CONNECTIONS, duration: LOAD, is_keyed: false };
     let post = |address| Ok::<_, anyhow::Error>(wrk::run(address, load, &setup.folder)?.requests_per_second);
     let get = |address: std::net::SocketAddr| {
         Ok::<_, anyhow::Error>(wrk::get(&format!("http://{address}/ip"), CONNECTIONS, LOAD)?.requests_per_second)

@@ -14,9 +14,9 @@ use anyhow::{Context, Result};
 use super::Setup;
 use super::traffic::{Sent, Traffic, expect_none_doubled, ranges, stored};
 use crate::report::{Bar, Row};
-use crate::server::{Launch, Role, Server};
-use crate::store::{Postgres, Store};
-use crate::two_services::{Sink, gateway_config, ready, writer_config};
+use crate::server::{Launch, ProcessRole, Server};
+use crate::store::{CampaignStore, PostgresStore};
+use crate::two_services::{SinkSpec, gateway_config, ready, writer_config};
 use crate::workspace::{self, run as run_command};
 
 const WRITERS: u16 = 2;
@@ -28,15 +28,16 @@ const SINK: &str = "warehouse";
 
 /// Cuts and restores the link, and deletes a disk during another cut. Fails if an event is lost or doubled that should not be.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
-    let mut store = Postgres::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+    let mut store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
     let settings = store.sink();
     let network = Network::new()?;
-    let sink = [Sink { name: SINK, settings: &settings }];
+    let sink = [SinkSpec { name: SINK, settings: &settings }];
     let writers = network.writers(setup, &format!("[writer]\nopen = true\n\n{}", writer_config(&sink)))?;
     let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
     let folder = setup.folder.join("gateway");
     workspace::empty_directory(&folder)?;
-    let launch = Launch::of_role(Role::Gateway, &setup.binary, &folder, Some(&gateway_config(&addresses, &sink)?))?;
+    let launch =
+        Launch::of_role(ProcessRole::Gateway, &setup.binary, &folder, Some(&gateway_config(&addresses, &sink)?))?;
     let gateway = ready(&launch)?;
     let healed = cut_and_heal(&network, &launch, &gateway)?;
     let (lost, gateway, sent) = lose_disk(&network, &launch, gateway)?;
@@ -144,7 +145,7 @@ impl Network {
         let writer = |number| {
             let folder = setup.folder.join(format!("writer-{number}"));
             workspace::empty_directory(&folder)?;
-            let mut launch = Launch::of_role(Role::Writer, &program, &folder, Some(config))?;
+            let mut launch = Launch::of_role(ProcessRole::Writer, &program, &folder, Some(config))?;
             launch.intake = SocketAddr::new(self.address(2), WRITER_PORT + number);
             let server = ready(&launch)?;
             Ok((launch, server))

@@ -13,7 +13,7 @@ use super::table::Table;
 use super::traffic::{Traffic, expect_none_doubled, ranges, stored};
 use crate::ab;
 use crate::report::{Bar, Row};
-use crate::wrk::{self, Load};
+use crate::wrk::{self, WrkLoad};
 
 const PER_SECOND: u32 = 1_000;
 /// The time with each number of gateways.
@@ -21,8 +21,8 @@ const HOLD: Duration = Duration::from_secs(5);
 const STEPS: [usize; 3] = [3, 8, 2];
 const STORED_LIMIT: Duration = Duration::from_secs(60);
 const COUNTS: [usize; 4] = [1, 2, 4, 8];
-const LOAD: Load = Load { connections: 64, duration: Duration::from_secs(2), is_keyed: false };
-const AB: ab::Load = ab::Load { requests: 100_000, connections: 100 };
+const LOAD: WrkLoad = WrkLoad { connections: 64, duration: Duration::from_secs(2), is_keyed: false };
+const AB: ab::AbLoad = ab::AbLoad { requests: 100_000, connections: 100 };
 /// The article's figure for three front-ends behind Swarm, 100,000 requests at 100.
 const ARTICLE: f64 = 9_018.0;
 

@@ -2,9 +2,9 @@
 
 mod nats;
 mod opensearch;
-mod place;
 mod postgres;
 mod redis;
+mod running_store;
 mod swift;
 
 use std::collections::BTreeMap;
@@ -13,15 +13,15 @@ use std::path::Path;
 
 use anyhow::Result;
 
-pub use nats::Nats;
-pub use opensearch::OpenSearch;
-pub use place::{Place, Purpose, SERVERS};
-pub use postgres::Postgres;
-pub use redis::Redis;
-pub use swift::Swift;
+pub use nats::NatsStore;
+pub use opensearch::OpenSearchStore;
+pub use postgres::PostgresStore;
+pub use redis::RedisStore;
+pub use running_store::{Purpose, RunningStore, SERVERS};
+pub use swift::SwiftStore;
 
 /// A store that campaigns deliver into. It ends, and its files go, when it is dropped.
-pub trait Store: Sized {
+pub trait CampaignStore: Sized {
     /// What people call it.
     const NAME: &'static str;
 
@@ -50,7 +50,7 @@ pub trait Store: Sized {
 }
 
 /// A store whose sinks share connections and keep cursors.
-pub trait Shared: Store {
+pub trait Shared: CampaignStore {
     /// Connections to it now, without those of this program.
     fn connections(&self) -> Result<usize>;
 
@@ -59,7 +59,7 @@ pub trait Shared: Store {
 }
 
 /// A store that has a tool of its own to be filled with.
-pub trait BulkLoaded: Store {
+pub trait BulkLoaded: CampaignStore {
     /// What the tool is called.
     const TOOL: &'static str;
     /// The share of the tool's rate that a server reaches.

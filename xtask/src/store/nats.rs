@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::Store;
+use super::CampaignStore;
 use testkit::nats::{NatsServer, ROOMY};
 
 /// The stream that events become messages of, and their subjects.
@@ -14,9 +14,9 @@ const STREAM: &str = "EVENTS";
 const SUBJECTS: &str = "events.>";
 
 /// A server.
-pub struct Nats(NatsServer);
+pub struct NatsStore(NatsServer);
 
-impl Store for Nats {
+impl CampaignStore for NatsStore {
     const NAME: &'static str = "NATS";
 
     fn start() -> Result<Option<Self>> {

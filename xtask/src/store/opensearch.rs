@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use generator::{Generator, Kind};
+use generator::{Generator, RecordKind};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{BulkLoaded, Store};
+use super::{BulkLoaded, CampaignStore};
 use crate::opensearch::programs;
 use testkit::opensearch::{OpenSearch as Node, SMALL, try_ask};
 
@@ -42,7 +42,7 @@ const WARM_REQUESTS: usize = 40;
 const WARM_DOCUMENTS: usize = 2_500;
 
 /// A server, and how many events it was last known to have taken.
-pub struct OpenSearch {
+pub struct OpenSearchStore {
     node: Node,
     stored: u64,
 }
@@ -76,7 +76,7 @@ struct Envelope<'a> {
     payload: &'a RawValue,
 }
 
-impl OpenSearch {
+impl OpenSearchStore {
     /// A server whose indices have one shard, no copies, and these mappings beside.
     fn start_with(options: &'static [&'static str], mappings: &str) -> Result<Option<Self>> {
         let Some(node) = Node::start_from(programs()?, options) else { return Ok(None) };
@@ -151,7 +151,7 @@ fn request_file(file: &Path, number: usize) -> PathBuf {
     file.with_extension(number.to_string())
 }
 
-impl Store for OpenSearch {
+impl CampaignStore for OpenSearchStore {
     const NAME: &'static str = "OpenSearch";
 
     fn start() -> Result<Option<Self>> {
@@ -194,7 +194,7 @@ impl Store for OpenSearch {
     }
 }
 
-impl BulkLoaded for OpenSearch {
+impl BulkLoaded for OpenSearchStore {
     const TOOL: &'static str = "two curl _bulk";
     const BAR: f64 = 0.95;
 
@@ -216,7 +216,7 @@ impl BulkLoaded for OpenSearch {
 
     /// Fills an index that is taken away again, so that what is measured isn't how the server gets compiled.
     fn settle(&mut self) -> Result<()> {
-        let mut records = Generator::new(Kind::Access, 2);
+        let mut records = Generator::new(RecordKind::Access, 2);
         for request in 0..WARM_REQUESTS {
             let mut body = Vec::new();
             for document in 0..WARM_DOCUMENTS {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
-use super::{BulkLoaded, Shared, Store};
+use super::{BulkLoaded, CampaignStore, Shared};
 
 /// A server that doesn't answer must not hang a campaign.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ const LARGE: &[&str] = &["max_wal_size=4GB", "shared_buffers=256MB"];
 const STORED: &str = "select coalesce(sum(position), 0)::bigint from forebay_cursors";
 
 /// A server that ends, and whose files go, when the value is dropped.
-pub struct Postgres {
+pub struct PostgresStore {
     folder: PathBuf,
     programs: PathBuf,
     account: Option<(u32, u32)>,
@@ -36,7 +36,7 @@ pub struct Postgres {
     process: Option<Child>,
 }
 
-impl Postgres {
+impl PostgresStore {
     /// A running server with nothing in it, and with these settings.
     fn start_with(settings: &'static [&'static str]) -> Result<Self> {
         let programs = programs().context("PostgreSQL is missing: `cargo xtask services` installs it")?;
@@ -126,7 +126,7 @@ impl Postgres {
     }
 }
 
-impl Store for Postgres {
+impl CampaignStore for PostgresStore {
     const NAME: &'static str = "PostgreSQL";
 
     fn start() -> Result<Option<Self>> {
@@ -191,7 +191,7 @@ impl Store for Postgres {
     }
 }
 
-impl Shared for Postgres {
+impl Shared for PostgresStore {
     fn connections(&self) -> Result<usize> {
         let clients = "select count(*) from pg_stat_activity where backend_type = 'client backend' \
                        and application_name <> 'psql'";
@@ -206,7 +206,7 @@ impl Shared for Postgres {
     }
 }
 
-impl BulkLoaded for Postgres {
+impl BulkLoaded for PostgresStore {
     const TOOL: &'static str = "\\copy";
     const BAR: f64 = 0.8;
 
@@ -252,7 +252,7 @@ impl BulkLoaded for Postgres {
     }
 }
 
-impl Drop for Postgres {
+impl Drop for PostgresStore {
     fn drop(&mut self) {
         let _ = self.kill();
         let _ = fs::remove_dir_all(&self.folder);

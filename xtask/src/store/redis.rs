@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{BulkLoaded, Shared, Store};
+use super::{BulkLoaded, CampaignStore, Shared};
 use testkit::ports::free_port;
-use testkit::redis::{RedisServer, Value};
+use testkit::redis::{RedisReply, RedisServer};
 
 /// Entries that are read at a time.
 const PAGE: &str = "10000";
@@ -21,12 +21,12 @@ const KEY: &str = "events";
 const PIPED: &str = "piped";
 
 /// A server and the port that it listens on.
-pub struct Redis {
+pub struct RedisStore {
     server: RedisServer,
     port: u16,
 }
 
-impl Redis {
+impl RedisStore {
     /// A server that waits for its disk, with settings beside.
     fn start_with(more: &[&str]) -> Result<Option<Self>> {
         let port = free_port();
@@ -38,11 +38,11 @@ impl Redis {
     /// The next page of entries behind `last`: their ids, and the names and values that each has.
     fn page(&self, last: &str) -> Vec<(String, Vec<Vec<u8>>)> {
         let entries = self.server.ask(&["XRANGE", KEY, &format!("({last}"), "+", "COUNT", PAGE]).list();
-        let parts = |entry: Value| {
+        let parts = |entry: RedisReply| {
             let mut parts = entry.list().into_iter();
-            let id = parts.next().map(Value::text).unwrap_or_default();
-            let fields = parts.next().map(Value::list).unwrap_or_default();
-            (id, fields.into_iter().map(Value::bytes).collect())
+            let id = parts.next().map(RedisReply::text).unwrap_or_default();
+            let fields = parts.next().map(RedisReply::list).unwrap_or_default();
+            (id, fields.into_iter().map(RedisReply::bytes).collect())
         };
         entries.into_iter().map(parts).collect()
     }
@@ -61,7 +61,7 @@ impl Redis {
     }
 }
 
-impl Store for Redis {
+impl CampaignStore for RedisStore {
     const NAME: &'static str = "Redis";
 
     fn start() -> Result<Option<Self>> {
@@ -105,7 +105,7 @@ impl Store for Redis {
     }
 }
 
-impl Shared for Redis {
+impl Shared for RedisStore {
     fn connections(&self) -> Result<usize> {
         let clients = self.server.ask(&["CLIENT", "LIST", "TYPE", "normal"]).text();
         // Those that have asked the same belong to this program: one that has just closed may be listed still.
@@ -114,7 +114,7 @@ impl Shared for Redis {
 
     fn cursors(&self) -> Result<BTreeMap<String, u64>> {
         let fields = self.server.ask(&["HGETALL", &format!("forebay:{{{KEY}}}:cursors")]).list();
-        let mut texts = fields.into_iter().map(Value::text);
+        let mut texts = fields.into_iter().map(RedisReply::text);
         let mut cursors = BTreeMap::new();
         while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
             // The others are the mark and the claims.
@@ -127,7 +127,7 @@ impl Shared for Redis {
     }
 }
 
-impl BulkLoaded for Redis {
+impl BulkLoaded for RedisStore {
     const TOOL: &'static str = "redis-cli --pipe";
     const BAR: f64 = 0.7;
 

@@ -12,9 +12,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{BulkLoaded, Store};
+use super::{BulkLoaded, CampaignStore};
 use crate::workspace::has_program;
-use testkit::swift::{Client, KEY, Part, SwiftServer, USER};
+use testkit::swift::{KEY, SwiftClient, SwiftProcess, SwiftServer, USER};
 
 /// What the sink stores in.
 const CONTAINER: &str = "events";
@@ -28,10 +28,10 @@ const ASKED_EACH: Duration = Duration::from_millis(50);
 const MEGABYTE: f64 = 1e6;
 
 /// The servers, and what is known of them.
-pub struct Swift {
+pub struct SwiftStore {
     server: SwiftServer,
     /// Whoever asks has a token that ends with the servers.
-    client: Option<Client>,
+    client: Option<SwiftClient>,
     /// The bytes of the container when they were last told, and when they were last asked for.
     told: u64,
     asked: Option<Instant>,
@@ -39,7 +39,7 @@ pub struct Swift {
     first_killed: usize,
 }
 
-impl Swift {
+impl SwiftStore {
     fn new(server: SwiftServer) -> Self {
         Self { server, client: None, told: 0, asked: None, first_killed: 0 }
     }
@@ -58,7 +58,7 @@ impl Swift {
     /// What the container's server counts; `None` where nobody answers.
     fn ask_bytes(&mut self) -> Option<u64> {
         if self.client.is_none() {
-            self.client = Client::try_new(self.server.address());
+            self.client = SwiftClient::try_new(self.server.address());
         }
         let said = self.client.as_ref()?.try_ask("HEAD", &format!("/{CONTAINER}"), &[], b"");
         let bytes = said.as_ref().and_then(|said| match said.status {
@@ -114,7 +114,7 @@ impl Swift {
     }
 }
 
-impl Store for Swift {
+impl CampaignStore for SwiftStore {
     const NAME: &'static str = "Swift";
 
     fn start() -> Result<Option<Self>> {
@@ -133,9 +133,9 @@ impl Store for Swift {
 
     /// Each time another one ends first, so that an object is met before, in and behind its listing.
     fn kill(&mut self) -> Result<()> {
-        let parts = Part::ALL.into_iter().cycle().skip(self.first_killed).take(Part::ALL.len());
+        let parts = SwiftProcess::ALL.into_iter().cycle().skip(self.first_killed).take(SwiftProcess::ALL.len());
         parts.for_each(|part| self.server.kill_part(part));
-        self.first_killed = (self.first_killed + 1) % Part::ALL.len();
+        self.first_killed = (self.first_killed + 1) % SwiftProcess::ALL.len();
         Ok(())
     }
 
@@ -182,7 +182,7 @@ fn member(line: &[u8], name: &str) -> Option<Box<RawValue>> {
     members.remove(name)
 }
 
-impl BulkLoaded for Swift {
+impl BulkLoaded for SwiftStore {
     const TOOL: &'static str = "swift upload";
     const BAR: f64 = 0.5;
     const RATE: &'static str = "MB/s";

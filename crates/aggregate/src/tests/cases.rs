@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{AggregateRules, Definition, Emit, Late, TimeBasis, Unusable, merge};
+use super::super::{AggregateRules, Definition, Emit, InvalidState, Late, TimeBasis, merge};
 use super::*;
 
 fn minute() -> Definition {
@@ -445,12 +445,12 @@ fn a_state_of_something_else_is_refused() {
     let (one, other) = (rules(&minute()), rules(&definition("2m", &[], &[("n", "count")])));
     let saved = Fold::new(one.clone(), ORIGIN, &[0]).save();
     assert!(Fold::restore(one.clone(), &saved).is_ok());
-    assert_eq!(Fold::restore(other, &saved).err(), Some(Unusable::OtherRules));
+    assert_eq!(Fold::restore(other, &saved).err(), Some(InvalidState::OtherRules));
     let mut later = saved.clone();
     later[0] = 9;
-    assert_eq!(Fold::restore(one.clone(), &later).err(), Some(Unusable::OtherForm(9)));
+    assert_eq!(Fold::restore(one.clone(), &later).err(), Some(InvalidState::OtherForm(9)));
     for cut in 9..saved.len() {
-        assert!(matches!(Fold::restore(one.clone(), &saved[..cut]).err(), Some(Unusable::Damaged(_))), "{cut}");
+        assert!(matches!(Fold::restore(one.clone(), &saved[..cut]).err(), Some(InvalidState::Damaged(_))), "{cut}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The settings of sinks of kind `writer`: which writers, which of their sinks, and which kind of store.
 
 use ::objects::over_http::settings as over_http;
-use ::objects::{ObjectRules, layout_of, rules_of_files};
+use ::objects::{ObjectFormat, layout_of, rules_of_files};
 use ::sink::SinkKind;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 use sink_remote::{RemoteConfig, RemoteObjectsConfig, Writers};
@@ -44,7 +44,7 @@ fn objects(
     reader: &mut SettingsReader<'_>,
     section: &Section<'_>,
     store: &SinkKind,
-) -> Option<(ObjectRules, &'static str)> {
+) -> Option<(ObjectFormat, &'static str)> {
     if !store.has_objects() {
         return None;
     }

@@ -7,10 +7,10 @@ use ::sink::SinkKind;
 use settings::{Diagnostic, Section, SettingsReader};
 
 use crate::sinks::kinds::KINDS;
-use crate::sinks::sink_config::{Parts, parts_of};
+use crate::sinks::sink_config::{LayoutParts, parts_of};
 
 /// Reads the settings that the table has. A setting of another kind of store is an error.
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: &SinkKind) -> Parts {
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, store: &SinkKind) -> LayoutParts {
     let layout = store.layout;
     let is_known = |key: &str| layout.iter().any(|(_, keys)| keys.contains(&key));
     let of_any = KINDS.iter().flat_map(|kind| kind.layout).flat_map(|(_, keys)| keys.iter());

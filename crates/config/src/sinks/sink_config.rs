@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 
-use ::objects::{ObjectRules, ObjectSink};
+use ::objects::{ObjectFormat, ObjectSink};
 use ::sink::{Destination, JsonLimits, Layout, Sink, StoreConfig};
 use delivery::Begin;
 use json::store_compat::Incompatibilities;
@@ -16,10 +16,10 @@ use crate::sinks::kinds;
 use crate::sinks::object_serving::Serving;
 
 /// The parts of a layout, each by its name.
-pub(crate) type Parts = BTreeMap<String, String>;
+pub(crate) type LayoutParts = BTreeMap<String, String>;
 
 /// The parts of a layout by their names.
-pub(crate) fn parts_of(layout: Layout) -> Parts {
+pub(crate) fn parts_of(layout: Layout) -> LayoutParts {
     layout.into_iter().map(|(name, part)| (name.to_owned(), part)).collect()
 }
 
@@ -184,7 +184,7 @@ impl fmt::Display for SinkConfig {
             Self::Remote(config) => writer(f, config),
             Self::RemoteObjects(RemoteObjectsConfig { remote, rules }) => {
                 writer(f, remote)?;
-                write!(f, ", {}", ObjectRules::summary(rules))
+                write!(f, ", {}", ObjectFormat::summary(rules))
             }
         }
     }

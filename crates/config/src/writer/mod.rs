@@ -14,7 +14,7 @@ use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::etcd;
 use crate::flags::Flags;
-use crate::load::{Inputs, LoadError, OF_FLAGS, load_by, read_by};
+use crate::load::{ConfigError, Inputs, OF_FLAGS, load_by, read_by};
 use crate::log;
 use crate::log::Log;
 use crate::port::address::{Port, address, demand, is_loopback};
@@ -111,7 +111,7 @@ pub fn load(
     environment: &Environment,
     flags: &Flags,
     data: &Path,
-) -> Result<(WriterConfiguration, Diagnostics), LoadError> {
+) -> Result<(WriterConfiguration, Diagnostics), ConfigError> {
     load_by(read, path, environment, flags, data)
 }
 

@@ -12,10 +12,10 @@
 mod checkpoint;
 mod late_events;
 mod manager;
-mod reading;
 mod replay_filter;
 mod retention;
 mod setup;
+mod shard_merge;
 mod status;
 mod thread;
 mod unusable;

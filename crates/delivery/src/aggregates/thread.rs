@@ -19,7 +19,7 @@ pub(super) struct FoldThreads {
 }
 
 /// A fold's place on a thread. It is free again when it is dropped.
-pub(super) struct Place {
+pub(super) struct FoldSlot {
     runtime: Handle,
     taken: Arc<()>,
 }
@@ -29,7 +29,7 @@ impl FoldThreads {
     ///
     /// # Errors
     /// The operating system has no room for a thread.
-    pub(super) fn place(&mut self) -> io::Result<Place> {
+    pub(super) fn place(&mut self) -> io::Result<FoldSlot> {
         if self.threads.len() < THREADS_MAX && self.threads.iter().all(|thread| thread.folds() > 0) {
             #[cfg(not(test))]
             self.threads.push(FoldThread::start()?);
@@ -38,11 +38,11 @@ impl FoldThreads {
         }
         let thread = self.threads.iter().min_by_key(|thread| thread.folds());
         let thread = thread.ok_or_else(|| io::Error::other("there is no thread for aggregates"))?;
-        Ok(Place { runtime: thread.runtime.clone(), taken: thread.taken.clone() })
+        Ok(FoldSlot { runtime: thread.runtime.clone(), taken: thread.taken.clone() })
     }
 }
 
-impl Place {
+impl FoldSlot {
     /// Works there until the work ends.
     pub(super) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
         let Self { runtime, taken } = self;
@@ -103,7 +103,7 @@ mod tests {
     #[tokio::test]
     async fn each_fold_has_a_thread_until_there_are_too_many() {
         let mut threads = FoldThreads::default();
-        let places: Vec<Place> = (0..THREADS_MAX + 3).map(|_| threads.place().unwrap()).collect();
+        let places: Vec<FoldSlot> = (0..THREADS_MAX + 3).map(|_| threads.place().unwrap()).collect();
         let folds: Vec<usize> = threads.threads.iter().map(FoldThread::folds).collect();
         assert_eq!(folds, [2, 2, 2, 1, 1, 1, 1, 1]);
         drop(places);

@@ -2,7 +2,7 @@
 //! window ended, so that a second reading ends it at the same place.
 
 use event::{EventId, TypeName};
-use eventlog::{Record, RecordBuffer};
+use eventlog::{JournalRecord, RecordBuffer};
 
 /// The type of a tick. No event has it, since it is no type's name: no route leads anywhere, and nothing counts it.
 const TICK: &str = "+tick";
@@ -10,7 +10,7 @@ const TICK: &str = "+tick";
 /// A tick of an aggregate, ready to be appended.
 pub(super) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer {
     let mut records = RecordBuffer::default();
-    records.push(&Record {
+    records.push(&JournalRecord {
         id: EventId([0; 16]),
         received_at: now,
         event_time: Some(time),
@@ -29,7 +29,7 @@ pub(super) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer
 }
 
 /// The time of a tick of this aggregate, if the record is one.
-pub(super) fn time_of(record: &Record<'_>, aggregate: &TypeName) -> Option<i64> {
+pub(super) fn time_of(record: &JournalRecord<'_>, aggregate: &TypeName) -> Option<i64> {
     record.event_time.filter(|_| record.type_name == TICK && record.source == aggregate.as_str())
 }
 

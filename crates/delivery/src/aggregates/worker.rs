@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use aggregate::{Fold, LeftOut, WindowResult};
 use event::{Position, TypeName};
-use eventlog::{Append, AppendError, EventLog, Record, RecordBuffer, Shard, TypeId};
+use eventlog::{Append, AppendError, EventLog, JournalRecord, RecordBuffer, Shard, TypeId};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::checkpoint::CheckpointFile;
 use super::late_events;
-use super::reading::{EventReader, Read};
 use super::replay_filter::ReplayFilter;
 use super::retention::AggregateRetention;
 use super::setup::AggregateSetup;
+use super::shard_merge::{EventReader, Read};
 use super::status::{AggregateFigures, AggregateStatus};
 use super::watermark_tick;
 use crate::due::due;
@@ -412,7 +412,7 @@ async fn committed(shard: &Arc<Shard>, append: Append<'_>) -> Result<(), AppendE
     append.await
 }
 
-fn take_event(fold: &mut Fold, position: Position, record: &Record<'_>) {
+fn take_event(fold: &mut Fold, position: Position, record: &JournalRecord<'_>) {
     // Payloads were checked before they were journaled, and the journal has checksums.
     let Ok(payload) = std::str::from_utf8(record.payload) else { return };
     let time = record.event_time.or_else(|| fold.rules().time_of(payload));
@@ -428,7 +428,7 @@ struct Bundle {
 
 impl Bundle {
     fn add(&mut self, name: &TypeName, result: &WindowResult, now: i64) {
-        self.records.push(&Record {
+        self.records.push(&JournalRecord {
             id: result.id,
             received_at: now,
             event_time: Some(result.time),

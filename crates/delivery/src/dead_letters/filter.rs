@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use event::{EventId, Position};
-use eventlog::Record;
+use eventlog::JournalRecord;
 
 use crate::condition::Condition;
 use crate::routes::SinkName;
@@ -34,7 +34,7 @@ impl DeadFilter {
     }
 
     /// Whether it takes this letter, the sink aside.
-    pub(crate) fn takes(&self, record: &Record<'_>) -> bool {
+    pub(crate) fn takes(&self, record: &JournalRecord<'_>) -> bool {
         self.type_name.as_deref().is_none_or(|wanted| wanted == record.type_name)
             && self.id.is_none_or(|wanted| wanted == record.id)
             && self.since.is_none_or(|since| record.received_at >= since)
@@ -71,7 +71,7 @@ pub struct DeadLetter {
 
 impl DeadLetter {
     /// The letter in `record`, if it is one.
-    pub(crate) fn of(sink: &SinkName, record: &Record<'_>, with_payload: bool) -> Option<Self> {
+    pub(crate) fn of(sink: &SinkName, record: &JournalRecord<'_>, with_payload: bool) -> Option<Self> {
         let dead = record.dead?;
         Some(Self {
             sink: sink.clone(),

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
-use eventlog::{Dead, Record, SequenceRange};
+use eventlog::{Dead, JournalRecord, SequenceRange};
 
 use crate::dead_letters::entries::{Entries, Entry};
 use crate::dead_letters::fate::Fate;
@@ -32,7 +32,7 @@ pub(crate) struct Index {
 
 impl Index {
     /// Takes in a record that stands at `at`, and says what the ledger should know of it.
-    pub(crate) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
+    pub(crate) fn note(&mut self, at: u64, record: &JournalRecord<'_>) -> Option<Recount> {
         let dead = record.dead?;
         let fate = Fate::of(&dead)?;
         let before = self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
@@ -162,8 +162,8 @@ mod tests {
 
     use super::*;
 
-    fn record(sequence: u64, settled: Option<Settled>) -> Record<'static> {
-        Record {
+    fn record(sequence: u64, settled: Option<Settled>) -> JournalRecord<'static> {
+        JournalRecord {
             id: EventId([1; 16]),
             received_at: 1,
             event_time: None,

@@ -27,7 +27,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::TypeName;
 use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
-use eventlog::{Appender, CommitError, Committer, Dead, Record, Segments, Settled, list_directory, unix_microseconds};
+use eventlog::{
+    Appender, CommitError, Committer, Dead, JournalRecord, Segments, Settled, list_directory, unix_microseconds,
+};
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
@@ -63,21 +65,21 @@ const _: () = assert!(2 * BLOCK_BYTES as u64 <= SEGMENT_BYTES_MAX && SEGMENT_BYT
 /// A dead letter to be written.
 pub(crate) struct Letter<'a> {
     pub(crate) sequence: u64,
-    pub(crate) record: Record<'a>,
+    pub(crate) record: JournalRecord<'a>,
     pub(crate) reason: &'a str,
 }
 
 impl<'a> Letter<'a> {
-    fn in_shard(&self, shard: u16, settled: Option<Settled>) -> Record<'a> {
+    fn in_shard(&self, shard: u16, settled: Option<Settled>) -> JournalRecord<'a> {
         let dead = Dead { shard, sequence: self.sequence, reason: self.reason, settled };
-        Record { dead: Some(dead), ..self.record }
+        JournalRecord { dead: Some(dead), ..self.record }
     }
 }
 
 /// What ends a letter in the journal.
-fn end_of<'a>(letter: &Record<'a>, settled: Settled) -> Record<'a> {
+fn end_of<'a>(letter: &JournalRecord<'a>, settled: Settled) -> JournalRecord<'a> {
     let dead = letter.dead.map(|dead| Dead { reason: "", settled: Some(settled), ..dead });
-    Record { dead, payload: &[], ..*letter }
+    JournalRecord { dead, payload: &[], ..*letter }
 }
 
 /// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
@@ -200,7 +202,7 @@ impl DeadLetters {
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
     /// already aren't written again.
     pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
-        let records: Vec<Record<'_>> = letters.iter().map(|letter| letter.in_shard(shard, None)).collect();
+        let records: Vec<JournalRecord<'_>> = letters.iter().map(|letter| letter.in_shard(shard, None)).collect();
         self.append(&records, Index::is_dead)?;
         let mut news = self.news();
         letters.iter().for_each(|letter| news.add(letter.record.type_name, letter.reason));
@@ -244,18 +246,18 @@ impl DeadLetters {
     }
 
     /// Writes letters that are held once more, with newer reasons.
-    pub(crate) fn amend(&self, letters: &[Record<'_>]) -> Result<(), Blocked> {
+    pub(crate) fn amend(&self, letters: &[JournalRecord<'_>]) -> Result<(), Blocked> {
         self.append(letters, |index, dead| !index.is_held(dead))
     }
 
     /// Ends letters that are held. The ledger counts them anew when that is durable, in the same breath.
-    pub(crate) fn end_letters(&self, letters: &[Record<'_>], settled: Settled) -> Result<(), Blocked> {
-        let records: Vec<Record<'_>> = letters.iter().map(|letter| end_of(letter, settled)).collect();
+    pub(crate) fn end_letters(&self, letters: &[JournalRecord<'_>], settled: Settled) -> Result<(), Blocked> {
+        let records: Vec<JournalRecord<'_>> = letters.iter().map(|letter| end_of(letter, settled)).collect();
         self.append(&records, |index, dead| !index.is_held(dead))
     }
 
     /// Makes letters of events again whose store has lost them behind a replay. The ledger counts them anew.
-    pub(crate) fn reopen(&self, letters: &[Record<'_>]) -> Result<(), Blocked> {
+    pub(crate) fn reopen(&self, letters: &[JournalRecord<'_>]) -> Result<(), Blocked> {
         self.append(letters, |index, dead| !index.is_replayed(dead))
     }
 
@@ -266,7 +268,7 @@ impl DeadLetters {
         }
     }
 
-    fn append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), Blocked> {
+    fn append(&self, records: &[JournalRecord<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), Blocked> {
         match self.try_append(records, is_known) {
             // It may be for want of space: the reserve has some, and is filled again before long.
             Err(Blocked::Retry(_)) if self.home.reserve.release() => self.try_append(records, is_known),
@@ -274,12 +276,16 @@ impl DeadLetters {
         }
     }
 
-    fn try_append(&self, records: &[Record<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), Blocked> {
+    fn try_append(
+        &self,
+        records: &[JournalRecord<'_>],
+        is_known: fn(&Index, &Dead<'_>) -> bool,
+    ) -> Result<(), Blocked> {
         let mut slot = self.slot();
         let journal = self.opened(&mut slot)?;
         // What is set aside, and the ends of letters, are no new letters.
         let is_letter = |dead: &Dead<'_>| dead.settled.is_none() && !journal.index.is_known(dead);
-        let is_new = |record: &Record<'_>| record.dead.is_some_and(|dead| is_letter(&dead));
+        let is_new = |record: &JournalRecord<'_>| record.dead.is_some_and(|dead| is_letter(&dead));
         self.check_limit(&journal.index, records.iter().any(is_new))?;
         for record in records {
             if record.dead.is_none_or(|dead| is_known(&journal.index, &dead)) {
@@ -407,7 +413,7 @@ impl Journal {
             Ok(block) => {
                 self.durable = block.header().end() - 1;
                 let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
-                let note = |(at, record): (u64, Record<'_>)| {
+                let note = |(at, record): (u64, JournalRecord<'_>)| {
                     let ended = aside.note(at, &record);
                     self.index.note(at, &record).or(ended)
                 };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use event::TypeName;
 use eventlog::{
-    DataDirectory, Finding, Inspected, Loss, Losses, LostFrom, Record, Settled, SharedDisk, inspect_shard,
+    DataDirectory, Finding, Inspected, JournalRecord, Loss, Losses, LostFrom, Settled, SharedDisk, inspect_shard,
     list_directory,
 };
 
@@ -58,7 +58,7 @@ pub fn each_dead_letter(
 fn each_held(
     directory: &DataDirectory,
     filter: &DeadFilter,
-    take: &mut dyn FnMut(&SinkName, &Record<'_>),
+    take: &mut dyn FnMut(&SinkName, &JournalRecord<'_>),
 ) -> io::Result<u64> {
     let mut lost = 0;
     let losses = Losses::open(directory)?.open_ones();
@@ -141,7 +141,7 @@ pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<Si
 /// The events of a sink that are set aside: shard, sequence and type of each.
 pub(crate) fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
     let mut events = BTreeMap::new();
-    let mut note = |_: u64, record: &Record<'_>| {
+    let mut note = |_: u64, record: &JournalRecord<'_>| {
         let Some(dead) = record.dead else { return };
         match TypeName::new(record.type_name) {
             Ok(name) if dead.settled == Some(Settled::SetAside) => events.insert((dead.shard, dead.sequence), name),
@@ -155,11 +155,11 @@ pub(crate) fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io
     Ok(events.into_iter().map(|((shard, sequence), name)| (shard, sequence, name)).collect())
 }
 
-fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
+fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &JournalRecord<'_>)) -> io::Result<()> {
     visit_on(directory.disk(), path, take)
 }
 
-fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &Record<'_>)) -> io::Result<()> {
+fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &JournalRecord<'_>)) -> io::Result<()> {
     inspect_shard(disk, path, &mut |item| match item {
         Inspected::Block { block, .. } => block.records().for_each(|(at, record)| take(at, &record)),
         Inspected::Damaged(chunk) | Inspected::Torn(chunk) => {

@@ -2,7 +2,7 @@
 
 use event::Lane;
 use event::memory::Budgets;
-use eventlog::{LogChunk, Record};
+use eventlog::{JournalRecord, LogChunk};
 use sink::{Batch, Claim};
 
 use crate::sent_record::as_sent;
@@ -46,7 +46,7 @@ impl Page {
     }
 
     /// The letters at these positions, which ascend.
-    pub(super) fn records(&self, wanted: &[u64]) -> Vec<Record<'_>> {
+    pub(super) fn records(&self, wanted: &[u64]) -> Vec<JournalRecord<'_>> {
         let records = self.chunks.iter().flat_map(LogChunk::records);
         records.filter(|(at, _)| wanted.binary_search(at).is_ok()).map(|(_, record)| record).collect()
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use eventlog::{LogChunk, Reader, Record};
+use eventlog::{JournalRecord, LogChunk, Reader};
 
 use super::Slot;
 use crate::blocked::Blocked;
@@ -42,11 +42,13 @@ impl LetterReader {
     }
 
     /// The letters in `chunk` that are held and fit the filter, with their positions.
-    pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, Record<'a>)> {
+    pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, JournalRecord<'a>)> {
         let slot = self.dead.slot();
         let Slot::Open(journal) = &*slot else { return Vec::new() };
-        let held = |at: u64, record: &Record<'_>| record.dead.is_some_and(|dead| journal.index.is_held_at(at, &dead));
-        let is_wanted = |(at, record): &(u64, Record<'_>)| *at <= self.end && filter.takes(record) && held(*at, record);
+        let held =
+            |at: u64, record: &JournalRecord<'_>| record.dead.is_some_and(|dead| journal.index.is_held_at(at, &dead));
+        let is_wanted =
+            |(at, record): &(u64, JournalRecord<'_>)| *at <= self.end && filter.takes(record) && held(*at, record);
         chunk.records().filter(is_wanted).collect()
     }
 }

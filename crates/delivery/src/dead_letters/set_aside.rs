@@ -11,7 +11,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
-use eventlog::{Dead, PendingLane, Record, SequenceRange, Settled, WatchRequest};
+use eventlog::{Dead, JournalRecord, PendingLane, SequenceRange, Settled, WatchRequest};
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
@@ -47,8 +47,8 @@ struct Event {
 }
 
 impl Event {
-    fn end(&self, shard: u16, sequence: u64, settled: Settled) -> Record<'_> {
-        Record {
+    fn end(&self, shard: u16, sequence: u64, settled: Settled) -> JournalRecord<'_> {
+        JournalRecord {
             id: self.id,
             received_at: self.received_at,
             event_time: None,
@@ -79,7 +79,7 @@ pub(super) struct SetAside {
 
 impl SetAside {
     /// Takes in a record of the journal that is at position `at`, and says what the ledger should know of it.
-    pub(super) fn note(&mut self, at: u64, record: &Record<'_>) -> Option<Recount> {
+    pub(super) fn note(&mut self, at: u64, record: &JournalRecord<'_>) -> Option<Recount> {
         let dead = record.dead?;
         let key = (dead.shard, dead.sequence);
         if dead.settled == Some(Settled::SetAside) {
@@ -211,7 +211,7 @@ impl DeadLetters {
             return Ok(0);
         }
         let is_new = |event: &&Letter<'_>| !self.aside().events.contains_key(&(shard, event.sequence));
-        let records: Vec<Record<'_>> =
+        let records: Vec<JournalRecord<'_>> =
             events.iter().filter(is_new).map(|event| event.in_shard(shard, Some(Settled::SetAside))).collect();
         self.append(&records, |_, _| false)?;
         self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
@@ -245,7 +245,7 @@ impl DeadLetters {
         if ended.is_empty() {
             return Ok(());
         }
-        let records: Vec<Record<'_>> = ended.iter().map(|(at, event)| event.end(shard, *at, settled)).collect();
+        let records: Vec<JournalRecord<'_>> = ended.iter().map(|(at, event)| event.end(shard, *at, settled)).collect();
         self.append(&records, |_, _| false)
     }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use event::memory::Budgets;
-use eventlog::{LogChunk, Record};
+use eventlog::{JournalRecord, LogChunk};
 use sink::Batch;
 
-use crate::condition::{Undecided, Verdict};
+use crate::condition::{RouteDecision, Undecided};
 use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::sent_record::{as_sent, records_at};
@@ -92,7 +92,8 @@ impl BatchBuilder {
         let was_held = self.sources.last().is_some_and(|last| last.end() == chunk.end());
         let (mut held, next) = (was_held, self.next);
         let bytes = chunk.bytes();
-        let mut add = |(at, record): (u64, Record<'_>)| self.add_record(at, &record, bytes, &mut held, rules, known);
+        let mut add =
+            |(at, record): (u64, JournalRecord<'_>)| self.add_record(at, &record, bytes, &mut held, rules, known);
         let extent = match chunk {
             LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut add),
             LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut add),
@@ -111,7 +112,7 @@ impl BatchBuilder {
     fn add_record(
         &mut self,
         sequence: u64,
-        record: &Record<'_>,
+        record: &JournalRecord<'_>,
         block: &Bytes,
         held: &mut bool,
         rules: &mut RouteFilter,
@@ -153,15 +154,15 @@ impl BatchBuilder {
         &mut self,
         slot: usize,
         sequence: u64,
-        record: &Record<'_>,
+        record: &JournalRecord<'_>,
         rules: &mut RouteFilter,
         known: &DeliveryState,
     ) -> Option<&mut u64> {
         match rules.judge(slot, sequence, record.payload) {
-            Verdict::Taken => None,
-            Verdict::Skipped => Some(&mut self.by_slot.of(slot).skipped),
-            Verdict::Undecided(_) if known.had(sequence) => None,
-            Verdict::Undecided(reason) => {
+            RouteDecision::Taken => None,
+            RouteDecision::Skipped => Some(&mut self.by_slot.of(slot).skipped),
+            RouteDecision::Undecided(_) if known.had(sequence) => None,
+            RouteDecision::Undecided(reason) => {
                 self.undecided.push((sequence, reason));
                 Some(&mut self.by_slot.of(slot).dead)
             }
@@ -175,7 +176,7 @@ impl BatchBuilder {
                 || (newly_held > 0 && self.held_bytes + newly_held > self.memory.delivery_held_bytes()))
     }
 
-    fn push(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes) {
+    fn push(&mut self, sequence: u64, record: &JournalRecord<'_>, block: &Bytes) {
         self.oldest.get_or_insert(record.received_at);
         self.batch.push(block, &as_sent(record, sequence));
     }
@@ -200,7 +201,7 @@ impl BatchBuilder {
     }
 
     /// The records of the batch at these sequences, which ascend, as they stand in the log.
-    pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, Record<'_>)> {
+    pub(crate) fn originals(&self, sequences: &[u64]) -> Vec<(u64, JournalRecord<'_>)> {
         self.sources.iter().flat_map(|chunk| records_at(chunk, sequences)).collect()
     }
 }

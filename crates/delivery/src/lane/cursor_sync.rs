@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use event::TypeName;
-use eventlog::{Finding, Reader, Record};
+use eventlog::{Finding, JournalRecord, Reader};
 use sink::Cursor;
 
 use crate::blocked::Blocked;
-use crate::condition::Verdict;
+use crate::condition::RouteDecision;
 use crate::lane::{DeliveryState, Lane};
 use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 
@@ -78,7 +78,7 @@ impl Lane {
         let mut rules = RouteFilter::new(self.ledger.clone(), self.name.clone());
         let mut sums: BTreeMap<TypeName, OutcomeCounts> = BTreeMap::new();
         let mut lost = 0;
-        let mut count = |sequence: u64, record: &Record<'_>| {
+        let mut count = |sequence: u64, record: &JournalRecord<'_>| {
             if sequence > after
                 && sequence <= last
                 && !aside.contains(&sequence)
@@ -88,7 +88,7 @@ impl Lane {
                 let name = name.clone();
                 let is_buried = buried.contains(&sequence);
                 // What wasn't decided was buried, or the store has had it since.
-                let is_skipped = !is_buried && rules.judge(slot, sequence, record.payload) == Verdict::Skipped;
+                let is_skipped = !is_buried && rules.judge(slot, sequence, record.payload) == RouteDecision::Skipped;
                 let outcomes = sums.entry(name).or_default();
                 *(match (is_buried, is_skipped) {
                     (true, _) => &mut outcomes.dead,

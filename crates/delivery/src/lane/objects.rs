@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use objects::{ObjectRules, ObjectSink, Parts};
+use objects::{ObjectFormat, ObjectSink, Parts};
 
 use sink::Cursor;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -20,7 +20,7 @@ use crate::status::LaneState;
 /// A lane's way through the log since it took its place.
 struct ObjectSession {
     store: ObjectSink,
-    limits: ObjectRules,
+    limits: ObjectFormat,
     file: IntentLog,
     /// Events that a store of another kind has refused.
     buried: Arc<BTreeSet<u64>>,

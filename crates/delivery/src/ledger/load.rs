@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use event::TypeName;
 use eventlog::{DataDirectory, LogOptions, StateFile};
 
-use crate::ledger::{Document, GivenUp, Row, nothing_held, sink_row};
+use crate::ledger::{Document, GivenUp, LedgerRow, nothing_held, sink_row};
 use crate::routes::SinkName;
 
 const FILE: &str = "ledger";
@@ -21,7 +21,7 @@ pub struct SavedLedger {
 
 /// Why the saved ledger can't be used.
 #[derive(Debug, thiserror::Error)]
-pub enum LoadError {
+pub enum LedgerLoadError {
     /// The file system failed.
     #[error("can't read {path}: {source}")]
     Io {
@@ -55,11 +55,11 @@ impl SavedLedger {
     /// Reads the ledger's file, if there is one.
     ///
     /// # Errors
-    /// [`LoadError`]. Damage is no error: see [`SavedLedger::findings`].
-    pub fn load(directory: &DataDirectory) -> Result<Self, LoadError> {
+    /// [`LedgerLoadError`]. Damage is no error: see [`SavedLedger::findings`].
+    pub fn load(directory: &DataDirectory) -> Result<Self, LedgerLoadError> {
         let path = directory.path().join(FILE);
         let opened = StateFile::open(directory.disk().clone(), directory.path(), FILE);
-        let (file, state) = opened.map_err(|source| LoadError::Io { path: path.clone(), source })?;
+        let (file, state) = opened.map_err(|source| LedgerLoadError::Io { path: path.clone(), source })?;
         let mut findings: Vec<String> =
             state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display())).collect();
         if state.content.is_none() && !findings.is_empty() {
@@ -71,7 +71,7 @@ impl SavedLedger {
             None => None,
             Some(text) => {
                 let decoded = text.map_err(|_| 1).and_then(|text| Document::decode(&text));
-                Some(decoded.map_err(|line| LoadError::Format { path, line })?)
+                Some(decoded.map_err(|line| LedgerLoadError::Format { path, line })?)
             }
         };
         Ok(Self { file, document, findings })
@@ -85,14 +85,19 @@ impl SavedLedger {
 
     /// The counts as they were saved, by type. What was accepted since the last save isn't in them; a start counts it.
     #[must_use]
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<LedgerRow> {
         let Some(document) = &self.document else { return Vec::new() };
         let row = |(name, accepted): &(TypeName, u64)| {
             let rows = document.book.sinks.iter().filter_map(|(sink, book)| sink_row(sink, book, name, *accepted));
             let derived = document.book.derived.contains(name);
-            Row { type_name: name.clone(), accepted: *accepted, derived, sinks: rows.map(|(row, _)| row).collect() }
+            LedgerRow {
+                type_name: name.clone(),
+                accepted: *accepted,
+                derived,
+                sinks: rows.map(|(row, _)| row).collect(),
+            }
         };
-        let mut rows: Vec<Row> = document.accepted.iter().map(row).collect();
+        let mut rows: Vec<LedgerRow> = document.accepted.iter().map(row).collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
         rows
     }

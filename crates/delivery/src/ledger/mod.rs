@@ -29,13 +29,13 @@ pub(crate) use codec::Document;
 pub(crate) use dispute::{Accept, Dispute};
 pub use given_up::GivenUp;
 pub(crate) use given_up::nothing_held;
-pub use load::{GiveUpError, LoadError, SavedLedger};
+pub use load::{GiveUpError, LedgerLoadError, SavedLedger};
 pub(crate) use outcomes::{OutcomeCounts, Tally};
 pub(crate) use reconcile::Reconciler;
 pub(crate) use recount::Recount;
 pub(crate) use route_filter::{CountsBySlot, RouteFilter};
 use rows::sink_row;
-pub use rows::{Row, SinkRow};
+pub use rows::{LedgerRow, SinkRow};
 pub(crate) use state::{LaneProgress, LedgerState, SinkProgress};
 
 use crate::condition::Passage;
@@ -100,18 +100,18 @@ impl Ledger {
 
     /// The counts at this moment: a row for each type, by name.
     #[must_use]
-    pub fn snapshot(&self) -> Vec<Row> {
+    pub fn snapshot(&self) -> Vec<LedgerRow> {
         self.snapshot_with_filtered().0
     }
 
     /// The same, and how many events each step has taken out at that moment.
     #[must_use]
-    pub fn snapshot_with_filtered(&self) -> (Vec<Row>, Vec<(FilterStep, u64)>) {
+    pub fn snapshot_with_filtered(&self) -> (Vec<LedgerRow>, Vec<(FilterStep, u64)>) {
         let (accepted, mut held) = self.hold();
         let names = held.meet_all(&self.types);
         let count = |index: usize| accepted.by_type.get(index).copied().unwrap_or(0);
         let rows = names.into_iter().enumerate().map(|(index, name)| self.row(&held.book, name, count(index)));
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<LedgerRow> = rows.collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
         (rows, filtered(&accepted))
     }
@@ -172,9 +172,9 @@ impl Ledger {
         (accepted, held)
     }
 
-    fn row(&self, book: &LedgerState, type_name: TypeName, accepted: u64) -> Row {
+    fn row(&self, book: &LedgerState, type_name: TypeName, accepted: u64) -> LedgerRow {
         let sinks = book.sinks.iter().filter_map(|(sink, book)| self.sink_row(sink, book, &type_name, accepted));
-        Row { sinks: sinks.collect(), derived: book.derived.contains(&type_name), type_name, accepted }
+        LedgerRow { sinks: sinks.collect(), derived: book.derived.contains(&type_name), type_name, accepted }
     }
 
     fn sink_row(&self, sink: &SinkName, book: &SinkProgress, name: &TypeName, accepted: u64) -> Option<SinkRow> {

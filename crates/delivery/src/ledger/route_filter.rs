@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use event::{Lane, TypeName};
 
-use crate::condition::{Passage, Verdict};
+use crate::condition::{Passage, RouteDecision};
 use crate::ledger::{Ledger, OutcomeCounts, Tally};
 
 /// Steps of conditions that are taken before other lanes have their turn: some milliseconds.
@@ -67,9 +67,9 @@ impl RouteFilter {
     }
 
     /// What the route says of an event for which [`RouteFilter::slot_of`] gave this slot.
-    pub(crate) fn judge(&mut self, slot: usize, sequence: u64, payload: &[u8]) -> Verdict {
+    pub(crate) fn judge(&mut self, slot: usize, sequence: u64, payload: &[u8]) -> RouteDecision {
         let Some(passage) = self.passage(slot).filter(|passage| !passage.conditions.is_empty()) else {
-            return Verdict::Taken;
+            return RouteDecision::Taken;
         };
         let mut spent = self.spent;
         let verdict = passage.judge(sequence, payload, &mut spent);

@@ -7,7 +7,7 @@ use crate::routes::SinkName;
 
 /// One type in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct LedgerRow {
     /// The type.
     pub type_name: TypeName,
     /// Its events that are in the journal, or were.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use event::{Lane, TypeName};
-use eventlog::{Block, Finding, LogChunk, Reader, Record, Segments};
+use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
 use objects::{NoParts, Parts};
 use sink::Batch;
 
-use crate::condition::Verdict;
+use crate::condition::RouteDecision;
 use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 use crate::objects::intent_log::{Kept, ObjectIntent};
 use crate::sent_record::as_sent;
@@ -129,7 +129,7 @@ impl Content {
         part
     }
 
-    fn keeps(&mut self, sequence: u64, record: &Record<'_>, slot: Option<usize>) -> bool {
+    fn keeps(&mut self, sequence: u64, record: &JournalRecord<'_>, slot: Option<usize>) -> bool {
         let verdict = match &self.kept {
             None => slot.map(|slot| self.rules.judge(slot, sequence, record.payload)),
             Some(kept) => {
@@ -138,10 +138,10 @@ impl Content {
             }
         };
         // What isn't decided was made a dead letter before the object was committed.
-        verdict == Some(Verdict::Taken)
+        verdict == Some(RouteDecision::Taken)
     }
 
-    fn take(&mut self, sequence: u64, record: &Record<'_>, block: &Bytes, part: &mut Batch) {
+    fn take(&mut self, sequence: u64, record: &JournalRecord<'_>, block: &Bytes, part: &mut Batch) {
         if !(self.first..=self.last).contains(&sequence) || !self.has_part_in(record.type_name) {
             return;
         }

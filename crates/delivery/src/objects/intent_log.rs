@@ -26,7 +26,7 @@ use std::sync::Arc;
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
 use objects::Manifest;
-use objects::{Apart, Line};
+use objects::{AttachmentRule, Line};
 
 use crate::blocked::Blocked;
 use crate::condition::{Passage, read, written};
@@ -114,7 +114,7 @@ impl Object {
         if *line == Line::Payload {
             let _ = writeln!(text, "{PAYLOAD}");
         }
-        if let Some(Apart { data, content_type }) = apart {
+        if let Some(AttachmentRule { data, content_type }) = apart {
             // Pointers have no line breaks: configurations refuse them.
             let _ = writeln!(text, "apart {data}");
             let _ = content_type.as_ref().map(|pointer| writeln!(text, "apart-type {pointer}"));
@@ -156,7 +156,7 @@ impl Object {
             } else if line == PAYLOAD {
                 manifest.line = Line::Payload;
             } else if let Some(pointer) = line.strip_prefix("apart ") {
-                manifest.apart = Some(Apart { data: pointer.into(), content_type: None });
+                manifest.apart = Some(AttachmentRule { data: pointer.into(), content_type: None });
             } else if let Some(pointer) = line.strip_prefix("apart-type ") {
                 manifest.apart.as_mut()?.content_type = Some(pointer.into());
             } else if let Some(line) = line.strip_prefix("gap ") {
@@ -257,7 +257,7 @@ mod tests {
     use std::time::Duration;
 
     use event::Origin;
-    use objects::{Codec, ObjectRules, Prefix};
+    use objects::{Codec, ObjectFormat, Prefix};
 
     use super::*;
 
@@ -269,7 +269,7 @@ mod tests {
         let some = Passage { after: 7, until: 12, conditions, gaps: vec![(8, 9), (9, 11)] };
         let age_max = Duration::from_secs(1);
         let apart = |content_type: Option<&str>| {
-            Some(Apart { data: "/an image/a".into(), content_type: content_type.map(Into::into) })
+            Some(AttachmentRule { data: "/an image/a".into(), content_type: content_type.map(Into::into) })
         };
         for (line, previous, apart, kept) in [
             (Line::Envelope, None, None, Kept::new()),
@@ -282,7 +282,7 @@ mod tests {
             ),
         ] {
             let prefix = Prefix::NONE;
-            let rules = ObjectRules { line, codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
+            let rules = ObjectFormat { line, codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
             let object = |run, received_at| {
                 let manifest = Manifest::new(lane.clone(), run, "a", received_at, &rules, previous.clone(), None);
                 Object { manifest, kept: kept.clone() }

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
-use eventlog::{LogChunk, Record};
-use objects::{Manifest, ObjectRules, ObjectSink, line_bytes};
+use eventlog::{JournalRecord, LogChunk};
+use objects::{Manifest, ObjectFormat, ObjectSink, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;
 
-use crate::condition::{Undecided, Verdict};
+use crate::condition::{RouteDecision, Undecided};
 use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::objects::intent_log::{Kept, Object, ObjectIntent};
@@ -71,10 +71,11 @@ impl ObjectBuilder {
         chunk: &LogChunk,
         rules: &mut RouteFilter,
         buried: &BTreeSet<u64>,
-        (store, limits): (&ObjectSink, &ObjectRules),
+        (store, limits): (&ObjectSink, &ObjectFormat),
     ) -> ChunkResult {
         let next = self.next;
-        let mut count = |(at, record): (u64, Record<'_>)| self.count(at, &record, rules, buried, (store, limits));
+        let mut count =
+            |(at, record): (u64, JournalRecord<'_>)| self.count(at, &record, rules, buried, (store, limits));
         let extent = match chunk {
             LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut count),
             LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut count),
@@ -89,10 +90,10 @@ impl ObjectBuilder {
     fn count(
         &mut self,
         sequence: u64,
-        record: &Record<'_>,
+        record: &JournalRecord<'_>,
         rules: &mut RouteFilter,
         buried: &BTreeSet<u64>,
-        (store, limits): (&ObjectSink, &ObjectRules),
+        (store, limits): (&ObjectSink, &ObjectFormat),
     ) -> Consumed {
         if sequence < self.next {
             return Consumed::All;
@@ -118,7 +119,7 @@ impl ObjectBuilder {
     }
 
     /// Whether its object has room for one more event of so many bytes. An object has room for one whatever its size.
-    fn has_room(&self, slot: usize, bytes: u64, limits: &ObjectRules) -> bool {
+    fn has_room(&self, slot: usize, bytes: u64, limits: &ObjectFormat) -> bool {
         let share = self.slots[slot];
         let tells_types = limits.prefix.tells_types();
         let (records, held) = if tells_types { (share.records, share.bytes) } else { (self.records, self.bytes) };
@@ -149,7 +150,7 @@ impl ObjectBuilder {
         &mut self,
         slot: usize,
         sequence: u64,
-        record: &Record<'_>,
+        record: &JournalRecord<'_>,
         rules: &mut RouteFilter,
         (buried, store): (&BTreeSet<u64>, &ObjectSink),
     ) -> bool {
@@ -159,15 +160,15 @@ impl ObjectBuilder {
             return true;
         }
         match rules.judge(slot, sequence, record.payload) {
-            Verdict::Taken => match store.refusal(record.payload) {
+            RouteDecision::Taken => match store.refusal(record.payload) {
                 None => return false,
                 Some(reason) => {
                     outcomes.dead += 1;
                     self.undecided.push((sequence, reason.to_string()));
                 }
             },
-            Verdict::Skipped => outcomes.skipped += 1,
-            Verdict::Undecided(reason) => {
+            RouteDecision::Skipped => outcomes.skipped += 1,
+            RouteDecision::Undecided(reason) => {
                 outcomes.dead += 1;
                 self.undecided.push((sequence, reason));
             }
@@ -205,7 +206,7 @@ impl ObjectBuilder {
     }
 
     /// When its first event is old enough.
-    pub(crate) fn is_due_at(&self, limits: &ObjectRules) -> Instant {
+    pub(crate) fn is_due_at(&self, limits: &ObjectFormat) -> Instant {
         self.since + limits.age_max
     }
 
@@ -214,7 +215,7 @@ impl ObjectBuilder {
         &self,
         (lane, claim): (&Lane, Claim),
         rules: &RouteFilter,
-        limits: &ObjectRules,
+        limits: &ObjectFormat,
         mut previous: Option<String>,
     ) -> Option<ObjectIntent> {
         let (first, last) = self.run();

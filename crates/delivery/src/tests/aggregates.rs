@@ -10,11 +10,11 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::Mutation;
-use super::world::FENCED;
-use super::world::World;
-use super::world::name;
-use super::world::run;
-use super::world::seconds;
+use super::harness::FENCED;
+use super::harness::Harness;
+use super::harness::name;
+use super::harness::run;
+use super::harness::seconds;
 use crate::aggregates::AggregateSetup;
 use crate::routes::Routes;
 
@@ -44,27 +44,27 @@ fn setup(of: &str, aggregate: &str, definition: &Definition) -> AggregateSetup {
 }
 
 /// Events of `hits` go nowhere, and their results to the fenced store.
-fn world(seed: u64, definition: &Definition) -> World {
-    let mut world = World::new(seed);
+fn harness(seed: u64, definition: &Definition) -> Harness {
+    let mut harness = Harness::new(seed);
     // All of a process in one segment: the tests look at it afterwards.
-    world.segment_bytes = 4 << 20;
-    world.aggregates = vec![setup("hits", "sums", definition)];
-    world.routes = routes().with(name("hits.sums"), [FENCED.into()]);
-    world
+    harness.segment_bytes = 4 << 20;
+    harness.aggregates = vec![setup("hits", "sums", definition)];
+    harness.routes = routes().with(name("hits.sums"), [FENCED.into()]);
+    harness
 }
 
 fn routes() -> Routes {
     Routes::new().with(name("hits"), [FENCED.into()]).with_others([FENCED.into()])
 }
 
-async fn hit(world: &mut World, shard: u16, at: i64, group: u64, value: u64) -> bool {
+async fn hit(harness: &mut Harness, shard: u16, at: i64, group: u64, value: u64) -> bool {
     let payload = format!("{{\"g\":{group},\"v\":{value}}}");
-    world.append_at(shard, "hits", (NOON + at * SECOND, NOON + 3_600 * SECOND), &payload).await
+    harness.append_at(shard, "hits", (NOON + at * SECOND, NOON + 3_600 * SECOND), &payload).await
 }
 
 /// What the store holds of an aggregate's results: their payloads, by id.
-fn stored(world: &World, aggregate: &str) -> BTreeMap<[u8; 16], String> {
-    let events = world.fenced.events();
+fn stored(harness: &Harness, aggregate: &str) -> BTreeMap<[u8; 16], String> {
+    let events = harness.fenced.events();
     let results = events.into_iter().filter(|stored| stored.type_name == aggregate);
     results.map(|stored| (stored.id.0, String::from_utf8(stored.payload).unwrap())).collect()
 }
@@ -89,8 +89,8 @@ struct Journals {
 
 impl Journals {
     /// Looks at what is there now: after each start, and before anything can be freed.
-    fn look(&mut self, world: &World) {
-        for shard in world.process().log.shards() {
+    fn look(&mut self, harness: &Harness) {
+        for shard in harness.process().log.shards() {
             let number = shard.number();
             let after =
                 self.records.range((number, 0)..(number + 1, 0)).next_back().map_or(0, |((_, sequence), _)| *sequence);
@@ -112,9 +112,9 @@ impl Journals {
     }
 
     /// What one reading comes to, one shard after the other.
-    fn results(&self, world: &World, definition: &Definition) -> BTreeMap<[u8; 16], String> {
-        let shards: Vec<u16> = (0..world.shards).collect();
-        let mut fold = Fold::new(setup("hits", "sums", definition).rules, world.origin(), &shards);
+    fn results(&self, harness: &Harness, definition: &Definition) -> BTreeMap<[u8; 16], String> {
+        let shards: Vec<u16> = (0..harness.shards).collect();
+        let mut fold = Fold::new(setup("hits", "sums", definition).rules, harness.origin(), &shards);
         let mut kept: BTreeMap<[u8; 16], (u64, String)> = BTreeMap::new();
         for ((shard, sequence), record) in &self.records {
             let position = Position { shard: *shard, sequence: *sequence };
@@ -135,10 +135,10 @@ impl Journals {
         kept.into_iter().map(|(id, (_, payload))| (id, payload)).collect()
     }
 
-    fn check(&mut self, world: &World, definition: &Definition) {
-        self.look(world);
-        world.check_balance();
-        assert_eq!(stored(world, "hits.sums"), self.results(world, definition), "{:?}", world.messages());
+    fn check(&mut self, harness: &Harness, definition: &Definition) {
+        self.look(harness);
+        harness.check_balance();
+        assert_eq!(stored(harness, "hits.sums"), self.results(harness, definition), "{:?}", harness.messages());
         let mut given = BTreeMap::new();
         for (position, record) in &self.records {
             if let Some(revision) = record.revision {
@@ -151,38 +151,38 @@ impl Journals {
             }
         }
         let given = self.records.values().filter(|record| record.revision.is_some()).count();
-        let rows = world.rows();
+        let rows = harness.rows();
         let row = rows.iter().find(|row| row.type_name.as_str() == "hits.sums").unwrap();
         assert_eq!((row.derived, row.accepted), (true, given as u64));
     }
 }
 
 /// Lets all windows end by the clock, and all results be stored.
-async fn close(world: &World) {
-    world.clock.store(NOON + 24 * 3_600 * SECOND, std::sync::atomic::Ordering::Relaxed);
+async fn close(harness: &Harness) {
+    harness.clock.store(NOON + 24 * 3_600 * SECOND, std::sync::atomic::Ordering::Relaxed);
     for _ in 0..100 {
         seconds(1).await;
-        let aggregates = world.process().aggregates.aggregates();
+        let aggregates = harness.process().aggregates.aggregates();
         if aggregates.iter().all(|aggregate| aggregate.figures().windows == 0 && aggregate.lag() == 0) {
-            world.settle().await;
+            harness.wait_until_settled().await;
             return;
         }
     }
-    panic!("windows stay open: {:?}", world.messages());
+    panic!("windows stay open: {:?}", harness.messages());
 }
 
 #[test]
 fn results_are_journaled_and_delivered_like_events() {
     run(async {
-        let mut world = world(1, &definition());
-        world.shards = 1;
-        world.start();
+        let mut harness = harness(1, &definition());
+        harness.shards = 1;
+        harness.start();
         for (at, group, value) in [(1, 1, 5), (2, 2, 7), (9, 1, 6), (3, 1, 5), (10, 1, 1)] {
-            assert!(hit(&mut world, 0, at, group, value).await);
+            assert!(hit(&mut harness, 0, at, group, value).await);
         }
         seconds(1).await;
-        world.settle().await;
-        let found: Vec<String> = stored(&world, "hits.sums").into_values().collect();
+        harness.wait_until_settled().await;
+        let found: Vec<String> = stored(&harness, "hits.sums").into_values().collect();
         let ends: Vec<&str> = found
             .iter()
             .map(|payload| &payload[payload.find("\"group\"").unwrap()..payload.find(",\"origin").unwrap()])
@@ -197,34 +197,34 @@ fn results_are_journaled_and_delivered_like_events() {
             ]
         );
         // Late within the lateness: the same id, a higher revision.
-        hit(&mut world, 0, 4, 2, 8).await;
+        hit(&mut harness, 0, 4, 2, 8).await;
         seconds(1).await;
-        world.settle().await;
-        let again = stored(&world, "hits.sums");
+        harness.wait_until_settled().await;
+        let again = stored(&harness, "hits.sums");
         assert_eq!(again.len(), 2);
         assert!(again.values().any(|payload| payload.contains(r#""n":2,"sum":15"#)), "{again:?}");
-        close(&world).await;
-        Journals::default().check(&world, &definition());
-        world.stop().await;
+        close(&harness).await;
+        Journals::default().check(&harness, &definition());
+        harness.stop().await;
     });
 }
 
 #[test]
 fn a_drain_ends_windows_that_are_open_and_the_clock_does_not_move() {
     run(async {
-        let mut world = world(12, &definition());
-        world.start();
+        let mut harness = harness(12, &definition());
+        harness.start();
         for (shard, at, group) in [(0, 1, 1), (1, 5, 2), (1, 195, 1)] {
-            assert!(hit(&mut world, shard, at, group, 1).await);
+            assert!(hit(&mut harness, shard, at, group, 1).await);
         }
         let mut journals = Journals::default();
-        assert!(world.drain(Duration::from_secs(60)).await, "{:?}", world.messages());
-        assert_eq!(stored(&world, "hits.sums").len(), 3);
-        world.kill(12).await;
-        world.start();
-        journals.check(&world, &definition());
-        assert!(world.drain(Duration::from_secs(60)).await, "there is nothing left to do");
-        assert_eq!(stored(&world, "hits.sums").len(), 3);
+        assert!(harness.drain(Duration::from_secs(60)).await, "{:?}", harness.messages());
+        assert_eq!(stored(&harness, "hits.sums").len(), 3);
+        harness.kill(12).await;
+        harness.start();
+        journals.check(&harness, &definition());
+        assert!(harness.drain(Duration::from_secs(60)).await, "there is nothing left to do");
+        assert_eq!(stored(&harness, "hits.sums").len(), 3);
     });
 }
 
@@ -259,62 +259,62 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-async fn take(world: &mut World, step: &Step, seed: u64) {
+async fn take(harness: &mut Harness, step: &Step, seed: u64) {
     match *step {
-        Step::Hit { shard, at, group, value } => drop(hit(world, shard, at, group, value).await),
-        Step::Others { shard, count } => drop(world.append(shard, "other", count).await),
+        Step::Hit { shard, at, group, value } => drop(hit(harness, shard, at, group, value).await),
+        Step::Others { shard, count } => drop(harness.append(shard, "other", count).await),
         Step::Milliseconds(count) => tokio::time::sleep(Duration::from_millis(count)).await,
         Step::Kill => {
-            world.kill(seed).await;
-            world.start();
+            harness.kill(seed).await;
+            harness.start();
         }
         Step::PowerFailure { operations } => {
-            world.disk.fail_power_at(operations);
-            hit(world, 1, 5, 0, 1).await;
-            hit(world, 0, 195, 0, 1).await;
-            hit(world, 1, 195, 0, 1).await;
+            harness.disk.fail_power_at(operations);
+            hit(harness, 1, 5, 0, 1).await;
+            hit(harness, 0, 195, 0, 1).await;
+            hit(harness, 1, 195, 0, 1).await;
             seconds(12).await;
-            world.power_cut(seed).await;
-            world.start();
+            harness.power_cut(seed).await;
+            harness.start();
         }
         Step::Stop => {
-            world.stop().await;
-            world.kill(seed).await;
-            world.start();
+            harness.stop().await;
+            harness.kill(seed).await;
+            harness.start();
         }
         Step::Drain { milliseconds } => {
-            world.drain(Duration::from_millis(milliseconds)).await;
-            world.kill(seed).await;
-            world.start();
+            harness.drain(Duration::from_millis(milliseconds)).await;
+            harness.kill(seed).await;
+            harness.start();
         }
-        Step::Reload => world.change(world.routes.clone()).await.unwrap(),
+        Step::Reload => harness.change(harness.routes.clone()).await.unwrap(),
         Step::DamageCheckpoint => {
-            world.kill(seed).await;
+            harness.kill(seed).await;
             // Only the newer generation: the other one has its segments.
-            world.damage_newest("/data/aggregates");
-            world.start();
+            harness.damage_newest("/data/aggregates");
+            harness.start();
         }
-        Step::Fail { calls } => world.fenced.fail_next(calls),
+        Step::Fail { calls } => harness.fenced.fail_next(calls),
     }
 }
 
 fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
     run(async {
-        let mut world = world(seed, &definition());
-        world.mutation = mutation;
-        world.start();
+        let mut harness = harness(seed, &definition());
+        harness.mutation = mutation;
+        harness.start();
         let mut journals = Journals::default();
         for (index, step) in steps.iter().enumerate() {
-            journals.look(&world);
+            journals.look(&harness);
             journals.may_repeat |= matches!(step, Step::DamageCheckpoint);
-            take(&mut world, step, seed.wrapping_add(index as u64)).await;
-            journals.look(&world);
-            world.check_balance();
+            take(&mut harness, step, seed.wrapping_add(index as u64)).await;
+            journals.look(&harness);
+            harness.check_balance();
         }
-        world.fenced.heal();
-        close(&world).await;
-        journals.check(&world, &definition());
-        world.stop().await;
+        harness.fenced.heal();
+        close(&harness).await;
+        journals.check(&harness, &definition());
+        harness.stop().await;
     });
 }
 
@@ -363,29 +363,29 @@ fn results_of_a_state_that_is_not_saved_are_noticed() {
 /// Events by the thousand, of which all but the last hundreds are stored and saved, and then a crash. Says what the aggregate lost,
 /// and how many segments were freed.
 async fn pinned(mutation: Option<Mutation>) -> (u64, u64) {
-    let mut world = world(3, &definition());
-    world.segment_bytes = 16 * 1024;
-    world.shards = 1;
-    world.mutation = mutation;
-    world.start();
+    let mut harness = harness(3, &definition());
+    harness.segment_bytes = 16 * 1024;
+    harness.shards = 1;
+    harness.mutation = mutation;
+    harness.start();
     for at in 0..3 {
         for value in 0..200 {
-            hit(&mut world, 0, at, value % 3, value).await;
+            hit(&mut harness, 0, at, value % 3, value).await;
         }
         // Less than the state's pace, and more than the ledger's.
         seconds(3).await;
     }
-    world.settle().await;
-    let freed_early = world.process().log.shards()[0].segments().oldest().unwrap();
-    world.kill(9).await;
-    world.start();
+    harness.wait_until_settled().await;
+    let freed_early = harness.process().log.shards()[0].segments().oldest().unwrap();
+    harness.kill(9).await;
+    harness.start();
     seconds(30).await;
-    let lost = world.process().aggregates.aggregates()[0].lost.get();
-    let taken = world.process().aggregates.aggregates()[0].figures().counts.taken;
+    let lost = harness.process().aggregates.aggregates()[0].lost.get();
+    let taken = harness.process().aggregates.aggregates()[0].figures().counts.taken;
     assert!(lost > 0 || taken == 600, "{taken}");
-    let freed = world.process().log.shards()[0].segments().oldest().unwrap();
+    let freed = harness.process().log.shards()[0].segments().oldest().unwrap();
     assert!(freed >= freed_early);
-    world.stop().await;
+    harness.stop().await;
     (lost, freed)
 }
 
@@ -404,32 +404,37 @@ fn segments_are_kept_until_no_checkpoint_needs_them() {
 fn a_state_that_is_gone_or_damaged_begins_with_the_oldest_event() {
     run(async {
         for damage in ["gone", "damaged"] {
-            let mut world = world(4, &definition());
-            world.start();
+            let mut harness = harness(4, &definition());
+            harness.start();
             for at in [1, 2, 30] {
-                hit(&mut world, 0, at, 1, 1).await;
-                hit(&mut world, 1, at, 1, 1).await;
+                hit(&mut harness, 0, at, 1, 1).await;
+                hit(&mut harness, 1, at, 1, 1).await;
             }
             seconds(30).await;
             let mut journals = Journals::default();
-            journals.look(&world);
-            world.kill(1).await;
-            for path in world.disk.paths() {
+            journals.look(&harness);
+            harness.kill(1).await;
+            for path in harness.disk.paths() {
                 if path.starts_with("/data/aggregates") {
                     if damage == "gone" {
-                        world.disk.erase(&path).unwrap()
+                        harness.disk.erase(&path).unwrap()
                     } else {
-                        world.disk.flip_bit(&path, 300).unwrap()
+                        harness.disk.flip_bit(&path, 300).unwrap()
                     }
                 }
             }
-            world.start();
-            assert_eq!(world.reported("aggregate hits.sums has lost its state"), 1, "{damage}: {:?}", world.messages());
-            close(&world).await;
-            journals.look(&world);
-            assert_eq!(stored(&world, "hits.sums"), journals.results(&world, &definition()), "{damage}");
-            world.check_balance();
-            world.stop().await;
+            harness.start();
+            assert_eq!(
+                harness.reported("aggregate hits.sums has lost its state"),
+                1,
+                "{damage}: {:?}",
+                harness.messages()
+            );
+            close(&harness).await;
+            journals.look(&harness);
+            assert_eq!(stored(&harness, "hits.sums"), journals.results(&harness, &definition()), "{damage}");
+            harness.check_balance();
+            harness.stop().await;
         }
     });
 }
@@ -437,47 +442,47 @@ fn a_state_that_is_gone_or_damaged_begins_with_the_oldest_event() {
 #[test]
 fn a_changed_aggregate_begins_anew_and_a_removed_one_leaves_nothing() {
     run(async {
-        let mut world = world(5, &definition());
-        world.shards = 1;
-        world.start();
-        hit(&mut world, 0, 1, 1, 1).await;
-        hit(&mut world, 0, 2, 1, 1).await;
+        let mut harness = harness(5, &definition());
+        harness.shards = 1;
+        harness.start();
+        hit(&mut harness, 0, 1, 1, 1).await;
+        hit(&mut harness, 0, 2, 1, 1).await;
         seconds(1).await;
         let other = Definition { emit: Emit::Final, ..definition() };
-        world.aggregates = vec![setup("hits", "sums", &other), setup("hits", "more", &definition())];
-        let routes = world.routes.clone().with(name("hits.more"), [FENCED.into()]);
-        world.change(routes).await.unwrap();
-        assert_eq!(world.reported("aggregate hits.sums is defined otherwise than before"), 1);
-        assert_eq!(world.messages().len(), 1, "{:?}", world.messages());
-        hit(&mut world, 0, 3, 1, 1).await;
-        hit(&mut world, 0, 60, 1, 1).await;
+        harness.aggregates = vec![setup("hits", "sums", &other), setup("hits", "more", &definition())];
+        let routes = harness.routes.clone().with(name("hits.more"), [FENCED.into()]);
+        harness.change(routes).await.unwrap();
+        assert_eq!(harness.reported("aggregate hits.sums is defined otherwise than before"), 1);
+        assert_eq!(harness.messages().len(), 1, "{:?}", harness.messages());
+        hit(&mut harness, 0, 3, 1, 1).await;
+        hit(&mut harness, 0, 60, 1, 1).await;
         seconds(1).await;
-        world.settle().await;
+        harness.wait_until_settled().await;
         for aggregate in ["hits.sums", "hits.more"] {
-            let found = stored(&world, aggregate);
+            let found = stored(&harness, aggregate);
             assert!(
                 found.len() == 1 && found.values().all(|payload| payload.contains("\"n\":1,")),
                 "{aggregate}: {found:?}"
             );
         }
         // One that stays as it is isn't disturbed.
-        world.aggregates.remove(0);
-        world.change(routes_without_sums()).await.unwrap();
-        assert_eq!(world.process().aggregates.aggregates().len(), 1);
+        harness.aggregates.remove(0);
+        harness.change(routes_without_sums()).await.unwrap();
+        assert_eq!(harness.process().aggregates.aggregates().len(), 1);
         let files: Vec<_> =
-            world.disk.paths().into_iter().filter(|path| path.starts_with("/data/aggregates")).collect();
+            harness.disk.paths().into_iter().filter(|path| path.starts_with("/data/aggregates")).collect();
         assert!(
             !files.is_empty() && files.iter().all(|path| path.to_str().unwrap().contains("hits.more@")),
             "{files:?}"
         );
-        hit(&mut world, 0, 61, 1, 1).await;
-        hit(&mut world, 0, 100, 1, 1).await;
+        hit(&mut harness, 0, 61, 1, 1).await;
+        hit(&mut harness, 0, 100, 1, 1).await;
         seconds(1).await;
-        world.settle().await;
-        assert!(stored(&world, "hits.more").values().any(|payload| payload.contains("\"n\":2,")), "60 and 61");
-        assert_eq!(stored(&world, "hits.sums").len(), 1);
-        world.check_balance();
-        world.stop().await;
+        harness.wait_until_settled().await;
+        assert!(stored(&harness, "hits.more").values().any(|payload| payload.contains("\"n\":2,")), "60 and 61");
+        assert_eq!(stored(&harness, "hits.sums").len(), 1);
+        harness.check_balance();
+        harness.stop().await;
     });
 }
 
@@ -488,60 +493,60 @@ fn routes_without_sums() -> Routes {
 #[test]
 fn a_change_that_comes_to_nothing_leaves_aggregates_as_they_were() {
     run(async {
-        let mut world = world(6, &definition());
-        world.shards = 1;
-        world.start();
-        hit(&mut world, 0, 1, 1, 1).await;
+        let mut harness = harness(6, &definition());
+        harness.shards = 1;
+        harness.start();
+        hit(&mut harness, 0, 1, 1, 1).await;
         seconds(1).await;
-        let before = world.aggregates.clone();
-        world.aggregates = vec![setup("hits", "sums", &Definition { emit: Emit::Final, ..definition() })];
-        world.disk.fail_from_call(
+        let before = harness.aggregates.clone();
+        harness.aggregates = vec![setup("hits", "sums", &Definition { emit: Emit::Final, ..definition() })];
+        harness.disk.fail_from_call(
             journal::simulated_disk::Operation::Rename,
             1,
-            journal::simulated_disk::Failure::NoSpace,
+            journal::simulated_disk::SimulatedError::NoSpace,
         );
-        assert!(world.change(world.routes.clone()).await.is_err());
-        world.disk.clear_faults();
-        world.aggregates = before;
-        hit(&mut world, 0, 2, 1, 1).await;
-        hit(&mut world, 0, 30, 1, 1).await;
+        assert!(harness.change(harness.routes.clone()).await.is_err());
+        harness.disk.clear_faults();
+        harness.aggregates = before;
+        hit(&mut harness, 0, 2, 1, 1).await;
+        hit(&mut harness, 0, 30, 1, 1).await;
         seconds(30).await;
-        close(&world).await;
-        Journals::default().check(&world, &definition());
-        world.stop().await;
+        close(&harness).await;
+        Journals::default().check(&harness, &definition());
+        harness.stop().await;
     });
 }
 
 /// It wrote where it would have begun.
 #[test]
 fn a_change_that_came_to_nothing_is_no_beginning_for_the_next() {
-    use journal::simulated_disk::{Failure, Operation};
+    use journal::simulated_disk::{Operation, SimulatedError};
     run(async {
-        let mut world = world(66, &definition());
-        world.shards = 1;
-        world.start();
-        hit(&mut world, 0, 1, 1, 1).await;
+        let mut harness = harness(66, &definition());
+        harness.shards = 1;
+        harness.start();
+        hit(&mut harness, 0, 1, 1, 1).await;
         seconds(1).await;
-        let before = world.aggregates.clone();
+        let before = harness.aggregates.clone();
         let other = vec![setup("hits", "sums", &Definition { emit: Emit::Final, ..definition() })];
-        world.aggregates = other.clone();
+        harness.aggregates = other.clone();
         // The first is that of the new aggregate's state, the second that of the ledger.
-        world.disk.fail_from_call(Operation::Rename, 2, Failure::NoSpace);
-        assert!(world.change(world.routes.clone()).await.is_err());
-        world.disk.clear_faults();
-        world.aggregates = before;
-        hit(&mut world, 0, 2, 1, 1).await;
+        harness.disk.fail_from_call(Operation::Rename, 2, SimulatedError::NoSpace);
+        assert!(harness.change(harness.routes.clone()).await.is_err());
+        harness.disk.clear_faults();
+        harness.aggregates = before;
+        hit(&mut harness, 0, 2, 1, 1).await;
         seconds(1).await;
-        world.aggregates = other;
-        world.change(world.routes.clone()).await.unwrap();
-        assert_eq!(world.reported("aggregate hits.sums is defined otherwise than before"), 1);
-        hit(&mut world, 0, 3, 1, 1).await;
-        hit(&mut world, 0, 60, 1, 1).await;
+        harness.aggregates = other;
+        harness.change(harness.routes.clone()).await.unwrap();
+        assert_eq!(harness.reported("aggregate hits.sums is defined otherwise than before"), 1);
+        hit(&mut harness, 0, 3, 1, 1).await;
+        hit(&mut harness, 0, 60, 1, 1).await;
         seconds(1).await;
-        world.settle().await;
-        let found = stored(&world, "hits.sums");
+        harness.wait_until_settled().await;
+        let found = stored(&harness, "hits.sums");
         assert!(found.len() == 1 && found.values().all(|payload| payload.contains("\"n\":1,")), "{found:?}");
-        world.stop().await;
+        harness.stop().await;
     });
 }
 
@@ -549,81 +554,86 @@ fn a_change_that_came_to_nothing_is_no_beginning_for_the_next() {
 fn the_clock_ends_windows_of_a_quiet_type_and_may_step_back() {
     run(async {
         let quiet = Definition { quiet: Some(Duration::from_secs(30)), lateness: Some(Duration::ZERO), ..definition() };
-        let mut world = world(7, &quiet);
+        let mut harness = harness(7, &quiet);
         let clock =
-            |world: &World, at: i64| world.clock.store(NOON + at * SECOND, std::sync::atomic::Ordering::Relaxed);
-        clock(&world, 0);
-        world.start();
+            |harness: &Harness, at: i64| harness.clock.store(NOON + at * SECOND, std::sync::atomic::Ordering::Relaxed);
+        clock(&harness, 0);
+        harness.start();
         let at = |at: i64| (NOON + at * SECOND, NOON + at * SECOND);
-        world.append_at(0, "hits", at(1), "{\"g\":1,\"v\":1}").await;
-        world.append_at(1, "hits", at(2), "{\"g\":1,\"v\":1}").await;
-        clock(&world, 20);
+        harness.append_at(0, "hits", at(1), "{\"g\":1,\"v\":1}").await;
+        harness.append_at(1, "hits", at(2), "{\"g\":1,\"v\":1}").await;
+        clock(&harness, 20);
         seconds(5).await;
-        assert_eq!(stored(&world, "hits.sums").len(), 0, "not quiet for long enough");
-        clock(&world, 33);
+        assert_eq!(stored(&harness, "hits.sums").len(), 0, "not quiet for long enough");
+        clock(&harness, 33);
         seconds(5).await;
-        world.settle().await;
-        assert_eq!(stored(&world, "hits.sums").len(), 1);
+        harness.wait_until_settled().await;
+        assert_eq!(stored(&harness, "hits.sums").len(), 1);
         // A step back ends nothing, and what is dated before the end of a window is late.
-        clock(&world, -3_600);
-        world.append_at(0, "hits", at(3), "{\"g\":1,\"v\":1}").await;
-        world.append_at(0, "hits", at(40), "{\"g\":1,\"v\":1}").await;
+        clock(&harness, -3_600);
+        harness.append_at(0, "hits", at(3), "{\"g\":1,\"v\":1}").await;
+        harness.append_at(0, "hits", at(40), "{\"g\":1,\"v\":1}").await;
         seconds(5).await;
-        world.settle().await;
-        let figures = world.process().aggregates.aggregates()[0].figures();
+        harness.wait_until_settled().await;
+        let figures = harness.process().aggregates.aggregates()[0].figures();
         assert_eq!((figures.counts.late, figures.windows), (1, 1));
         let mut journals = Journals::default();
-        journals.look(&world);
-        world.kill(1).await;
-        world.start();
-        close(&world).await;
-        journals.check(&world, &quiet);
-        assert_eq!(stored(&world, "hits.sums").len(), 2);
-        world.stop().await;
+        journals.look(&harness);
+        harness.kill(1).await;
+        harness.start();
+        close(&harness).await;
+        journals.check(&harness, &quiet);
+        assert_eq!(stored(&harness, "hits.sums").len(), 2);
+        harness.stop().await;
     });
 }
 
 #[test]
 fn results_are_journaled_where_events_are_refused_for_want_of_space() {
     run(async {
-        let mut world = world(8, &definition());
-        world.shards = 1;
-        world.start();
-        hit(&mut world, 0, 1, 1, 1).await;
-        world.disk.set_capacity(Some(1 << 30));
-        world.process().log.disk_guard().keep_free(Some(1 << 40));
-        world.process().log.disk_guard().look().unwrap();
-        assert!(!hit(&mut world, 0, 2, 1, 1).await);
-        close(&world).await;
-        assert_eq!(stored(&world, "hits.sums").len(), 1);
-        world.stop().await;
+        let mut harness = harness(8, &definition());
+        harness.shards = 1;
+        harness.start();
+        hit(&mut harness, 0, 1, 1, 1).await;
+        harness.disk.set_capacity(Some(1 << 30));
+        harness.process().log.disk_guard().keep_free(Some(1 << 40));
+        harness.process().log.disk_guard().look().unwrap();
+        assert!(!hit(&mut harness, 0, 2, 1, 1).await);
+        close(&harness).await;
+        assert_eq!(stored(&harness, "hits.sums").len(), 1);
+        harness.stop().await;
     });
 }
 
 #[test]
 fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
     run(async {
-        let mut world = world(9, &definition());
-        world.shards = 1;
-        world.start();
-        hit(&mut world, 0, 1, 1, 1).await;
-        hit(&mut world, 0, 100, 1, 1).await;
+        let mut harness = harness(9, &definition());
+        harness.shards = 1;
+        harness.start();
+        hit(&mut harness, 0, 1, 1, 1).await;
+        hit(&mut harness, 0, 100, 1, 1).await;
         seconds(1).await;
-        assert_eq!(world.reported("aggregate hits.sums"), 0, "{:?}", world.messages());
-        hit(&mut world, 0, 2, 1, 1).await;
+        assert_eq!(harness.reported("aggregate hits.sums"), 0, "{:?}", harness.messages());
+        hit(&mut harness, 0, 2, 1, 1).await;
         seconds(1).await;
         let first = "aggregate hits.sums: 1 event(s) of type hits came too late, up to 98 s behind";
-        assert_eq!(world.reported(first), 1, "{:?}", world.messages());
-        hit(&mut world, 0, 3, 1, 1).await;
-        hit(&mut world, 0, 4, 1, 1).await;
-        hit(&mut world, 0, 3_600 + 301, 1, 1).await;
+        assert_eq!(harness.reported(first), 1, "{:?}", harness.messages());
+        hit(&mut harness, 0, 3, 1, 1).await;
+        hit(&mut harness, 0, 4, 1, 1).await;
+        hit(&mut harness, 0, 3_600 + 301, 1, 1).await;
         seconds(1).await;
-        assert_eq!(world.reported("aggregate hits.sums"), 1, "{:?}", world.messages());
+        assert_eq!(harness.reported("aggregate hits.sums"), 1, "{:?}", harness.messages());
         seconds(10).await;
-        assert_eq!(world.reported("2 event(s) of type hits came too late, up to 97 s"), 1, "{:?}", world.messages());
-        assert_eq!(world.reported("1 event(s) of type hits are dated further ahead"), 1, "{:?}", world.messages());
+        assert_eq!(
+            harness.reported("2 event(s) of type hits came too late, up to 97 s"),
+            1,
+            "{:?}",
+            harness.messages()
+        );
+        assert_eq!(harness.reported("1 event(s) of type hits are dated further ahead"), 1, "{:?}", harness.messages());
         seconds(30).await;
-        assert_eq!(world.reported("aggregate hits.sums"), 3, "nothing more came: {:?}", world.messages());
-        world.stop().await;
+        assert_eq!(harness.reported("aggregate hits.sums"), 3, "nothing more came: {:?}", harness.messages());
+        harness.stop().await;
     });
 }

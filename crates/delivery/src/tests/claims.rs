@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use sink_testing::MemoryHandle;
 
-use super::world::FENCED;
-use super::world::World;
-use super::world::id;
-use super::world::run;
-use super::world::seconds;
+use super::harness::FENCED;
+use super::harness::Harness;
+use super::harness::id;
+use super::harness::run;
+use super::harness::seconds;
 use crate::command::ChangeError;
 use crate::dead_letters::{DeadAction, DeadFilter};
 use crate::status::LaneState;
 
-fn world(seed: u64) -> World {
-    let mut world = World::new(seed);
-    world.shards = 1;
-    world
+fn harness(seed: u64) -> Harness {
+    let mut harness = Harness::new(seed);
+    harness.shards = 1;
+    harness
 }
 
 /// Why the lane to the fenced store has stopped, if it has.
-fn stopped(world: &World) -> Option<String> {
-    let lanes = world.process().lanes.iter();
+fn stopped(harness: &Harness) -> Option<String> {
+    let lanes = harness.process().lanes.iter();
     let states = lanes.filter(|lane| &*lane.lane().sink == FENCED).map(|lane| lane.state());
     states.into_iter().find_map(|state| match state {
         LaneState::Stopped(reason) => Some(reason),
@@ -30,35 +30,35 @@ fn stopped(world: &World) -> Option<String> {
 }
 
 /// Stored and pending in the fenced store, as the ledger has it.
-fn counts(world: &World) -> (u64, u64) {
-    let rows = world.rows();
+fn counts(harness: &Harness) -> (u64, u64) {
+    let rows = harness.rows();
     let of_sink = rows.iter().flat_map(|row| &row.sinks).filter(|row| &*row.sink == FENCED);
     of_sink.fold((0, 0), |(stored, pending), row| (stored + row.stored, pending + row.pending))
 }
 
 /// Of the events that are numbered so, those that the fenced store lacks.
-fn lacking(world: &World, numbers: std::ops::Range<u64>) -> Vec<u64> {
-    numbers.filter(|number| world.fenced.get(id(*number)).is_none()).collect()
+fn lacking(harness: &Harness, numbers: std::ops::Range<u64>) -> Vec<u64> {
+    numbers.filter(|number| harness.fenced.get(id(*number)).is_none()).collect()
 }
 
-async fn accept(world: &World, again: bool) -> Result<u64, ChangeError> {
-    world.control().accept(FENCED.into(), again).await
+async fn accept(harness: &Harness, again: bool) -> Result<u64, ChangeError> {
+    harness.control().accept(FENCED.into(), again).await
 }
 
 /// Appends events and gives their numbers.
-async fn append(world: &mut World, count: u64) -> std::ops::Range<u64> {
-    let first = world.next_number();
-    assert_eq!(world.append(0, "other", count).await as u64, count);
-    first..world.next_number()
+async fn append(harness: &mut Harness, count: u64) -> std::ops::Range<u64> {
+    let first = harness.next_number();
+    assert_eq!(harness.append(0, "other", count).await as u64, count);
+    first..harness.next_number()
 }
 
 #[test]
 fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored() {
     run(async {
-        let mut one = world(200);
+        let mut one = harness(200);
         one.start();
         append(&mut one, 10).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         one.stop().await;
         let mut two = one.copy(1);
         one.kill(1).await;
@@ -67,7 +67,7 @@ fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored(
         two.start();
         let of_one = append(&mut one, 50).await;
         let of_two = append(&mut two, 20).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         seconds(30).await;
         let reason = stopped(&two).unwrap();
         assert!(reason.contains("another server has claimed it") && reason.contains("forebay route accept fenced"));
@@ -83,7 +83,7 @@ fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored(
         assert_eq!(stopped(&one), None);
         // The operator chooses the other one.
         assert_eq!(accept(&two, false).await.unwrap(), 1);
-        two.settle().await;
+        two.wait_until_settled().await;
         let late = append(&mut one, 5).await;
         seconds(30).await;
         assert!(stopped(&one).is_some() && stopped(&two).is_none());
@@ -97,23 +97,23 @@ fn of_two_copies_that_start_the_second_stops_and_nothing_of_it_counts_as_stored(
 #[test]
 fn a_copy_of_a_directory_in_use_takes_over_and_the_other_process_stops_at_its_next_write() {
     run(async {
-        let mut one = world(201);
+        let mut one = harness(201);
         one.start();
         append(&mut one, 10).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         seconds(2).await;
         let mut two = one.copy(1);
         two.start();
         seconds(1).await;
         let (of_one, of_two) = (append(&mut one, 20).await, append(&mut two, 30).await);
-        two.settle().await;
+        two.wait_until_settled().await;
         seconds(30).await;
         assert_eq!((stopped(&two), lacking(&one, of_two)), (None, vec![]));
         assert!(stopped(&one).unwrap().contains("forebay route accept"), "{:?}", one.messages());
         assert_eq!((counts(&one), counts(&two)), ((10, 20), (40, 0)));
         // Its events are at positions that the other process has used since: they aren't taken for stored.
         assert_eq!(accept(&one, false).await.unwrap(), 1);
-        one.settle().await;
+        one.wait_until_settled().await;
         assert_eq!((lacking(&one, of_one), counts(&one)), (vec![], (30, 0)));
         one.check_balance();
     });
@@ -122,20 +122,20 @@ fn a_copy_of_a_directory_in_use_takes_over_and_the_other_process_stops_at_its_ne
 #[test]
 fn a_copy_that_is_behind_the_store_takes_nothing_from_the_process_that_goes_on() {
     run(async {
-        let mut one = world(202);
+        let mut one = harness(202);
         one.start();
         append(&mut one, 10).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         seconds(2).await;
         let mut two = one.copy(1);
         append(&mut one, 20).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         two.start();
         append(&mut two, 5).await;
         seconds(5).await;
         assert!(stopped(&two).unwrap().contains("the journal of shard 0 ended at 10"), "{:?}", two.messages());
         append(&mut one, 20).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         assert_eq!((stopped(&one), counts(&one), counts(&two)), (None, (50, 0), (10, 5)));
     });
 }
@@ -143,11 +143,11 @@ fn a_copy_that_is_behind_the_store_takes_nothing_from_the_process_that_goes_on()
 #[test]
 fn a_process_without_traffic_learns_of_another_from_a_store_that_it_looks_after() {
     run(async {
-        let mut one = world(203);
+        let mut one = harness(203);
         one.fenced = MemoryHandle::replicated(Duration::from_mins(1));
         one.start();
         append(&mut one, 10).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         seconds(1).await;
         let mut two = one.copy(1);
         two.start();
@@ -160,17 +160,17 @@ fn a_process_without_traffic_learns_of_another_from_a_store_that_it_looks_after(
 fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_has() {
     for again in [false, true] {
         run(async move {
-            let mut world = world(204);
-            world.start();
-            append(&mut world, 30).await;
-            world.settle().await;
-            world.stop().await;
-            let mut restored = world.copy(1);
-            world.kill(1).await;
-            world.start();
-            append(&mut world, 40).await;
-            world.settle().await;
-            world.kill(2).await;
+            let mut harness = harness(204);
+            harness.start();
+            append(&mut harness, 30).await;
+            harness.wait_until_settled().await;
+            harness.stop().await;
+            let mut restored = harness.copy(1);
+            harness.kill(1).await;
+            harness.start();
+            append(&mut harness, 40).await;
+            harness.wait_until_settled().await;
+            harness.kill(2).await;
             restored.start();
             let early = append(&mut restored, 20).await;
             seconds(5).await;
@@ -182,7 +182,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             let calls = restored.fenced.calls().len();
             assert!(stopped(&restored).unwrap().contains("restored from a backup"), "{:?}", restored.messages());
             assert_eq!(accept(&restored, again).await.unwrap(), 1);
-            restored.settle().await;
+            restored.wait_until_settled().await;
             assert_eq!(
                 (stopped(&restored), lacking(&restored, early), lacking(&restored, late)),
                 (None, vec![], vec![])
@@ -196,7 +196,7 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
             restored.kill(4).await;
             restored.start();
             append(&mut restored, 5).await;
-            restored.settle().await;
+            restored.wait_until_settled().await;
             restored.check_balance();
         });
     }
@@ -206,28 +206,28 @@ fn a_backup_that_is_put_back_goes_on_when_the_operator_accepts_what_the_store_ha
 fn what_was_not_saved_as_stored_is_sent_again_only_if_the_operator_wants_it() {
     for (again, sent) in [(false, 3), (true, 23)] {
         run(async move {
-            let mut world = world(205);
-            world.start();
-            append(&mut world, 10).await;
-            world.settle().await;
+            let mut harness = harness(205);
+            harness.start();
+            append(&mut harness, 10).await;
+            harness.wait_until_settled().await;
             seconds(2).await;
-            world.fenced.fail_next(usize::MAX);
-            append(&mut world, 20).await;
+            harness.fenced.fail_next(usize::MAX);
+            append(&mut harness, 20).await;
             seconds(2).await;
-            let mut backup = world.copy(1);
-            world.fenced.heal();
-            world.settle().await;
-            world.kill(1).await;
-            world.start();
+            let mut backup = harness.copy(1);
+            harness.fenced.heal();
+            harness.wait_until_settled().await;
+            harness.kill(1).await;
+            harness.start();
             seconds(2).await;
-            world.kill(2).await;
+            harness.kill(2).await;
             backup.start();
             append(&mut backup, 3).await;
             seconds(5).await;
             assert!(stopped(&backup).is_some());
             let calls = backup.fenced.calls().len();
             assert_eq!(accept(&backup, again).await.unwrap(), 1);
-            backup.settle().await;
+            backup.wait_until_settled().await;
             let records: usize = backup.fenced.calls()[calls..].iter().map(|call| call.ids.len()).sum();
             assert_eq!((records, counts(&backup), backup.fenced.count()), (sent, (33, 0), 33));
             backup.check_balance();
@@ -238,17 +238,17 @@ fn what_was_not_saved_as_stored_is_sent_again_only_if_the_operator_wants_it() {
 #[test]
 fn a_permission_outlives_crashes_and_a_store_that_is_away() {
     run(async {
-        let mut world = world(206);
-        world.start();
-        append(&mut world, 30).await;
-        world.settle().await;
-        world.stop().await;
-        let mut restored = world.copy(1);
-        world.kill(1).await;
-        world.start();
-        append(&mut world, 40).await;
-        world.settle().await;
-        world.kill(2).await;
+        let mut harness = harness(206);
+        harness.start();
+        append(&mut harness, 30).await;
+        harness.wait_until_settled().await;
+        harness.stop().await;
+        let mut restored = harness.copy(1);
+        harness.kill(1).await;
+        harness.start();
+        append(&mut harness, 40).await;
+        harness.wait_until_settled().await;
+        harness.kill(2).await;
         restored.start();
         seconds(2).await;
         restored.fenced.fail_next(usize::MAX);
@@ -262,7 +262,7 @@ fn a_permission_outlives_crashes_and_a_store_that_is_away() {
         restored.fenced.heal();
         restored.fenced.lose_claims(2);
         seconds(100).await;
-        restored.settle().await;
+        restored.wait_until_settled().await;
         assert_eq!((stopped(&restored), lacking(&restored, events), counts(&restored)), (None, vec![], (50, 0)));
         restored.check_balance();
     });
@@ -272,27 +272,27 @@ fn a_permission_outlives_crashes_and_a_store_that_is_away() {
 fn a_process_that_dies_anywhere_about_its_claim_goes_on_after_the_next_start() {
     for lost in 0..3 {
         run(async move {
-            let mut world = world(207 + lost as u64);
-            world.fenced.lose_claims(lost);
+            let mut harness = harness(207 + lost as u64);
+            harness.fenced.lose_claims(lost);
             for round in 0..20 {
-                world.start();
-                append(&mut world, 1).await;
+                harness.start();
+                append(&mut harness, 1).await;
                 tokio::time::sleep(Duration::from_micros(150 * round)).await;
                 if round % 3 == 0 {
-                    world.power_cut(round).await;
+                    harness.power_cut(round).await;
                 } else {
-                    world.kill(round).await;
+                    harness.kill(round).await;
                 }
                 if round % 7 == 0 {
-                    world.damage_newest("/data/ledger");
+                    harness.damage_newest("/data/ledger");
                 }
-                world.fenced.lose_claims(lost * usize::from(round % 2 == 0));
+                harness.fenced.lose_claims(lost * usize::from(round % 2 == 0));
             }
-            world.start();
+            harness.start();
             seconds(5).await;
-            world.settle().await;
-            assert_eq!(stopped(&world), None);
-            world.check_all().await;
+            harness.wait_until_settled().await;
+            assert_eq!(stopped(&harness), None);
+            harness.check_all().await;
         });
     }
 }
@@ -300,28 +300,28 @@ fn a_process_that_dies_anywhere_about_its_claim_goes_on_after_the_next_start() {
 #[test]
 fn a_store_that_fails_over_to_one_that_holds_an_earlier_claim_is_known() {
     run(async {
-        let mut world = world(212);
-        world.fenced = MemoryHandle::replicated(Duration::from_mins(1));
-        let empty = world.fenced.standby();
-        world.start();
-        append(&mut world, 10).await;
-        world.settle().await;
+        let mut harness = harness(212);
+        harness.fenced = MemoryHandle::replicated(Duration::from_mins(1));
+        let empty = harness.fenced.standby();
+        harness.start();
+        append(&mut harness, 10).await;
+        harness.wait_until_settled().await;
         for round in 0..3 {
-            let standby = world.fenced.standby();
-            world.kill(round).await;
-            world.start();
-            append(&mut world, 10).await;
-            world.settle().await;
-            world.fenced.fail_over(standby);
+            let standby = harness.fenced.standby();
+            harness.kill(round).await;
+            harness.start();
+            append(&mut harness, 10).await;
+            harness.wait_until_settled().await;
+            harness.fenced.fail_over(standby);
             seconds(15).await;
-            world.settle().await;
-            assert_eq!(stopped(&world), None, "{:?}", world.messages());
-            assert_eq!(world.fenced.count() as u64, 10 + 10 * (round + 1));
+            harness.wait_until_settled().await;
+            assert_eq!(stopped(&harness), None, "{:?}", harness.messages());
+            assert_eq!(harness.fenced.count() as u64, 10 + 10 * (round + 1));
         }
         // One of before there were any claims.
-        world.fenced.fail_over(empty);
+        harness.fenced.fail_over(empty);
         seconds(15).await;
-        world.check_all().await;
+        harness.check_all().await;
     });
 }
 
@@ -330,41 +330,41 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
     for restarts in [false, true] {
         for accepts in [false, true] {
             run(async move {
-                let mut world = world(213);
-                world.start();
-                let empty = world.fenced.standby();
+                let mut harness = harness(213);
+                harness.start();
+                let empty = harness.fenced.standby();
                 for _ in 0..50 {
-                    append(&mut world, 30).await;
+                    append(&mut harness, 30).await;
                 }
-                world.settle().await;
+                harness.wait_until_settled().await;
                 seconds(10).await;
-                let oldest = world.process().log.shards()[0].segments().oldest().unwrap();
+                let oldest = harness.process().log.shards()[0].segments().oldest().unwrap();
                 assert!(oldest > 1, "the first segments are freed");
-                world.fenced.fail_over(empty);
+                harness.fenced.fail_over(empty);
                 // The store in memory takes a batch behind a gap: nothing but another look tells that it is another one.
-                world.fenced.fail_next(1);
-                let late = append(&mut world, 10).await;
+                harness.fenced.fail_next(1);
+                let late = append(&mut harness, 10).await;
                 seconds(5).await;
                 if restarts {
-                    world.kill(1).await;
-                    world.start();
+                    harness.kill(1).await;
+                    harness.start();
                     seconds(5).await;
                 }
-                let reason = stopped(&world).unwrap();
+                let reason = stopped(&harness).unwrap();
                 assert!(reason.contains("forebay route accept fenced") && reason.contains("forebay route drop fenced"));
-                assert_eq!(counts(&world), (1500, 10));
+                assert_eq!(counts(&harness), (1500, 10));
                 if accepts {
-                    assert_eq!(accept(&world, false).await.unwrap(), 1);
+                    assert_eq!(accept(&harness, false).await.unwrap(), 1);
                 } else {
-                    let given_up = world.control().give_up(FENCED.into(), None).await.unwrap();
+                    let given_up = harness.control().give_up(FENCED.into(), None).await.unwrap();
                     assert_eq!(given_up.lanes, 1);
                 }
-                world.settle().await;
+                harness.wait_until_settled().await;
                 seconds(5).await;
-                assert_eq!((stopped(&world), lacking(&world, late), counts(&world)), (None, vec![], (1510, 0)));
+                assert_eq!((stopped(&harness), lacking(&harness, late), counts(&harness)), (None, vec![], (1510, 0)));
                 let sent_again = if accepts { 1500 - (oldest - 1) } else { 0 };
-                assert_eq!(world.fenced.count() as u64, 10 + sent_again, "restarts: {restarts}");
-                world.check_balance();
+                assert_eq!(harness.fenced.count() as u64, 10 + sent_again, "restarts: {restarts}");
+                harness.check_balance();
             });
         }
     }
@@ -373,11 +373,11 @@ fn a_lane_that_stops_while_it_runs_is_dropped_or_accepted_as_after_a_restart() {
 #[test]
 fn dead_letters_are_not_replayed_over_the_claim_of_another_process() {
     run(async {
-        let mut one = world(220);
+        let mut one = harness(220);
         one.start();
         one.fenced.refuse_type("other");
         let letters = append(&mut one, 4).await;
-        one.settle().await;
+        one.wait_until_settled().await;
         one.stop().await;
         let mut two = one.copy(1);
         one.fenced.heal();

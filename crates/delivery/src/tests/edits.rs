@@ -1,12 +1,12 @@
 //! Dead letters that get another payload, chosen by their reasons and by what stands in them.
 
+use super::harness::FENCED;
+use super::harness::Harness;
+use super::harness::KEYED;
+use super::harness::id;
+use super::harness::run;
+use super::harness::seconds;
 use super::replays::with_one_letter;
-use super::world::FENCED;
-use super::world::KEYED;
-use super::world::World;
-use super::world::id;
-use super::world::run;
-use super::world::seconds;
 use crate::dead_letters::{DeadAction, DeadFilter};
 
 const OLD: &[u8] = br#"{"n":2}"#;
@@ -27,60 +27,60 @@ fn edit() -> DeadAction {
 #[test]
 fn what_is_edited_is_what_a_replay_sends() {
     run(async {
-        let mut world = with_one_letter(70).await;
-        assert_eq!(world.act(edit(), &second()).await.edited, 1);
-        assert_eq!((world.stored_and_dead(FENCED), world.held(FENCED)), ((2, 1), vec![2]));
-        world.kill(1).await;
-        world.start();
+        let mut harness = with_one_letter(70).await;
+        assert_eq!(harness.act(edit(), &second()).await.edited, 1);
+        assert_eq!((harness.stored_and_dead(FENCED), harness.held(FENCED)), ((2, 1), vec![2]));
+        harness.kill(1).await;
+        harness.start();
         seconds(1).await;
-        let letters = world.list(&all()).letters;
+        let letters = harness.list(&all()).letters;
         assert_eq!((letters[0].payload.as_slice(), letters.len()), (NEW, 1));
-        assert_eq!(world.act(DeadAction::Replay, &all()).await.refused, 1, "an edit alone mends no store");
-        world.fenced.heal();
-        assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 1);
-        assert_eq!(&*world.fenced.get(id(2)).unwrap().payload, NEW);
-        assert_eq!(world.act(edit(), &second()).await.edited, 0, "it is no letter any more");
-        assert_eq!(world.act(edit(), &DeadFilter { id: Some(id(1)), ..all() }).await.edited, 0, "it never was");
-        world.check_balance();
+        assert_eq!(harness.act(DeadAction::Replay, &all()).await.refused, 1, "an edit alone mends no store");
+        harness.fenced.heal();
+        assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 1);
+        assert_eq!(&*harness.fenced.get(id(2)).unwrap().payload, NEW);
+        assert_eq!(harness.act(edit(), &second()).await.edited, 0, "it is no letter any more");
+        assert_eq!(harness.act(edit(), &DeadFilter { id: Some(id(1)), ..all() }).await.edited, 0, "it never was");
+        harness.check_balance();
     });
 }
 
 #[test]
 fn only_one_letter_of_a_sink_is_edited() {
     run(async {
-        let mut world = World::new(71);
-        world.shards = 1;
-        world.fenced.refuse_type("both");
-        world.keyed.refuse_type("both");
-        world.start();
-        world.append(0, "both", 2).await;
-        world.settle().await;
-        let outcome = world.act(edit(), &all()).await;
+        let mut harness = Harness::new(71);
+        harness.shards = 1;
+        harness.fenced.refuse_type("both");
+        harness.keyed.refuse_type("both");
+        harness.start();
+        harness.append(0, "both", 2).await;
+        harness.wait_until_settled().await;
+        let outcome = harness.act(edit(), &all()).await;
         assert!(outcome.edited == 0 && outcome.failure.unwrap().contains("several letters"));
         let of_sink = DeadFilter { sink: Some(KEYED.into()), ..second() };
-        assert_eq!(world.act(edit(), &of_sink).await.edited, 1);
-        assert_eq!(world.act(edit(), &second()).await.edited, 2, "one of each sink");
+        assert_eq!(harness.act(edit(), &of_sink).await.edited, 1);
+        assert_eq!(harness.act(edit(), &second()).await.edited, 2, "one of each sink");
     });
 }
 
 /// Whether the power went before the edit was answered.
 async fn crash_at(operation: u64) -> bool {
-    let mut world = with_one_letter(operation).await;
-    world.disk.fail_power_at(operation);
-    let was_answered = world.act(edit(), &second()).await.edited == 1;
+    let mut harness = with_one_letter(operation).await;
+    harness.disk.fail_power_at(operation);
+    let was_answered = harness.act(edit(), &second()).await.edited == 1;
     seconds(2).await;
-    world.power_cut(operation).await;
-    world.start();
+    harness.power_cut(operation).await;
+    harness.start();
     seconds(1).await;
-    let letters = world.list(&all()).letters;
+    let letters = harness.list(&all()).letters;
     assert_eq!((letters.len(), letters[0].id), (1, id(2)));
     let payload = letters[0].payload.clone();
     assert!(payload == NEW || payload == OLD && !was_answered, "{}", String::from_utf8_lossy(&payload));
-    world.check_balance();
-    world.fenced.heal();
-    assert_eq!(world.act(DeadAction::Replay, &all()).await.stored, 1);
-    assert_eq!(*world.fenced.get(id(2)).unwrap().payload, *payload);
-    assert_eq!(world.stored_and_dead(FENCED), (3, 0));
+    harness.check_balance();
+    harness.fenced.heal();
+    assert_eq!(harness.act(DeadAction::Replay, &all()).await.stored, 1);
+    assert_eq!(*harness.fenced.get(id(2)).unwrap().payload, *payload);
+    assert_eq!(harness.stored_and_dead(FENCED), (3, 0));
     !was_answered
 }
 
@@ -93,12 +93,12 @@ fn a_power_cut_at_any_step_leaves_the_old_payload_or_the_new_one_and_what_was_an
 #[test]
 fn letters_are_chosen_by_reason_and_by_what_stands_in_them() {
     run(async {
-        let mut world = World::new(72);
-        world.shards = 1;
-        world.fenced.refuse_type("other");
-        world.start();
-        world.append(0, "other", 4).await;
-        world.settle().await;
+        let mut harness = Harness::new(72);
+        harness.shards = 1;
+        harness.fenced.refuse_type("other");
+        harness.start();
+        harness.append(0, "other", 4).await;
+        harness.wait_until_settled().await;
         let of = |text: &str| DeadFilter { condition: text.parse().ok(), ..all() };
         for (filter, wanted) in [
             (of("n > 2"), vec![3, 4]),
@@ -107,18 +107,18 @@ fn letters_are_chosen_by_reason_and_by_what_stands_in_them() {
             (DeadFilter { reason: Some("was told to refuse".into()), ..all() }, vec![1, 2, 3, 4]),
             (DeadFilter { reason: Some("no reason".into()), ..all() }, vec![]),
         ] {
-            assert_eq!(numbers(&world, &filter), wanted, "{filter:?}");
+            assert_eq!(numbers(&harness, &filter), wanted, "{filter:?}");
         }
         let third = DeadFilter { reason: Some(id(3).to_string()), ..all() };
-        assert_eq!(numbers(&world, &third), [3], "the store says which it was told to refuse");
-        world.fenced.heal();
-        assert_eq!(world.act(DeadAction::Replay, &of("n > 2")).await.stored, 2);
-        assert_eq!(world.held(FENCED), [1, 2]);
-        assert_eq!(world.act(DeadAction::Drop, &of("n == 1")).await.dropped, 1);
-        assert_eq!(world.held(FENCED), [2]);
+        assert_eq!(numbers(&harness, &third), [3], "the store says which it was told to refuse");
+        harness.fenced.heal();
+        assert_eq!(harness.act(DeadAction::Replay, &of("n > 2")).await.stored, 2);
+        assert_eq!(harness.held(FENCED), [1, 2]);
+        assert_eq!(harness.act(DeadAction::Drop, &of("n == 1")).await.dropped, 1);
+        assert_eq!(harness.held(FENCED), [2]);
     });
 }
 
-fn numbers(world: &World, filter: &DeadFilter) -> Vec<u128> {
-    world.list(filter).letters.iter().map(|letter| u128::from_be_bytes(letter.id.0)).collect()
+fn numbers(harness: &Harness, filter: &DeadFilter) -> Vec<u128> {
+    harness.list(filter).letters.iter().map(|letter| u128::from_be_bytes(letter.id.0)).collect()
 }

@@ -9,16 +9,16 @@ mod claims;
 mod conditions;
 mod dead_letters;
 mod edits;
+mod failover_replays;
+mod failover_window;
+mod harness;
 mod objects;
 mod out;
-mod recalls;
 mod replays;
 mod sequences;
 mod set_aside;
-mod settling;
 mod single;
 mod trouble;
-mod world;
 
 /// What a negative control breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

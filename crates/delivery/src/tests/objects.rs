@@ -3,26 +3,26 @@
 
 use std::time::Duration;
 
-use journal::simulated_disk::{Failure, Operation};
+use journal::simulated_disk::{Operation, SimulatedError};
 use objects::Line;
-use objects::{Codec, ObjectRules, Prefix};
+use objects::{Codec, ObjectFormat, Prefix};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::Mutation;
 use super::archive;
-use super::world::FENCED;
-use super::world::KEYED;
-use super::world::World;
-use super::world::id;
-use super::world::name;
-use super::world::picky;
-use super::world::run;
-use super::world::seconds;
+use super::harness::FENCED;
+use super::harness::Harness;
+use super::harness::KEYED;
+use super::harness::id;
+use super::harness::name;
+use super::harness::picky;
+use super::harness::run;
+use super::harness::seconds;
 use crate::routes::Routes;
 use crate::status::LaneState;
 
-const RULES: ObjectRules = ObjectRules {
+const RULES: ObjectFormat = ObjectFormat {
     line: Line::Envelope,
     codec: Codec::None,
     bytes_max: 4096,
@@ -32,126 +32,126 @@ const RULES: ObjectRules = ObjectRules {
     apart: None,
 };
 
-fn world(seed: u64) -> World {
-    let mut world = World::new(seed);
-    world.objects = Some(RULES);
-    world
+fn harness(seed: u64) -> Harness {
+    let mut harness = Harness::new(seed);
+    harness.objects = Some(RULES);
+    harness
 }
 
 /// An object for each type.
-fn by_type() -> ObjectRules {
-    ObjectRules { prefix: "{type}-".parse().unwrap(), ..RULES }
+fn by_type() -> ObjectFormat {
+    ObjectFormat { prefix: "{type}-".parse().unwrap(), ..RULES }
 }
 
 /// Holds the objects against what was acknowledged, and against the ledger. Ends the process.
-async fn check(world: &mut World) {
-    world.check_balance();
-    let (stored, dead) = world.stored_and_dead(KEYED);
-    world.stop().await;
-    let found = archive::read(&world.disk);
-    let letters = world.dead_letters(KEYED);
-    for (number, type_name) in &world.acknowledged {
+async fn check(harness: &mut Harness) {
+    harness.check_balance();
+    let (stored, dead) = harness.stored_and_dead(KEYED);
+    harness.stop().await;
+    let found = archive::read(&harness.disk);
+    let letters = harness.dead_letters(KEYED);
+    for (number, type_name) in &harness.acknowledged {
         let payload = found.get(&id(*number).to_string());
         let expected = format!("{{\"n\":{number}}}");
-        let is_undecided = world.judged.get(&(KEYED.to_owned(), *number)) == Some(&None);
-        let wanted = world.is_meant(*number, type_name, KEYED) && !is_undecided;
+        let is_undecided = harness.judged.get(&(KEYED.to_owned(), *number)) == Some(&None);
+        let wanted = harness.is_meant(*number, type_name, KEYED) && !is_undecided;
         assert_eq!(payload, wanted.then_some(&expected), "event {number} of {type_name}");
         assert_eq!(letters.contains(&id(*number)), is_undecided, "event {number} of {type_name}");
     }
-    assert_eq!((stored, dead), (found.len() as u64, letters.len() as u64), "{:?}", world.messages());
+    assert_eq!((stored, dead), (found.len() as u64, letters.len() as u64), "{:?}", harness.messages());
 }
 
 #[test]
 fn objects_end_by_count_bytes_and_age() {
     run(async {
-        let mut world = world(50);
-        world.shards = 1;
-        world.start();
-        world.append(0, "both", 17).await;
+        let mut harness = harness(50);
+        harness.shards = 1;
+        harness.start();
+        harness.append(0, "both", 17).await;
         seconds(1).await;
-        assert_eq!(archive::read(&world.disk).len(), 14, "two are full, the rest waits for more");
-        assert_eq!(world.stored_and_dead(KEYED).0, 14);
+        assert_eq!(archive::read(&harness.disk).len(), 14, "two are full, the rest waits for more");
+        assert_eq!(harness.stored_and_dead(KEYED).0, 14);
         seconds(5).await;
-        assert_eq!(archive::read(&world.disk).len(), 17);
-        world.append_request("named", 9, format!("\"{}\"", "x".repeat(1500)).as_bytes()).await;
+        assert_eq!(archive::read(&harness.disk).len(), 17);
+        harness.append_request("named", 9, format!("\"{}\"", "x".repeat(1500)).as_bytes()).await;
         seconds(1).await;
-        assert_eq!(archive::read(&world.disk).len(), 17 + 8, "two of these are too much for an object");
-        world.append(0, "other", 5).await;
-        world.append(0, "none", 5).await;
+        assert_eq!(archive::read(&harness.disk).len(), 17 + 8, "two of these are too much for an object");
+        harness.append(0, "other", 5).await;
+        harness.append(0, "none", 5).await;
         seconds(10).await;
-        assert_eq!(archive::read(&world.disk).len(), 17 + 9);
-        world.check_balance();
-        assert_eq!(world.pending(), 0);
+        assert_eq!(archive::read(&harness.disk).len(), 17 + 9);
+        harness.check_balance();
+        assert_eq!(harness.pending(), 0);
     });
 }
 
 #[test]
 fn types_are_told_apart_and_end_together() {
     run(async {
-        let mut world = world(57);
-        world.objects = Some(by_type());
-        world.shards = 1;
-        world.start();
-        world.append(0, "both", 6).await;
-        world.append(0, "named", 7).await;
-        world.append(0, "none", 2).await;
+        let mut harness = harness(57);
+        harness.objects = Some(by_type());
+        harness.shards = 1;
+        harness.start();
+        harness.append(0, "both", 6).await;
+        harness.append(0, "named", 7).await;
+        harness.append(0, "none", 2).await;
         seconds(1).await;
-        assert_eq!(archive::read(&world.disk).len(), 0, "each has room for one more");
-        world.append(0, "both", 1).await;
-        world.append(0, "named", 1).await;
+        assert_eq!(archive::read(&harness.disk).len(), 0, "each has room for one more");
+        harness.append(0, "both", 1).await;
+        harness.append(0, "named", 1).await;
         seconds(1).await;
-        assert_eq!(archive::read(&world.disk).len(), 14, "one was full");
+        assert_eq!(archive::read(&harness.disk).len(), 14, "one was full");
         seconds(6).await;
-        assert_eq!(archive::read(&world.disk).len(), 15);
-        let paths = world.disk.paths();
+        assert_eq!(archive::read(&harness.disk).len(), 15);
+        let paths = harness.disk.paths();
         let count = |start: &str| {
             let names = paths.iter().map(|path| path.file_name().unwrap().to_string_lossy());
             names.filter(|name| name.starts_with(start) && name.ends_with(".ndjson")).count()
         };
         assert_eq!((count("both-"), count("named-")), (1, 2));
-        check(&mut world).await;
+        check(&mut harness).await;
     });
 }
 
 #[test]
 fn so_many_types_are_gathered_at_once() {
     run(async {
-        let mut world = world(58);
-        world.objects = Some(by_type());
-        world.shards = 1;
-        world.routes = Routes::new().with_others([KEYED.into()]);
-        world.start();
+        let mut harness = harness(58);
+        harness.objects = Some(by_type());
+        harness.shards = 1;
+        harness.routes = Routes::new().with_others([KEYED.into()]);
+        harness.start();
         for number in 0..=event::limits::OBJECT_TYPES_MAX {
-            world.append(0, &format!("t{number}"), 1).await;
+            harness.append(0, &format!("t{number}"), 1).await;
         }
         seconds(1).await;
-        assert_eq!(archive::read(&world.disk).len(), event::limits::OBJECT_TYPES_MAX);
+        assert_eq!(archive::read(&harness.disk).len(), event::limits::OBJECT_TYPES_MAX);
         seconds(6).await;
-        check(&mut world).await;
+        check(&mut harness).await;
     });
 }
 
 #[test]
 fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
     run(async {
-        let mut world = world(56);
-        world.shards = 1;
+        let mut harness = harness(56);
+        harness.shards = 1;
         // The events were received a minute ago.
-        world.clock.store(60_000_000, std::sync::atomic::Ordering::Relaxed);
-        world.start();
-        world.append(0, "both", 17).await;
+        harness.clock.store(60_000_000, std::sync::atomic::Ordering::Relaxed);
+        harness.start();
+        harness.append(0, "both", 17).await;
         seconds(1).await;
-        assert_eq!(archive::read(&world.disk).len(), 17);
-        let objects = world.disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".ndjson")).count();
+        assert_eq!(archive::read(&harness.disk).len(), 17);
+        let objects = harness.disk.paths().iter().filter(|path| path.to_string_lossy().ends_with(".ndjson")).count();
         assert_eq!(objects, 3, "those that have enough events are full");
         // A clock that was put back makes nobody wait longer, nor shorter.
-        world.clock.store(-60_000_000, std::sync::atomic::Ordering::Relaxed);
-        world.append(0, "both", 1).await;
+        harness.clock.store(-60_000_000, std::sync::atomic::Ordering::Relaxed);
+        harness.append(0, "both", 1).await;
         seconds(4).await;
-        assert_eq!(archive::read(&world.disk).len(), 17);
+        assert_eq!(archive::read(&harness.disk).len(), 17);
         seconds(2).await;
-        assert_eq!(archive::read(&world.disk).len(), 18);
-        check(&mut world).await;
+        assert_eq!(archive::read(&harness.disk).len(), 18);
+        check(&mut harness).await;
     });
 }
 
@@ -160,133 +160,133 @@ fn events_that_waited_in_a_backlog_do_not_wait_for_their_object_again() {
 fn by_a_clock_that_runs_they_do_not_wait_again_either() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
-        let mut world = world(60);
-        world.objects = Some(ObjectRules { age_max: Duration::from_mins(10), ..RULES });
-        world.shards = 1;
-        world.clock.store(3_600_000_000, std::sync::atomic::Ordering::Relaxed);
-        world.start();
-        world.append(0, "both", 3).await;
+        let mut harness = harness(60);
+        harness.objects = Some(ObjectFormat { age_max: Duration::from_mins(10), ..RULES });
+        harness.shards = 1;
+        harness.clock.store(3_600_000_000, std::sync::atomic::Ordering::Relaxed);
+        harness.start();
+        harness.append(0, "both", 3).await;
         let stored = async {
-            while archive::read(&world.disk).len() < 3 {
+            while archive::read(&harness.disk).len() < 3 {
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };
         tokio::time::timeout(Duration::from_mins(1), stored).await.expect("they wait for more, or for ten minutes");
-        check(&mut world).await;
+        check(&mut harness).await;
     });
 }
 
 #[test]
 fn a_stop_writes_what_was_gathered() {
     run(async {
-        let mut world = world(51);
-        world.start();
-        world.append(0, "both", 3).await;
+        let mut harness = harness(51);
+        harness.start();
+        harness.append(0, "both", 3).await;
         seconds(1).await;
-        assert_eq!(world.stored_and_dead(KEYED).0, 0);
-        world.stop().await;
-        assert_eq!(archive::read(&world.disk).len(), 3);
-        world.kill(1).await;
-        world.start();
+        assert_eq!(harness.stored_and_dead(KEYED).0, 0);
+        harness.stop().await;
+        assert_eq!(archive::read(&harness.disk).len(), 3);
+        harness.kill(1).await;
+        harness.start();
         seconds(10).await;
-        check(&mut world).await;
+        check(&mut harness).await;
     });
 }
 
 #[test]
 fn what_is_there_with_other_bytes_is_left_alone_and_told() {
     run(async {
-        let mut world = world(52);
-        world.shards = 1;
-        world.start();
-        world.append(0, "named", 3).await;
+        let mut harness = harness(52);
+        harness.shards = 1;
+        harness.start();
+        harness.append(0, "named", 3).await;
         seconds(10).await;
-        let paths = world.disk.paths();
+        let paths = harness.disk.paths();
         let object = paths.iter().find(|path| path.to_string_lossy().ends_with(".ndjson")).unwrap();
-        let bytes = world.disk.content(object).unwrap();
+        let bytes = harness.disk.content(object).unwrap();
         // As if the process had been killed before the ledger was saved, and before the object was described.
         let described = format!("{}.manifest.json", object.display());
-        world.kill(1).await;
+        harness.kill(1).await;
         for path in ["/data/ledger.0", "/data/ledger.1", &described] {
-            world.disk.erase(path).unwrap();
+            harness.disk.erase(path).unwrap();
         }
-        world.disk.put(object, b"{}\n").unwrap();
-        world.start();
+        harness.disk.put(object, b"{}\n").unwrap();
+        harness.start();
         seconds(10).await;
-        let LaneState::Waiting(reason) = world.process().lanes[1].state() else { panic!("{:?}", world.messages()) };
+        let LaneState::Waiting(reason) = harness.process().lanes[1].state() else { panic!("{:?}", harness.messages()) };
         assert!(reason.contains("is there already"), "{reason}");
-        assert_eq!(world.disk.content(object).unwrap(), b"{}\n");
-        world.disk.erase(object).unwrap();
+        assert_eq!(harness.disk.content(object).unwrap(), b"{}\n");
+        harness.disk.erase(object).unwrap();
         seconds(100).await;
-        assert_eq!(world.disk.content(object).unwrap(), bytes, "it was moved away, and is written anew");
-        check(&mut world).await;
+        assert_eq!(harness.disk.content(object).unwrap(), bytes, "it was moved away, and is written anew");
+        check(&mut harness).await;
     });
 }
 
 #[test]
 fn a_manifest_of_which_no_copy_is_sound_stops_its_lane() {
     run(async {
-        let mut world = world(53);
-        world.shards = 1;
-        world.start();
-        world.append(0, "named", 20).await;
+        let mut harness = harness(53);
+        harness.shards = 1;
+        harness.start();
+        harness.append(0, "named", 20).await;
         seconds(10).await;
-        world.kill(1).await;
-        world.disk.flip_bit("/data/objects/keyed.0000.0", 300).unwrap();
-        world.start();
-        world.append(0, "named", 5).await;
+        harness.kill(1).await;
+        harness.disk.flip_bit("/data/objects/keyed.0000.0", 300).unwrap();
+        harness.start();
+        harness.append(0, "named", 5).await;
         seconds(10).await;
-        assert_eq!(archive::read(&world.disk).len(), 25, "one sound copy is enough");
-        world.kill(2).await;
+        assert_eq!(archive::read(&harness.disk).len(), 25, "one sound copy is enough");
+        harness.kill(2).await;
         for copy in 0..2 {
-            world.disk.flip_bit(format!("/data/objects/keyed.0000.{copy}"), 300).unwrap();
+            harness.disk.flip_bit(format!("/data/objects/keyed.0000.{copy}"), 300).unwrap();
         }
-        world.start();
+        harness.start();
         seconds(10).await;
         let stopped = |state| matches!(state, LaneState::Stopped(reason) if reason.contains("both copies"));
-        assert!(world.process().lanes.iter().any(|lane| stopped(lane.state())), "{:?}", world.messages());
+        assert!(harness.process().lanes.iter().any(|lane| stopped(lane.state())), "{:?}", harness.messages());
     });
 }
 
 #[test]
 fn a_full_disk_is_waited_out() {
     run(async {
-        let mut world = world(54);
-        world.shards = 1;
-        world.start();
-        world.append(0, "named", 3).await;
+        let mut harness = harness(54);
+        harness.shards = 1;
+        harness.start();
+        harness.append(0, "named", 3).await;
         seconds(10).await;
-        world.append(0, "named", 7).await;
-        world.disk.fail_from_call(Operation::WriteAt, 1, Failure::NoSpace);
+        harness.append(0, "named", 7).await;
+        harness.disk.fail_from_call(Operation::WriteAt, 1, SimulatedError::NoSpace);
         seconds(60).await;
-        let LaneState::Waiting(_) = world.process().lanes[1].state() else { panic!("{:?}", world.messages()) };
-        world.disk.clear_faults();
-        world.settle().await;
-        check(&mut world).await;
+        let LaneState::Waiting(_) = harness.process().lanes[1].state() else { panic!("{:?}", harness.messages()) };
+        harness.disk.clear_faults();
+        harness.wait_until_settled().await;
+        check(&mut harness).await;
     });
 }
 
 #[test]
 fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
     run(async {
-        let mut world = World::new(55);
-        world.shards = 1;
-        world.keyed.refuse_id(id(2));
-        world.start();
-        world.append(0, "named", 3).await;
-        world.settle().await;
-        world.stop().await;
-        world.kill(1).await;
-        world.objects = Some(RULES);
-        world.start();
+        let mut harness = Harness::new(55);
+        harness.shards = 1;
+        harness.keyed.refuse_id(id(2));
+        harness.start();
+        harness.append(0, "named", 3).await;
+        harness.wait_until_settled().await;
+        harness.stop().await;
+        harness.kill(1).await;
+        harness.objects = Some(RULES);
+        harness.start();
         seconds(5).await;
-        let outcome = world.act(crate::DeadAction::Replay, &crate::DeadFilter::default()).await;
+        let outcome = harness.act(crate::DeadAction::Replay, &crate::DeadFilter::default()).await;
         assert!(
             outcome
                 .failure
                 .is_some_and(|reason| reason.contains("store of objects") && reason.contains("post the payload anew"))
         );
-        assert_eq!(world.held(KEYED), [2]);
+        assert_eq!(harness.held(KEYED), [2]);
     });
 }
 
@@ -344,65 +344,65 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-async fn take(world: &mut World, step: &Step, seed: u64) {
+async fn take(harness: &mut Harness, step: &Step, seed: u64) {
     match *step {
         Step::Append { shard, type_index, count } => {
-            world.append(shard, TYPES[type_index], count).await;
+            harness.append(shard, TYPES[type_index], count).await;
         }
         Step::Milliseconds(count) => tokio::time::sleep(Duration::from_millis(count)).await,
-        Step::Kill => restart(world, seed).await,
+        Step::Kill => restart(harness, seed).await,
         Step::PowerFailure { operations } => {
-            world.disk.fail_power_at(operations);
-            world.append(0, "both", 9).await;
+            harness.disk.fail_power_at(operations);
+            harness.append(0, "both", 9).await;
             seconds(7).await;
-            world.power_cut(seed).await;
-            world.start();
+            harness.power_cut(seed).await;
+            harness.start();
         }
         Step::Fail { operation, call } => {
-            world.disk.fail_call(OPERATIONS[operation], call, Failure::Io);
-            world.append(1, "named", 10).await;
+            harness.disk.fail_call(OPERATIONS[operation], call, SimulatedError::Io);
+            harness.append(1, "named", 10).await;
             seconds(7).await;
-            world.kill(seed).await;
-            world.disk.clear_faults();
-            world.disk.power_cut();
-            world.start();
+            harness.kill(seed).await;
+            harness.disk.clear_faults();
+            harness.disk.power_cut();
+            harness.start();
         }
         Step::Stop => {
-            world.stop().await;
-            restart(world, seed).await;
+            harness.stop().await;
+            restart(harness, seed).await;
         }
-        Step::Reload => world.change(world.routes.clone()).await.unwrap(),
-        Step::Conditions { number } => world.change(picky(world.routes.clone(), number)).await.unwrap(),
+        Step::Reload => harness.change(harness.routes.clone()).await.unwrap(),
+        Step::Conditions { number } => harness.change(picky(harness.routes.clone(), number)).await.unwrap(),
         Step::OutAndIn { milliseconds } => {
-            let routes = world.routes.clone();
+            let routes = harness.routes.clone();
             let without = routes.clone().with(name("both"), [FENCED.into()]).with(name("picky"), [FENCED.into()]);
-            world.change(without).await.unwrap();
+            harness.change(without).await.unwrap();
             tokio::time::sleep(Duration::from_millis(milliseconds)).await;
-            world.change(routes).await.unwrap();
+            harness.change(routes).await.unwrap();
         }
     }
 }
 
-async fn restart(world: &mut World, seed: u64) {
-    world.kill(seed).await;
-    world.start();
+async fn restart(harness: &mut Harness, seed: u64) {
+    harness.kill(seed).await;
+    harness.start();
 }
 
 fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
     run(async {
-        let mut world = world(seed);
-        world.mutation = mutation;
+        let mut harness = harness(seed);
+        harness.mutation = mutation;
         if seed % 2 == 1 {
-            world.objects = Some(by_type());
+            harness.objects = Some(by_type());
         }
-        world.start();
+        harness.start();
         for (index, step) in steps.iter().enumerate() {
-            take(&mut world, step, seed.wrapping_add(index as u64)).await;
-            world.check_balance();
+            take(&mut harness, step, seed.wrapping_add(index as u64)).await;
+            harness.check_balance();
         }
         seconds(100).await;
-        world.settle().await;
-        check(&mut world).await;
+        harness.wait_until_settled().await;
+        check(&mut harness).await;
     });
 }
 
@@ -420,29 +420,29 @@ fn any_sequence_keeps_every_event_in_one_object() {
 }
 
 /// The power fails in this operation of a run that writes some objects; whether it came to it.
-fn cut_at(operations: u64, rules: ObjectRules, mutation: Option<Mutation>) -> bool {
+fn cut_at(operations: u64, rules: ObjectFormat, mutation: Option<Mutation>) -> bool {
     run(async move {
-        let mut world = world(operations);
+        let mut harness = harness(operations);
         let codec = rules.codec;
-        world.objects = Some(rules);
-        world.mutation = mutation;
-        world.shards = 1;
-        world.routes = Routes::new().with_others([KEYED.into()]);
-        world.start();
-        world.disk.fail_power_at(operations);
+        harness.objects = Some(rules);
+        harness.mutation = mutation;
+        harness.shards = 1;
+        harness.routes = Routes::new().with_others([KEYED.into()]);
+        harness.start();
+        harness.disk.fail_power_at(operations);
         for count in [9, 3, 20] {
-            world.append(0, "any", count).await;
-            world.append(0, "named", 2).await;
+            harness.append(0, "any", count).await;
+            harness.append(0, "named", 2).await;
             seconds(6).await;
         }
-        let came = world.disk.power_is_off();
-        world.power_cut(operations).await;
-        world.start();
-        world.append(0, "any", 4).await;
+        let came = harness.disk.power_is_off();
+        harness.power_cut(operations).await;
+        harness.start();
+        harness.append(0, "any", 4).await;
         seconds(100).await;
-        world.settle().await;
+        harness.wait_until_settled().await;
         if codec == Codec::None {
-            check(&mut world).await;
+            check(&mut harness).await;
         }
         came
     })
@@ -454,7 +454,7 @@ fn a_power_cut_at_each_operation_leaves_every_event_in_one_object() {
         let count = (1..).take_while(|operation| cut_at(*operation, rules.clone(), None)).count();
         assert!(count > 100, "the run has only {count} operations");
         for codec in [Codec::Gzip, Codec::Zstd, Codec::Parquet] {
-            let rules = || ObjectRules { codec, ..rules.clone() };
+            let rules = || ObjectFormat { codec, ..rules.clone() };
             assert!((1..count as u64).step_by(7).all(|operation| cut_at(operation, rules(), None)));
         }
     }

@@ -9,14 +9,14 @@ use proptest::test_runner::{Config, TestRunner};
 use sink_testing::MemoryHandle;
 
 use super::Mutation;
-use super::world::FENCED;
-use super::world::KEYED;
-use super::world::World;
-use super::world::id;
-use super::world::name;
-use super::world::picky;
-use super::world::run;
-use super::world::seconds;
+use super::harness::FENCED;
+use super::harness::Harness;
+use super::harness::KEYED;
+use super::harness::id;
+use super::harness::name;
+use super::harness::picky;
+use super::harness::run;
+use super::harness::seconds;
 use crate::dead_letters::{DeadAction, DeadFilter};
 use crate::routes::{Routes, SinkName};
 
@@ -113,101 +113,101 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-async fn take(world: &mut World, step: &Step, seed: u64) {
-    let store = |fenced: bool| if fenced { world.fenced.clone() } else { world.keyed.clone() };
+async fn take(harness: &mut Harness, step: &Step, seed: u64) {
+    let store = |fenced: bool| if fenced { harness.fenced.clone() } else { harness.keyed.clone() };
     match *step {
         Step::Append { shard, type_index, count, refused } => {
             if let Some(offset) = refused {
-                let refused = id(world.next_number() + offset % count);
+                let refused = id(harness.next_number() + offset % count);
                 store(true).refuse_id(refused);
                 store(false).refuse_id(refused);
             }
-            world.append(shard, TYPES[type_index], count).await;
+            harness.append(shard, TYPES[type_index], count).await;
         }
         Step::Milliseconds(count) => tokio::time::sleep(std::time::Duration::from_millis(count)).await,
         Step::Fail { fenced, calls } => store(fenced).fail_next(calls),
         Step::LoseAnswers { fenced, writes } => store(fenced).lose_answers(writes),
-        Step::RetryNext { fenced, ahead } => store(fenced).retry_id(id(world.next_number() + ahead)),
+        Step::RetryNext { fenced, ahead } => store(fenced).retry_id(id(harness.next_number() + ahead)),
         Step::Heal => {
-            world.fenced.heal();
-            world.keyed.heal();
+            harness.fenced.heal();
+            harness.keyed.heal();
         }
         Step::Kill => {
-            world.kill(seed).await;
-            world.start();
+            harness.kill(seed).await;
+            harness.start();
         }
         Step::DamageLedger { generation } => {
-            world.kill(seed).await;
-            let _ = world.disk.flip_bit(format!("/data/ledger.{generation}"), 500);
-            world.start();
+            harness.kill(seed).await;
+            let _ = harness.disk.flip_bit(format!("/data/ledger.{generation}"), 500);
+            harness.start();
         }
         Step::LoseStore => {
-            let mut oldest = world.process().log.shards().iter().map(|shard| shard.segments().oldest());
-            let retained = oldest.all(|oldest| oldest <= Some(1)) && !world.fenced_came_back;
-            world.kill(seed).await;
+            let mut oldest = harness.process().log.shards().iter().map(|shard| shard.segments().oldest());
+            let retained = oldest.all(|oldest| oldest <= Some(1)) && !harness.fenced_came_back;
+            harness.kill(seed).await;
             if retained {
-                world.fenced = MemoryHandle::fenced();
-                world.fenced_was_lost = true;
+                harness.fenced = MemoryHandle::fenced();
+                harness.fenced_was_lost = true;
             }
-            world.start();
+            harness.start();
         }
         Step::PowerFailure { operations } => {
-            world.disk.fail_power_at(operations);
-            world.append(0, "both", 3).await;
+            harness.disk.fail_power_at(operations);
+            harness.append(0, "both", 3).await;
             if step.replays() {
-                replay(world).await;
+                replay(harness).await;
             }
             seconds(2).await;
-            world.power_cut(seed).await;
-            world.start();
+            harness.power_cut(seed).await;
+            harness.start();
         }
         Step::Stop => {
-            world.stop().await;
-            world.kill(seed).await;
-            world.start();
+            harness.stop().await;
+            harness.kill(seed).await;
+            harness.start();
         }
-        Step::Replay => replay(world).await,
-        Step::Drop { letter } => drop_one(world, letter).await,
-        Step::Reload => world.change(world.routes.clone()).await.unwrap(),
-        Step::Conditions { number } => world.change(picky(world.routes.clone(), number)).await.unwrap(),
-        Step::OutAndIn { fenced, milliseconds } => out_and_in(world, fenced, milliseconds).await,
+        Step::Replay => replay(harness).await,
+        Step::Drop { letter } => drop_one(harness, letter).await,
+        Step::Reload => harness.change(harness.routes.clone()).await.unwrap(),
+        Step::Conditions { number } => harness.change(picky(harness.routes.clone(), number)).await.unwrap(),
+        Step::OutAndIn { fenced, milliseconds } => out_and_in(harness, fenced, milliseconds).await,
         Step::RouteOut { fenced, count, milliseconds, kill } => {
-            route_out(world, (fenced, count), milliseconds, kill.then_some(seed)).await;
+            route_out(harness, (fenced, count), milliseconds, kill.then_some(seed)).await;
         }
     }
 }
 
 /// Takes the route of a type to one sink away while some events come, and puts it back: by a reload, or after a kill.
-async fn route_out(world: &mut World, (fenced, count): (bool, u64), milliseconds: u64, kill: Option<u64>) {
-    let before = world.routes.clone();
+async fn route_out(harness: &mut Harness, (fenced, count): (bool, u64), milliseconds: u64, kill: Option<u64>) {
+    let before = harness.routes.clone();
     let stays = if fenced { KEYED } else { FENCED };
-    world.change(before.clone().with(name("both"), [stays.into()])).await.unwrap();
-    world.append(0, "both", count).await;
-    world.append(0, "picky", 1).await;
+    harness.change(before.clone().with(name("both"), [stays.into()])).await.unwrap();
+    harness.append(0, "both", count).await;
+    harness.append(0, "picky", 1).await;
     tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
     if let Some(seed) = kill {
-        world.kill(seed).await;
-        world.routes = before;
-        world.start();
+        harness.kill(seed).await;
+        harness.routes = before;
+        harness.start();
     } else {
-        world.change(before).await.unwrap();
+        harness.change(before).await.unwrap();
     }
 }
 
 /// Takes a sink out of the configuration, and puts it back.
-async fn out_and_in(world: &mut World, fenced: bool, milliseconds: u64) {
-    let routes = world.routes.clone();
-    world.fenced_came_back |= fenced;
-    if std::mem::take(&mut world.fenced_was_lost) {
+async fn out_and_in(harness: &mut Harness, fenced: bool, milliseconds: u64) {
+    let routes = harness.routes.clone();
+    harness.fenced_came_back |= fenced;
+    if std::mem::take(&mut harness.fenced_was_lost) {
         // A sink that goes before its lanes have seen the loss begins at the end when it comes back.
-        world.fenced.heal();
+        harness.fenced.heal();
         seconds(100).await;
-        world.settle_in(FENCED).await;
+        harness.settle_in(FENCED).await;
     }
-    world.change(without(&routes, if fenced { FENCED } else { KEYED })).await.unwrap();
+    harness.change(without(&routes, if fenced { FENCED } else { KEYED })).await.unwrap();
     tokio::time::sleep(std::time::Duration::from_millis(milliseconds)).await;
-    world.check_balance();
-    world.change(routes).await.unwrap();
+    harness.check_balance();
+    harness.change(routes).await.unwrap();
 }
 
 fn without(routes: &Routes, gone: &str) -> Routes {
@@ -219,47 +219,47 @@ fn without(routes: &Routes, gone: &str) -> Routes {
     conditions.fold(kept, |kept, (of, sink, when)| kept.when(of.cloned(), sink.clone(), when.clone()))
 }
 
-async fn replay(world: &World) {
+async fn replay(harness: &Harness) {
     // It fails where the store does; the letters stay.
-    drop(world.process().office.act(&DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
+    drop(harness.process().office.act(&DeadAction::Replay, &DeadFilter::default(), u64::MAX).await);
 }
 
 /// Drops a letter whose event its store doesn't have: the ledger counts the others as dead for good.
-async fn drop_one(world: &mut World, letter: usize) {
-    let Ok(held) = world.process().office.list(&DeadFilter::default(), 100, false) else { return };
+async fn drop_one(harness: &mut Harness, letter: usize) {
+    let Ok(held) = harness.process().office.list(&DeadFilter::default(), 100, false) else { return };
     let Some(letter) = held.letters.get(letter % held.letters.len().max(1)) else { return };
-    let store = if &*letter.sink == FENCED { &world.fenced } else { &world.keyed };
+    let store = if &*letter.sink == FENCED { &harness.fenced } else { &harness.keyed };
     if store.get(letter.id).is_some() {
         return;
     }
     let sink = letter.sink.to_string();
     let filter = DeadFilter { sink: Some(sink.clone()), id: Some(letter.id), ..DeadFilter::default() };
-    let outcome = world.act(DeadAction::Drop, &filter).await;
+    let outcome = harness.act(DeadAction::Drop, &filter).await;
     if outcome.dropped > 0 {
-        world.dropped.insert((sink, letter.id));
+        harness.dropped.insert((sink, letter.id));
     }
 }
 
 fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
     run(async {
-        let mut world = World::new(seed);
-        world.mutation = mutation;
-        world.start();
+        let mut harness = Harness::new(seed);
+        harness.mutation = mutation;
+        harness.start();
         for (index, step) in steps.iter().enumerate() {
-            take(&mut world, step, seed.wrapping_add(index as u64)).await;
-            world.check_balance();
+            take(&mut harness, step, seed.wrapping_add(index as u64)).await;
+            harness.check_balance();
         }
-        world.fenced.heal();
-        world.keyed.heal();
-        world.settle().await;
+        harness.fenced.heal();
+        harness.keyed.heal();
+        harness.wait_until_settled().await;
         if steps.iter().any(Step::replays) {
             // What a broken-off replay has stored is still held, and counted as dead. Lanes have their places first.
             seconds(100).await;
-            world.settle().await;
-            replay(&world).await;
-            assert_eq!(world.list(&DeadFilter::default()).letters, []);
+            harness.wait_until_settled().await;
+            replay(&harness).await;
+            assert_eq!(harness.list(&DeadFilter::default()).letters, []);
         }
-        world.check_all().await;
+        harness.check_all().await;
     });
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::EventId;
-use journal::{DedupKey, Record, RecordBuffer};
+use journal::{DedupKey, JournalRecord, RecordBuffer};
 
 use super::original::Original;
 use crate::type_registry::TypeId;
@@ -82,7 +82,7 @@ impl AppendBatch {
     }
 
     /// Adds a record that was made of `line`. A record with a content hash gets an index entry of its own.
-    pub fn push(&mut self, record: &Record<'_>, line: SourceLine) {
+    pub fn push(&mut self, record: &JournalRecord<'_>, line: SourceLine) {
         if let Some(content) = record.content {
             self.own_ids.push(OwnId { number: self.records.len(), id: record.id, content });
         }

@@ -7,7 +7,7 @@ use std::io;
 
 use clock::unix_microseconds;
 use event::EventId;
-use journal::{DedupKey, LogChunk, Reader, Record};
+use journal::{DedupKey, JournalRecord, LogChunk, Reader};
 
 use super::id_file::{Frame, StoredId};
 use crate::committed_log::CommittedLog;
@@ -67,7 +67,7 @@ struct Whole {
 }
 
 impl Whole {
-    fn continues(&mut self, sequence: u64, record: &Record<'_>) -> bool {
+    fn continues(&mut self, sequence: u64, record: &JournalRecord<'_>) -> bool {
         let is_whole = record.request_start || self.next == Some(sequence);
         self.next = (is_whole && !record.request_end).then_some(sequence + 1);
         is_whole
@@ -102,7 +102,7 @@ struct Rest {
 }
 
 impl Rest {
-    fn add(&mut self, sequence: u64, record: &Record<'_>) {
+    fn add(&mut self, sequence: u64, record: &JournalRecord<'_>) {
         if record.request_start {
             *self = Self::default();
         }

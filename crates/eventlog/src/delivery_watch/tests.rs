@@ -43,7 +43,7 @@ impl Wake for Woken {
     }
 }
 
-struct Stand {
+struct Fixture {
     watch: DeliveryWatch,
     lanes: Arc<Lanes>,
     _source: Arc<dyn DeliveryStatusSource>,
@@ -51,7 +51,7 @@ struct Stand {
     waker: Waker,
 }
 
-impl Stand {
+impl Fixture {
     fn new() -> Self {
         let (watch, lanes, woken) = (DeliveryWatch::default(), Arc::<Lanes>::default(), Arc::<Woken>::default());
         let source: Arc<dyn DeliveryStatusSource> = lanes.clone();
@@ -78,42 +78,42 @@ fn up_to(last: u64) -> WatchRequest {
 
 #[test]
 fn who_waits_is_woken_by_the_lane_that_is_missing_and_not_before() {
-    let stand = Stand::new();
-    stand.lanes.set("a", Some(0));
-    stand.lanes.set("b", Some(0));
+    let fixture = Fixture::new();
+    fixture.lanes.set("a", Some(0));
+    fixture.lanes.set("b", Some(0));
     let request = up_to(5);
-    let mut wait = stand.watch.wait(&request);
-    assert!(!stand.poll(&mut wait));
-    assert_eq!(stand.watch.waiting(), 1);
-    assert!(!stand.passes("a", 4) && !stand.passes("b", 9));
-    assert!(stand.passes("a", 5));
-    assert!(stand.poll(&mut wait));
-    assert_eq!(stand.watch.waiting(), 0);
+    let mut wait = fixture.watch.wait(&request);
+    assert!(!fixture.poll(&mut wait));
+    assert_eq!(fixture.watch.waiting(), 1);
+    assert!(!fixture.passes("a", 4) && !fixture.passes("b", 9));
+    assert!(fixture.passes("a", 5));
+    assert!(fixture.poll(&mut wait));
+    assert_eq!(fixture.watch.waiting(), 0);
 }
 
 #[test]
 fn nobody_waits_for_what_wont_come() {
-    let stand = Stand::new();
-    stand.lanes.set("a", Some(0));
+    let fixture = Fixture::new();
+    fixture.lanes.set("a", Some(0));
     let request = up_to(5);
-    let mut wait = stand.watch.wait(&request);
-    assert!(!stand.poll(&mut wait));
-    stand.lanes.set("a", None);
-    stand.watch.notify_all();
-    assert!(stand.woken.0.load(Ordering::Relaxed) && stand.poll(&mut wait));
+    let mut wait = fixture.watch.wait(&request);
+    assert!(!fixture.poll(&mut wait));
+    fixture.lanes.set("a", None);
+    fixture.watch.notify_all();
+    assert!(fixture.woken.0.load(Ordering::Relaxed) && fixture.poll(&mut wait));
 }
 
 #[test]
 fn who_leaves_is_forgotten() {
-    let stand = Stand::new();
-    stand.lanes.set("a", Some(0));
+    let fixture = Fixture::new();
+    fixture.lanes.set("a", Some(0));
     let request = up_to(5);
-    let mut wait = stand.watch.wait(&request);
-    assert!(!stand.poll(&mut wait) && !stand.poll(&mut wait));
-    assert_eq!(stand.watch.waiting(), 1);
+    let mut wait = fixture.watch.wait(&request);
+    assert!(!fixture.poll(&mut wait) && !fixture.poll(&mut wait));
+    assert_eq!(fixture.watch.waiting(), 1);
     drop(wait);
-    assert_eq!(stand.watch.waiting(), 0);
-    assert!(!stand.passes("a", 5));
+    assert_eq!(fixture.watch.waiting(), 0);
+    assert!(!fixture.passes("a", 5));
 }
 
 #[test]

@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use event::limits::TURN_BYTES_MAX;
 use event::{EventId, TypeName};
-use eventlog::{AppendBatch, AppendError, DataDirectory, EventLog, LogChunk, LogOptions, Record, Shard, SourceLine};
-use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
+use eventlog::{
+    AppendBatch, AppendError, DataDirectory, EventLog, JournalRecord, LogChunk, LogOptions, Shard, SourceLine,
+};
+use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
-struct World {
+struct Harness {
     disk: SimulatedDisk,
     directory: DataDirectory,
     log: Rc<EventLog>,
@@ -22,7 +24,7 @@ struct World {
 const INLINE: Duration = Duration::MAX;
 const AWAY: Duration = Duration::ZERO;
 
-impl World {
+impl Harness {
     fn new(disk: SimulatedDisk, inline_commit_max: Duration) -> Self {
         let directory = DataDirectory::open(Arc::new(disk.clone()), Path::new("/data")).unwrap();
         let options = LogOptions { first_segment_bytes: 64 * 1024, inline_commit_max, ..LogOptions::default() };
@@ -85,8 +87,8 @@ async fn append(log: &EventLog) -> Result<u64, AppendError> {
     append.await.map(|()| sequence)
 }
 
-fn record() -> Record<'static> {
-    Record {
+fn record() -> JournalRecord<'static> {
+    JournalRecord {
         id: EventId([1; 16]),
         received_at: 1,
         event_time: None,
@@ -112,17 +114,17 @@ fn sorted(results: Vec<Result<u64, AppendError>>) -> Vec<u64> {
 #[test]
 fn every_request_is_answered_with_commits_inline_and_away() {
     for mode in [INLINE, AWAY] {
-        let world = World::new(SimulatedDisk::new(1), mode);
+        let harness = Harness::new(SimulatedDisk::new(1), mode);
         let expected: Vec<u64> = (1..=64 * 200).collect();
-        assert_eq!(sorted(world.run(64, 200)), expected);
-        assert_eq!(world.read(), expected);
-        let counters = world.shard().counters();
+        assert_eq!(sorted(harness.run(64, 200)), expected);
+        assert_eq!(harness.read(), expected);
+        let counters = harness.shard().counters();
         assert_eq!(counters.records.get(), 64 * 200);
         assert!(counters.commits.get() < 64 * 200, "requests share commits");
         assert_eq!(counters.commits_away.get() > 0, mode == AWAY);
-        assert_eq!(world.log.accepted().hold().by_type, [64 * 200]);
-        world.shard().close().unwrap();
-        assert_eq!(world.run(1, 1), [Err(AppendError::Failed)], "nothing is taken any more");
+        assert_eq!(harness.log.accepted().hold().by_type, [64 * 200]);
+        harness.shard().close().unwrap();
+        assert_eq!(harness.run(1, 1), [Err(AppendError::Failed)], "nothing is taken any more");
     }
 }
 
@@ -132,20 +134,20 @@ fn batch(log: &EventLog, records: u32) -> AppendBatch {
     let mut batch = AppendBatch::default();
     let payload = vec![b'1'; 1000];
     let line = |number| SourceLine { number, type_id };
-    (0..records).for_each(|number| batch.push(&Record { payload: &payload, ..record() }, line(number)));
+    (0..records).for_each(|number| batch.push(&JournalRecord { payload: &payload, ..record() }, line(number)));
     batch
 }
 
 #[test]
 fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
     const BATCHES: usize = 200;
-    let world = World::new(SimulatedDisk::new(12), AWAY);
-    let returned = world.shard().clone();
-    world.runtime().block_on(async {
+    let harness = Harness::new(SimulatedDisk::new(12), AWAY);
+    let returned = harness.shard().clone();
+    harness.runtime().block_on(async {
         let waking = tokio::task::spawn_local(async move { returned.wake_completed().await });
         let tasks: Vec<_> = (0..BATCHES)
             .map(|_| {
-                let (log, shard) = (world.log.clone(), world.shard().clone());
+                let (log, shard) = (harness.log.clone(), harness.shard().clone());
                 tokio::task::spawn_local(async move {
                     let mut batch = batch(&log, 190);
                     shard.wait_for_capacity(batch.records().bytes()).await;
@@ -158,12 +160,12 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
         }
         waking.abort();
     });
-    let mut lane = world.shard().reader(0);
+    let mut lane = harness.shard().reader(0);
     let mut records = 0;
     while let Some(chunk) = lane.read().unwrap() {
         let LogChunk::Block(block) = chunk else { panic!("undamaged") };
         assert!(
-            block.bytes().len() <= TURN_BYTES_MAX + batch(&world.log, 190).records().bytes(),
+            block.bytes().len() <= TURN_BYTES_MAX + batch(&harness.log, 190).records().bytes(),
             "{}",
             block.bytes().len()
         );
@@ -174,13 +176,13 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
 
 #[test]
 fn a_large_block_is_committed_away_however_quick_the_disk_is() {
-    let world = World::new(SimulatedDisk::new(13), INLINE);
-    let (returned, shard) = (world.shard().clone(), world.shard().clone());
-    world.runtime().block_on(async {
+    let harness = Harness::new(SimulatedDisk::new(13), INLINE);
+    let (returned, shard) = (harness.shard().clone(), harness.shard().clone());
+    harness.runtime().block_on(async {
         let waking = tokio::task::spawn_local(async move { returned.wake_completed().await });
-        shard.append(&mut batch(&world.log, 1200)).unwrap().appended().unwrap().await.unwrap();
+        shard.append(&mut batch(&harness.log, 1200)).unwrap().appended().unwrap().await.unwrap();
         assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (1, 1));
-        append(&world.log).await.unwrap();
+        append(&harness.log).await.unwrap();
         assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (2, 1));
         waking.abort();
     });
@@ -189,14 +191,14 @@ fn a_large_block_is_committed_away_however_quick_the_disk_is() {
 #[test]
 fn a_failed_sync_is_told_to_all_and_nothing_is_taken_any_more() {
     for mode in [INLINE, AWAY] {
-        let world = World::new(SimulatedDisk::new(2), mode);
-        let before = world.disk.calls(Operation::Sync);
-        world.disk.fail_call(Operation::Sync, before + 3, Failure::Io);
-        let results = world.run(32, 50);
+        let harness = Harness::new(SimulatedDisk::new(2), mode);
+        let before = harness.disk.calls(Operation::Sync);
+        harness.disk.fail_call(Operation::Sync, before + 3, SimulatedError::Io);
+        let results = harness.run(32, 50);
         let acknowledged = results.iter().filter(|result| result.is_ok()).count() as u64;
         assert!(results.iter().all(|result| matches!(result, Ok(_) | Err(AppendError::Failed))));
-        assert!(acknowledged < 32 * 50 && world.shard().durable() == acknowledged);
-        let reason = Builder::new_current_thread().build().unwrap().block_on(world.log.failed());
+        assert!(acknowledged < 32 * 50 && harness.shard().durable() == acknowledged);
+        let reason = Builder::new_current_thread().build().unwrap().block_on(harness.log.failed());
         assert!(reason.contains("fdatasync of"), "the first reason counts: {reason}");
     }
 }
@@ -204,33 +206,33 @@ fn a_failed_sync_is_told_to_all_and_nothing_is_taken_any_more() {
 #[test]
 fn a_full_disk_refuses_and_goes_on_by_itself_with_the_next_sequence() {
     for mode in [INLINE, AWAY] {
-        let world = World::new(SimulatedDisk::new(3), mode);
-        world.disk.set_capacity(Some(world.disk.bytes_used()));
-        let results = world.run(16, 400);
+        let harness = Harness::new(SimulatedDisk::new(3), mode);
+        harness.disk.set_capacity(Some(harness.disk.bytes_used()));
+        let results = harness.run(16, 400);
         let acknowledged = results.iter().filter(|result| result.is_ok()).count() as u64;
         assert!(results.contains(&Err(AppendError::NoSpace)), "it was full");
-        assert_eq!(world.read(), (1..=acknowledged).collect::<Vec<u64>>());
-        world.disk.set_capacity(None);
+        assert_eq!(harness.read(), (1..=acknowledged).collect::<Vec<u64>>());
+        harness.disk.set_capacity(None);
         let expected: Vec<u64> = (acknowledged + 1..=acknowledged + 160).collect();
-        assert_eq!(sorted(world.run(16, 10)), expected);
+        assert_eq!(sorted(harness.run(16, 10)), expected);
     }
 }
 
 #[test]
 fn what_was_appended_is_committed_though_its_client_has_left() {
-    let world = World::new(SimulatedDisk::new(4), INLINE);
-    let id = world.log.types().intern(&TypeName::new("event").unwrap());
-    drop(world.shard().append_one(&record(), id).unwrap());
-    assert_eq!(sorted(world.run(1, 1)), [2]);
-    assert_eq!(world.read(), [1, 2]);
+    let harness = Harness::new(SimulatedDisk::new(4), INLINE);
+    let id = harness.log.types().intern(&TypeName::new("event").unwrap());
+    drop(harness.shard().append_one(&record(), id).unwrap());
+    assert_eq!(sorted(harness.run(1, 1)), [2]);
+    assert_eq!(harness.read(), [1, 2]);
 }
 
 #[test]
 fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
-    let world = World::new(SimulatedDisk::new(5), INLINE);
-    let mut lane = world.shard().reader(0);
-    world.run(1, 3_000);
-    assert!(world.shard().tail_cache_bytes() <= event::limits::HANDOVER_BYTES_MAX);
+    let harness = Harness::new(SimulatedDisk::new(5), INLINE);
+    let mut lane = harness.shard().reader(0);
+    harness.run(1, 3_000);
+    assert!(harness.shard().tail_cache_bytes() <= event::limits::HANDOVER_BYTES_MAX);
     let mut next = 1;
     while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
         for (sequence, _) in block.records() {
@@ -239,56 +241,59 @@ fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
         }
     }
     assert_eq!(next, 3_001);
-    assert!(world.shard().tail_cache_bytes() < 3_000 * 4096, "not all of it was in memory");
+    assert!(harness.shard().tail_cache_bytes() < 3_000 * 4096, "not all of it was in memory");
     drop(lane);
-    world.run(1, 10);
-    assert_eq!(world.shard().tail_cache_bytes(), 0, "nothing is kept for a lane that has ended");
-    assert_eq!(world.directory.shards_on_disk().unwrap(), 1);
+    harness.run(1, 10);
+    assert_eq!(harness.shard().tail_cache_bytes(), 0, "nothing is kept for a lane that has ended");
+    assert_eq!(harness.directory.shards_on_disk().unwrap(), 1);
 }
 
 /// Whether everything that is appended by now has its fate.
-fn is_settled(world: &World) -> bool {
-    let mut settled = std::pin::pin!(world.shard().flush());
+fn is_settled(harness: &Harness) -> bool {
+    let mut settled = std::pin::pin!(harness.shard().flush());
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     settled.as_mut().poll(&mut context).is_ready()
 }
 
 #[test]
 fn who_waits_for_what_was_appended_waits_for_its_commit() {
-    let world = World::new(SimulatedDisk::new(6), INLINE);
-    let id = world.log.types().intern(&TypeName::new("event").unwrap());
-    assert!(is_settled(&world));
-    drop(world.shard().append_one(&record(), id).unwrap());
-    assert!(!is_settled(&world));
-    world.shard().commit_pending();
-    assert!(is_settled(&world));
-    world.disk.set_capacity(Some(world.disk.bytes_used()));
+    let harness = Harness::new(SimulatedDisk::new(6), INLINE);
+    let id = harness.log.types().intern(&TypeName::new("event").unwrap());
+    assert!(is_settled(&harness));
+    drop(harness.shard().append_one(&record(), id).unwrap());
+    assert!(!is_settled(&harness));
+    harness.shard().commit_pending();
+    assert!(is_settled(&harness));
+    harness.disk.set_capacity(Some(harness.disk.bytes_used()));
     let mut durable = 0;
-    while durable < world.shard().durable() {
-        durable = world.shard().durable();
-        drop(world.shard().append_one(&record(), id).unwrap());
-        assert!(!is_settled(&world));
-        world.shard().commit_pending();
-        assert!(is_settled(&world));
+    while durable < harness.shard().durable() {
+        durable = harness.shard().durable();
+        drop(harness.shard().append_one(&record(), id).unwrap());
+        assert!(!is_settled(&harness));
+        harness.shard().commit_pending();
+        assert!(is_settled(&harness));
     }
-    drop(world.shard().append_one(&record(), id).unwrap());
-    world.shard().commit_pending();
-    assert!(is_settled(&world) && world.shard().durable() == durable, "what will never be durable isn't waited for");
+    drop(harness.shard().append_one(&record(), id).unwrap());
+    harness.shard().commit_pending();
+    assert!(
+        is_settled(&harness) && harness.shard().durable() == durable,
+        "what will never be durable isn't waited for"
+    );
 }
 
 #[test]
 fn the_place_of_a_lane_that_has_left_is_used_again() {
-    let world = World::new(SimulatedDisk::new(7), INLINE);
-    let (first, second) = (world.shard().reader(0), world.shard().reader(0));
+    let harness = Harness::new(SimulatedDisk::new(7), INLINE);
+    let (first, second) = (harness.shard().reader(0), harness.shard().reader(0));
     drop(first);
-    let mut again = world.shard().reader(0);
-    world.run(1, 10);
+    let mut again = harness.shard().reader(0);
+    harness.run(1, 10);
     let mut sequences = 0;
     while let Some(LogChunk::Block(block)) = again.read().unwrap() {
         sequences += block.records().count();
     }
     assert_eq!(sequences, 10);
-    assert!(world.shard().tail_cache_bytes() > 0, "it is kept for the other lane");
+    assert!(harness.shard().tail_cache_bytes() > 0, "it is kept for the other lane");
     drop(second);
-    assert_eq!(world.shard().tail_cache_bytes(), 0);
+    assert_eq!(harness.shard().tail_cache_bytes(), 0);
 }

@@ -14,7 +14,7 @@ use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
 use super::query::DeadQuery;
-use super::response::{Answer, json, not_allowed, problem};
+use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
 
 /// Letters in a list, unless the query says otherwise.
@@ -28,7 +28,7 @@ const EDITED_MAX: u64 = 2;
 pub(super) const PATH: &str = "/api/dead";
 
 /// Answers a request whose path goes on with `rest` behind [`PATH`].
-pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: &Admin) -> Answer {
+pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: &Admin) -> AdminResponse {
     let query = match DeadQuery::of_request(request.uri().query(), admin.origin) {
         Ok(query) => query,
         Err(refused) => return refused,
@@ -59,7 +59,11 @@ pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: 
 }
 
 /// Gives the letters of one event the payload that is sent. What it must be for a store only a replay can tell.
-async fn edit(request: &mut Request<Incoming>, admin: &Admin, filter: &DeadFilter) -> Result<Answer, Answer> {
+async fn edit(
+    request: &mut Request<Incoming>,
+    admin: &Admin,
+    filter: &DeadFilter,
+) -> Result<AdminResponse, AdminResponse> {
     let (bytes, _place) = admin.payloads.read(request).await?;
     let payload = ::json::check(&bytes).map_err(|error| {
         problem(StatusCode::UNPROCESSABLE_ENTITY, "json", format!("the payload is no event: {error}"))
@@ -72,16 +76,16 @@ async fn edit(request: &mut Request<Incoming>, admin: &Admin, filter: &DeadFilte
     Ok(answer(outcomes))
 }
 
-fn no_letter() -> Answer {
+fn no_letter() -> AdminResponse {
     problem(StatusCode::NOT_FOUND, "letter", "no dead letter that is held has this id".into())
 }
 
-fn answer(outcomes: Vec<DeadOutcome>) -> Answer {
+fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
     json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
 }
 
 /// On a thread of its own: the letters are read from disk.
-async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>, with_payload: bool) -> Answer {
+async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>, with_payload: bool) -> AdminResponse {
     let limit = usize::try_from(limit.unwrap_or(LIST_DEFAULT).min(LIST_MAX)).unwrap_or_default();
     let office = office.clone();
     let listed = tokio::task::spawn_blocking(move || office.list(&filter, limit, with_payload)).await;
@@ -95,7 +99,7 @@ async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>
     }
 }
 
-async fn act(office: &DeadLetterService, action: DeadAction, query: &DeadQuery) -> Answer {
+async fn act(office: &DeadLetterService, action: DeadAction, query: &DeadQuery) -> AdminResponse {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
         let detail = "this would drop all dead letters: say which, or add all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());

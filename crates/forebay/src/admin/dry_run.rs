@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::payload::Payloads;
 use super::query;
-use super::response::{Answer, json, not_allowed, problem, stopping};
+use super::response::{AdminResponse, json, not_allowed, problem, stopping};
 use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
 use crate::type_info::TypeInfo;
 
@@ -36,14 +36,24 @@ impl DryRuns {
     }
 
     /// Answers a request whose path goes on with `rest` behind [`PATH`].
-    pub(super) async fn respond(&self, rest: &str, request: &mut Request<Incoming>, payloads: &Payloads) -> Answer {
+    pub(super) async fn respond(
+        &self,
+        rest: &str,
+        request: &mut Request<Incoming>,
+        payloads: &Payloads,
+    ) -> AdminResponse {
         if *request.method() != Method::POST {
             return not_allowed("POST");
         }
         self.answer(rest, request, payloads).await.unwrap_or_else(|refused| refused)
     }
 
-    async fn answer(&self, rest: &str, request: &mut Request<Incoming>, payloads: &Payloads) -> Result<Answer, Answer> {
+    async fn answer(
+        &self,
+        rest: &str,
+        request: &mut Request<Incoming>,
+        payloads: &Payloads,
+    ) -> Result<AdminResponse, AdminResponse> {
         let around = around(request.uri().query().unwrap_or_default(), request.headers())
             .map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
         let unknown = |detail: &str| problem(StatusCode::NOT_FOUND, "unknown_type", detail.to_owned());

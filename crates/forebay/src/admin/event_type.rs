@@ -9,7 +9,7 @@ use event::percent;
 use hyper::{Method, StatusCode};
 use serde::Serialize;
 
-use super::response::{Answer, json, not_allowed, problem};
+use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::type_info::{TypeInfo, TypeJson};
 
 /// The beginning of all paths here.
@@ -21,7 +21,7 @@ struct TypesJson {
 }
 
 /// Answers a request whose path goes on with `rest` behind [`PATH`].
-pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> Answer {
+pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> AdminResponse {
     if *method != Method::GET && *method != Method::HEAD {
         return not_allowed("GET, HEAD");
     }
@@ -36,6 +36,6 @@ pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> Answer {
     match types.schema(&name) {
         None => unknown(format!("the configuration has no [types.{name}]")),
         Some(None) => unknown(format!("type {name} has no schema: what is JSON is taken")),
-        Some(Some(schema)) => Answer { body: schema.text().to_owned(), ..json(StatusCode::OK, &()) },
+        Some(Some(schema)) => AdminResponse { body: schema.text().to_owned(), ..json(StatusCode::OK, &()) },
     }
 }

@@ -44,7 +44,7 @@ pub(crate) use auth::AdminAuth;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
-pub(crate) use response::Answer;
+pub(crate) use response::AdminResponse;
 pub(crate) use routes::Routes;
 use write_timeout::WriteTimeout;
 
@@ -136,21 +136,21 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
     }
     let answer = match path {
         _ if request.method() != Method::GET && request.method() != Method::HEAD => {
-            let only = Answer::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
-            Answer { allow: Some("GET, HEAD"), ..only }
+            let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
+            AdminResponse { allow: Some("GET, HEAD"), ..only }
         }
         METRICS => metrics(admin.metrics.render()),
-        HEALTH => Answer::text(StatusCode::OK, ALIVE),
+        HEALTH => AdminResponse::text(StatusCode::OK, ALIVE),
         READY => readiness(admin.readiness.reason()),
         _ => {
             let text = "not found: the admin port has /metrics, /healthz, /readyz and /api\n";
-            Answer::text(StatusCode::NOT_FOUND, text)
+            AdminResponse::text(StatusCode::NOT_FOUND, text)
         }
     };
     answer.into_response()
 }
 
-async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> Answer {
+async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> AdminResponse {
     if let Some(rest) = request.uri().path().strip_prefix(dry_run::PATH).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
         return admin.trials.respond(&rest, request, &admin.payloads).await;
@@ -207,16 +207,16 @@ pub(crate) fn is_public(path: &str) -> bool {
 }
 
 /// The answer of [`READY`]: 503 with the reason if the process can't accept events.
-pub(crate) fn readiness(reason: Option<&str>) -> Answer {
+pub(crate) fn readiness(reason: Option<&str>) -> AdminResponse {
     reason.map_or_else(
-        || Answer::text(StatusCode::OK, "ready\n"),
-        |reason| Answer::text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
+        || AdminResponse::text(StatusCode::OK, "ready\n"),
+        |reason| AdminResponse::text(StatusCode::SERVICE_UNAVAILABLE, format!("not ready: {reason}\n")),
     )
 }
 
 /// The answer with a text of metrics.
-pub(crate) fn metrics(text: String) -> Answer {
-    Answer { content_type: text_format::CONTENT_TYPE, ..Answer::text(StatusCode::OK, text) }
+pub(crate) fn metrics(text: String) -> AdminResponse {
+    AdminResponse { content_type: text_format::CONTENT_TYPE, ..AdminResponse::text(StatusCode::OK, text) }
 }
 
 /// What a token must allow for this path; one of them is enough.

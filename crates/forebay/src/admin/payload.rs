@@ -10,7 +10,7 @@ use hyper::{Request, StatusCode};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::response::{Answer, problem, stopping};
+use super::response::{AdminResponse, problem, stopping};
 
 /// Payloads that are in memory at a time; more wait.
 const PLACES: usize = 8;
@@ -34,7 +34,10 @@ impl Payloads {
     ///
     /// # Errors
     /// The answer: it is packed, too long, too slow, or broken off.
-    pub(super) async fn read(&self, request: &mut Request<Incoming>) -> Result<(Vec<u8>, SemaphorePermit<'_>), Answer> {
+    pub(super) async fn read(
+        &self,
+        request: &mut Request<Incoming>,
+    ) -> Result<(Vec<u8>, SemaphorePermit<'_>), AdminResponse> {
         if request.headers().get(CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
             let detail = "a payload comes as it is here: without Content-Encoding";
             return Err(problem(StatusCode::UNSUPPORTED_MEDIA_TYPE, "content_encoding", detail.into()));
@@ -49,7 +52,7 @@ impl Payloads {
     }
 }
 
-async fn read(body: &mut Incoming) -> Result<Vec<u8>, Answer> {
+async fn read(body: &mut Incoming) -> Result<Vec<u8>, AdminResponse> {
     let (mut bytes, mut length) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| problem(StatusCode::BAD_REQUEST, "bad_request", error.to_string()))?;

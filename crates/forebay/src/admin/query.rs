@@ -4,7 +4,7 @@ use delivery::DeadFilter;
 use event::{Origin, percent, rfc3339};
 use hyper::StatusCode;
 
-use super::response::{Answer, problem};
+use super::response::{AdminResponse, problem};
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) struct DeadQuery {
 
 impl DeadQuery {
     /// The query of a request to the server of this data directory.
-    pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<Self, Answer> {
+    pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<Self, AdminResponse> {
         let query = Self::read(text.unwrap_or_default());
         let query = query.map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
         if query.origin.as_ref().is_some_and(|wanted| *wanted != own.to_string()) {

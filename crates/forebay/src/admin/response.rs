@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::admin_json::dead::ProblemJson;
 
 /// An answer's status, the method that is allowed instead, and its JSON.
-pub(crate) struct Answer {
+pub(crate) struct AdminResponse {
     pub(crate) status: StatusCode,
     pub(crate) content_type: &'static str,
     /// The methods of the path, for an answer that refuses another one.
@@ -21,7 +21,7 @@ const JSON: &str = "application/json";
 const PROBLEM: &str = "application/problem+json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-impl Answer {
+impl AdminResponse {
     /// An answer of plain text.
     pub(crate) fn text(status: StatusCode, body: impl Into<String>) -> Self {
         Self { status, content_type: TEXT, allow: None, body: body.into() }
@@ -38,21 +38,21 @@ impl Answer {
     }
 }
 
-pub(super) fn not_allowed(allow: &'static str) -> Answer {
+pub(super) fn not_allowed(allow: &'static str) -> AdminResponse {
     let answer = problem(StatusCode::METHOD_NOT_ALLOWED, "method", format!("only {allow}"));
-    Answer { allow: Some(allow), ..answer }
+    AdminResponse { allow: Some(allow), ..answer }
 }
 
-pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> Answer {
+pub(super) fn problem(status: StatusCode, code: &str, detail: String) -> AdminResponse {
     json(status, &ProblemJson { status: status.as_u16(), code: code.into(), detail })
 }
 
-pub(super) fn stopping() -> Answer {
+pub(super) fn stopping() -> AdminResponse {
     problem(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping".into())
 }
 
-pub(super) fn json(status: StatusCode, body: &impl Serialize) -> Answer {
+pub(super) fn json(status: StatusCode, body: &impl Serialize) -> AdminResponse {
     // Texts and numbers can't fail to be written.
     let body = serde_json::to_string(body).unwrap_or_default() + "\n";
-    Answer { status, content_type: if status == StatusCode::OK { JSON } else { PROBLEM }, allow: None, body }
+    AdminResponse { status, content_type: if status == StatusCode::OK { JSON } else { PROBLEM }, allow: None, body }
 }

@@ -14,7 +14,7 @@ use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
 use super::query::DeadQuery;
-use super::response::{Answer, json, not_allowed, problem};
+use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
 /// The beginning of all paths here.
@@ -35,7 +35,13 @@ impl Routes {
     }
 
     /// Answers a request whose path goes on with `rest` behind [`PATH`].
-    pub(super) async fn respond(&self, method: &Method, rest: &str, query: Option<&str>, origin: Origin) -> Answer {
+    pub(super) async fn respond(
+        &self,
+        method: &Method,
+        rest: &str,
+        query: Option<&str>,
+        origin: Origin,
+    ) -> AdminResponse {
         let query = match DeadQuery::of_request(query, origin) {
             Ok(query) => query,
             Err(refused) => return refused,
@@ -56,13 +62,13 @@ impl Routes {
         }
     }
 
-    async fn accept(&self, query: &DeadQuery) -> Result<Answer, Answer> {
+    async fn accept(&self, query: &DeadQuery) -> Result<AdminResponse, AdminResponse> {
         let accepted = self.control.accept(sink(query)?, query.again).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
-    async fn give_up(&self, query: &DeadQuery) -> Result<Answer, Answer> {
+    async fn give_up(&self, query: &DeadQuery) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
@@ -71,13 +77,13 @@ impl Routes {
     }
 }
 
-fn sink(query: &DeadQuery) -> Result<Arc<str>, Answer> {
+fn sink(query: &DeadQuery) -> Result<Arc<str>, AdminResponse> {
     let missing = || problem(StatusCode::BAD_REQUEST, "sink", "say which sink: sink=NAME".into());
     query.filter.sink.as_deref().map(Arc::from).ok_or_else(missing)
 }
 
 /// Why nothing was changed; `nothing` is the code where there is nothing to change.
-fn refused(error: ChangeError, nothing: &str) -> Answer {
+fn refused(error: ChangeError, nothing: &str) -> AdminResponse {
     match error {
         ChangeError::NothingHeld(detail) => problem(StatusCode::CONFLICT, nothing, detail),
         error => problem(StatusCode::SERVICE_UNAVAILABLE, "delivery", error.to_string()),

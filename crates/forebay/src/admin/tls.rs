@@ -11,7 +11,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Request, Response, StatusCode};
-use net::tls::{Accepted, ServerTls};
+use net::tls::{HandshakeOutcome, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
 
@@ -30,10 +30,10 @@ pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
 ) {
     let Some(tls) = tls else { return serve_requests(stream, answer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-        Ok(Accepted::Secure(stream)) => serve_requests(stream, answer).await,
-        Ok(Accepted::Plain(stream)) => serve_requests(stream, |_| async { not_secure() }).await,
-        Ok(Accepted::Refused(stream)) => linger(stream).await,
-        Ok(Accepted::Gone) | Err(_) => {}
+        Ok(HandshakeOutcome::Secure(stream)) => serve_requests(stream, answer).await,
+        Ok(HandshakeOutcome::Plain(stream)) => serve_requests(stream, |_| async { not_secure() }).await,
+        Ok(HandshakeOutcome::Refused(stream)) => linger(stream).await,
+        Ok(HandshakeOutcome::Gone) | Err(_) => {}
     }
 }
 

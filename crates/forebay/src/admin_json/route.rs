@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use delivery::{DeadLetterService, GivenUp, LaneState, LaneStatus, LastDead, Row};
+use delivery::{DeadLetterService, GivenUp, LaneState, LaneStatus, LastDead, LedgerRow};
 use event::rfc3339;
 use serde::{Deserialize, Serialize};
 
@@ -58,13 +58,13 @@ pub(crate) struct RoutesJson {
 
 impl RoutesJson {
     /// Of the ledger's rows, as far as nobody but the data directory can be asked.
-    pub(crate) fn of_rows(rows: &[Row]) -> Self {
+    pub(crate) fn of_rows(rows: &[LedgerRow]) -> Self {
         Self::of(rows, &[], &DeadLetterService::default())
     }
 
     /// Of the ledger's rows, of the lanes and the dead letters of a running server. The ledger counts for ever what went through a
     /// route; one that is gone and holds nothing isn't one any more.
-    pub(crate) fn of(rows: &[Row], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService) -> Self {
+    pub(crate) fn of(rows: &[LedgerRow], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService) -> Self {
         let mut routes = Vec::new();
         for row in rows {
             for sink in row.sinks.iter().filter(|sink| !sink.removed || sink.pending > 0) {

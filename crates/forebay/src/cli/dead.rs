@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use delivery::Condition;
 use event::{EventId, rfc3339};
-use load::Target;
+use load::ServerUrl;
 
 use super::{CaFlag, Data, TokenFlag};
 
@@ -65,7 +65,7 @@ pub(crate) struct DeadAt {
     pub(crate) config: Option<PathBuf>,
     /// The admin address of the running server [default: as configured, or 127.0.0.1:9000]; with TLS a URL, as https://localhost:9000
     #[arg(long, value_name = "ADDR", value_parser = admin)]
-    pub(crate) admin: Option<Target>,
+    pub(crate) admin: Option<ServerUrl>,
     #[command(flatten)]
     pub(crate) ca: CaFlag,
     #[command(flatten)]
@@ -138,7 +138,7 @@ pub(crate) struct DeadLetters {
 }
 
 /// An address as `--admin` of the server takes it, or a URL.
-pub(super) fn admin(text: &str) -> Result<Target, <Target as FromStr>::Err> {
+pub(super) fn admin(text: &str) -> Result<ServerUrl, <ServerUrl as FromStr>::Err> {
     match text.parse::<SocketAddr>() {
         Ok(address) => format!("http://{address}").parse(),
         Err(_) => text.parse(),

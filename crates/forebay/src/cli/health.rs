@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use config::Role;
-use load::Target;
+use load::ServerUrl;
 
 use super::{CaFlag, dead};
 
@@ -22,7 +22,7 @@ pub(crate) struct HealthFlags {
     pub(crate) config: Option<PathBuf>,
     /// The admin address of the server [default: as configured]; with TLS a URL, as https://localhost:9000
     #[arg(long, value_name = "ADDR", value_parser = dead::admin)]
-    pub(crate) admin: Option<Target>,
+    pub(crate) admin: Option<ServerUrl>,
     #[command(flatten)]
     pub(crate) ca: CaFlag,
 }

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use config::Role;
-use config::{Configuration, Flags, LoadError, WriterConfiguration};
+use config::{ConfigError, Configuration, Flags, WriterConfiguration};
 use settings::{Diagnostics, Environment};
 
 use crate::log;
@@ -226,7 +226,7 @@ impl Common {
     ///
     /// # Errors
     /// Those of [`config::load`].
-    pub(crate) fn load(&self, environment: &Environment) -> Result<(Configuration, Diagnostics), LoadError> {
+    pub(crate) fn load(&self, environment: &Environment) -> Result<(Configuration, Diagnostics), ConfigError> {
         config::load(self.config.as_deref(), environment, &self.flags(), &self.data.directory)
     }
 
@@ -237,7 +237,7 @@ impl Common {
     pub(crate) fn load_writer(
         &self,
         environment: &Environment,
-    ) -> Result<(WriterConfiguration, Diagnostics), LoadError> {
+    ) -> Result<(WriterConfiguration, Diagnostics), ConfigError> {
         config::load_writer(self.config.as_deref(), environment, &self.flags(), &self.data.directory)
     }
 

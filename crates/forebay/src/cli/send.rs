@@ -1,7 +1,7 @@
 //! The flags of commands that send events.
 
 use clap::Args;
-use load::{Destination, Target};
+use load::{Destination, ServerUrl};
 
 use super::{CaFlag, TokenFlag};
 
@@ -10,7 +10,7 @@ use super::{CaFlag, TokenFlag};
 pub(crate) struct SendFlags {
     /// The server
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8080")]
-    url: Target,
+    url: ServerUrl,
     #[command(flatten)]
     ca: CaFlag,
     /// The type of the events; without it the server finds it as for any other event

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 use clap::Args;
 use config::port::tls_files;
-use load::{Server, Target};
+use load::{ServerConnector, ServerUrl};
 
 use crate::errors::unreadable;
 
@@ -22,10 +22,10 @@ impl CaFlag {
     ///
     /// # Errors
     /// The file can't be used, or is needed and not named.
-    pub(crate) fn server(&self, target: &Target) -> anyhow::Result<Server> {
-        let Some(path) = &self.ca else { return Ok(Server::new(target.clone(), None)?) };
+    pub(crate) fn server(&self, target: &ServerUrl) -> anyhow::Result<ServerConnector> {
+        let Some(path) = &self.ca else { return Ok(ServerConnector::new(target.clone(), None)?) };
         let authorities = tls_files::read(path).map_err(unreadable(path))?;
-        let server = Server::new(target.clone(), Some(&authorities));
+        let server = ServerConnector::new(target.clone(), Some(&authorities));
         server.map_err(|error| anyhow!("{}: {error}", path.display()))
     }
 }

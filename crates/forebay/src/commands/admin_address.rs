@@ -3,10 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use config::Configuration;
-use load::Target;
+use load::ServerUrl;
 
 /// The admin address of `serve` or of a gateway.
-pub(crate) fn of_server(configuration: Option<&Configuration>) -> Target {
+pub(crate) fn of_server(configuration: Option<&Configuration>) -> ServerUrl {
     configuration.map_or_else(
         || target(config::ADMIN, false),
         |configuration| target(configuration.gateway.admin, configuration.admin.tls.is_some()),
@@ -14,7 +14,7 @@ pub(crate) fn of_server(configuration: Option<&Configuration>) -> Target {
 }
 
 /// The address of a server that listens on `admin`. A certificate names hosts, as a rule, and no addresses.
-pub(crate) fn target(admin: SocketAddr, has_tls: bool) -> Target {
+pub(crate) fn target(admin: SocketAddr, has_tls: bool) -> ServerUrl {
     let ip = match admin.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::admin::DeadQuery;
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
-use crate::commands::dead::{Place, on_one_line};
+use crate::commands::dead::{DeadLetterSource, on_one_line};
 use crate::commands::output::{Output, print};
 
 /// Runs the command and gives the process's exit code.
@@ -26,9 +26,9 @@ pub(crate) fn run(command: &RouteCommand) -> anyhow::Result<u8> {
 }
 
 fn run_list(list: &RouteList) -> anyhow::Result<u8> {
-    let routes = match Place::find(&list.at)? {
-        Place::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
-        Place::Server(server) => server
+    let routes = match DeadLetterSource::find(&list.at)? {
+        DeadLetterSource::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
+        DeadLetterSource::Server(server) => server
             .ask(&list.at, ("GET", "/api/routes"), DeadQuery::default(), &[])?
             .unwrap_or(RoutesJson { routes: Vec::new() }),
     };
@@ -38,12 +38,12 @@ fn run_list(list: &RouteList) -> anyhow::Result<u8> {
 }
 
 fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
-    let given_up = match Place::find(&drop.at)? {
-        Place::Directory(directory) => {
+    let given_up = match DeadLetterSource::find(&drop.at)? {
+        DeadLetterSource::Directory(directory) => {
             let mut saved = SavedLedger::load(&directory)?;
             GivenUpJson::of(saved.give_up(&drop.sink.as_str().into(), drop.type_name.as_ref())?)
         }
-        Place::Server(server) => {
+        DeadLetterSource::Server(server) => {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
             let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
             let query = DeadQuery { filter, ..DeadQuery::default() };
@@ -56,9 +56,9 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
 }
 
 fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
-    let server = match Place::find(&accept.at)? {
-        Place::Server(server) => server,
-        Place::Directory(directory) => bail!(
+    let server = match DeadLetterSource::find(&accept.at)? {
+        DeadLetterSource::Server(server) => server,
+        DeadLetterSource::Directory(directory) => bail!(
             "no Forebay is running on {}: start it, and then accept: the lane has to ask its store",
             directory.path().display()
         ),

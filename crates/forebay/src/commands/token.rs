@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use access::{InvalidSecret, Name, RANDOM_BYTES, Scope, Scopes, Secret, Token};
+use access::{InvalidToken, Name, NewToken, RANDOM_BYTES, Scope, Scopes, Token};
 use anyhow::{anyhow, bail};
 use config::owner_file;
 use config::token_file::Kept;
@@ -70,7 +70,7 @@ fn make(new: &TokenNew) -> anyhow::Result<()> {
 }
 
 /// The token as the file keeps it.
-fn token(new: &TokenNew, secret: &Secret) -> Token {
+fn token(new: &TokenNew, secret: &NewToken) -> Token {
     let created = unix_microseconds();
     let lasts = |expires: Duration| created.saturating_add(i64::try_from(expires.as_micros()).unwrap_or(i64::MAX));
     Token {
@@ -90,19 +90,19 @@ fn is_same(known: &Token, token: &Token) -> bool {
     of(known) == of(token) && !known.is_expired(token.created)
 }
 
-fn random_secret() -> anyhow::Result<Secret> {
+fn random_secret() -> anyhow::Result<NewToken> {
     let mut random = [0; RANDOM_BYTES];
     getrandom::fill(&mut random).map_err(|error| anyhow!("the operating system gives no random bytes: {error}"))?;
-    Ok(Secret::of_random(random))
+    Ok(NewToken::of_random(random))
 }
 
 /// Reads the token in this file, or creates the file with a new token if that is allowed.
-fn secret_of_file(path: &Path, may_create: bool) -> anyhow::Result<Secret> {
+fn secret_of_file(path: &Path, may_create: bool) -> anyhow::Result<NewToken> {
     let shown = path.display();
     let failed = |what, error| anyhow!("can't {what} {shown}: {error}; run this command as the file's owner");
     match files::read_text(path) {
         // The message doesn't show what the file contains.
-        Ok(text) => text.trim_end().parse().map_err(|error: InvalidSecret| {
+        Ok(text) => text.trim_end().parse().map_err(|error: InvalidToken| {
             anyhow!("{shown} holds no token: {error}; remove the file to create a new token")
         }),
         Err(error) if may_create && error.kind() == io::ErrorKind::NotFound => {

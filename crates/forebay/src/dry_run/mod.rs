@@ -10,7 +10,7 @@ use config::{Configuration, Route, TypeConfig};
 use delivery::LaneBoard;
 use event::TypeName;
 use gateway::{
-    AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, RequestContext, TypeFinder, TypeRules,
+    AcceptedEvent, DryRun, DryRunOutcome, DryRunRejection, DryRunTrace, DryRunTypes, RequestContext, TypeRules,
 };
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -23,8 +23,8 @@ use routing::Routing;
 pub(crate) const OTHERS: &str = "*";
 
 /// How the gateway would find the type of an event.
-pub(crate) fn finder(configuration: &Configuration) -> TypeFinder {
-    TypeFinder::new(compose::types(configuration, &[], &LaneBoard::default()))
+pub(crate) fn finder(configuration: &Configuration) -> DryRunTypes {
+    DryRunTypes::new(compose::types(configuration, &[], &LaneBoard::default()))
 }
 
 /// The events of a type, one after the other.

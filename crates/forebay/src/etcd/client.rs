@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, StatusCode};
-use net::http_client::{Answer, Body, Endpoint, HttpClient, HttpOptions, full};
+use net::http_client::{Endpoint, HttpClient, HttpOptions, HttpResponse, RequestBody, full};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ impl Client {
     }
 
     /// Sends a request with a streamed answer to the member that answered last.
-    pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<Answer, EtcdError> {
+    pub(super) async fn stream(&self, path: &str, body: &Value) -> Result<HttpResponse, EtcdError> {
         let answer = self.http.send(self.request(self.member(), path, &Bytes::from(body.to_string()))?).await?;
         if answer.status() == StatusCode::OK { Ok(answer) } else { Err(EtcdError::NotEtcd(self.member().to_string())) }
     }
@@ -135,7 +135,7 @@ impl Client {
         if status == StatusCode::OK { Ok(bytes) } else { Err(EtcdError::of_answer(member, status, &bytes)) }
     }
 
-    fn request(&self, member: &Endpoint, path: &str, body: &Bytes) -> Result<Request<Body>, EtcdError> {
+    fn request(&self, member: &Endpoint, path: &str, body: &Bytes) -> Result<Request<RequestBody>, EtcdError> {
         let mut request = Request::builder().method(Method::POST).uri(member.url(path)?);
         request = request.header(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         if let Some(token) = &self.token {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use net::http_client::Answer;
+use net::http_client::HttpResponse;
 use serde::Deserialize;
 use serde_json::{Deserializer, json};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -18,7 +18,7 @@ const LIFE_MAX: Duration = Duration::from_mins(1);
 
 /// A watch of the keys under the prefix.
 pub(crate) struct Watch {
-    answer: Answer,
+    answer: HttpResponse,
     begun: Instant,
 }
 

@@ -13,7 +13,7 @@ const KINDS_MAX: usize = 500;
 
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum LogDecision {
     /// It is written; so many of its kind were left out before it.
     Write { left_out: u64 },
     /// It is only counted.
@@ -36,7 +36,7 @@ impl Limiter {
         Self { kinds: BTreeMap::new() }
     }
 
-    pub(super) fn judge(&mut self, message: &str, now: Instant) -> Verdict {
+    pub(super) fn judge(&mut self, message: &str, now: Instant) -> LogDecision {
         if self.kinds.len() > KINDS_MAX {
             self.kinds.retain(|_, window| now.duration_since(window.since) < WINDOW);
         }
@@ -46,10 +46,10 @@ impl Limiter {
         }
         if window.written >= MESSAGES_MAX {
             window.left_out += 1;
-            return Verdict::Suppress;
+            return LogDecision::Suppress;
         }
         window.written += 1;
-        Verdict::Write { left_out: std::mem::take(&mut window.left_out) }
+        LogDecision::Write { left_out: std::mem::take(&mut window.left_out) }
     }
 }
 
@@ -68,13 +68,13 @@ mod tests {
         let start = Instant::now();
         let mut judge = |message: &str, seconds| limiter.judge(message, start + Duration::from_secs(seconds));
         for number in 0..20 {
-            assert_eq!(judge(&format!("lane {number} waits"), 0), Verdict::Write { left_out: 0 }, "{number}");
+            assert_eq!(judge(&format!("lane {number} waits"), 0), LogDecision::Write { left_out: 0 }, "{number}");
         }
-        assert_eq!(judge("lane 20 waits", 9), Verdict::Suppress);
-        assert_eq!(judge("lane 21 waits", 9), Verdict::Suppress);
-        assert_eq!(judge("another kind", 9), Verdict::Write { left_out: 0 });
-        assert_eq!(judge("lane 22 waits", 10), Verdict::Write { left_out: 2 });
-        assert_eq!(judge("lane 23 waits", 10), Verdict::Write { left_out: 0 });
+        assert_eq!(judge("lane 20 waits", 9), LogDecision::Suppress);
+        assert_eq!(judge("lane 21 waits", 9), LogDecision::Suppress);
+        assert_eq!(judge("another kind", 9), LogDecision::Write { left_out: 0 });
+        assert_eq!(judge("lane 22 waits", 10), LogDecision::Write { left_out: 2 });
+        assert_eq!(judge("lane 23 waits", 10), LogDecision::Write { left_out: 0 });
     }
 
     #[test]

@@ -17,7 +17,7 @@ use event::cells::Counter;
 use event::rfc3339;
 use serde::Serialize;
 
-use limiter::{Limiter, Verdict};
+use limiter::{Limiter, LogDecision};
 use writer::Writer;
 
 static LEAST: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
@@ -96,9 +96,9 @@ pub(crate) fn write(level: LogLevel, message: impl fmt::Display) {
     let mut message = message.to_string();
     let verdict = LIMITER.lock().unwrap_or_else(PoisonError::into_inner).judge(&message, Instant::now());
     match verdict {
-        Verdict::Suppress => return SUPPRESSED.add(1),
-        Verdict::Write { left_out: 0 } => {}
-        Verdict::Write { left_out } => message += &format!(" ({left_out} more like this were left out)"),
+        LogDecision::Suppress => return SUPPRESSED.add(1),
+        LogDecision::Write { left_out: 0 } => {}
+        LogDecision::Write { left_out } => message += &format!(" ({left_out} more like this were left out)"),
     }
     put(line(level, &message, is_json()), false);
 }

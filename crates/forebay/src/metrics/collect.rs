@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use delivery::{
     AggregateBoard, AggregateFigures, AggregateStatus, CheckpointCounters, DeadCounters, DeadLetterService, Delivery,
-    LaneBoard, LaneState, LaneStatus, Ledger, Row, SinkRow,
+    LaneBoard, LaneState, LaneStatus, Ledger, LedgerRow, SinkRow,
 };
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{ErrorCode, GatewayCounters, RouteName, StatusClass};
@@ -189,13 +189,13 @@ fn unread_times(text: &mut Exposition, log: &EventLog) {
     });
 }
 
-fn ledger(text: &mut Exposition, rows: &[Row]) {
+fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     text.counter("forebay_events_accepted_total", "Events that were made durable, by type.", |series| {
-        let accepted = |row: &Row| if row.derived { 0 } else { row.accepted };
+        let accepted = |row: &LedgerRow| if row.derived { 0 } else { row.accepted };
         rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], accepted(row)));
     });
     text.counter("forebay_events_derived_total", "Results of aggregates that were made durable, by type.", |series| {
-        let derived = |row: &Row| if row.derived { row.accepted } else { 0 };
+        let derived = |row: &LedgerRow| if row.derived { row.accepted } else { 0 };
         rows.iter().for_each(|row| series.count(&[("type", row.type_name.as_str())], derived(row)));
     });
     let help = "Events that their store has, by type and sink.";
@@ -212,7 +212,7 @@ fn ledger(text: &mut Exposition, rows: &[Row]) {
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
-fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterService) {
+fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], office: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
         each_route(rows, series, |row, sink| office.held(&sink.sink, &row.type_name));
     });
@@ -239,11 +239,11 @@ fn dead_letters(text: &mut Exposition, rows: &[Row], office: &DeadLetterService)
     count("forebay_dead_dropped_total", "Dead letters that were given up.", |dead| dead.dropped.get());
 }
 
-fn each_sink(rows: &[Row], series: &mut Series<'_>, of: impl Fn(&SinkRow) -> u64) {
+fn each_sink(rows: &[LedgerRow], series: &mut Series<'_>, of: impl Fn(&SinkRow) -> u64) {
     each_route(rows, series, |_, sink| of(sink));
 }
 
-fn each_route(rows: &[Row], series: &mut Series<'_>, of: impl Fn(&Row, &SinkRow) -> u64) {
+fn each_route(rows: &[LedgerRow], series: &mut Series<'_>, of: impl Fn(&LedgerRow, &SinkRow) -> u64) {
     for row in rows {
         for sink in &row.sinks {
             series.count(&[("type", row.type_name.as_str()), ("sink", &sink.sink)], of(row, sink));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use delivery::LaneStatus;
-use sink_remote::{RequestOutcome, Server, Upstream};
+use sink_remote::{RequestOutcome, Upstream, WriterServer};
 
 use crate::metrics::text_format::{Exposition, Labels};
 
@@ -56,7 +56,7 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
     });
 }
 
-fn each_server(upstreams: &[Upstream], mut add: impl FnMut([(&str, &str); 2], &Server)) {
+fn each_server(upstreams: &[Upstream], mut add: impl FnMut([(&str, &str); 2], &WriterServer)) {
     for upstream in upstreams {
         for server in upstream.servers() {
             add([("upstream", &upstream.config().name), ("server", &server.label())], &server);

@@ -1,6 +1,6 @@
 //! File descriptors: each connection needs one, and so do the journal and the stores, which must never lack any.
 
-use config::Connections;
+use config::ConnectionLimits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// What is kept for everything but connections on the intake port: segments, spares, stores, the admin port, logs.
@@ -8,14 +8,14 @@ const OTHERS: u64 = 256;
 
 /// These limits as far as the process may have descriptors: its soft limit is raised to the hard one. If even that is less than `OTHERS`
 /// needs, half of it is for connections. A client keeps its share of all connections if these are fewer, so that it can't use all of them.
-pub(crate) fn within_limit(wanted: Connections) -> Connections {
+pub(crate) fn within_limit(wanted: ConnectionLimits) -> ConnectionLimits {
     bounded_both(wanted, raise())
 }
 
-fn bounded_both(wanted: Connections, descriptors: Option<u64>) -> Connections {
+fn bounded_both(wanted: ConnectionLimits, descriptors: Option<u64>) -> ConnectionLimits {
     let all = bounded(wanted.all, descriptors);
     let per_client = wanted.per_client.min(wanted.all).saturating_mul(all) / wanted.all.max(1);
-    Connections { all, per_client: per_client.max(1) }
+    ConnectionLimits { all, per_client: per_client.max(1) }
 }
 
 /// The connections of a writer, which doesn't tell its clients apart: as many of these as the process may have descriptors for.
@@ -60,7 +60,7 @@ mod tests {
             (50_000, 25_000, Some(2), (1, 1)),
             (50_000, 1, Some(2000), (1744, 1)),
         ] {
-            let Connections { all, per_client } = bounded_both(Connections { all, per_client }, descriptors);
+            let ConnectionLimits { all, per_client } = bounded_both(ConnectionLimits { all, per_client }, descriptors);
             assert_eq!((all, per_client), expected);
         }
     }

@@ -17,13 +17,13 @@ const TABLE: &str = "create table events (id blob not null unique, type text, so
                      payload text); create trigger refuse before insert on events when new.payload like '%bad%' \
                      begin select raise(abort, 'no bad ones'); end";
 
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Option<Server>,
     folder: Folder,
 }
 
-impl Stand {
+impl Fixture {
     /// Its server isn't started yet.
     fn new(config: &[&str]) -> Self {
         const { assert!(HANGS.as_secs() < 300, "who waits is more patient than a test") };
@@ -34,9 +34,9 @@ impl Stand {
     }
 
     fn started(config: &[&str]) -> Self {
-        let mut stand = Self::new(config);
-        stand.start();
-        stand
+        let mut fixture = Self::new(config);
+        fixture.start();
+        fixture
     }
 
     fn start(&mut self) {
@@ -91,30 +91,30 @@ impl Stand {
 
 #[test]
 fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
-    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
+    let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     let (over, checked) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
         // Others who don't wait.
         for _ in 0..3 {
             scope.spawn(|| {
                 while !over.load(Ordering::Relaxed) {
-                    assert_eq!(stand.post("/ingest/event/b", "", "0").0, 200);
+                    assert_eq!(fixture.post("/ingest/event/b", "", "0").0, 200);
                 }
             });
         }
         let clients: Vec<_> = (0..3)
             .map(|client| {
-                let (stand, checked) = (&stand, &checked);
+                let (fixture, checked) = (&fixture, &checked);
                 scope.spawn(move || {
-                    let one = rusqlite::Connection::open(stand.folder.data().join("events.db")).unwrap();
-                    let two = rusqlite::Connection::open(stand.folder.data().join("two.db")).unwrap();
+                    let one = rusqlite::Connection::open(fixture.folder.data().join("events.db")).unwrap();
+                    let two = rusqlite::Connection::open(fixture.folder.data().join("two.db")).unwrap();
                     for number in 0..40 {
                         let payload = format!("\"{client}-{number}\"");
                         let (path, body) = match number % 4 {
                             0 => ("/ingest/batch/b", format!("{payload}\n{payload}\n")),
                             _ => ("/ingest/event/b", payload.clone()),
                         };
-                        assert_eq!(stand.post(path, STORED, &body).0, 200);
+                        assert_eq!(fixture.post(path, STORED, &body).0, 200);
                         let wanted: i64 = if number % 4 == 0 { 2 } else { 1 };
                         for store in [&one, &two] {
                             let count = "select count(*) from events where payload = ?1";
@@ -135,27 +135,27 @@ fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
 
 #[test]
 fn a_sink_that_fails_is_named_when_the_time_is_over() {
-    let mut stand = Stand::new(&[HASTY, "type_pointer = \"/t\"\n", TYPES, SINKS]);
-    std::fs::create_dir(stand.folder.data().join("two.db")).unwrap();
-    stand.start();
-    assert_eq!(stand.post("/ingest/event/a", STORED, "1").0, 200, "it has no route there");
-    let (status, answer) = stand.post("/ingest/event/b", STORED, "2");
+    let mut fixture = Fixture::new(&[HASTY, "type_pointer = \"/t\"\n", TYPES, SINKS]);
+    std::fs::create_dir(fixture.folder.data().join("two.db")).unwrap();
+    fixture.start();
+    assert_eq!(fixture.post("/ingest/event/a", STORED, "1").0, 200, "it has no route there");
+    let (status, answer) = fixture.post("/ingest/event/b", STORED, "2");
     assert_eq!((status, &answer["pending"], &answer["duplicate"]), (202, &json!(["two"]), &json!(false)));
-    let (status, answer) = stand.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n");
+    let (status, answer) = fixture.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n");
     assert_eq!((status, &answer["pending"], &answer["accepted"]), (202, &json!(["two"]), &json!(2)));
-    let (status, answer) = stand.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"a\"}\n");
+    let (status, answer) = fixture.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"a\"}\n");
     assert_eq!((status, &answer["accepted"]), (200, &json!(2)));
-    assert_eq!(stand.rows("events.db"), 6, "the other sink has all of them");
+    assert_eq!(fixture.rows("events.db"), 6, "the other sink has all of them");
 }
 
 #[test]
 fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
-    let mut stand = Stand::new(&[PATIENT, TYPES, SINKS]);
-    drop(stand.sql("events.db", TABLE));
-    stand.start();
+    let mut fixture = Fixture::new(&[PATIENT, TYPES, SINKS]);
+    drop(fixture.sql("events.db", TABLE));
+    fixture.start();
     let key = [STORED, "Idempotency-Key: k\r\n"].concat();
     let told = |path: &str, headers: &str, body: &str| {
-        let (status, answer) = stand.post(path, headers, body);
+        let (status, answer) = fixture.post(path, headers, body);
         assert_eq!((status, &answer["code"]), (424, &json!("dead_letter")), "{answer}");
         let dead = answer["dead"].as_array().unwrap().clone();
         assert_eq!((dead.len(), &dead[0]["sink"], &answer["pending"]), (1, &json!("one"), &json!([])), "{answer}");
@@ -167,51 +167,52 @@ fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
     let batch = [STORED, "Idempotency-Key: batch\r\n"].concat();
     let other = told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
     assert_eq!(told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n"), other);
-    assert_eq!(stand.post("/ingest/event/b", STORED, "4").0, 200, "another one's letter isn't its own");
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "4").0, 200, "another one's letter isn't its own");
 
     let dead = |arguments: &[&str]| {
-        let admin = stand.server().admin.to_string();
+        let admin = fixture.server().admin.to_string();
         let output = forebay().arg("dead").args(arguments).args(["--admin", &admin]).output().unwrap();
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap()
     };
     assert!(dead(&["show", &id]).contains("\"bad\"") && dead(&["show", &other]).contains("\"bad too\""));
-    drop(stand.sql("events.db", "drop trigger refuse"));
+    drop(fixture.sql("events.db", "drop trigger refuse"));
     dead(&["replay", "--id", &id]);
     dead(&["drop", "--id", &other]);
-    assert_eq!(stand.post("/ingest/event/b", &key, "\"bad\"").0, 200, "it was replayed");
-    let (status, answer) = stand.post("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
+    assert_eq!(fixture.post("/ingest/event/b", &key, "\"bad\"").0, 200, "it was replayed");
+    let (status, answer) = fixture.post("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
     assert_eq!((status, &answer["dead"][0]["reason"]), (424, &json!("its dead letter was dropped")));
 }
 
 #[test]
 fn what_comes_again_waits_with_the_first_copy() {
-    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
-    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
-    let lock = stand.lock("two.db");
-    let post =
-        || stand.post("/ingest/event/b", &[STORED, "Accept: application/json\r\nIdempotency-Key: k\r\n"].concat(), "1");
+    let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = fixture.lock("two.db");
+    let post = || {
+        fixture.post("/ingest/event/b", &[STORED, "Accept: application/json\r\nIdempotency-Key: k\r\n"].concat(), "1")
+    };
     thread::scope(|scope| {
         let first = scope.spawn(post);
-        stand.wait_accepted(2);
+        fixture.wait_accepted(2);
         let again = scope.spawn(post);
-        stand.server().wait("forebay_duplicates_total", |duplicates| duplicates == 1);
+        fixture.server().wait("forebay_duplicates_total", |duplicates| duplicates == 1);
         assert!(!first.is_finished() && !again.is_finished());
         drop(lock);
         let [first, again] = [first, again].map(|client| client.join().unwrap());
         assert_eq!((first.0, &first.1["duplicate"]), (200, &json!(false)));
         assert_eq!((again.0, &again.1["duplicate"]), (200, &json!(true)));
     });
-    assert_eq!((stand.rows("events.db"), stand.rows("two.db")), (2, 2));
+    assert_eq!((fixture.rows("events.db"), fixture.rows("two.db")), (2, 2));
 }
 
 #[test]
 fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
-    let mut stand = Stand::started(&[PATIENT, TYPES, SINKS]);
-    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
-    let lock = stand.lock("two.db");
+    let mut fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = fixture.lock("two.db");
     let headers = [STORED, "Accept: application/json\r\nIdempotency-Key: k\r\n"].concat();
-    let (intake, request) = (stand.server().intake, format!("Content-Length: 1\r\n{headers}\r\n1"));
+    let (intake, request) = (fixture.server().intake, format!("Content-Length: 1\r\n{headers}\r\n1"));
     let client = thread::spawn(move || {
         use std::io::{Read, Write};
         let mut stream = std::net::TcpStream::connect(intake).unwrap();
@@ -222,84 +223,84 @@ fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
         let _ = stream.read_to_string(&mut answer);
         answer
     });
-    stand.wait_accepted(2);
-    assert_eq!(stand.server.take().unwrap().stop("-KILL"), None);
+    fixture.wait_accepted(2);
+    assert_eq!(fixture.server.take().unwrap().stop("-KILL"), None);
     assert_eq!(client.join().unwrap(), "", "nobody was told that it is stored");
     drop(lock);
-    stand.start();
-    let (status, answer) = stand.post("/ingest/event/b", &headers, "1");
+    fixture.start();
+    let (status, answer) = fixture.post("/ingest/event/b", &headers, "1");
     assert_eq!((status, &answer["duplicate"]), (200, &json!(true)));
-    assert_eq!((stand.rows("events.db"), stand.rows("two.db")), (2, 2));
+    assert_eq!((fixture.rows("events.db"), fixture.rows("two.db")), (2, 2));
 }
 
 #[test]
 fn a_route_that_goes_is_waited_for_no_longer() {
-    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
-    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
-    let lock = stand.lock("two.db");
+    let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = fixture.lock("two.db");
     let key = [STORED, "Idempotency-Key: k\r\n"].concat();
     let fewer = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
     thread::scope(|scope| {
-        let client = scope.spawn(|| stand.post("/ingest/event/b", &key, "1"));
-        stand.wait_accepted(2);
-        stand.reload(&[PATIENT, fewer]);
+        let client = scope.spawn(|| fixture.post("/ingest/event/b", &key, "1"));
+        fixture.wait_accepted(2);
+        fixture.reload(&[PATIENT, fewer]);
         let (status, answer) = client.join().unwrap();
         assert_eq!((status, &answer["pending"]), (202, &json!(["two"])), "the route holds it");
     });
-    assert_eq!(stand.post("/ingest/event/b", STORED, "2").0, 200, "it never had that route");
-    let (status, answer) = stand.post("/ingest/event/b", &key, "1");
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "2").0, 200, "it never had that route");
+    let (status, answer) = fixture.post("/ingest/event/b", &key, "1");
     assert_eq!((status, &answer["pending"]), (202, &json!(["two"])));
     drop(lock);
-    let admin = stand.server().admin.to_string();
+    let admin = fixture.server().admin.to_string();
     let output = forebay().args(["route", "drop", "two", "--admin", &admin]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(stand.post("/ingest/event/b", &key, "1").0, 200, "what was given up doesn't count");
+    assert_eq!(fixture.post("/ingest/event/b", &key, "1").0, 200, "what was given up doesn't count");
 }
 
 #[test]
 fn who_waits_through_a_reload_is_answered_when_the_store_is_back() {
-    let stand = Stand::started(&[PATIENT, TYPES, SINKS]);
-    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
-    let lock = stand.lock("two.db");
+    let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = fixture.lock("two.db");
     thread::scope(|scope| {
-        let client = scope.spawn(|| stand.post("/ingest/event/b", STORED, "1"));
-        stand.wait_accepted(2);
-        stand.reload(&[PATIENT, TYPES, SINKS, "[types.c]\nroutes = [\"two\"]\n"]);
+        let client = scope.spawn(|| fixture.post("/ingest/event/b", STORED, "1"));
+        fixture.wait_accepted(2);
+        fixture.reload(&[PATIENT, TYPES, SINKS, "[types.c]\nroutes = [\"two\"]\n"]);
         assert!(!client.is_finished());
         drop(lock);
         assert_eq!(client.join().unwrap().0, 200);
     });
-    assert_eq!(stand.rows("two.db"), 2);
+    assert_eq!(fixture.rows("two.db"), 2);
 }
 
 #[test]
 fn a_stop_answers_who_waits() {
-    let mut stand = Stand::started(&[PATIENT, TYPES, SINKS]);
-    assert_eq!(stand.post("/ingest/event/b", STORED, "0").0, 200);
-    let lock = stand.lock("two.db");
+    let mut fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
+    let lock = fixture.lock("two.db");
     thread::scope(|scope| {
-        let client = scope.spawn(|| stand.post("/ingest/event/b", STORED, "1"));
-        stand.wait_accepted(2);
-        stand.server().wait("forebay_events_stored_total{type=\"b\",sink=\"one\"}", |stored| stored == 2);
-        stand.server().signal("-TERM");
+        let client = scope.spawn(|| fixture.post("/ingest/event/b", STORED, "1"));
+        fixture.wait_accepted(2);
+        fixture.server().wait("forebay_events_stored_total{type=\"b\",sink=\"one\"}", |stored| stored == 2);
+        fixture.server().signal("-TERM");
         let (status, answer) = client.join().unwrap();
         assert_eq!((status, &answer["pending"]), (202, &json!(["two"])));
     });
     drop(lock);
-    assert_eq!(stand.server.take().unwrap().wait_end(), Some(0));
+    assert_eq!(fixture.server.take().unwrap().wait_end(), Some(0));
 }
 
 #[test]
 fn from_memory_events_are_accepted_counted_and_stored() {
-    let stand = Stand::started(&[
+    let fixture = Fixture::started(&[
         PATIENT,
         "[types.a]\nack_memory = true\nroutes = [\"one\"]\n",
         "[sinks.one]\nkind = \"sqlite\"\n",
     ]);
     for number in 0..10 {
-        assert_eq!(stand.post("/ingest/event/a", "Forebay-Ack: memory\r\n", &number.to_string()).0, 202);
+        assert_eq!(fixture.post("/ingest/event/a", "Forebay-Ack: memory\r\n", &number.to_string()).0, 202);
     }
-    stand.wait_accepted(10);
-    stand.server().wait_delivered();
-    assert_eq!(stand.rows("events.db"), 10);
+    fixture.wait_accepted(10);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.rows("events.db"), 10);
 }

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use event::rfc3339;
 use serde_json::Value;
 
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 use crate::support::wait_until;
 
 /// One shard, so that it is known what comes before what; no tick comes in between.
@@ -23,7 +23,7 @@ fn config(aggregate: &str) -> String {
 const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nquiet = \"1day\"\n\
                        measures = { requests = \"count\", bytes = \"sum:/bytes\", clients = \"distinct:/client\" }";
 
-impl Stand {
+impl Fixture {
     fn kill(&mut self) {
         drop(self.server.take());
     }
@@ -86,71 +86,71 @@ fn short(result: &Value) -> String {
 
 #[test]
 fn out_of_order_late_and_too_late() {
-    let stand = Stand::new(&config(MINUTES));
-    stand.hit("2026-11-20T10:00:20Z", 200, 1);
-    stand.hit("2026-11-20T10:00:40Z", 200, 2);
-    stand.hit("2026-11-20T10:00:10Z", 404, 3);
-    stand.hit("2026-11-20T10:00:00Z", 200, 1);
-    stand.hit("2026-11-20T09:59:59.999Z", 200, 9);
-    stand.hit("2026-11-20T10:01:00Z", 200, 4);
+    let fixture = Fixture::new(&config(MINUTES));
+    fixture.hit("2026-11-20T10:00:20Z", 200, 1);
+    fixture.hit("2026-11-20T10:00:40Z", 200, 2);
+    fixture.hit("2026-11-20T10:00:10Z", 404, 3);
+    fixture.hit("2026-11-20T10:00:00Z", 200, 1);
+    fixture.hit("2026-11-20T09:59:59.999Z", 200, 9);
+    fixture.hit("2026-11-20T10:01:00Z", 200, 4);
     let hour = "2026-11-20T09:59:00 200 requests 1 bytes 9 clients 1";
     let not_found = "2026-11-20T10:00:00 404 requests 1 bytes 3 clients 1";
-    stand.expect(&[hour, "2026-11-20T10:00:00 200 requests 3 bytes 4 clients 2", not_found]);
+    fixture.expect(&[hour, "2026-11-20T10:00:00 200 requests 3 bytes 4 clients 2", not_found]);
     // Late within the lateness: the row is another one then.
-    stand.hit("2026-11-20T10:00:50Z", 200, 5);
+    fixture.hit("2026-11-20T10:00:50Z", 200, 5);
     let later = "2026-11-20T10:00:00 200 requests 4 bytes 9 clients 3";
-    stand.expect(&[hour, later, not_found]);
-    stand.hit("2026-11-20T10:02:00Z", 200, 6);
+    fixture.expect(&[hour, later, not_found]);
+    fixture.hit("2026-11-20T10:02:00Z", 200, 6);
     // Too late: the frontier is a minute behind the window's end.
-    stand.hit("2026-11-20T10:00:59Z", 200, 7);
-    stand.expect(&[hour, later, not_found, "2026-11-20T10:01:00 200 requests 1 bytes 4 clients 1"]);
-    stand.server().wait("forebay_aggregate_late_total{", |late| late == 1);
-    assert_eq!((stand.metric("events_total"), stand.metric("misdated_total")), (9, 0));
-    stand.server().wait_delivered();
-    let of_results = |name: &str| stand.server().metric(&format!("forebay_events_{name}{{type=\"access.hits\""));
+    fixture.hit("2026-11-20T10:00:59Z", 200, 7);
+    fixture.expect(&[hour, later, not_found, "2026-11-20T10:01:00 200 requests 1 bytes 4 clients 1"]);
+    fixture.server().wait("forebay_aggregate_late_total{", |late| late == 1);
+    assert_eq!((fixture.metric("events_total"), fixture.metric("misdated_total")), (9, 0));
+    fixture.server().wait_delivered();
+    let of_results = |name: &str| fixture.server().metric(&format!("forebay_events_{name}{{type=\"access.hits\""));
     assert_eq!(of_results("derived_total"), of_results("stored_total"));
     assert_eq!((of_results("accepted_total"), of_results("derived_total")), (0, 5), "four rows, one of them twice");
-    assert_eq!(stand.server().metric("forebay_events_derived_total{type=\"access\""), 0);
+    assert_eq!(fixture.server().metric("forebay_events_derived_total{type=\"access\""), 0);
 }
 
 #[test]
 fn what_is_dated_years_ahead_moves_nothing_and_what_is_early_waits_for_its_time() {
-    let stand = Stand::new(&config(&MINUTES.replace("window = \"1m\"", "window = \"1s\"").replace("1day", "1s")));
+    let fixture = Fixture::new(&config(&MINUTES.replace("window = \"1m\"", "window = \"1s\"").replace("1day", "1s")));
     let now = i64::try_from(SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_micros()).unwrap();
     let years_ahead = rfc3339::format(now + 4 * 366 * 86_400 * 1_000_000);
     let soon = now / 1_000_000 * 1_000_000 + 2_000_000;
-    stand.hit(&years_ahead, 200, 1);
-    stand.hit(&rfc3339::format(soon), 200, 2);
+    fixture.hit(&years_ahead, 200, 1);
+    fixture.hit(&rfc3339::format(soon), 200, 2);
     let start = rfc3339::format(soon);
     let start = start.trim_end_matches('Z').trim_end_matches(".000000");
-    stand.expect(&[&format!("{start} 200 requests 1 bytes 2 clients 1")]);
-    assert_eq!((stand.metric("misdated_total"), stand.metric("events_total")), (1, 2));
+    fixture.expect(&[&format!("{start} 200 requests 1 bytes 2 clients 1")]);
+    assert_eq!((fixture.metric("misdated_total"), fixture.metric("events_total")), (1, 2));
 }
 
 #[test]
 fn a_type_that_falls_silent_has_its_results_all_the_same() {
-    let stand = Stand::new(&config(&MINUTES.replace("1day", "1s")));
+    let fixture = Fixture::new(&config(&MINUTES.replace("1day", "1s")));
     // One request: no tick comes in between.
     let lines = ["10:00:01", "10:00:59", "10:01:00"]
         .map(|time| format!(r#"{{"time":"2026-11-20T{time}Z","status":1,"bytes":1}}"#));
-    assert_eq!(stand.server().post("/ingest/batch/access", &lines.join("\n")).0, 200);
-    stand.expect(&[
+    assert_eq!(fixture.server().post("/ingest/batch/access", &lines.join("\n")).0, 200);
+    fixture.expect(&[
         "2026-11-20T10:00:00 1 requests 2 bytes 2 clients 0",
         "2026-11-20T10:01:00 1 requests 1 bytes 1 clients 0",
     ]);
-    stand.server().wait("forebay_aggregate_windows{", |windows| windows == 0);
+    fixture.server().wait("forebay_aggregate_windows{", |windows| windows == 0);
 }
 
 #[test]
 fn windows_over_midnight_and_over_a_leap_second() {
-    let stand = Stand::new(&config(&MINUTES.replace("window = \"1m\"", "window = \"1h\"")));
-    stand.hit("2016-12-31T23:59:59.999Z", 200, 1);
-    stand.hit("2016-12-31T23:59:60Z", 200, 2);
-    stand.hit("2017-01-01T00:00:00Z", 200, 3);
-    stand.hit("2017-01-01T01:00:00+01:00", 200, 4);
-    stand.hit("2017-01-01T00:59:59Z", 200, 5);
-    stand.hit("2017-01-01T02:00:00Z", 200, 6);
-    stand.expect(&[
+    let fixture = Fixture::new(&config(&MINUTES.replace("window = \"1m\"", "window = \"1h\"")));
+    fixture.hit("2016-12-31T23:59:59.999Z", 200, 1);
+    fixture.hit("2016-12-31T23:59:60Z", 200, 2);
+    fixture.hit("2017-01-01T00:00:00Z", 200, 3);
+    fixture.hit("2017-01-01T01:00:00+01:00", 200, 4);
+    fixture.hit("2017-01-01T00:59:59Z", 200, 5);
+    fixture.hit("2017-01-01T02:00:00Z", 200, 6);
+    fixture.expect(&[
         "2016-12-31T23:00:00 200 requests 2 bytes 3 clients 2",
         "2017-01-01T00:00:00 200 requests 3 bytes 12 clients 3",
     ]);
@@ -158,11 +158,11 @@ fn windows_over_midnight_and_over_a_leap_second() {
 
 #[test]
 fn late_events_have_parts_where_that_is_configured() {
-    let stand = Stand::new(&config(&format!("{MINUTES}\nlate = \"part\"")));
+    let fixture = Fixture::new(&config(&format!("{MINUTES}\nlate = \"part\"")));
     for (second, bytes) in [("10:00:10", 1), ("10:02:00", 2), ("10:00:20", 3), ("10:04:00", 4)] {
-        stand.hit(&format!("2026-11-20T{second}Z"), 200, bytes);
+        fixture.hit(&format!("2026-11-20T{second}Z"), 200, bytes);
     }
-    stand.expect(&[
+    fixture.expect(&[
         "2026-11-20T10:00:00 200 part 1 requests 1 bytes 3 clients 1",
         "2026-11-20T10:00:00 200 requests 1 bytes 1 clients 1",
         "2026-11-20T10:02:00 200 requests 1 bytes 2 clients 1",
@@ -171,67 +171,67 @@ fn late_events_have_parts_where_that_is_configured() {
 
 #[test]
 fn a_kill_in_the_middle_of_windows_changes_no_result() {
-    let mut stand = Stand::new(&config(MINUTES));
+    let mut fixture = Fixture::new(&config(MINUTES));
     for second in 0..60 {
-        stand.hit(&format!("2026-11-20T10:00:{second:02}Z"), 200 + second % 2, 1);
+        fixture.hit(&format!("2026-11-20T10:00:{second:02}Z"), 200 + second % 2, 1);
         if second % 20 == 19 {
-            stand.kill();
-            stand.start();
+            fixture.kill();
+            fixture.start();
         }
     }
-    stand.hit("2026-11-20T10:01:00Z", 200, 1);
+    fixture.hit("2026-11-20T10:01:00Z", 200, 1);
     let whole = [
         "2026-11-20T10:00:00 200 requests 30 bytes 30 clients 1",
         "2026-11-20T10:00:00 201 requests 30 bytes 30 clients 1",
     ];
-    stand.expect(&whole);
-    stand.kill();
-    stand.start();
-    stand.hit("2026-11-20T10:01:01Z", 200, 1);
-    stand.server().wait("forebay_aggregate_lag_events{", |lag| lag == 0);
-    stand.server().wait_delivered();
-    stand.expect(&whole);
+    fixture.expect(&whole);
+    fixture.kill();
+    fixture.start();
+    fixture.hit("2026-11-20T10:01:01Z", 200, 1);
+    fixture.server().wait("forebay_aggregate_lag_events{", |lag| lag == 0);
+    fixture.server().wait_delivered();
+    fixture.expect(&whole);
     assert_eq!(
-        stand.server().metric("forebay_events_derived_total{type=\"access.hits\""),
+        fixture.server().metric("forebay_events_derived_total{type=\"access.hits\""),
         2,
         "nothing is journaled again"
     );
-    assert_eq!(stand.metric("events_total"), 62);
+    assert_eq!(fixture.metric("events_total"), 62);
 }
 
 #[test]
 fn a_hangup_adds_changes_and_removes() {
     let none = "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n";
-    let mut stand = Stand::new(none);
-    stand.hit("2026-11-20T10:00:01Z", 200, 1);
-    stand.reload(&config(MINUTES));
-    stand.hit("2026-11-20T10:00:02Z", 200, 2);
-    stand.hit("2026-11-20T10:01:00Z", 200, 3);
+    let mut fixture = Fixture::new(none);
+    fixture.hit("2026-11-20T10:00:01Z", 200, 1);
+    fixture.reload(&config(MINUTES));
+    fixture.hit("2026-11-20T10:00:02Z", 200, 2);
+    fixture.hit("2026-11-20T10:01:00Z", 200, 3);
     let added = "2026-11-20T10:00:00 200 requests 1 bytes 2 clients 1";
-    stand.expect(&[added]);
+    fixture.expect(&[added]);
     // Routes and other settings leave it as it is.
-    stand.reload(&format!("[log]\nlevel = \"info\"\n{}", config(MINUTES)));
-    stand.hit("2026-11-20T10:02:00Z", 200, 4);
+    fixture.reload(&format!("[log]\nlevel = \"info\"\n{}", config(MINUTES)));
+    fixture.hit("2026-11-20T10:02:00Z", 200, 4);
     let kept = "2026-11-20T10:01:00 200 requests 1 bytes 3 clients 1";
-    stand.expect(&[added, kept]);
-    stand.reload(&config(&MINUTES.replace("\"1m\"\ngroup", "\"2m\"\ngroup")));
+    fixture.expect(&[added, kept]);
+    fixture.reload(&config(&MINUTES.replace("\"1m\"\ngroup", "\"2m\"\ngroup")));
     assert!(
-        wait_until(|| stand.log().contains("aggregate access.hits is defined otherwise than before")),
+        wait_until(|| fixture.log().contains("aggregate access.hits is defined otherwise than before")),
         "{}",
-        stand.log()
+        fixture.log()
     );
-    stand.hit("2026-11-20T10:02:30Z", 200, 5);
-    stand.hit("2026-11-20T10:04:00Z", 200, 6);
+    fixture.hit("2026-11-20T10:02:30Z", 200, 5);
+    fixture.hit("2026-11-20T10:04:00Z", 200, 6);
     let changed = "2026-11-20T10:02:00 200 requests 1 bytes 5 clients 1";
-    stand.expect(&[added, kept, changed]);
-    stand.reload(none);
-    assert!(!stand.server().metrics().contains("aggregate=\"access.hits\""));
-    stand.hit("2026-11-20T10:06:00Z", 200, 7);
-    stand.server().wait_delivered();
-    stand.kill();
-    stand.start();
-    stand.expect(&[added, kept, changed]);
-    let left = std::fs::read_dir(stand.folder.data().join("aggregates")).unwrap().count();
+    fixture.expect(&[added, kept, changed]);
+    fixture.reload(none);
+    assert!(!fixture.server().metrics().contains("aggregate=\"access.hits\""));
+    fixture.hit("2026-11-20T10:06:00Z", 200, 7);
+    fixture.server().wait_delivered();
+    fixture.kill();
+    fixture.start();
+    fixture.expect(&[added, kept, changed]);
+    let left = std::fs::read_dir(fixture.folder.data().join("aggregates")).unwrap().count();
     assert_eq!(left, 0, "its state goes with it");
 }
 
@@ -276,24 +276,24 @@ fn the_results_of_real_records_are_those_of_sql_over_the_raw_file() {
         testkit::skipped::report("sqlite3 is not there");
         return;
     };
-    let stand = Stand::new(&config(&MINUTES.replace("lateness = \"1m\"", "lateness = \"1h\"")));
+    let fixture = Fixture::new(&config(&MINUTES.replace("lateness = \"1m\"", "lateness = \"1h\"")));
     let text = std::fs::read_to_string(&file).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     for batch in lines.chunks(500) {
-        assert_eq!(stand.server().post("/ingest/batch/access", &batch.join("\n")).0, 200);
+        assert_eq!(fixture.server().post("/ingest/batch/access", &batch.join("\n")).0, 200);
     }
     // Long after all of them: their windows end.
-    stand.hit("2015-06-01T00:00:00Z", 1, 1);
-    stand.server().wait("forebay_aggregate_events_total{", |events| events == lines.len() as u64 + 1);
+    fixture.hit("2015-06-01T00:00:00Z", 1, 1);
+    fixture.server().wait("forebay_aggregate_events_total{", |events| events == lines.len() as u64 + 1);
     let mut found = Rows::new();
     let done = wait_until(|| {
-        found = results(&stand.folder.data(), "access.hits").iter().map(row).collect();
+        found = results(&fixture.folder.data(), "access.hits").iter().map(row).collect();
         is_near(&found, &wanted)
     });
     let differ: Vec<_> = wanted.iter().filter(|(key, figures)| found.get(key) != Some(figures)).take(20).collect();
     assert!(done, "{} results, {} by SQL; {differ:?}", found.len(), wanted.len());
     assert_eq!(
-        (stand.metric("late_total"), stand.metric("overflowed_total"), stand.metric("misdated_total")),
+        (fixture.metric("late_total"), fixture.metric("overflowed_total"), fixture.metric("misdated_total")),
         (0, 0, 0)
     );
     println!("{} results are those of SQL", found.len());

@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 use crate::support::exchange;
 
 fn config(condition: &str) -> String {
@@ -13,7 +13,7 @@ fn config(condition: &str) -> String {
     )
 }
 
-impl Stand {
+impl Fixture {
     /// Posts an event and waits until it has its end.
     fn post(&self, body: &str) -> (u16, Value) {
         let head =
@@ -33,18 +33,18 @@ impl Stand {
 
 #[test]
 fn clients_are_told_what_became_of_each() {
-    let stand = Stand::new(&config("status >= 500"));
-    let (status, stored) = stand.post(r#"{"status":503}"#);
+    let fixture = Fixture::new(&config("status >= 500"));
+    let (status, stored) = fixture.post(r#"{"status":503}"#);
     assert_eq!(status, 200, "{stored}");
-    let (status, skipped) = stand.post(r#"{"status":200}"#);
+    let (status, skipped) = fixture.post(r#"{"status":200}"#);
     assert_eq!(status, 200, "{skipped}");
-    let (status, dead) = stand.post(r#"{"code":7}"#);
+    let (status, dead) = fixture.post(r#"{"code":7}"#);
     assert_eq!((status, &dead["code"], &dead["dead"][0]["sink"]), (424, &"dead_letter".into(), &"local".into()));
     assert!(dead["dead"][0]["reason"].as_str().unwrap().contains("neither true nor false"), "{dead}");
-    assert_eq!((stand.counts("local"), stand.counts("nothing")), ([1, 1, 1, 0], [3, 0, 0, 0]));
+    assert_eq!((fixture.counts("local"), fixture.counts("nothing")), ([1, 1, 1, 0], [3, 0, 0, 0]));
     let read = |event: &Value| {
         let (id, position) = (event["id"].as_str().unwrap(), event["position"].as_str().unwrap());
-        stand.get(&format!("/events/{id}?position={position}"))
+        fixture.get(&format!("/events/{id}?position={position}"))
     };
     assert_eq!(read(&stored).1["payload"]["status"], 503);
     let (status, answer) = read(&skipped);
@@ -55,30 +55,30 @@ fn clients_are_told_what_became_of_each() {
 
 #[test]
 fn another_condition_holds_from_a_reload_on_and_through_kills() {
-    let mut stand = Stand::new(&config("status >= 500"));
+    let mut fixture = Fixture::new(&config("status >= 500"));
     for status in [200, 500] {
-        stand.post(&format!(r#"{{"status":{status}}}"#));
+        fixture.post(&format!(r#"{{"status":{status}}}"#));
     }
-    stand.folder.write("forebay.toml", config("status < 500"));
-    let admin = stand.server().admin;
+    fixture.folder.write("forebay.toml", config("status < 500"));
+    let admin = fixture.server().admin;
     let reload = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
     assert_eq!(exchange(admin, &reload).0, 200);
     for status in [200, 201, 500] {
-        stand.post(&format!(r#"{{"status":{status}}}"#));
+        fixture.post(&format!(r#"{{"status":{status}}}"#));
     }
-    drop(stand.server.take());
-    stand.folder.write("forebay.toml", config("true"));
-    stand.start();
-    stand.post("{}");
-    assert_eq!((stand.counts("local"), stand.counts("nothing")), ([4, 0, 2, 0], [6, 0, 0, 0]));
-    assert_eq!(crate::support::payloads(&stand.folder.data()).len(), 4);
+    drop(fixture.server.take());
+    fixture.folder.write("forebay.toml", config("true"));
+    fixture.start();
+    fixture.post("{}");
+    assert_eq!((fixture.counts("local"), fixture.counts("nothing")), ([4, 0, 2, 0], [6, 0, 0, 0]));
+    assert_eq!(crate::support::payloads(&fixture.folder.data()).len(), 4);
 }
 
 #[test]
 fn types_are_shown_with_the_conditions_of_their_routes() {
     let config = config("status >= 500").replace("routes", "text = \"repair\"\nroutes");
-    let stand = Stand::new(&config);
-    let admin = stand.server().admin;
+    let fixture = Fixture::new(&config);
+    let admin = fixture.server().admin;
     let request = format!("GET /api/types HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
     let (status, answer) = exchange(admin, &request);
     let answer: Value = serde_json::from_str(&answer).unwrap();

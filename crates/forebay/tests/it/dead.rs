@@ -11,20 +11,20 @@ const REFUSE: &str = "create trigger refuse before insert on events when new.pay
                       begin select raise(abort, 'no bad ones'); end";
 
 /// A data directory whose store refuses payloads with `bad` in them, and the server on it.
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Option<Server>,
     folder: Folder,
 }
 
-impl Stand {
+impl Fixture {
     fn new() -> Self {
-        let mut stand = Self { server: None, folder: Folder::new() };
-        std::fs::create_dir(stand.folder.data()).unwrap();
-        stand.sql(TABLE);
-        stand.sql(REFUSE);
-        stand.start();
-        stand
+        let mut fixture = Self { server: None, folder: Folder::new() };
+        std::fs::create_dir(fixture.folder.data()).unwrap();
+        fixture.sql(TABLE);
+        fixture.sql(REFUSE);
+        fixture.start();
+        fixture
     }
 
     fn sql(&self, text: &str) {
@@ -105,9 +105,9 @@ fn series(name: &str, type_name: &str) -> String {
 
 #[test]
 fn letters_are_listed_and_shown() {
-    let stand = Stand::new();
-    stand.post_three();
-    let (code, text) = stand.dead(&["list"]);
+    let fixture = Fixture::new();
+    fixture.post_three();
+    let (code, text) = fixture.dead(&["list"]);
     let lines: Vec<&str> = text.lines().collect();
     assert!(code == 0 && lines.len() == 2, "{text}");
     let words: Vec<&str> = lines[0].split("  ").collect();
@@ -115,74 +115,74 @@ fn letters_are_listed_and_shown() {
     assert!(words[4].contains("no bad ones"), "{text}");
     for filter in [["--type", "job"], ["--limit", "2"], ["--sink", "local"], ["--since", "2001-01-01T00:00:00Z"]] {
         let expected = if filter[0] == "--type" { 1 } else { 2 };
-        assert_eq!(stand.dead(&["list", filter[0], filter[1]]).1.lines().count(), expected, "{filter:?}");
+        assert_eq!(fixture.dead(&["list", filter[0], filter[1]]).1.lines().count(), expected, "{filter:?}");
     }
     let nobody = "00000000-0000-0000-0000-000000000000";
     for filter in [["--until", "2001-01-01T00:00:00+01:00"], ["--id", nobody]] {
-        assert_eq!(stand.dead(&["list", filter[0], filter[1]]).1, "", "{filter:?}");
+        assert_eq!(fixture.dead(&["list", filter[0], filter[1]]).1, "", "{filter:?}");
     }
-    let id = stand.id_of("job");
-    let (code, text) = stand.dead(&["show", &id]);
+    let id = fixture.id_of("job");
+    let (code, text) = fixture.dead(&["show", &id]);
     assert!(code == 0 && text.contains(&format!("id          {id}\ntype        job\n")), "{text}");
     assert!(text.contains("client      127.0.0.1\n") && text.ends_with("payload\n{\"bad\":\n3}\n"), "{text}");
-    let json = stand.dead(&["show", &id, "--json"]).1;
+    let json = fixture.dead(&["show", &id, "--json"]).1;
     assert!(json.lines().count() == 1 && json.contains("\"payload\":{\"bad\": 3}"), "{json}");
-    let json = stand.dead(&["list", "--json"]).1;
+    let json = fixture.dead(&["list", "--json"]).1;
     assert!(json.lines().all(|line| line.starts_with("{\"sink\":\"local\"") && !line.contains("payload\":")), "{json}");
-    assert_eq!(stand.of_type("forebay_dead_letters", "job"), 1);
-    assert_eq!(stand.of_type("forebay_dead_letters", "good"), 0);
+    assert_eq!(fixture.of_type("forebay_dead_letters", "job"), 1);
+    assert_eq!(fixture.of_type("forebay_dead_letters", "good"), 0);
 }
 
 #[test]
 fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
-    let mut stand = Stand::new();
-    stand.post_three();
-    let (code, text) = stand.dead(&["replay"]);
+    let mut fixture = Fixture::new();
+    fixture.post_three();
+    let (code, text) = fixture.dead(&["replay"]);
     assert_eq!((code, &*text), (1, "local: 0 stored, 2 refused again, 0 dropped, 0 left for later\n"));
-    stand.sql("drop trigger refuse");
-    let id = stand.id_of("job");
-    let (code, text) = stand.dead(&["drop", "--id", &id]);
+    fixture.sql("drop trigger refuse");
+    let id = fixture.id_of("job");
+    let (code, text) = fixture.dead(&["drop", "--id", &id]);
     assert_eq!((code, &*text), (0, "local: 0 stored, 0 refused again, 1 dropped, 0 left for later\n"));
     for expected in ["local: 1 stored", "local: 0 stored"] {
-        let (code, text) = stand.dead(&["replay", "--sink", "local"]);
+        let (code, text) = fixture.dead(&["replay", "--sink", "local"]);
         assert!(code == 0 && text.starts_with(expected), "{text}");
     }
     for (name, value) in [("replayed", 1), ("dropped", 1), ("refused_again", 2)] {
-        assert_eq!(stand.metric(&format!("forebay_dead_{name}_total"), "{sink=\"local\"}"), value, "{name}");
+        assert_eq!(fixture.metric(&format!("forebay_dead_{name}_total"), "{sink=\"local\"}"), value, "{name}");
     }
     for signal in ["-KILL", "-TERM", "-KILL"] {
-        stand.stop(signal);
-        stand.start();
-        stand.wait("forebay_events_stored_total", "access", 1);
+        fixture.stop(signal);
+        fixture.start();
+        fixture.wait("forebay_events_stored_total", "access", 1);
         for (type_name, stored, dead) in [("good", 1, 0), ("access", 1, 0), ("job", 0, 1)] {
             let counts = ["stored_total", "dead_total", "accepted_total", "pending", "skipped_total"]
-                .map(|name| stand.of_type(&format!("forebay_events_{name}"), type_name));
+                .map(|name| fixture.of_type(&format!("forebay_events_{name}"), type_name));
             assert_eq!(counts, [stored, dead, 1, 0, 0], "{type_name} after {signal}");
-            assert_eq!(stand.of_type("forebay_dead_letters", type_name), 0);
+            assert_eq!(fixture.of_type("forebay_dead_letters", type_name), 0);
         }
-        assert_eq!(stand.dead(&["list"]).1, "");
+        assert_eq!(fixture.dead(&["list"]).1, "");
     }
-    assert_eq!(stand.metric("forebay_ledger_errors_total", ""), 0);
-    assert_eq!(payloads(&stand.folder.data()), ["{\"bad\" : 2}", "{\"n\":1}"]);
+    assert_eq!(fixture.metric("forebay_ledger_errors_total", ""), 0);
+    assert_eq!(payloads(&fixture.folder.data()), ["{\"bad\" : 2}", "{\"n\":1}"]);
 }
 
 #[test]
 fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
-    let mut stand = Stand::new();
-    stand.post_three();
-    let id = stand.id_of("access");
-    let online = [stand.dead(&["list"]).1, stand.dead(&["show", &id]).1];
+    let mut fixture = Fixture::new();
+    fixture.post_three();
+    let id = fixture.id_of("access");
+    let online = [fixture.dead(&["list"]).1, fixture.dead(&["show", &id]).1];
     for signal in ["-KILL", "-TERM"] {
-        stand.stop(signal);
-        let offline = [stand.command(&["list"]).1, stand.command(&["show", &id]).1];
+        fixture.stop(signal);
+        let offline = [fixture.command(&["list"]).1, fixture.command(&["show", &id]).1];
         assert_eq!(offline, online, "after {signal}");
         for action in [&["replay"] as &[_], &["drop"], &["edit", &id, "--payload", "/dev/null"]] {
-            let (code, _, error) = stand.command(action);
+            let (code, _, error) = fixture.command(action);
             assert!(code == 1 && error.contains("no Forebay is running on") && error.contains("start it"), "{error}");
         }
-        stand.start();
+        fixture.start();
     }
-    let (code, _, error) = stand.command(&["show", "00000000-0000-0000-0000-000000000000"]);
+    let (code, _, error) = fixture.command(&["show", "00000000-0000-0000-0000-000000000000"]);
     assert!(code == 1 && error.contains("127.0.0.1:9000"), "the directory is in use: {error}");
     let missing = Path::new("missing").display().to_string();
     let output = forebay().args(["dead", "list", "--data", &missing]).output();
@@ -192,42 +192,42 @@ fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
 
 #[test]
 fn a_sink_that_is_not_there_is_told_of() {
-    let mut stand = Stand::new();
-    stand.post_three();
-    let admin = stand.server().admin.to_string();
+    let mut fixture = Fixture::new();
+    fixture.post_three();
+    let admin = fixture.server().admin.to_string();
     let told = |(code, output, error): (i32, String, String)| {
         assert_eq!((code, &*output), (1, ""));
         assert!(error.contains("there is no sink other"), "{error}");
     };
-    told(stand.command(&["list", "--sink", "other", "--admin", &admin]));
-    stand.stop("-TERM");
-    told(stand.command(&["list", "--sink", "other"]));
-    let (code, _, error) = stand.command(&["list", "--sink", "local", "--type", "other"]);
+    told(fixture.command(&["list", "--sink", "other", "--admin", &admin]));
+    fixture.stop("-TERM");
+    told(fixture.command(&["list", "--sink", "other"]));
+    let (code, _, error) = fixture.command(&["list", "--sink", "local", "--type", "other"]);
     assert_eq!((code, &*error), (0, ""), "a sink without such letters is one");
 }
 
 #[test]
 fn a_configuration_says_where_the_admin_port_is() {
-    let stand = Stand::new();
-    stand.post_three();
-    let path = stand.folder.data().join("forebay.toml");
-    std::fs::write(&path, format!("[gateway]\nadmin = \"{}\"\n", stand.server().admin)).unwrap();
+    let fixture = Fixture::new();
+    fixture.post_three();
+    let path = fixture.folder.data().join("forebay.toml");
+    std::fs::write(&path, format!("[gateway]\nadmin = \"{}\"\n", fixture.server().admin)).unwrap();
     let path = path.display().to_string();
-    let (code, text, error) = stand.command(&["list", "--config", &path]);
+    let (code, text, error) = fixture.command(&["list", "--config", &path]);
     assert_eq!((code, text.lines().count(), &*error), (0, 2, ""));
-    let routes = forebay().args(["route", "list", "--config", &path, "--data"]).arg(stand.folder.data()).output();
+    let routes = forebay().args(["route", "list", "--config", &path, "--data"]).arg(fixture.folder.data()).output();
     let routes = routes.unwrap();
     assert!(routes.status.success() && !routes.stdout.is_empty(), "{routes:?}");
-    let (code, _, error) = stand.command(&["list", "--config", "absent.toml"]);
+    let (code, _, error) = fixture.command(&["list", "--config", "absent.toml"]);
     assert!(code == 1 && error.contains("absent.toml"), "{error}");
 }
 
 #[test]
 fn the_api_refuses_what_it_should() {
-    let stand = Stand::new();
-    stand.post_three();
+    let fixture = Fixture::new();
+    fixture.post_three();
     let code = |method, target, headers| {
-        let (status, body) = stand.api(method, target, headers);
+        let (status, body) = fixture.api(method, target, headers);
         let code = body.split("\"code\":\"").nth(1).and_then(|rest| rest.split('"').next());
         (status, code.unwrap_or_default().to_owned())
     };
@@ -250,21 +250,21 @@ fn the_api_refuses_what_it_should() {
     assert_eq!(code("POST", "/api/dead/drop?all=true&origin=00", ""), refused(409, "origin"));
     assert_eq!(code("POST", "/api/dead/drop?all=true", "Origin: http://evil.example\r\n"), refused(403, "page"));
     assert_eq!(code("GET", "/api/dead", "Host: evil.example\r\n"), refused(403, "page"));
-    assert_eq!(stand.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
-    let (status, body) = stand.api("POST", "/api/dead/drop?all=true", "");
+    assert_eq!(fixture.of_type("forebay_dead_letters", "job"), 1, "nothing was dropped");
+    let (status, body) = fixture.api("POST", "/api/dead/drop?all=true", "");
     assert!(status == 200 && body.contains("\"dropped\":2"), "{body}");
-    assert_eq!(stand.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false,\"lost\":0}\n".to_owned()));
+    assert_eq!(fixture.api("GET", "/api/dead", ""), (200, "{\"letters\":[],\"more\":false,\"lost\":0}\n".to_owned()));
 }
 
 #[test]
 fn a_letter_is_mended_and_then_stored() {
-    let stand = Stand::new();
-    stand.post_three();
-    let id = stand.id_of("job");
-    let file = stand.folder.data().join("mended.json");
+    let fixture = Fixture::new();
+    fixture.post_three();
+    let id = fixture.id_of("job");
+    let file = fixture.folder.data().join("mended.json");
     std::fs::write(&file, "not JSON").unwrap();
-    let admin = stand.server().admin.to_string();
-    let edit = |arguments: &[&str]| stand.command(&[&["edit", &id, "--admin", &admin], arguments].concat());
+    let admin = fixture.server().admin.to_string();
+    let edit = |arguments: &[&str]| fixture.command(&[&["edit", &id, "--admin", &admin], arguments].concat());
     let path = file.display().to_string();
     let (code, _, error) = edit(&["--payload", &path]);
     assert!(code == 1 && error.contains("the payload is no event"), "{error}");
@@ -273,24 +273,24 @@ fn a_letter_is_mended_and_then_stored() {
     assert_eq!((code, &*text), (1, ""));
     assert!(error.contains("there is no sink other"), "{error}");
     assert_eq!(edit(&["--payload", &path]), (0, "local: 1 edited\n".to_owned(), String::new()));
-    let (code, text) = stand.dead(&["replay", "--where", "mended == 3", "--reason", "no bad"]);
+    let (code, text) = fixture.dead(&["replay", "--where", "mended == 3", "--reason", "no bad"]);
     assert_eq!((code, &*text), (0, "local: 1 stored, 0 refused again, 0 dropped, 0 left for later\n"));
-    assert_eq!(payloads(&stand.folder.data()), ["{\"mended\": 3}", "{\"n\":1}"]);
+    assert_eq!(payloads(&fixture.folder.data()), ["{\"mended\": 3}", "{\"n\":1}"]);
     assert_eq!(edit(&["--payload", &path]).0, 1, "it is no letter any more");
-    let (code, _, error) = stand.command(&["list", "--where", "mended ="]);
+    let (code, _, error) = fixture.command(&["list", "--where", "mended ="]);
     assert!(code == 2 && error.contains("mended ="), "{error}");
 }
 
 #[test]
 fn an_editor_is_shown_the_payload_and_what_it_leaves_counts() {
-    let stand = Stand::new();
-    stand.post_three();
-    let id = stand.id_of("access");
-    let admin = stand.server().admin.to_string();
+    let fixture = Fixture::new();
+    fixture.post_three();
+    let id = fixture.id_of("access");
+    let admin = fixture.server().admin.to_string();
     let edit = |editor: &str| {
         let mut command = forebay();
         command.args(["dead", "edit", &id, "--admin", &admin]).env_remove("VISUAL").env("EDITOR", editor);
-        let output = command.arg("--data").arg(stand.folder.data()).output().unwrap();
+        let output = command.arg("--data").arg(fixture.folder.data()).output().unwrap();
         (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     for (editor, wanted) in [("true", "left as it is"), ("false", "nothing is changed"), ("", "--payload FILE")] {
@@ -298,6 +298,6 @@ fn an_editor_is_shown_the_payload_and_what_it_leaves_counts() {
         assert!(code == 1 && error.contains(wanted), "{editor}: {error}");
     }
     assert_eq!(edit("sed -i s/bad/good/"), (0, String::new()));
-    assert!(stand.dead(&["replay", "--type", "access"]).1.starts_with("local: 1 stored"));
-    assert_eq!(payloads(&stand.folder.data()), ["{\"good\" : 2}", "{\"n\":1}"]);
+    assert!(fixture.dead(&["replay", "--type", "access"]).1.starts_with("local: 1 stored"));
+    assert_eq!(payloads(&fixture.folder.data()), ["{\"good\" : 2}", "{\"n\":1}"]);
 }

@@ -1,7 +1,7 @@
 //! Elasticsearch's protocol behind the real program, spoken to an OpenSearch server: from a request to a document, with both processes killed.
 
+mod over_tls;
 mod pipelines;
-mod secured;
 
 use std::path::Path;
 

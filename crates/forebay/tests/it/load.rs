@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
 
-use load::generator::{Generator, Kind};
+use load::generator::{Generator, RecordKind};
 
 use crate::support::{Folder, Running, Server, after, forebay, payloads, wait_until};
 
@@ -32,7 +32,7 @@ pub(crate) fn counts(text: &str, name: &str) -> u64 {
 
 pub(crate) fn generated(count: u64) -> String {
     let mut text = Vec::new();
-    let mut generator = Generator::new(Kind::Access, 1);
+    let mut generator = Generator::new(RecordKind::Access, 1);
     (0..count).for_each(|_| generator.next_line(&mut text));
     String::from_utf8(text).unwrap()
 }

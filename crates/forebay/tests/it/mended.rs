@@ -17,13 +17,13 @@ const TYPE: &str = "access";
 const SINK: &str = "store";
 
 /// A server with one sink.
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Server,
     folder: Folder,
 }
 
-impl Stand {
+impl Fixture {
     fn new(folder: Folder, sink: &str) -> Self {
         let configuration = format!("[types.\"*\"]\nroutes = [\"{SINK}\"]\n[sinks.{SINK}]\n{sink}\n");
         let configuration = folder.write("forebay.toml", configuration);
@@ -119,10 +119,10 @@ fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
         "create table events (id uuid primary key, received_at timestamptz, number integer, status integer, payload jsonb)",
     );
     let columns = "columns = { number = \"/number\", status = \"/status\" }\npayload = true";
-    let stand = Stand::new(Folder::new(), &format!("kind = \"postgres\"\nurl = \"{}\"\n{columns}", postgres.url()));
-    let letters = stand.refused("column status is integer");
+    let fixture = Fixture::new(Folder::new(), &format!("kind = \"postgres\"\nurl = \"{}\"\n{columns}", postgres.url()));
+    let letters = fixture.refused("column status is integer");
     postgres.psql("alter table events alter column status type text using status::text");
-    stand.replay_by_halves(&letters, || {
+    fixture.replay_by_halves(&letters, || {
         let rows = postgres.psql("select id, number from events where status = 'late ' || number");
         let row = |line: &str| line.split_once('|').map(|(id, number)| (id.to_owned(), number.parse().unwrap()));
         rows.lines().map(|line| row(line).unwrap()).collect()
@@ -141,12 +141,12 @@ fn documents_of_a_wrong_mapping_are_stored_when_the_index_has_another() {
     };
     index("integer");
     let sink = format!("kind = \"elasticsearch\"\nurl = \"http://{}\"\nindex = \"mapped\"", store.address());
-    let stand = Stand::new(Folder::new(), &sink);
-    let letters = stand.refused("failed to parse field [status]");
+    let fixture = Fixture::new(Folder::new(), &sink);
+    let letters = fixture.refused("failed to parse field [status]");
     // A field keeps its type for as long as its index is there.
     store.done("DELETE", "/mapped", "");
     index("keyword");
-    stand.replay_by_halves(&letters, || {
+    fixture.replay_by_halves(&letters, || {
         store.done("POST", "/mapped/_refresh", "");
         let found: Value = serde_json::from_str(&store.get("/mapped/_search?size=10000")).unwrap();
         let document = |hit: &Value| {

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 
 use crate::support::{Folder, HANGS, Server, wait_until};
-use testkit::swift::{KEY, Part, SwiftServer, USER};
+use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
 /// An answer: status, head, body.
 struct Said {
@@ -219,11 +219,11 @@ fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
     check(&server, &path, &bytes, "image/png");
     assert!(server.metric("forebay_object_reads_total{sink=\"archive\",result=\"revalidated\"}") > 10);
     let lines = names.iter().find(|name| name.ends_with(".ndjson")).unwrap();
-    swift.kill_part(Part::Proxy);
+    swift.kill_part(SwiftProcess::Proxy);
     assert_eq!(ask(server.intake, "GET", &path, "").body, bytes, "what is kept is given out");
     let away = ask(server.intake, "GET", &format!("/objects/archive/{lines}"), "");
     assert_eq!((away.status, away.header("retry-after")), (503, Some("1")), "{}", away.head);
-    swift.run_part(Part::Proxy);
+    swift.run_part(SwiftProcess::Proxy);
     let bytes = swift.client().get("shots", lines).unwrap();
     check(&server, &format!("/objects/archive/{lines}"), &bytes, "application/x-ndjson");
     // Another configuration: nothing may be given out any more that the store doesn't vouch for; then nothing at all.
@@ -236,9 +236,9 @@ fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
     };
     reload("revalidate = \"0s\"\n");
     assert_eq!(ask(server.intake, "GET", &path, "").status, 200);
-    swift.kill_part(Part::Proxy);
+    swift.kill_part(SwiftProcess::Proxy);
     assert_eq!(ask(server.intake, "GET", &path, "").status, 503);
-    swift.run_part(Part::Proxy);
+    swift.run_part(SwiftProcess::Proxy);
     reload("#");
     assert_eq!(ask(server.intake, "GET", &path, "").status, 404);
 }

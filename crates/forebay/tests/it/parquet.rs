@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::duckdb;
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 use crate::support::exchange;
 
 /// One shard, so that there is one table.
@@ -17,8 +17,8 @@ fn config(settings: &str) -> String {
     )
 }
 
-fn files(stand: &Stand, ending: &str) -> Vec<PathBuf> {
-    let paths = std::fs::read_dir(stand.folder.data().join("tables")).unwrap().map(|entry| entry.unwrap().path());
+fn files(fixture: &Fixture, ending: &str) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(fixture.folder.data().join("tables")).unwrap().map(|entry| entry.unwrap().path());
     paths.filter(|path| path.to_str().unwrap().ends_with(ending)).collect()
 }
 
@@ -33,7 +33,7 @@ fn a_table_has_what_is_known_of_each_event_and_payloads_as_they_were_sent() {
     if !duckdb::is_there() {
         return;
     }
-    let mut stand = Stand::new(&config("envelope = true\n"));
+    let mut fixture = Fixture::new(&config("envelope = true\n"));
     let payloads = [
         "{\"time\":\"2026-11-21T13:00:10Z\",\"a\" :\t1.0e0}",
         "{\r\n  \"text\": \"naïve \\u0001 🜂\"\n}",
@@ -49,14 +49,14 @@ fn a_table_has_what_is_known_of_each_event_and_payloads_as_they_were_sent() {
             "POST /ingest/event/access HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAccept: application/json\r\n\
              Content-Length: {length}\r\n\r\n{payload}"
         );
-        let (status, answer) = exchange(stand.server().intake, &request);
+        let (status, answer) = exchange(fixture.server().intake, &request);
         assert_eq!(status, 200, "{answer}");
         let answer: Value = serde_json::from_str(&answer).unwrap();
         ids.push(answer["id"].clone());
     }
-    stand.server().wait("forebay_aggregate_results_total{", |results| results > 0);
-    assert_eq!(stand.server.take().unwrap().stop("-TERM"), Some(0));
-    let tables = files(&stand, ".parquet");
+    fixture.server().wait("forebay_aggregate_results_total{", |results| results > 0);
+    assert_eq!(fixture.server.take().unwrap().stop("-TERM"), Some(0));
+    let tables = files(&fixture, ".parquet");
     assert_eq!(tables.len(), 1);
     let names_and_types = [
         ("id", "UUID"),
@@ -83,7 +83,8 @@ fn a_table_has_what_is_known_of_each_event_and_payloads_as_they_were_sent() {
     );
     assert!(!results.is_empty() && results.iter().all(|row| row["revision"].is_u64()), "{results:?}");
     let stored = "select count(*) as rows, min(epoch_us(now() - received_at)) >= 0 as is_past from events";
-    let manifest: Value = serde_json::from_slice(&std::fs::read(&files(&stand, ".manifest.json")[0]).unwrap()).unwrap();
+    let manifest: Value =
+        serde_json::from_slice(&std::fs::read(&files(&fixture, ".manifest.json")[0]).unwrap()).unwrap();
     assert_eq!(duckdb::rows(&tables, stored), [json!({"rows": manifest["records"], "is_past": true})]);
     assert_eq!((&manifest["format"], &manifest["codec"]), (&json!(3), &json!("parquet")));
 }
@@ -93,15 +94,15 @@ fn many_rows_are_groups_of_which_readers_pass_over_what_they_do_not_want() {
     if !duckdb::is_there() {
         return;
     }
-    let mut stand = Stand::new(&config("envelope = true\n"));
+    let mut fixture = Fixture::new(&config("envelope = true\n"));
     let filling = "x".repeat(400);
     for batch in 0..20 {
         let body: String =
             (0..1_000).map(|n| format!("{{\"n\":{},\"text\":\"{filling}\"}}\n", batch * 1_000 + n)).collect();
-        assert_eq!(stand.server().post("/ingest/batch/access", &body).0, 200);
+        assert_eq!(fixture.server().post("/ingest/batch/access", &body).0, 200);
     }
-    assert_eq!(stand.server.take().unwrap().stop("-TERM"), Some(0));
-    let tables = files(&stand, ".parquet");
+    assert_eq!(fixture.server.take().unwrap().stop("-TERM"), Some(0));
+    let tables = files(&fixture, ".parquet");
     let sums = "select count(*) as rows, sum((payload->>'/n')::bigint) as sum, count(distinct id) as ids from events";
     assert_eq!(duckdb::rows(&tables, sums), [json!({"rows": 20_000, "sum": 199_990_000, "ids": 20_000})]);
     let groups = "select row_group_id as number, stats_min_value::bigint as least, stats_max_value::bigint as most, compression \
@@ -122,10 +123,10 @@ fn a_table_of_payloads_has_one_column() {
     if !duckdb::is_there() {
         return;
     }
-    let mut stand = Stand::new(&config(""));
-    assert_eq!(stand.server().post("/ingest/event/access", "[1,\r\n2]").0, 200);
-    assert_eq!(stand.server.take().unwrap().stop("-TERM"), Some(0));
-    let tables = files(&stand, ".parquet");
+    let mut fixture = Fixture::new(&config(""));
+    assert_eq!(fixture.server().post("/ingest/event/access", "[1,\r\n2]").0, 200);
+    assert_eq!(fixture.server.take().unwrap().stop("-TERM"), Some(0));
+    let tables = files(&fixture, ".parquet");
     assert_eq!(columns(&tables), [("payload".to_owned(), "JSON".to_owned())]);
     assert_eq!(duckdb::rows(&tables, "select payload::text as payload from events"), [json!({"payload": "[1,\r\n2]"})]);
 }

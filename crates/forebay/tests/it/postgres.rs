@@ -1,7 +1,7 @@
 //! PostgreSQL behind the real program: from a request to a row and back, with both processes killed.
 
 mod failover;
-mod secured;
+mod over_tls;
 mod shards;
 
 use std::path::Path;

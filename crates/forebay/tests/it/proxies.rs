@@ -102,11 +102,11 @@ fn gateway(folder: &Folder) -> Server {
 }
 
 /// The folders of two gateways and of a proxy.
-struct Stand {
+struct Fixture {
     folders: [Folder; 3],
 }
 
-impl Stand {
+impl Fixture {
     fn new() -> Self {
         Self { folders: [(); 3].map(|()| Folder::new()) }
     }
@@ -151,9 +151,9 @@ fn accepted(gateway: &Server) -> u64 {
 }
 
 fn a_clients_address_arrives_and_large_batches_pass(kind: Kind) {
-    let stand = Stand::new();
-    let gateways = stand.gateways();
-    let Some(proxy) = stand.proxy(kind, gateways.each_ref().map(|gateway| gateway.intake)) else { return };
+    let fixture = Fixture::new();
+    let gateways = fixture.gateways();
+    let Some(proxy) = fixture.proxy(kind, gateways.each_ref().map(|gateway| gateway.intake)) else { return };
     assert!(seen_address(&proxy).contains(CLIENT), "{}", seen_address(&proxy));
     // The largest batch that a gateway accepts.
     let lines = format!("\"{}\"\n", "x".repeat((1 << 20) - 3)).repeat(32);
@@ -162,9 +162,9 @@ fn a_clients_address_arrives_and_large_batches_pass(kind: Kind) {
 }
 
 fn a_gateway_that_is_gone_fails_no_request(kind: Kind) {
-    let stand = Stand::new();
-    let [gone, other] = stand.gateways();
-    let Some(proxy) = stand.proxy(kind, [gone.intake, other.intake]) else { return };
+    let fixture = Fixture::new();
+    let [gone, other] = fixture.gateways();
+    let Some(proxy) = fixture.proxy(kind, [gone.intake, other.intake]) else { return };
     let posts = 20;
     for _ in 0..posts {
         assert_eq!(post(&proxy, "/ingest/event", "1"), 200);
@@ -199,10 +199,10 @@ fn mute_server() -> (SocketAddr, Arc<AtomicU64>) {
 }
 
 fn a_post_that_was_sent_is_never_sent_to_another_gateway(kind: Kind) {
-    let stand = Stand::new();
-    let gateway = gateway(&stand.folders[0]);
+    let fixture = Fixture::new();
+    let gateway = gateway(&fixture.folders[0]);
     let (mute, taken) = mute_server();
-    let Some(proxy) = stand.proxy(kind, [mute, gateway.intake]) else { return };
+    let Some(proxy) = fixture.proxy(kind, [mute, gateway.intake]) else { return };
     let statuses: Vec<u16> = (0..20).map(|_| post(&proxy, "/ingest/event", "1")).collect();
     let count = |status: u16| statuses.iter().filter(|one| **one == status).count() as u64;
     assert_eq!(accepted(&gateway), count(200), "{statuses:?}");

@@ -10,7 +10,7 @@ use testkit::ports::free_port;
 use testkit::proxy::Proxy;
 use testkit::redis::cluster::Cluster;
 use testkit::redis::sentinels::{NAME, Watched};
-use testkit::redis::{RedisServer, Value};
+use testkit::redis::{RedisReply, RedisServer};
 
 fn start(folder: &Folder, url: &str, settings: &str) -> Server {
     let configuration =
@@ -53,7 +53,7 @@ fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
     }
     server.wait_delivered();
     let entries = redis.ask(&["XRANGE", "access", "-", "+"]).list();
-    let payload = |entry: Value| entry.list().remove(1).list().remove(3).text();
+    let payload = |entry: RedisReply| entry.list().remove(1).list().remove(3).text();
     let mut payloads: Vec<String> = entries.into_iter().map(payload).collect();
     let mut expected: Vec<String> = (0..number).map(|number| format!("{{\"number\":  {number}}}")).collect();
     payloads.sort();
@@ -123,7 +123,7 @@ fn a_server_with_tls_is_believed_by_its_certificate_alone() {
 }
 
 /// The payloads of a stream's entries.
-fn payloads(entries: Value) -> Vec<String> {
+fn payloads(entries: RedisReply) -> Vec<String> {
     entries.list().into_iter().map(|entry| entry.list().remove(1).list().remove(3).text()).collect()
 }
 
@@ -187,7 +187,7 @@ fn a_cluster_in_which_a_master_dies_has_each_event_once() {
     cluster.nodes[gone].kill();
     cluster.nodes[heir].run();
     post_to(&server, &TYPES, 400..500);
-    let count = |name: &&str| cluster.try_ask(&["XLEN", name]).map(Value::number);
+    let count = |name: &&str| cluster.try_ask(&["XLEN", name]).map(RedisReply::number);
     let are_all_there = || TYPES.iter().all(|name| count(name) == Some(500));
     assert!(wait_until(are_all_there), "{:?} {}", TYPES.map(|name| count(&name)), log(&folder));
     for name in TYPES {

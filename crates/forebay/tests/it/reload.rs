@@ -11,19 +11,19 @@ const TWO: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"two\"]\
                    [sinks.one]\nkind = \"sqlite\"\n[sinks.two]\nkind = \"sqlite\"\ntable = \"two\"\n";
 const ONE: &str = "[types.a]\nroutes = [\"one\"]\n[sinks.one]\nkind = \"sqlite\"\n";
 
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Option<Server>,
     folder: Folder,
 }
 
-impl Stand {
+impl Fixture {
     fn new(config: &str) -> Self {
         let folder = Folder::new();
         folder.write("forebay.toml", config);
-        let mut stand = Self { server: None, folder };
-        stand.start();
-        stand
+        let mut fixture = Self { server: None, folder };
+        fixture.start();
+        fixture
     }
 
     fn start(&mut self) {
@@ -92,9 +92,9 @@ impl Stand {
 
 #[test]
 fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
-    let stand = Stand::new(ONE);
-    assert_eq!((stand.post("a", "1"), stand.post("b", "2")), (200, 404));
-    let mut open = TcpStream::connect(stand.server().intake).unwrap();
+    let fixture = Fixture::new(ONE);
+    assert_eq!((fixture.post("a", "1"), fixture.post("b", "2")), (200, 404));
+    let mut open = TcpStream::connect(fixture.server().intake).unwrap();
     open.set_read_timeout(Some(HANGS)).unwrap();
     let preflight = "OPTIONS /ingest/event HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\n\r\n";
     let mut asked = || {
@@ -108,22 +108,26 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
         String::from_utf8(answer).unwrap().contains("access-control-allow-origin")
     };
     assert!(!asked());
-    stand.folder.write("forebay.toml", format!("[gateway]\ncors_origins = [\"https://a.example\"]\n{TWO}"));
-    stand.server().signal("-HUP");
-    stand.server().wait("forebay_reloads_total{result=\"applied\"}", |reloads| reloads == 1);
+    fixture.folder.write("forebay.toml", format!("[gateway]\ncors_origins = [\"https://a.example\"]\n{TWO}"));
+    fixture.server().signal("-HUP");
+    fixture.server().wait("forebay_reloads_total{result=\"applied\"}", |reloads| reloads == 1);
     assert!(asked(), "the connection goes on, under the new rules");
-    assert_eq!((stand.post("a", "3"), stand.post("b", "4")), (200, 200));
-    stand.server().wait_delivered();
-    assert_eq!((stand.rows("events"), stand.rows("two")), (2, 1));
-    assert!(wait_until(|| stand.log().contains("the configuration was read again and holds now")), "{}", stand.log());
-    assert_eq!(stand.counts("b", "two"), [1, 0, 0, 0]);
+    assert_eq!((fixture.post("a", "3"), fixture.post("b", "4")), (200, 200));
+    fixture.server().wait_delivered();
+    assert_eq!((fixture.rows("events"), fixture.rows("two")), (2, 1));
+    assert!(
+        wait_until(|| fixture.log().contains("the configuration was read again and holds now")),
+        "{}",
+        fixture.log()
+    );
+    assert_eq!(fixture.counts("b", "two"), [1, 0, 0, 0]);
 }
 
 #[test]
 fn what_is_wrong_changes_nothing_and_is_told_in_full() {
-    let stand = Stand::new(ONE);
+    let fixture = Fixture::new(ONE);
     let other_port = format!("[gateway]\nshards = 7\n{TWO}").replace("[gateway]", "[gateway]\ntype_pointer = \"/t\"");
-    std::fs::create_dir(stand.folder.data().join("folder")).unwrap();
+    std::fs::create_dir(fixture.folder.data().join("folder")).unwrap();
     let no_file = TWO.replace("table = \"two\"", "path = \"folder\"");
     let both = format!("[gateway]\nshards = 7\n{no_file}");
     let wrong = [
@@ -137,33 +141,33 @@ fn what_is_wrong_changes_nothing_and_is_told_in_full() {
         (both, ["gateway.shards", "sink two"]),
     ];
     for (number, (config, words)) in wrong.iter().enumerate() {
-        let (status, body) = stand.reload(config);
+        let (status, body) = fixture.reload(config);
         assert_eq!(status, 422, "{body}");
         for word in words {
             assert!(body.contains(word), "{word}: {body}");
-            assert!(wait_until(|| stand.log().contains(word)), "{word}: {}", stand.log());
+            assert!(wait_until(|| fixture.log().contains(word)), "{word}: {}", fixture.log());
         }
-        assert_eq!(stand.server().metric("forebay_reloads_total{result=\"refused\"}"), number as u64 + 1);
-        assert_eq!((stand.post("a", "1"), stand.post("b", "2")), (200, 404));
+        assert_eq!(fixture.server().metric("forebay_reloads_total{result=\"refused\"}"), number as u64 + 1);
+        assert_eq!((fixture.post("a", "1"), fixture.post("b", "2")), (200, 404));
     }
-    assert_eq!(stand.server().metric("forebay_reloads_total{result=\"applied\"}"), 0);
-    stand.server().wait_delivered();
-    assert_eq!(stand.rows("events"), wrong.len() as i64);
+    assert_eq!(fixture.server().metric("forebay_reloads_total{result=\"applied\"}"), 0);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.rows("events"), wrong.len() as i64);
 }
 
 #[test]
 fn a_request_that_has_begun_goes_on() {
-    let stand = Stand::new(TWO);
+    let fixture = Fixture::new(TWO);
     let begin = |type_name: &str| {
-        let mut client = TcpStream::connect(stand.server().intake).unwrap();
+        let mut client = TcpStream::connect(fixture.server().intake).unwrap();
         client.set_read_timeout(Some(HANGS)).unwrap();
         let head = format!("POST /ingest/event/{type_name} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n1");
         client.write_all(head.as_bytes()).unwrap();
         client
     };
     let (mut kept, mut gone) = (begin("a"), begin("b"));
-    stand.server().wait("forebay_http_in_flight_bytes", |bytes| bytes >= 2);
-    stand.accepts(ONE);
+    fixture.server().wait("forebay_http_in_flight_bytes", |bytes| bytes >= 2);
+    fixture.accepts(ONE);
     let end = |client: &mut TcpStream| {
         client.write_all(b"2").unwrap();
         let mut answer = [0; 12];
@@ -172,31 +176,31 @@ fn a_request_that_has_begun_goes_on() {
     };
     assert_eq!(end(&mut kept), "HTTP/1.1 200");
     assert_eq!(end(&mut gone), "HTTP/1.1 404", "its routes are closed: it isn't taken, and told so");
-    stand.server().wait_delivered();
-    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
 fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
-    let mut stand = Stand::new(TWO);
-    stand.post("b", "0");
-    stand.server().wait_delivered();
-    let lock = stand.lock();
+    let mut fixture = Fixture::new(TWO);
+    fixture.post("b", "0");
+    fixture.server().wait_delivered();
+    let lock = fixture.lock();
     for body in ["1", "2", "3"] {
-        assert_eq!(stand.post("b", body), 200);
+        assert_eq!(fixture.post("b", body), 200);
     }
-    stand.accepts(ONE);
+    fixture.accepts(ONE);
     drop(lock);
-    assert_eq!(stand.counts("b", "two"), [1, 0, 0, 3]);
-    assert_eq!(stand.server().metric("forebay_route_removed{type=\"b\",sink=\"two\"}"), 1);
+    assert_eq!(fixture.counts("b", "two"), [1, 0, 0, 3]);
+    assert_eq!(fixture.server().metric("forebay_route_removed{type=\"b\",sink=\"two\"}"), 1);
     assert!(
-        wait_until(|| stand.log().contains("sink two is no longer configured and holds 3 event(s)")),
+        wait_until(|| fixture.log().contains("sink two is no longer configured and holds 3 event(s)")),
         "{}",
-        stand.log()
+        fixture.log()
     );
-    let (code, text) = stand.route(&["list"]);
+    let (code, text) = fixture.route(&["list"]);
     assert!(code == 0 && text.contains("b  two  removed  3 pending, 1 stored, 0 dead, 0 skipped\n"), "{text}");
-    let (_, json) = stand.route(&["list", "--json"]);
+    let (_, json) = fixture.route(&["list", "--json"]);
     assert!(
         json.contains(
             "{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"since\":null,\"pending\":3"
@@ -204,48 +208,48 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
         "{json}"
     );
 
-    stand.accepts(TWO);
-    stand.server().wait_delivered();
-    assert_eq!(stand.rows("two"), 4, "it goes on where it stood");
-    assert_eq!(stand.counts("b", "two"), [4, 0, 0, 0]);
+    fixture.accepts(TWO);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.rows("two"), 4, "it goes on where it stood");
+    assert_eq!(fixture.counts("b", "two"), [4, 0, 0, 0]);
 
     for online in [true, false] {
-        let before = stand.counts("b", "two");
-        let lock = stand.lock();
-        assert_eq!(stand.post("b", "5"), 200);
-        let (code, text) = stand.route(&["drop", "two"]);
+        let before = fixture.counts("b", "two");
+        let lock = fixture.lock();
+        assert_eq!(fixture.post("b", "5"), 200);
+        let (code, text) = fixture.route(&["drop", "two"]);
         assert!(code == 1 && text.contains("taken out of the configuration"), "{text}");
-        stand.accepts(ONE);
+        fixture.accepts(ONE);
         drop(lock);
         if !online {
-            assert_eq!(stand.stop("-TERM"), Some(0));
+            assert_eq!(fixture.stop("-TERM"), Some(0));
         }
-        let (code, text) = stand.route(&["drop", "two", "--type", "b"]);
+        let (code, text) = fixture.route(&["drop", "two", "--type", "b"]);
         assert_eq!((code, &*text), (0, "b to two: 1 event(s) given up\n"));
         if !online {
-            stand.start();
+            fixture.start();
         }
-        assert_eq!(stand.counts("b", "two"), [before[0], 0, before[2] + 1, 0]);
-        let (code, text) = stand.route(&["drop", "two"]);
+        assert_eq!(fixture.counts("b", "two"), [before[0], 0, before[2] + 1, 0]);
+        let (code, text) = fixture.route(&["drop", "two"]);
         assert!(code == 1 && text.contains("no route"), "{text}");
-        let (code, text) = stand.route(&["list"]);
+        let (code, text) = fixture.route(&["list"]);
         assert!(code == 0 && text.contains("a  one  active") && !text.contains("two"), "it holds nothing: {text}");
-        stand.accepts(TWO);
-        assert_eq!(stand.post("b", "6"), 200);
-        stand.server().wait_delivered();
-        assert_eq!(stand.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins anew");
+        fixture.accepts(TWO);
+        assert_eq!(fixture.post("b", "6"), 200);
+        fixture.server().wait_delivered();
+        assert_eq!(fixture.counts("b", "two"), [before[0] + 1, 0, before[2] + 1, 0], "it begins anew");
     }
-    assert_eq!(stand.rows("two"), 6);
-    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+    assert_eq!(fixture.rows("two"), 6);
+    assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
 fn a_new_route_begins_at_the_end_or_with_the_oldest() {
-    let stand = Stand::new(ONE);
+    let fixture = Fixture::new(ONE);
     for body in ["1", "2"] {
-        stand.post("a", body);
+        fixture.post("a", body);
     }
-    stand.server().wait_delivered();
+    fixture.server().wait_delivered();
     let more = |from: &str| {
         format!(
             "[types.a]\nroutes = [\"one\", \"{from}\"]\n[sinks.one]\nkind = \"sqlite\"\n\
@@ -253,75 +257,76 @@ fn a_new_route_begins_at_the_end_or_with_the_oldest() {
         )
     };
     for (from, expected) in [("end", 1), ("oldest", 4)] {
-        stand.accepts(&more(from));
-        stand.post("a", "3");
-        stand.server().wait_delivered();
-        assert_eq!(stand.rows(&format!("t_{from}")), expected, "{from}");
+        fixture.accepts(&more(from));
+        fixture.post("a", "3");
+        fixture.server().wait_delivered();
+        assert_eq!(fixture.rows(&format!("t_{from}")), expected, "{from}");
     }
-    assert_eq!(stand.rows("events"), 4);
-    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+    assert_eq!(fixture.rows("events"), 4);
+    assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
 fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_drop() {
-    let mut stand = Stand::new(ONE);
-    let state = |stand: &Stand| stand.server().metric("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}");
+    let mut fixture = Fixture::new(ONE);
+    let state =
+        |fixture: &Fixture| fixture.server().metric("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}");
     let long = format!("\"{}\"", "x".repeat(900_000));
     // The first segment, which has 4 MiB, is freed: the journal can't give the store its first events again.
     for _ in 0..8 {
-        assert_eq!(stand.post("a", &long), 200);
+        assert_eq!(fixture.post("a", &long), 200);
     }
-    stand.server().wait_delivered();
-    stand.server().wait("forebay_journal_freed_segments_total", |freed| freed > 0);
-    stand.stop("-TERM");
-    std::fs::remove_file(stand.folder.data().join("events.db")).unwrap();
-    stand.start();
-    assert_eq!(stand.post("a", "3"), 200);
-    stand.server().wait("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}", |stopped| stopped == 1);
-    let (_, text) = stand.route(&["list"]);
+    fixture.server().wait_delivered();
+    fixture.server().wait("forebay_journal_freed_segments_total", |freed| freed > 0);
+    fixture.stop("-TERM");
+    std::fs::remove_file(fixture.folder.data().join("events.db")).unwrap();
+    fixture.start();
+    assert_eq!(fixture.post("a", "3"), 200);
+    fixture.server().wait("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}", |stopped| stopped == 1);
+    let (_, text) = fixture.route(&["list"]);
     assert!(text.contains("a  one  stopped  1 pending, 8 stored") && text.contains("restored from a copy"), "{text}");
-    let (code, text) = stand.route(&["drop", "one"]);
+    let (code, text) = fixture.route(&["drop", "one"]);
     assert_eq!((code, &*text), (0, "one: 1 stopped lane(s) go on behind what the store has lost\n"));
-    stand.server().wait_delivered();
-    assert_eq!((stand.rows("events"), state(&stand)), (1, 0));
-    stand.stop("-KILL");
-    stand.start();
-    assert_eq!(stand.post("a", "4"), 200);
-    stand.server().wait_delivered();
-    assert_eq!(stand.rows("events"), 2);
-    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+    fixture.server().wait_delivered();
+    assert_eq!((fixture.rows("events"), state(&fixture)), (1, 0));
+    fixture.stop("-KILL");
+    fixture.start();
+    assert_eq!(fixture.post("a", "4"), 200);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.rows("events"), 2);
+    assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
 fn the_log_can_be_json_and_leave_out_what_matters_less() {
-    let mut stand = Stand::new(&format!("[log]\nformat = \"json\"\n{ONE}"));
-    assert_eq!(stand.reload("[types").0, 422);
-    assert_eq!(stand.stop("-TERM"), Some(0));
-    let log = stand.log();
+    let mut fixture = Fixture::new(&format!("[log]\nformat = \"json\"\n{ONE}"));
+    assert_eq!(fixture.reload("[types").0, 422);
+    assert_eq!(fixture.stop("-TERM"), Some(0));
+    let log = fixture.log();
     for line in log.lines() {
         assert!(line.starts_with("{\"time\":\"20") && line.ends_with("\"}"), "{line}");
     }
     assert!(
         log.contains("\"level\":\"error\",\"message\":\"the configuration was read again") && log.contains("\"info\"")
     );
-    stand.folder.write("forebay.toml", format!("[log]\nlevel = \"error\"\n{ONE}"));
-    stand.start();
-    assert_eq!(stand.stop("-TERM"), Some(0));
-    assert_eq!(stand.log(), "");
+    fixture.folder.write("forebay.toml", format!("[log]\nlevel = \"error\"\n{ONE}"));
+    fixture.start();
+    assert_eq!(fixture.stop("-TERM"), Some(0));
+    assert_eq!(fixture.log(), "");
 }
 
 #[test]
 fn a_mistake_within_a_character_of_several_bytes_changes_nothing() {
     const TYPED: &str = "[types.a]\nroutes = [\"one\"]\nschema = \"a.json\"\n[sinks.one]\nkind = \"sqlite\"\n";
-    let stand = Stand::new(ONE);
+    let fixture = Fixture::new(ONE);
     for wrong in ["{\u{201c}type\u{201d}: 1}", "{\u{a0}\"type\": \"object\"}", "{\"type\": é}", "é"] {
-        stand.folder.write("a.json", wrong);
-        let (status, body) = stand.reload(TYPED);
+        fixture.folder.write("a.json", wrong);
+        let (status, body) = fixture.reload(TYPED);
         assert_eq!(status, 422, "{body}");
         assert!(body.contains("a.json"), "{body}");
-        assert_eq!(stand.post("a", "{}"), 200);
+        assert_eq!(fixture.post("a", "{}"), 200);
     }
-    stand.folder.write("a.json", "\u{feff}{\"type\": \"object\"}");
-    stand.accepts(&format!("\u{feff}{TYPED}"));
-    assert_eq!((stand.post("a", "{}"), stand.post("a", "1")), (200, 422));
+    fixture.folder.write("a.json", "\u{feff}{\"type\": \"object\"}");
+    fixture.accepts(&format!("\u{feff}{TYPED}"));
+    assert_eq!((fixture.post("a", "{}"), fixture.post("a", "1")), (200, 422));
 }

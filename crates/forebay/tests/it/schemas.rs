@@ -10,7 +10,7 @@ const ACCESS: &str = r#"{"$id": "https://example.org/schemas/access.json", "requ
   "properties": {"status": {"$ref": "shared/status.json#/$defs/status"}, "time": {"format": "date-time"}}}"#;
 const STATUS: &str = r#"{"$defs": {"status": {"type": "integer", "maximum": 599}}}"#;
 
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Server,
     folder: Folder,
@@ -25,7 +25,7 @@ fn files() -> Folder {
     folder
 }
 
-impl Stand {
+impl Fixture {
     fn start() -> Self {
         let folder = files();
         let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
@@ -53,46 +53,46 @@ fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn what_the_schema_refuses_is_422_and_never_stored() {
-    let stand = Stand::start();
-    let (status, body) = stand.post("access", r#"{"status": 600, "time": "now"}"#);
+    let fixture = Fixture::start();
+    let (status, body) = fixture.post("access", r#"{"status": 600, "time": "now"}"#);
     let problem: serde_json::Value = serde_json::from_str(&body).unwrap();
     let errors = problem["errors"].as_array().unwrap();
     assert_eq!((status, errors.len(), problem["pointer"].as_str()), (422, 2, Some("/status")), "{body}");
     assert_eq!(errors[0]["schema_pointer"], "https://example.org/schemas/shared/status.json#/$defs/status/maximum");
-    assert_eq!(stand.post("access", r#"{"status": 200, "time": "2026-11-22T04:00:00Z"}"#).0, 200);
-    assert_eq!(stand.post("other", r#"{"status": 700}"#).0, 200);
-    let (status, body) = stand.server.post("/ingest/batch/access", "{\"status\": 1}\n{}\n{\"status\": 2}\n");
+    assert_eq!(fixture.post("access", r#"{"status": 200, "time": "2026-11-22T04:00:00Z"}"#).0, 200);
+    assert_eq!(fixture.post("other", r#"{"status": 700}"#).0, 200);
+    let (status, body) = fixture.server.post("/ingest/batch/access", "{\"status\": 1}\n{}\n{\"status\": 2}\n");
     let verdict: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!((status, &verdict["accepted"]), (207, &2.into()));
     assert_eq!((&verdict["refused"][0]["line"], &verdict["refused"][0]["code"]), (&2.into(), &"schema".into()));
-    stand.server.wait_delivered();
-    let stored = payloads(&stand.folder.data());
+    fixture.server.wait_delivered();
+    let stored = payloads(&fixture.folder.data());
     assert_eq!(stored.len(), 4, "{stored:?}");
-    assert!(stand.server.metrics().contains("code=\"schema\""));
+    assert!(fixture.server.metrics().contains("code=\"schema\""));
 }
 
 #[test]
 fn a_reload_reads_schemas_again_or_changes_nothing() {
-    let stand = Stand::start();
-    assert_eq!(stand.post("access", r#"{"status": 700}"#).0, 422);
-    stand.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": 799}}}"#);
-    assert_eq!(stand.post("access", r#"{"status": 700}"#).0, 422, "not before it is told");
-    assert_eq!(stand.ask("POST", "/api/reload").0, 200);
-    assert_eq!(stand.post("access", r#"{"status": 700}"#).0, 200);
-    stand.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": "many"}}}"#);
-    let (status, body) = stand.ask("POST", "/api/reload");
+    let fixture = Fixture::start();
+    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422);
+    fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": 799}}}"#);
+    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422, "not before it is told");
+    assert_eq!(fixture.ask("POST", "/api/reload").0, 200);
+    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 200);
+    fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": "many"}}}"#);
+    let (status, body) = fixture.ask("POST", "/api/reload");
     assert!(status == 422 && body.contains("`maximum` is a number") && body.contains("status.json:1:34"), "{body}");
-    assert_eq!(stand.post("access", r#"{"status": 700}"#).0, 200);
-    assert_eq!(stand.post("access", r#"{"status": 800}"#).0, 422);
-    stand.folder.write("schemas/access.json", "{}");
-    stand.server.signal("-HUP");
-    assert!(crate::support::wait_until(|| stand.post("access", r#"{"status": 800}"#).0 == 200));
+    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 200);
+    assert_eq!(fixture.post("access", r#"{"status": 800}"#).0, 422);
+    fixture.folder.write("schemas/access.json", "{}");
+    fixture.server.signal("-HUP");
+    assert!(crate::support::wait_until(|| fixture.post("access", r#"{"status": 800}"#).0 == 200));
 }
 
 #[test]
 fn types_and_their_schemas_can_be_read() {
-    let stand = Stand::start();
-    let (status, body) = stand.ask("GET", "/api/types");
+    let fixture = Fixture::start();
+    let (status, body) = fixture.ask("GET", "/api/types");
     let types: serde_json::Value = serde_json::from_str(&body).unwrap();
     assert_eq!(status, 200);
     assert_eq!(
@@ -105,14 +105,14 @@ fn types_and_their_schemas_can_be_read() {
              "text": "any", "aggregates": [], "read": "local", "schema": null, "transform": []},
         ])
     );
-    assert_eq!(stand.ask("GET", "/api/types/access/schema"), (200, ACCESS.to_owned()));
+    assert_eq!(fixture.ask("GET", "/api/types/access/schema"), (200, ACCESS.to_owned()));
     for (method, path, status) in [
         ("GET", "/api/types/other/schema", 404),
         ("GET", "/api/types/unknown/schema", 404),
         ("GET", "/api/types/access", 404),
         ("POST", "/api/types", 405),
     ] {
-        assert_eq!(stand.ask(method, path).0, status, "{method} {path}");
+        assert_eq!(fixture.ask(method, path).0, status, "{method} {path}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use crate::support::{HANGS, Server, forebay, wait_until};
-use crate::tls::{Pair, Stand, ask};
+use crate::tls::{Pair, TlsFixture, ask};
 
 /// All that anybody could read.
 struct Shown(String);
@@ -24,18 +24,18 @@ impl Shown {
     }
 }
 
-fn new_token(stand: &Stand, name: &str, scope: &str) -> String {
-    let data = stand.folder.text("data");
+fn new_token(fixture: &TlsFixture, name: &str, scope: &str) -> String {
+    let data = fixture.folder.text("data");
     let output = forebay().args(["token", "new", name, "--scope", scope, "--data", &data]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
 /// Waits until both ports have said so once more.
-fn log_grows(stand: &Stand, what: &str, act: impl FnOnce()) {
-    let count = || stand.log().matches(what).count();
+fn log_grows(fixture: &TlsFixture, what: &str, act: impl FnOnce()) {
+    let count = || fixture.log().matches(what).count();
     let before = count();
     act();
-    assert!(wait_until(|| count() >= before + 2), "no more {what} in {}", stand.log());
+    assert!(wait_until(|| count() >= before + 2), "no more {what} in {}", fixture.log());
 }
 
 /// The lines of a key, and what is left of them when each is cut: enough to be recognised by.
@@ -56,42 +56,42 @@ struct Secrets {
 }
 
 impl Secrets {
-    fn new(stand: &Stand) -> Self {
-        let [ingest, admin] = [new_token(stand, "shop", "ingest"), new_token(stand, "ops", "admin")];
-        let revoked = new_token(stand, "gone", "ingest");
-        let data = stand.folder.text("data");
+    fn new(fixture: &TlsFixture) -> Self {
+        let [ingest, admin] = [new_token(fixture, "shop", "ingest"), new_token(fixture, "ops", "admin")];
+        let revoked = new_token(fixture, "gone", "ingest");
+        let data = fixture.folder.text("data");
         forebay().args(["token", "revoke", "gone", "--data", &data]).output().unwrap();
         Self { ingest, admin, revoked, other: Pair::new() }
     }
 
     /// Parts of each by which it would be recognised.
-    fn parts(&self, stand: &Stand) -> Vec<String> {
+    fn parts(&self, fixture: &TlsFixture) -> Vec<String> {
         let tokens = [&self.ingest, &self.admin, &self.revoked].map(|token| &token["fb_".len()..]);
         let of_tokens = tokens.iter().flat_map(|token| [token[..16].to_owned(), token[20..36].to_owned()]);
-        let keys = [&self.other.key, &stand.pair.key].into_iter().flat_map(|key| pieces(key));
+        let keys = [&self.other.key, &fixture.pair.key].into_iter().flat_map(|key| pieces(key));
         of_tokens.chain(keys).collect()
     }
 }
 
 #[test]
 fn no_refusal_shows_a_token_or_a_key() {
-    let stand = Stand::new();
-    let secrets = Secrets::new(&stand);
-    let server = stand.start();
+    let fixture = TlsFixture::new();
+    let secrets = Secrets::new(&fixture);
+    let server = fixture.start();
     let mut shown = Shown(String::new());
-    requests(&stand, &server, &secrets, &mut shown);
+    requests(&fixture, &server, &secrets, &mut shown);
     assert!(shown.0.len() > 10_000 && shown.0.contains(" 401 ") && shown.0.contains(" 400 "), "there were refusals");
-    commands(&stand, &server, &secrets, &mut shown);
-    wrong_files(&stand, &secrets, &mut shown);
+    commands(&fixture, &server, &secrets, &mut shown);
+    wrong_files(&fixture, &secrets, &mut shown);
 
     let metrics =
         format!("GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\n\r\n", secrets.admin);
-    let metrics = ask(&mut stand.pair.connect(server.admin).unwrap(), &metrics);
+    let metrics = ask(&mut fixture.pair.connect(server.admin).unwrap(), &metrics);
     assert!(metrics.contains("forebay_refusals_total{code=\"unauthorized\"} "), "{metrics}");
     shown.add(metrics.as_bytes());
     assert_eq!(server.stop("-TERM"), Some(0));
-    shown.add(stand.log().as_bytes());
-    for secret in secrets.parts(&stand) {
+    shown.add(fixture.log().as_bytes());
+    for secret in secrets.parts(&fixture) {
         if let Some(at) = shown.0.find(&secret) {
             let around = shown.0[..at].lines().next_back().unwrap_or_default();
             panic!("{secret} is shown behind {around}");
@@ -100,7 +100,7 @@ fn no_refusal_shows_a_token_or_a_key() {
 }
 
 /// Requests with good tokens and with bad ones, in the right place and in wrong ones, with TLS and without.
-fn requests(stand: &Stand, server: &Server, secrets: &Secrets, shown: &mut Shown) {
+fn requests(fixture: &TlsFixture, server: &Server, secrets: &Secrets, shown: &mut Shown) {
     let Secrets { ingest, admin, revoked, .. } = secrets;
     let tokens = [ingest, admin, revoked, &ingest[..50], &format!("{ingest} {admin}"), &format!("{admin}\u{e9}")];
     let fields = ["Authorization: Bearer", "Authorization: Basic", "Cookie:", "Bad Name: Bearer"];
@@ -115,7 +115,7 @@ fn requests(stand: &Stand, server: &Server, secrets: &Secrets, shown: &mut Shown
                     "POST {path}?token={token} HTTP/1.1\r\nHost: localhost\r\n{field} {token}\r\nConnection: close\r\n\
                      Content-Length: {length}\r\n\r\n{body}"
                 );
-                shown.add(ask(&mut stand.pair.connect(address).unwrap(), &request).as_bytes());
+                shown.add(ask(&mut fixture.pair.connect(address).unwrap(), &request).as_bytes());
                 let mut socket = TcpStream::connect(address).unwrap();
                 socket.set_read_timeout(Some(HANGS)).unwrap();
                 // It may be closed before it has taken all of it.
@@ -129,12 +129,12 @@ fn requests(stand: &Stand, server: &Server, secrets: &Secrets, shown: &mut Shown
 }
 
 /// Commands with tokens that aren't good there, or that trust somebody else.
-fn commands(stand: &Stand, server: &Server, secrets: &Secrets, shown: &mut Shown) {
+fn commands(fixture: &TlsFixture, server: &Server, secrets: &Secrets, shown: &mut Shown) {
     let Secrets { ingest, admin, revoked, other } = secrets;
     let [url, at] = [format!("https://{}", server.intake), format!("https://{}", server.admin)];
-    let lines = stand.folder.write("lines.ndjson", "1\n");
-    let ca = stand.folder.text("shown.pem");
-    let strangers = stand.folder.write("strangers.pem", &other.certificate);
+    let lines = fixture.folder.write("lines.ndjson", "1\n");
+    let ca = fixture.folder.text("shown.pem");
+    let strangers = fixture.folder.write("strangers.pem", &other.certificate);
     for token in [admin, revoked, &format!("{ingest}\n")] {
         shown.run(token, &["load", &lines, "--url", &url, "--ca", &ca]);
         shown.run(token, &["load", &lines, "--url", &url, "--ca", &strangers]);
@@ -149,23 +149,23 @@ fn commands(stand: &Stand, server: &Server, secrets: &Secrets, shown: &mut Shown
 
 /// Keys in every wrong place and state, for a running server and for one that would start; and a file of tokens with one
 /// in it that isn't hashed.
-fn wrong_files(stand: &Stand, secrets: &Secrets, shown: &mut Shown) {
+fn wrong_files(fixture: &TlsFixture, secrets: &Secrets, shown: &mut Shown) {
     let key = &secrets.other.key;
     let damaged = key.replacen('\n', "\n-----BEGIN ", 2);
     let cut = &key[..key.len() / 2];
     let wrong = [key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY"), damaged, cut.to_owned(), key.clone()];
-    let config = stand.folder.text("forebay.toml");
+    let config = fixture.folder.text("forebay.toml");
     let places = wrong.iter().map(|wrong| ("shown.key", wrong)).chain([("shown.pem", &wrong[1]), ("shown.pem", key)]);
     for (name, wrong) in places {
         // Both ports have taken the sound pair again, and then both have seen what is wrong.
-        log_grows(stand, "is shown from now on", || stand.show(&stand.pair));
-        log_grows(stand, "the certificate that was shown before still is", || {
-            stand.folder.write(name, wrong);
+        log_grows(fixture, "is shown from now on", || fixture.show(&fixture.pair));
+        log_grows(fixture, "the certificate that was shown before still is", || {
+            fixture.folder.write(name, wrong);
         });
         shown.run("", &["check", "--config", &config]);
-        shown.run("", &["serve", "--config", &config, "--data", &stand.folder.text("elsewhere")]);
+        shown.run("", &["serve", "--config", &config, "--data", &fixture.folder.text("elsewhere")]);
     }
     let tokens = format!("{{\"tokens\": [{{\"name\": \"{}\", \"sha256\": 1}}]}}", secrets.ingest);
-    fs::write(stand.folder.path("data/tokens.json"), tokens).unwrap();
-    assert!(wait_until(|| stand.log().contains("tokens.json is damaged")), "{}", stand.log());
+    fs::write(fixture.folder.path("data/tokens.json"), tokens).unwrap();
+    assert!(wait_until(|| fixture.log().contains("tokens.json is damaged")), "{}", fixture.log());
 }

@@ -1,7 +1,7 @@
 //! Swift and S3 behind the real program: from a request to an object, with both processes killed.
 
-mod apart;
-mod secured;
+mod attachments;
+mod over_tls;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use random::Random;
 use crate::directory::{Known, codings, read};
 use crate::support::{Folder, Server, wait_until};
 use testkit::proxy::Proxy;
-use testkit::swift::{KEY, Part, SwiftServer, USER};
+use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
 /// Many small objects, so that kills meet them being written.
 const RULES: &str =
@@ -48,7 +48,7 @@ fn fetch(swift: &SwiftServer, folder: &Path) {
     }
 }
 
-fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftServer, killed: &[Part]) {
+fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftServer, killed: &[SwiftProcess]) {
     let mut random = Random::new(7);
     let folder = Folder::new();
     let known = Arc::new(Known::default());
@@ -88,7 +88,7 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
 #[test]
 fn what_was_acknowledged_is_in_one_object_of_swift_though_both_are_killed() {
     let Some(server) = SwiftServer::start() else { return };
-    let parts = [Part::Object, Part::Proxy, Part::Container];
+    let parts = [SwiftProcess::Object, SwiftProcess::Proxy, SwiftProcess::Container];
     kills_leave_every_acknowledged_event_in_one_object(&swift(server.address()), &server, &parts);
 }
 
@@ -96,7 +96,7 @@ fn what_was_acknowledged_is_in_one_object_of_swift_though_both_are_killed() {
 fn what_was_acknowledged_is_in_one_object_of_s3_though_both_are_killed() {
     let Some(server) = SwiftServer::start() else { return };
     // Services of S3 list what they have: an object that Swift has and doesn't list is nothing of theirs.
-    let parts = [Part::Proxy, Part::Container];
+    let parts = [SwiftProcess::Proxy, SwiftProcess::Container];
     kills_leave_every_acknowledged_event_in_one_object(&s3(server.address()), &server, &parts);
 }
 

@@ -33,18 +33,18 @@ impl Pair {
 }
 
 /// A directory with the files of both ports.
-pub(crate) struct Stand {
+pub(crate) struct TlsFixture {
     pub(crate) folder: Folder,
     pub(crate) pair: Pair,
 }
 
-impl Stand {
+impl TlsFixture {
     pub(crate) fn new() -> Self {
-        let stand = Self { folder: Folder::new(), pair: Pair::new() };
-        stand.show(&stand.pair);
+        let fixture = Self { folder: Folder::new(), pair: Pair::new() };
+        fixture.show(&fixture.pair);
         let table = "tls = { certificate = \"shown.pem\", key = \"shown.key\" }\n";
-        stand.folder.write("forebay.toml", format!("[gateway]\n{table}[admin]\n{table}"));
-        stand
+        fixture.folder.write("forebay.toml", format!("[gateway]\n{table}[admin]\n{table}"));
+        fixture
     }
 
     /// Puts a pair in the place of the one before, file after file, as tools do that renew certificates.
@@ -95,9 +95,9 @@ fn text(bytes: &[u8]) -> &str {
 
 #[test]
 fn both_ports_speak_tls_and_nothing_else() {
-    let stand = Stand::new();
-    let server = stand.start();
-    let ask_at = |address, request: &str| ask(&mut stand.pair.connect(address).unwrap(), request);
+    let fixture = TlsFixture::new();
+    let server = fixture.start();
+    let ask_at = |address, request: &str| ask(&mut fixture.pair.connect(address).unwrap(), request);
     assert!(ask_at(server.intake, POST).starts_with("HTTP/1.1 200 "));
     let metrics = ask_at(server.admin, METRICS);
     for line in ["forebay_tls_handshakes_total 1\n", "forebay_tls_failures_total 0\n"] {
@@ -129,14 +129,14 @@ fn both_ports_speak_tls_and_nothing_else() {
 
 #[test]
 fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
-    let stand = Stand::new();
-    let server = stand.start();
+    let fixture = TlsFixture::new();
+    let server = fixture.start();
     let (stop, sent) = (AtomicBool::new(false), AtomicUsize::new(0));
     let renewed = Pair::new();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             // Each on one connection, which was opened under the first certificate.
-            let mut stream = stand.pair.connect(server.intake).unwrap();
+            let mut stream = fixture.pair.connect(server.intake).unwrap();
             let (stop, sent) = (&stop, &sent);
             scope.spawn(move || {
                 while !stop.load(Ordering::Relaxed) {
@@ -150,10 +150,10 @@ fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
             assert!(wait_until(|| sent.load(Ordering::Relaxed) > before + 100), "the load has stopped");
         };
         grows();
-        stand.show(&renewed);
+        fixture.show(&renewed);
         for address in [server.intake, server.admin] {
-            assert!(wait_until(|| renewed.connect(address).is_ok()), "{}", stand.log());
-            assert!(stand.pair.connect(address).is_err());
+            assert!(wait_until(|| renewed.connect(address).is_ok()), "{}", fixture.log());
+            assert!(fixture.pair.connect(address).is_err());
         }
         grows();
         // What is wrong changes nothing, and says what it is.
@@ -163,15 +163,15 @@ fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
             ("shown.key", "", "there is no private key in it"),
             ("shown.pem", "-----BEGIN CERTIFICATE-----\n", "its certificate is damaged"),
         ] {
-            stand.folder.write(name, bytes);
-            assert!(wait_until(|| stand.log().matches(why).count() == 2), "{why}: {}", stand.log());
+            fixture.folder.write(name, bytes);
+            assert!(wait_until(|| fixture.log().matches(why).count() == 2), "{why}: {}", fixture.log());
             assert!(renewed.connect(server.intake).is_ok() && renewed.connect(server.admin).is_ok());
         }
-        std::fs::remove_file(stand.folder.path("shown.pem")).unwrap();
-        assert!(wait_until(|| stand.log().contains("shown.pem: No such file")), "{}", stand.log());
+        std::fs::remove_file(fixture.folder.path("shown.pem")).unwrap();
+        assert!(wait_until(|| fixture.log().contains("shown.pem: No such file")), "{}", fixture.log());
         grows();
-        stand.show(&other);
-        assert!(wait_until(|| other.connect(server.intake).is_ok()), "{}", stand.log());
+        fixture.show(&other);
+        assert!(wait_until(|| other.connect(server.intake).is_ok()), "{}", fixture.log());
         grows();
         stop.store(true, Ordering::Relaxed);
     });
@@ -180,9 +180,9 @@ fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
 
 #[test]
 fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
-    let stand = Stand::new();
-    let Pair { certificate, key } = &stand.pair;
-    std::fs::create_dir(stand.folder.path("folder")).unwrap();
+    let fixture = TlsFixture::new();
+    let Pair { certificate, key } = &fixture.pair;
+    std::fs::create_dir(fixture.folder.path("folder")).unwrap();
     for (name, bytes) in [
         ("good.pem", certificate.clone()),
         ("good.key", key.clone()),
@@ -190,7 +190,7 @@ fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
         ("locked.key", key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY")),
         ("long.pem", "x".repeat((1 << 20) + 1)),
     ] {
-        stand.folder.write(name, bytes);
+        fixture.folder.write(name, bytes);
     }
     for (certificate, key, at, why) in [
         ("absent.pem", "good.key", ":2:15", "`gateway.tls.certificate` can't be used: No such file"),
@@ -203,21 +203,21 @@ fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
         ("good.pem", "other.key", ":3:7", "the private key belongs to another certificate"),
     ] {
         let table = format!("[gateway.tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n");
-        let file = stand.folder.write("wrong.toml", table);
+        let file = fixture.folder.write("wrong.toml", table);
         for command in ["check", "serve"] {
-            let data = stand.folder.text("data");
-            let output = stand.run(&[command, "--config", &file, "--data", &data, "--listen", "127.0.0.1:0"]);
+            let data = fixture.folder.text("data");
+            let output = fixture.run(&[command, "--config", &file, "--data", &data, "--listen", "127.0.0.1:0"]);
             let shown = text(&output.stderr);
             assert_eq!(output.status.code(), Some(2), "{shown}");
             assert!(shown.contains(&format!("wrong.toml{at}")) && shown.contains(why), "{why}: {shown}");
         }
     }
-    let output = stand.run(&["check", "--config", &stand.folder.text("forebay.toml")]);
+    let output = fixture.run(&["check", "--config", &fixture.folder.text("forebay.toml")]);
     let shown = text(&output.stdout);
     assert!(output.status.success() && shown.contains("listen  127.0.0.1:8080, TLS as "), "{shown}");
     // In variables paths are as the shell has them, and no file is needed.
     let mut command = forebay();
-    command.arg("check").current_dir(stand.folder.path("")).env_clear();
+    command.arg("check").current_dir(fixture.folder.path("")).env_clear();
     command.env("FOREBAY_GATEWAY_TLS_CERTIFICATE", "good.pem").env("FOREBAY_GATEWAY_TLS_KEY", "good.key");
     let output = command.output().unwrap();
     assert!(text(&output.stdout).contains("TLS as good.pem"), "{output:?}");
@@ -225,13 +225,13 @@ fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
 
 #[test]
 fn commands_trust_whom_they_are_told_to() {
-    let stand = Stand::new();
-    let server = stand.start();
+    let fixture = TlsFixture::new();
+    let server = fixture.start();
     let url = format!("https://localhost:{}", server.intake.port());
     let admin = format!("https://{}", server.admin);
-    let lines = stand.folder.write("lines.ndjson", "1\n2\n3\n");
-    let ca = stand.folder.text("shown.pem");
-    let strangers = stand.folder.write("strangers.pem", Pair::new().certificate);
+    let lines = fixture.folder.write("lines.ndjson", "1\n2\n3\n");
+    let ca = fixture.folder.text("shown.pem");
+    let strangers = fixture.folder.write("strangers.pem", Pair::new().certificate);
     let commands = [
         &["load", &lines, "--url", &url][..],
         &["bench", "--url", &url, "--duration", "200ms", "--connections", "3", "--batch", "1000"],
@@ -240,7 +240,7 @@ fn commands_trust_whom_they_are_told_to() {
     ];
     for arguments in commands {
         for trusts in [&["--ca", &strangers][..], &[]] {
-            let output = stand.run(&[arguments, trusts].concat());
+            let output = fixture.run(&[arguments, trusts].concat());
             let shown = text(&output.stderr);
             assert!(
                 output.status.code() == Some(1) && shown.contains("name its authority with --ca")
@@ -248,19 +248,19 @@ fn commands_trust_whom_they_are_told_to() {
                 "{arguments:?} {shown}"
             );
         }
-        let output = stand.run(&[arguments, &["--ca", &ca]].concat());
+        let output = fixture.run(&[arguments, &["--ca", &ca]].concat());
         assert_eq!(output.status.code(), Some(0), "{arguments:?} {}{}", text(&output.stdout), text(&output.stderr));
     }
-    let wrong = stand.folder.write("wrong.pem", "");
+    let wrong = fixture.folder.write("wrong.pem", "");
     for (ca, why) in [(wrong.as_str(), "there is no certificate in it"), ("/absent", "can't read /absent")] {
-        let output = stand.run(&["load", &lines, "--url", &url, "--ca", ca]);
+        let output = fixture.run(&["load", &lines, "--url", &url, "--ca", ca]);
         assert!(output.status.code() == Some(1) && text(&output.stderr).contains(why), "{output:?}");
     }
     // The other way round: a command that speaks without TLS is told what is missing.
-    let output = stand.run(&["dead", "list", "--admin", &server.admin.to_string()]);
+    let output = fixture.run(&["dead", "list", "--admin", &server.admin.to_string()]);
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
     let url = format!("http://{}", server.intake);
-    let output = stand.run(&["load", &lines, "--url", &url, "--state", &stand.folder.text("other-state")]);
+    let output = fixture.run(&["load", &lines, "--url", &url, "--state", &fixture.folder.text("other-state")]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
 }
@@ -272,11 +272,11 @@ fn told_of(names: &[&str], from: i32, until: i32) -> String {
     (parameters.not_before, parameters.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
     let key = KeyPair::generate().unwrap();
     let pair = Pair { certificate: parameters.self_signed(&key).unwrap().pem(), key: key.serialize_pem() };
-    let stand = Stand::new();
-    stand.show(&pair);
-    let server = stand.start();
-    let (ca, admin) = (stand.folder.text("shown.pem"), format!("https://localhost:{}", server.admin.port()));
-    let output = stand.run(&["route", "list", "--admin", &admin, "--ca", &ca]);
+    let fixture = TlsFixture::new();
+    fixture.show(&pair);
+    let server = fixture.start();
+    let (ca, admin) = (fixture.folder.text("shown.pem"), format!("https://localhost:{}", server.admin.port()));
+    let output = fixture.run(&["route", "list", "--admin", &admin, "--ca", &ca]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let told = text(&output.stderr).to_owned();
     assert!(told.contains(&admin), "where: {told}");
@@ -298,26 +298,26 @@ fn what_is_wrong_with_a_certificate_is_told_in_words() {
 
 #[test]
 fn a_bench_that_speaks_no_tls_to_a_port_with_tls_is_told_so() {
-    let stand = Stand::new();
-    let server = stand.start();
-    let output = stand.run(&["bench", "--url", &server.url(), "--duration", "200ms", "--connections", "1"]);
+    let fixture = TlsFixture::new();
+    let server = fixture.start();
+    let output = fixture.run(&["bench", "--url", &server.url(), "--duration", "200ms", "--connections", "1"]);
     let shown = text(&output.stdout);
     assert!(output.status.code() == Some(3) && shown.contains("begin the URL with https://"), "{shown}");
 }
 
 #[test]
 fn a_port_without_tls_is_told_from_a_server_that_is_away() {
-    let stand = Stand::new();
-    let server = Server::start(&stand.folder.data());
-    let ca = stand.folder.text("shown.pem");
-    let lines = stand.folder.write("lines.ndjson", "1\n");
+    let fixture = TlsFixture::new();
+    let server = Server::start(&fixture.folder.data());
+    let ca = fixture.folder.text("shown.pem");
+    let lines = fixture.folder.write("lines.ndjson", "1\n");
     let (url, admin) = (format!("https://{}", server.intake), format!("https://{}", server.admin));
     for arguments in [
         &["load", &lines, "--url", &url][..],
         &["bench", "--url", &url, "--duration", "200ms"],
         &["dead", "list", "--admin", &admin],
     ] {
-        let output = stand.run(&[arguments, &["--ca", &ca]].concat());
+        let output = fixture.run(&[arguments, &["--ca", &ca]].concat());
         let shown = text(&output.stderr);
         assert!(output.status.code() == Some(1) && shown.contains("no TLS on this port: write http://"), "{shown}");
     }
@@ -325,16 +325,16 @@ fn a_port_without_tls_is_told_from_a_server_that_is_away() {
 
 #[test]
 fn a_thousand_idle_connections_take_little() {
-    let stand = Stand::new();
-    let server = stand.start();
+    let fixture = TlsFixture::new();
+    let server = fixture.start();
     let before = server.memory("VmRSS");
-    let mut idle: Vec<ClientStream> = (0..1000).map(|_| stand.pair.connect(server.intake).unwrap()).collect();
+    let mut idle: Vec<ClientStream> = (0..1000).map(|_| fixture.pair.connect(server.intake).unwrap()).collect();
     assert!(idle.iter_mut().all(|stream| ask(stream, POST).starts_with("HTTP/1.1 200 ")));
     let each = (server.memory("VmRSS").saturating_sub(before)) / idle.len();
     assert!(each < 32 * 1024, "{each} bytes for each");
     println!("{each} bytes for each idle connection with TLS");
     drop(idle);
-    let mut stream = stand.pair.connect(server.admin).unwrap();
+    let mut stream = fixture.pair.connect(server.admin).unwrap();
     let mut metrics = String::new();
     let closed = wait_until(|| {
         metrics = ask(&mut stream, METRICS);

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use crate::support::{Folder, Server, exchange, forebay, wait_until};
 
 /// The commands of one data directory, and everything that they have printed but new tokens.
-struct Stand {
+struct Fixture {
     folder: Folder,
     printed: RefCell<String>,
 }
 
-impl Stand {
+impl Fixture {
     fn new() -> Self {
         Self { folder: Folder::new(), printed: RefCell::default() }
     }
@@ -64,131 +64,131 @@ impl Stand {
 
 #[test]
 fn a_token_in_a_file_is_made_once_and_read_again() {
-    let stand = Stand::new();
-    let secret = stand.folder.text("shop.secret");
+    let fixture = Fixture::new();
+    let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
-    let (code, output, error) = stand.run_apart("", &new);
+    let (code, output, error) = fixture.run_apart("", &new);
     assert!(code == 0 && output.is_empty(), "{output} {error}");
     let made = std::fs::read_to_string(&secret).unwrap();
     assert!(made.starts_with("fb_") && made.len() == 56, "{made}");
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&secret).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(stand.run("", &new).0, 0, "a container runs it at each start");
+    assert_eq!(fixture.run("", &new).0, 0, "a container runs it at each start");
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), made);
-    let (code, text) = stand.run("", &["token", "new", "shop", "--scope", "admin", "--secret", &secret]);
+    let (code, text) = fixture.run("", &["token", "new", "shop", "--scope", "admin", "--secret", &secret]);
     assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
     // The token file may be another one, and the secret may exist already.
-    let other = stand.folder.text("writers.tokens");
+    let other = fixture.folder.text("writers.tokens");
     let (code, text) =
-        stand.run("", &["token", "new", "gateways", "--scope", "deliver", "--secret", &secret, "--file", &other]);
+        fixture.run("", &["token", "new", "gateways", "--scope", "deliver", "--secret", &secret, "--file", &other]);
     assert_eq!(code, 0, "{text}");
     let server = {
-        stand.new_token(&["operator", "--scope", "admin"]);
-        stand.start()
+        fixture.new_token(&["operator", "--scope", "admin"]);
+        fixture.start()
     };
-    assert_eq!(stand.ask(server.intake, "POST /ingest/event", made.trim_end()), 200);
+    assert_eq!(fixture.ask(server.intake, "POST /ingest/event", made.trim_end()), 200);
     std::fs::write(&secret, "fb_something else").unwrap();
-    let (code, text) = stand.run("", &new);
+    let (code, text) = fixture.run("", &new);
     assert!(code == 1 && text.contains("holds no token") && !text.contains("something else"), "{text}");
 }
 
 #[test]
 fn of_commands_at_once_one_makes_the_token_and_its_file() {
-    let stand = Stand::new();
-    let secret = stand.folder.text("shop.secret");
+    let fixture = Fixture::new();
+    let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
     let codes = std::thread::scope(|scope| {
         let run = || {
             let mut command = forebay();
-            command.args(new).arg("--data").arg(stand.folder.data());
+            command.args(new).arg("--data").arg(fixture.folder.data());
             command.output().unwrap().status.code()
         };
         let commands: Vec<_> = (0..8).map(|_| scope.spawn(run)).collect();
         commands.into_iter().map(|command| command.join().unwrap()).collect::<Vec<_>>()
     });
     assert_eq!(codes, [Some(0); 8]);
-    assert_eq!(stand.run("", &new).0, 0, "the file has the token that is known");
+    assert_eq!(fixture.run("", &new).0, 0, "the file has the token that is known");
     std::fs::remove_file(&secret).unwrap();
-    let (code, text) = stand.run("", &new);
+    let (code, text) = fixture.run("", &new);
     assert!(code == 1 && text.contains("shop.secret") && !std::path::Path::new(&secret).exists(), "{text}");
 }
 
 #[test]
 fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
-    let stand = Stand::new();
-    let secret = stand.folder.text("shop.secret");
+    let fixture = Fixture::new();
+    let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--expires", "1s", "--secret", &secret];
-    assert_eq!(stand.run("", &new).0, 0);
-    assert!(wait_until(|| stand.run("", &["token", "list"]).1.contains("  expired ")));
-    let (code, text) = stand.run("", &new);
+    assert_eq!(fixture.run("", &new).0, 0);
+    assert!(wait_until(|| fixture.run("", &["token", "list"]).1.contains("  expired ")));
+    let (code, text) = fixture.run("", &new);
     assert!(code == 1 && text.contains("revoke it first"), "{text}");
 }
 
 #[test]
 fn tokens_are_made_listed_and_revoked() {
-    let stand = Stand::new();
-    let (code, text) = stand.run("", &["token", "list"]);
+    let fixture = Fixture::new();
+    let (code, text) = fixture.run("", &["token", "list"]);
     assert!(code == 0 && text.contains("no token was ever made"), "{text}");
-    assert!(stand.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
-    assert!(!stand.folder.data().exists(), "to look makes nothing");
-    let first = stand.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
-    let second = stand.new_token(&["other", "--scope", "admin", "--source", "ops"]);
+    assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
+    assert!(!fixture.folder.data().exists(), "to look makes nothing");
+    let first = fixture.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
+    let second = fixture.new_token(&["other", "--scope", "admin", "--source", "ops"]);
     assert_ne!(first, second);
-    let (code, text) = stand.run("", &["token", "new", "shop", "--scope", "ingest"]);
+    let (code, text) = fixture.run("", &["token", "new", "shop", "--scope", "ingest"]);
     assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
-    let (_, text) = stand.run("", &["token", "list"]);
+    let (_, text) = fixture.run("", &["token", "list"]);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("other  admin  source ops  made 20") && lines[0].ends_with("never expires"), "{text}");
     assert!(
         lines[1].starts_with("shop  ingest,read  source shop  made 20") && lines[1].contains("  expires 20"),
         "{text}"
     );
-    let (code, text) = stand.run("", &["token", "revoke", "shop"]);
+    let (code, text) = fixture.run("", &["token", "revoke", "shop"]);
     assert!(code == 0 && text.matches("is left; requests that need one are refused").count() == 2, "{text}");
-    assert_eq!(stand.run("", &["token", "list"]).1.lines().count(), 1);
+    assert_eq!(fixture.run("", &["token", "list"]).1.lines().count(), 1);
     for wrong in [["", "ingest"], ["a b", "ingest"], ["x", "write"], ["x", ""]] {
-        assert_eq!(stand.run("", &["token", "new", wrong[0], "--scope", wrong[1]]).0, 2, "{wrong:?}");
+        assert_eq!(fixture.run("", &["token", "new", wrong[0], "--scope", wrong[1]]).0, 2, "{wrong:?}");
     }
 }
 
 #[test]
 fn a_reachable_server_needs_tokens_and_follows_them() {
-    let stand = Stand::new();
+    let fixture = Fixture::new();
     let reachable = ["check", "--listen", "0.0.0.0:0", "--admin", "0.0.0.0:0"];
-    let (code, text) = stand.run("", &reachable);
+    let (code, text) = fixture.run("", &reachable);
     assert!(code == 2 && text.matches("forebay token new NAME --scope").count() == 2, "{text}");
-    let admin = stand.new_token(&["ops", "--scope", "admin"]);
-    let reader = stand.new_token(&["prometheus", "--scope", "read"]);
-    let poster = stand.new_token(&["shop", "--scope", "ingest", "--source", "web"]);
-    assert_eq!(stand.run("", &reachable).0, 0);
+    let admin = fixture.new_token(&["ops", "--scope", "admin"]);
+    let reader = fixture.new_token(&["prometheus", "--scope", "read"]);
+    let poster = fixture.new_token(&["shop", "--scope", "ingest", "--source", "web"]);
+    assert_eq!(fixture.run("", &reachable).0, 0);
 
-    let server = stand.start();
-    let post = |token: &str| stand.ask(server.intake, "POST /ingest/event", token);
+    let server = fixture.start();
+    let post = |token: &str| fixture.ask(server.intake, "POST /ingest/event", token);
     assert_eq!([post(""), post("fb_wrong"), post(&reader), post(&poster)], [401, 401, 403, 200]);
-    let look = |path: &str| ["", &poster, &reader, &admin].map(|token| stand.ask(server.admin, path, token));
+    let look = |path: &str| ["", &poster, &reader, &admin].map(|token| fixture.ask(server.admin, path, token));
     assert_eq!(look("GET /healthz"), [200, 200, 200, 200]);
     assert_eq!(look("GET /metrics"), [401, 403, 200, 200]);
     assert_eq!(look("GET /api/dead"), [401, 403, 403, 200]);
     assert_eq!(look("POST /api/dead/replay"), [401, 403, 403, 200]);
 
-    let read = |path: &str| ["", &poster, &reader, &admin].map(|token| stand.ask(server.intake, path, token));
+    let read = |path: &str| ["", &poster, &reader, &admin].map(|token| fixture.ask(server.intake, path, token));
     assert_eq!(read("GET /objects/archive/x"), [401, 403, 404, 403]);
 
-    let later = stand.new_token(&["later", "--scope", "ingest"]);
+    let later = fixture.new_token(&["later", "--scope", "ingest"]);
     assert!(wait_until(|| post(&later) == 200), "a new token is taken");
-    let sound = std::fs::read(stand.folder.data().join("tokens.json")).unwrap();
-    std::fs::write(stand.folder.data().join("tokens.json"), &sound[..sound.len() - 9]).unwrap();
-    assert!(wait_until(|| stand.log().contains("is damaged")), "{}", stand.log());
+    let sound = std::fs::read(fixture.folder.data().join("tokens.json")).unwrap();
+    std::fs::write(fixture.folder.data().join("tokens.json"), &sound[..sound.len() - 9]).unwrap();
+    assert!(wait_until(|| fixture.log().contains("is damaged")), "{}", fixture.log());
     assert_eq!([post(&later), post("")], [200, 401]);
-    std::fs::write(stand.folder.data().join("tokens.json"), sound).unwrap();
+    std::fs::write(fixture.folder.data().join("tokens.json"), sound).unwrap();
     for name in ["shop", "later", "ops", "prometheus"] {
-        assert_eq!(stand.run("", &["token", "revoke", name]).0, 0);
+        assert_eq!(fixture.run("", &["token", "revoke", name]).0, 0);
     }
     assert!(wait_until(|| post(&later) == 401), "a revoked token is refused");
     assert_eq!([post(""), post(&poster)], [401, 401], "and to revoke the last lets nobody in");
     assert_eq!(server.stop("-TERM"), Some(0));
 
-    let store = rusqlite::Connection::open(stand.folder.data().join("events.db")).unwrap();
+    let store = rusqlite::Connection::open(fixture.folder.data().join("events.db")).unwrap();
     let mut statement = store.prepare("select distinct source from events order by source").unwrap();
     let sources: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
     assert_eq!(sources, ["later", "web"]);
@@ -196,34 +196,34 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
 
 #[test]
 fn commands_show_their_token_to_the_server_and_to_nobody_else() {
-    let stand = Stand::new();
-    let token = stand.new_token(&["all", "--scope", "ingest,read,admin"]);
-    let weak = stand.new_token(&["weak", "--scope", "read"]);
-    let server = stand.start();
-    let file = stand.folder.write("lines.ndjson", "{\"n\":1}\n{\"n\":2}\n");
+    let fixture = Fixture::new();
+    let token = fixture.new_token(&["all", "--scope", "ingest,read,admin"]);
+    let weak = fixture.new_token(&["weak", "--scope", "read"]);
+    let server = fixture.start();
+    let file = fixture.folder.write("lines.ndjson", "{\"n\":1}\n{\"n\":2}\n");
     let (url, admin) = (server.url(), server.admin.to_string());
     let load = ["load", "--url", &url, &file];
     let bench = ["bench", "--url", &url, "--duration", "50ms", "--connections", "1"];
     let dead = ["dead", "list", "--admin", &admin];
     for (arguments, without) in [(&load[..], 1), (&bench[..], 3), (&dead[..], 1)] {
-        assert_eq!(stand.run("", arguments).0, without, "{arguments:?}");
-        assert_eq!(stand.run(&weak, arguments).0, without, "{arguments:?}");
-        let (code, text) = stand.run(&format!("{token} "), arguments);
+        assert_eq!(fixture.run("", arguments).0, without, "{arguments:?}");
+        assert_eq!(fixture.run(&weak, arguments).0, without, "{arguments:?}");
+        let (code, text) = fixture.run(&format!("{token} "), arguments);
         assert!(code == 1 && text.contains("visible ASCII"), "{text}");
-        let (code, text) = stand.run(&token, arguments);
+        let (code, text) = fixture.run(&token, arguments);
         assert_eq!(code, 0, "{text}");
         let with_flag = [arguments, &["--token", &token]].concat();
-        assert_eq!(stand.run("", &with_flag).0, 0, "{arguments:?}");
+        assert_eq!(fixture.run("", &with_flag).0, 0, "{arguments:?}");
     }
-    stand.run(&token, &["check"]);
-    stand.run(&token, &["token", "list"]);
-    stand.run(&token, &["load", "--help"]);
-    stand.ask(server.admin, "GET /metrics", &token);
-    stand.ask(server.intake, "POST /ingest/event", &format!("{token}x"));
-    stand.ask(server.intake, "POST /ingest/event", &weak);
+    fixture.run(&token, &["check"]);
+    fixture.run(&token, &["token", "list"]);
+    fixture.run(&token, &["load", "--help"]);
+    fixture.ask(server.admin, "GET /metrics", &token);
+    fixture.ask(server.intake, "POST /ingest/event", &format!("{token}x"));
+    fixture.ask(server.intake, "POST /ingest/event", &weak);
     assert_eq!(server.stop("-TERM"), Some(0));
-    let kept = std::fs::read_to_string(stand.folder.data().join("tokens.json")).unwrap();
-    let said = stand.printed.borrow().clone() + &stand.log() + &kept;
+    let kept = std::fs::read_to_string(fixture.folder.data().join("tokens.json")).unwrap();
+    let said = fixture.printed.borrow().clone() + &fixture.log() + &kept;
     assert!(said.contains("forebay_events_accepted_total"), "metrics were looked at");
     for secret in [&token, &weak] {
         // A part would be too much already.
@@ -233,35 +233,35 @@ fn commands_show_their_token_to_the_server_and_to_nobody_else() {
 
 #[test]
 fn on_loopback_tokens_are_needed_once_there_are_any() {
-    let stand = Stand::new();
-    let server = Server::start(&stand.folder.data());
-    let post = |token: &str| stand.ask(server.intake, "POST /ingest/event", token);
+    let fixture = Fixture::new();
+    let server = Server::start(&fixture.folder.data());
+    let post = |token: &str| fixture.ask(server.intake, "POST /ingest/event", token);
     assert_eq!([post(""), post("fb_any")], [200, 200]);
-    let poster = stand.new_token(&["shop", "--scope", "ingest"]);
+    let poster = fixture.new_token(&["shop", "--scope", "ingest"]);
     assert!(wait_until(|| post("") == 401), "a token is needed");
     assert_eq!(post(&poster), 200);
-    let metrics = |token: &str| stand.ask(server.admin, "GET /metrics", token);
+    let metrics = |token: &str| fixture.ask(server.admin, "GET /metrics", token);
     assert_eq!(metrics(""), 200, "no token is for the admin port");
-    let admin = stand.new_token(&["ops", "--scope", "admin"]);
+    let admin = fixture.new_token(&["ops", "--scope", "admin"]);
     assert!(wait_until(|| metrics("") == 401), "one is");
     assert_eq!([metrics(&admin), metrics(&poster)], [200, 403]);
 
-    assert_eq!(stand.run("", &["token", "revoke", "ops"]).0, 0);
+    assert_eq!(fixture.run("", &["token", "revoke", "ops"]).0, 0);
     assert!(wait_until(|| metrics(&admin) == 401), "a revoked token is refused");
     let closed = || {
-        ["GET /metrics", "GET /api/routes", "POST /api/dead/drop?all=true"].map(|it| stand.ask(server.admin, it, ""))
+        ["GET /metrics", "GET /api/routes", "POST /api/dead/drop?all=true"].map(|it| fixture.ask(server.admin, it, ""))
     };
     assert_eq!(closed(), [401; 3], "to revoke the last token lets nobody in");
     // A file that is removed and made again doesn't make the server forget.
-    std::fs::remove_file(stand.folder.data().join("tokens.json")).unwrap();
-    let other = stand.new_token(&["other", "--scope", "ingest"]);
+    std::fs::remove_file(fixture.folder.data().join("tokens.json")).unwrap();
+    let other = fixture.new_token(&["other", "--scope", "ingest"]);
     assert!(wait_until(|| post(&other) == 200), "the new file is read");
     assert_eq!(closed(), [401; 3]);
-    stand.new_token(&["last", "--scope", "admin"]);
-    assert_eq!(stand.run("", &["token", "revoke", "last"]).0, 0);
+    fixture.new_token(&["last", "--scope", "admin"]);
+    assert_eq!(fixture.run("", &["token", "revoke", "last"]).0, 0);
     assert_eq!(server.stop("-TERM"), Some(0));
 
-    let server = Server::start(&stand.folder.data());
-    assert_eq!(stand.ask(server.admin, "GET /metrics", ""), 401, "a restart opens nothing");
-    assert_eq!(stand.ask(server.admin, "GET /healthz", ""), 200);
+    let server = Server::start(&fixture.folder.data());
+    assert_eq!(fixture.ask(server.admin, "GET /metrics", ""), 401, "a restart opens nothing");
+    assert_eq!(fixture.ask(server.admin, "GET /healthz", ""), 200);
 }

@@ -33,7 +33,7 @@ value = "name"
 kind = "sqlite"
 "#;
 
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Server,
     folder: Folder,
@@ -47,7 +47,7 @@ fn files() -> Folder {
     folder
 }
 
-impl Stand {
+impl Fixture {
     fn start() -> Self {
         let folder = files();
         let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
@@ -77,17 +77,17 @@ fn run(folder: &Folder, arguments: &[&str]) -> (i32, String, String) {
 
 #[test]
 fn events_are_stored_as_the_steps_leave_them() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let event = r#"{"path":"/a","bytes":2000000,"client":"192.0.2.7","referrer":null,"country":"NL"}"#;
-    assert_eq!(stand.post("access", event), 200);
-    assert_eq!(stand.post("access", r#"{"path":"/health","bytes":1}"#), 200);
-    assert_eq!(stand.post("access", r#"{"bytes":1}"#), 422, "the schema");
-    assert_eq!(stand.post("access", r#"{"path":"/a"}"#), 422, "null is not greater");
-    assert_eq!(stand.post("order", r#"{"no":7,"items":["a","b"]}"#), 200);
+    assert_eq!(fixture.post("access", event), 200);
+    assert_eq!(fixture.post("access", r#"{"path":"/health","bytes":1}"#), 200);
+    assert_eq!(fixture.post("access", r#"{"bytes":1}"#), 422, "the schema");
+    assert_eq!(fixture.post("access", r#"{"path":"/a"}"#), 422, "null is not greater");
+    assert_eq!(fixture.post("order", r#"{"no":7,"items":["a","b"]}"#), 200);
     let hashed =
         r#"{"path":"/a","bytes":2000000,"client":"f5545939bbd24a61","country":"NL","slow":true,"name":"Netherlands"}"#;
-    assert_eq!(stand.stored(), [r#"{"no":7,"items":"a"}"#, r#"{"no":7,"items":"b"}"#, hashed]);
-    let metrics = stand.server.metrics();
+    assert_eq!(fixture.stored(), [r#"{"no":7,"items":"a"}"#, r#"{"no":7,"items":"b"}"#, hashed]);
+    let metrics = fixture.server.metrics();
     for line in [
         "forebay_events_filtered_total{type=\"access\",step=\"5\",operation=\"filter\"} 1",
         "forebay_events_filtered_total{type=\"once\",step=\"1\",operation=\"dedupe\"} 0",
@@ -97,29 +97,29 @@ fn events_are_stored_as_the_steps_leave_them() {
     ] {
         assert!(metrics.lines().any(|found| found == line), "no {line} in {metrics}");
     }
-    let types = ask(stand.server.admin, "GET", "/api/types").1;
+    let types = ask(fixture.server.admin, "GET", "/api/types").1;
     assert!(types.contains(r#""transform":["drop","set","hash","lookup","filter"]"#), "{types}");
 }
 
 #[test]
 fn a_reload_changes_the_steps_and_keeps_what_others_remember() {
-    let stand = Stand::start();
-    assert_eq!(stand.post("once", "{\"n\":1}"), 200);
+    let fixture = Fixture::start();
+    assert_eq!(fixture.post("once", "{\"n\":1}"), 200);
     let other = CONFIG.replace("${HASH_KEY}", "secret").replace("{ explode = \"/items\" }", "{ drop = \"/no\" }");
-    stand.folder.write("forebay.toml", &other);
-    assert_eq!(ask(stand.server.admin, "POST", "/api/reload").0, 200);
-    assert_eq!(stand.post("order", r#"{"no":7,"items":[]}"#), 200);
-    assert_eq!(stand.post("once", "{\"n\":1}"), 200);
-    assert_eq!(stand.stored(), [r#"{"items":[]}"#, "{\"n\":1}"]);
-    stand.folder.write("countries.csv", "code,name\nNL,Nederland\n");
-    assert_eq!(ask(stand.server.admin, "POST", "/api/reload").0, 200);
+    fixture.folder.write("forebay.toml", &other);
+    assert_eq!(ask(fixture.server.admin, "POST", "/api/reload").0, 200);
+    assert_eq!(fixture.post("order", r#"{"no":7,"items":[]}"#), 200);
+    assert_eq!(fixture.post("once", "{\"n\":1}"), 200);
+    assert_eq!(fixture.stored(), [r#"{"items":[]}"#, "{\"n\":1}"]);
+    fixture.folder.write("countries.csv", "code,name\nNL,Nederland\n");
+    assert_eq!(ask(fixture.server.admin, "POST", "/api/reload").0, 200);
     let event = r#"{"path":"/a","bytes":2,"country":"NL"}"#;
-    assert_eq!(stand.post("access", event), 200);
-    assert_eq!(stand.post("once", "{\"n\":1}"), 200);
-    assert_eq!(stand.stored().len(), 3, "another table makes `dedupe` forget nothing");
-    assert_eq!(stand.stored()[2], r#"{"path":"/a","bytes":2,"country":"NL","slow":false,"name":"Nederland"}"#);
-    stand.folder.write("forebay.toml", other.replace("{ drop", "{ dorp"));
-    let (status, body) = ask(stand.server.admin, "POST", "/api/reload");
+    assert_eq!(fixture.post("access", event), 200);
+    assert_eq!(fixture.post("once", "{\"n\":1}"), 200);
+    assert_eq!(fixture.stored().len(), 3, "another table makes `dedupe` forget nothing");
+    assert_eq!(fixture.stored()[2], r#"{"path":"/a","bytes":2,"country":"NL","slow":false,"name":"Nederland"}"#);
+    fixture.folder.write("forebay.toml", other.replace("{ drop", "{ dorp"));
+    let (status, body) = ask(fixture.server.admin, "POST", "/api/reload");
     assert!(status == 422 && body.contains("did you mean `drop`?"), "{body}");
 }
 
@@ -135,20 +135,20 @@ fn events() -> Vec<String> {
 
 #[test]
 fn what_is_tried_is_what_is_stored_byte_for_byte() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let (mut expected, mut refused) = (Vec::new(), 0);
     for event in events() {
-        stand.folder.write("event.json", &event);
+        fixture.folder.write("event.json", &event);
         let arguments = ["try", "--config", "forebay.toml", "access", "event.json", "--json"];
-        let (code, printed, said) = run(&stand.folder, &arguments);
-        let status = stand.post("access", &event);
+        let (code, printed, said) = run(&fixture.folder, &arguments);
+        let status = fixture.post("access", &event);
         assert_eq!(code, if status == 200 { 0 } else { 3 }, "{event}: {printed}{said}");
         refused += u32::from(status != 200);
         expected.extend(trials::payloads_of(&printed));
     }
     assert!(refused > 20 && expected.len() > 20, "{refused} refused, {} stored", expected.len());
     expected.sort();
-    assert_eq!(stand.stored(), expected);
+    assert_eq!(fixture.stored(), expected);
 }
 
 #[test]

@@ -45,13 +45,13 @@ kind = "sqlite"
 kind = "null"
 "#;
 
-struct Stand {
+struct Fixture {
     /// Killed before its directory goes.
     server: Server,
     folder: Folder,
 }
 
-impl Stand {
+impl Fixture {
     fn start() -> Self {
         let folder = Folder::new();
         folder.write("forebay.toml", CONFIG);
@@ -105,9 +105,9 @@ pub(crate) fn payloads_of(told: &str) -> Vec<String> {
 
 #[test]
 fn each_stage_is_shown_with_what_it_took() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let event = r#"{ "id": 7, "path": "/a", "bytes": 2e6, "referrer": null }"#;
-    let told = stand.told("/access", event);
+    let told = fixture.told("/access", event);
     let steps = told["steps"].as_array().unwrap().iter().map(|step| {
         assert!(step["microseconds"].as_f64().is_some(), "{step}");
         format!("{} {} {} {}", step["step"], step["operation"], step["did"], step["payload"])
@@ -124,36 +124,36 @@ fn each_stage_is_shown_with_what_it_took() {
     assert_eq!(stored["routes"], serde_json::json!(["local", "other"]));
     assert!(stored["id"].as_str().unwrap().parse::<event::EventId>().is_ok(), "{stored}");
     // An id of nobody is made when the event comes.
-    assert_eq!(stand.told("/once", "{}")["stored"][0]["id"], Value::Null);
-    assert_eq!(stand.told("/order", r#"{"items":[1,2]}"#)["stored"][1]["payload"]["items"], 2);
-    let filtered = stand.told("/access", r#"{"path":"/health","bytes":1}"#);
+    assert_eq!(fixture.told("/once", "{}")["stored"][0]["id"], Value::Null);
+    assert_eq!(fixture.told("/order", r#"{"items":[1,2]}"#)["stored"][1]["payload"]["items"], 2);
+    let filtered = fixture.told("/access", r#"{"path":"/health","bytes":1}"#);
     assert_eq!(filtered["filtered"], serde_json::json!([{"step": 4, "operation": "filter"}]));
     assert_eq!(filtered["stored"], serde_json::json!([]));
 }
 
 #[test]
 fn what_stands_around_the_event_is_asked_for() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let config = CONFIG.replace(
         "{ dedupe = \"/n\", window = \"1h\" }",
         "{ enrich = \"/at\", from = \"received_time\" }, \
          { enrich = \"/client\", from = \"client\" }, { enrich = \"/source\", from = \"source\" }",
     );
-    stand.folder.write("forebay.toml", config);
-    let admin = stand.server.admin;
+    fixture.folder.write("forebay.toml", config);
+    let admin = fixture.server.admin;
     let reload = format!("POST /api/reload HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
     assert_eq!(exchange(admin, &reload).0, 200);
     let query = "?received=2026-11-22T10:00:00Z&client=192.0.2.7&source=the%20shop&key=k1";
-    let (_, told) = stand.attempt(&format!("/once{query}"), "{}");
+    let (_, told) = fixture.attempt(&format!("/once{query}"), "{}");
     let wanted = r#"{"at":"2026-11-22T10:00:00.000000Z","client":"192.0.2.7","source":"the shop"}"#;
     assert_eq!(payloads_of(&told), [wanted]);
     let id = |told: &str| serde_json::from_str::<Told<'_>>(told).unwrap().stored[0].id.clone();
-    let (_, again) = stand.attempt(&format!("/once{query}"), "{}");
+    let (_, again) = fixture.attempt(&format!("/once{query}"), "{}");
     assert!(id(&told).is_some() && id(&told) == id(&again), "{told}");
     for (query, wanted) in
         [("client=x", "wanted an address"), ("received=now", "received=now"), ("form=1", "form is unknown")]
     {
-        let (status, told) = stand.attempt(&format!("/once?{query}"), "{}");
+        let (status, told) = fixture.attempt(&format!("/once?{query}"), "{}");
         assert!(status == 400 && told.contains(wanted), "{status} {told}");
     }
 }
@@ -211,10 +211,10 @@ fn events(seed: u64) -> Vec<(&'static str, String)> {
 
 #[test]
 fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let (mut expected, mut refused, mut taken) = (Vec::new(), 0, 0);
     for (type_name, event) in [1, 2].into_iter().flat_map(events) {
-        let (status, told) = stand.attempt(&format!("/{type_name}"), &event);
+        let (status, told) = fixture.attempt(&format!("/{type_name}"), &event);
         assert_eq!(status, 200, "{told}");
         let told: Told<'_> = serde_json::from_str(&told).unwrap();
         let length = event.len();
@@ -222,7 +222,7 @@ fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
             "POST /ingest/event/{type_name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-From: here\r\nAccept: application/json\r\n\
              Content-Length: {length}\r\n\r\n{event}"
         );
-        let (status, answer) = exchange(stand.server.intake, &post);
+        let (status, answer) = exchange(fixture.server.intake, &post);
         match told.refused {
             Some(rejection) => {
                 refused += 1;
@@ -238,35 +238,35 @@ fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
     }
     assert!(refused > 50 && taken > 100, "{refused} refused, {taken} with ids");
     expected.sort();
-    stand.server.wait_delivered();
-    assert_eq!(payloads(&stand.folder.data()), expected);
+    fixture.server.wait_delivered();
+    assert_eq!(payloads(&fixture.folder.data()), expected);
 }
 
 #[test]
 fn nothing_is_counted_remembered_or_kept() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let figures = |metrics: &str| -> Vec<String> {
         let counts = ["forebay_events_", "forebay_refusals_", "forebay_http_requests", "forebay_journal_records"];
         let is_count = |line: &&str| counts.iter().any(|name| line.starts_with(name));
         metrics.lines().filter(is_count).map(str::to_owned).collect()
     };
-    let before = figures(&stand.server.metrics());
+    let before = figures(&fixture.server.metrics());
     assert!(before.len() > 10, "{before:?}");
     for _ in 0..2 {
-        assert_eq!(stand.told("/once", "{\"n\":1}")["stored"].as_array().unwrap().len(), 1, "it didn't come before");
-        assert_eq!(stand.told("/access", "{}")["refused"]["code"], "schema");
-        assert_eq!(stand.told("/access", r#"{"path":"/health","bytes":1}"#)["filtered"].as_array().unwrap().len(), 1);
+        assert_eq!(fixture.told("/once", "{\"n\":1}")["stored"].as_array().unwrap().len(), 1, "it didn't come before");
+        assert_eq!(fixture.told("/access", "{}")["refused"]["code"], "schema");
+        assert_eq!(fixture.told("/access", r#"{"path":"/health","bytes":1}"#)["filtered"].as_array().unwrap().len(), 1);
     }
-    assert_eq!(figures(&stand.server.metrics()), before);
-    assert_eq!(stand.server.post("/ingest/event/once", "{\"n\":1}").0, 200);
-    stand.server.wait_delivered();
-    assert_eq!(payloads(&stand.folder.data()), ["{\"n\":1}"], "no trial stands for it");
+    assert_eq!(figures(&fixture.server.metrics()), before);
+    assert_eq!(fixture.server.post("/ingest/event/once", "{\"n\":1}").0, 200);
+    fixture.server.wait_delivered();
+    assert_eq!(payloads(&fixture.folder.data()), ["{\"n\":1}"], "no trial stands for it");
 }
 
 #[test]
 fn requests_that_can_not_be_are_told_why() {
-    let stand = Stand::start();
-    let admin = stand.server.admin;
+    let fixture = Fixture::start();
+    let admin = fixture.server.admin;
     for (path, status, wanted) in [
         ("/unknown", 404, "the configuration has no [types.unknown], and none for others"),
         ("/counted.hits", 404, "results of an aggregate"),
@@ -276,7 +276,7 @@ fn requests_that_can_not_be_are_told_why() {
         ("/", 200, "\"code\":\"unknown_type\""),
         ("ing/access", 404, "/api/try"),
     ] {
-        let (found, told) = stand.attempt(path, "{}");
+        let (found, told) = fixture.attempt(path, "{}");
         assert!(found == status && told.contains(wanted), "{path}: {found} {told}");
     }
     let (status, told) =
@@ -286,27 +286,27 @@ fn requests_that_can_not_be_are_told_why() {
     assert!(status == 415 && told.contains("content_encoding"), "{status} {told}");
     let (status, _) = attempt(admin, "/access", "Origin: http://evil.example\r\n", "{}");
     assert_eq!(status, 403, "pages of others");
-    let told = stand.told("/access", "not JSON");
+    let told = fixture.told("/access", "not JSON");
     assert_eq!((told["refused"]["code"].as_str(), told["refused"]["status"].as_u64()), (Some("json"), Some(400)));
 }
 
 #[test]
 fn a_payload_has_as_many_bytes_as_an_event_may_have() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let most = event::limits::EVENT_BYTES_MAX;
     let of = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
-    let (status, told) = stand.attempt("/once", &of(most));
+    let (status, told) = fixture.attempt("/once", &of(most));
     assert_eq!((status, payloads_of(&told)), (200, vec![of(most)]));
     for bytes in [most + 1, 3 * most] {
-        let (status, told) = stand.attempt("/once", &of(bytes));
+        let (status, told) = fixture.attempt("/once", &of(bytes));
         assert!(status == 413 && told.contains("too_large"), "{status} {told}");
     }
     // In chunks nobody says before how much it is.
-    let mut stream = TcpStream::connect(stand.server.admin).unwrap();
+    let mut stream = TcpStream::connect(fixture.server.admin).unwrap();
     stream.set_read_timeout(Some(HANGS)).unwrap();
     let head = format!(
         "POST /api/try/once HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n",
-        stand.server.admin
+        fixture.server.admin
     );
     stream.write_all(head.as_bytes()).unwrap();
     for _ in 0..20 {
@@ -321,9 +321,9 @@ fn a_payload_has_as_many_bytes_as_an_event_may_have() {
 
 #[test]
 fn an_explosion_is_shown_as_far_as_anybody_reads() {
-    let stand = Stand::start();
+    let fixture = Fixture::start();
     let items: Vec<String> = (0..5_000).map(|n| n.to_string()).collect();
-    let (status, told) = stand.attempt("/order", &format!("{{\"items\":[{}]}}", items.join(",")));
+    let (status, told) = fixture.attempt("/order", &format!("{{\"items\":[{}]}}", items.join(",")));
     assert_eq!((status, payloads_of(&told).len()), (200, 5_000));
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!((told["steps"].as_array().unwrap().len(), told["more_steps"].as_u64()), (1_000, Some(4_001)));
@@ -347,8 +347,8 @@ fn it_needs_a_token_for_the_admin_port_where_there_is_one() {
 
 #[test]
 fn others_are_answered_while_a_payload_is_awaited() {
-    let stand = Stand::start();
-    let admin = stand.server.admin;
+    let fixture = Fixture::start();
+    let admin = fixture.server.admin;
     let head = format!("POST /api/try/once HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 10\r\n\r\n");
     let waiting: Vec<TcpStream> = (0..8)
         .map(|_| {
@@ -357,7 +357,7 @@ fn others_are_answered_while_a_payload_is_awaited() {
             stream
         })
         .collect();
-    assert!(stand.server.metrics().contains("forebay_"), "no payload is there yet");
+    assert!(fixture.server.metrics().contains("forebay_"), "no payload is there yet");
     for mut stream in waiting {
         stream.set_read_timeout(Some(HANGS)).unwrap();
         stream.write_all(b"{\"n\": 1   ").unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 use crate::support::{exchange, forebay, payloads, wait_until};
 
 const CONFIG: &str = r#"
@@ -34,42 +34,42 @@ table = "results"
 
 #[test]
 fn events_are_of_the_type_that_a_rule_says_and_their_texts_are_mended() {
-    let stand = Stand::new(CONFIG);
-    let post = |path: &str, body: &str| stand.server().post(path, body).0;
+    let fixture = Fixture::new(CONFIG);
+    let post = |path: &str, body: &str| fixture.server().post(path, body).0;
     assert_eq!(post("/ingest/event", r#"{"method":"GET","a":1,"a":"\u0000\ud800"}"#), 200);
     assert_eq!(post("/ingest/event", r#"{"b":1,"b":2}"#), 422, "it is of type event, which is unknown");
     assert_eq!(post("/ingest/event/nobody.knows", r#"{"b":2}"#), 200);
-    stand.server().wait_delivered();
-    assert_eq!(payloads(&stand.folder.data()), [r#"{"b":2}"#, r#"{"method":"GET","a":"\ufffd\ufffd"}"#]);
-    assert_eq!(stand.server().metric("forebay_events_accepted_total{type=\"other\"}"), 1);
-    let (_, answer) = stand.get("/events?type=other");
+    fixture.server().wait_delivered();
+    assert_eq!(payloads(&fixture.folder.data()), [r#"{"b":2}"#, r#"{"method":"GET","a":"\ufffd\ufffd"}"#]);
+    assert_eq!(fixture.server().metric("forebay_events_accepted_total{type=\"other\"}"), 1);
+    let (_, answer) = fixture.get("/events?type=other");
     assert_eq!(answer["events"][0]["payload"], serde_json::json!({"b": 2}));
 }
 
 #[test]
 fn what_was_filtered_is_known_after_a_restart() {
-    let mut stand = Stand::new(CONFIG);
+    let mut fixture = Fixture::new(CONFIG);
     for method in ["OPTIONS", "GET", "OPTIONS"] {
-        assert_eq!(stand.server().post("/ingest/event", &format!(r#"{{"method":"{method}"}}"#)).0, 200);
+        assert_eq!(fixture.server().post("/ingest/event", &format!(r#"{{"method":"{method}"}}"#)).0, 200);
     }
     let series = "forebay_events_filtered_total{type=\"access\",step=\"1\",operation=\"filter\"}";
-    assert_eq!(stand.server().metric(series), 2);
-    let saves = stand.server().metric("forebay_ledger_saves_total");
+    assert_eq!(fixture.server().metric(series), 2);
+    let saves = fixture.server().metric("forebay_ledger_saves_total");
     // The ledger changes when the event is stored, at the latest.
-    stand.server().post("/ingest/event", r#"{"method":"PUT"}"#);
-    stand.server().wait_delivered();
-    stand.server().wait("forebay_ledger_saves_total", |now| now > saves + 1);
-    drop(stand.server.take());
-    stand.start();
-    assert_eq!(stand.server().metric(series), 2);
+    fixture.server().post("/ingest/event", r#"{"method":"PUT"}"#);
+    fixture.server().wait_delivered();
+    fixture.server().wait("forebay_ledger_saves_total", |now| now > saves + 1);
+    drop(fixture.server.take());
+    fixture.start();
+    assert_eq!(fixture.server().metric(series), 2);
 }
 
 #[test]
 fn results_of_an_aggregate_are_read_from_its_own_routes() {
-    let stand = Stand::new(CONFIG);
+    let fixture = Fixture::new(CONFIG);
     let hit = |time: &str| {
         let body = format!(r#"{{"method":"GET","time":"2026-11-20T{time}Z"}}"#);
-        assert_eq!(stand.server().post("/ingest/event/access", &body).0, 200);
+        assert_eq!(fixture.server().post("/ingest/event/access", &body).0, 200);
     };
     // The window of two hits is stored, that of one isn't.
     for time in ["10:00:20", "10:00:40", "10:01:00", "10:09:00"] {
@@ -77,22 +77,22 @@ fn results_of_an_aggregate_are_read_from_its_own_routes() {
     }
     let mut answer = Value::Null;
     let found = wait_until(|| {
-        answer = stand.get("/events?type=access.hits").1;
+        answer = fixture.get("/events?type=access.hits").1;
         answer["events"].as_array().is_some_and(|events| !events.is_empty())
     });
     assert!(found, "{answer}");
     assert_eq!(answer["events"][0]["payload"]["requests"], 2);
     let skipped = "forebay_events_skipped_total{type=\"access.hits\",sink=\"results\"}";
-    stand.server().wait(skipped, |skipped| skipped == 1);
-    assert_eq!(stand.get("/events?type=access.hits").1["events"].as_array().unwrap().len(), 1);
+    fixture.server().wait(skipped, |skipped| skipped == 1);
+    assert_eq!(fixture.get("/events?type=access.hits").1["events"].as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_trial_finds_the_type_as_a_request_does() {
-    let stand = Stand::new(CONFIG);
-    let path = stand.folder.text("forebay.toml");
-    let (admin, intake) = (stand.server().admin, stand.server().intake);
-    let accepted = |name: &str| stand.server().metric(&format!("forebay_events_accepted_total{{type=\"{name}\"}}"));
+    let fixture = Fixture::new(CONFIG);
+    let path = fixture.folder.text("forebay.toml");
+    let (admin, intake) = (fixture.server().admin, fixture.server().intake);
+    let accepted = |name: &str| fixture.server().metric(&format!("forebay_events_accepted_total{{type=\"{name}\"}}"));
     for (header, event, expected) in [
         ("", r#"{"method":"GET"}"#, Some("access")),
         ("", r#"{"b":1}"#, Some("other")),
@@ -114,7 +114,7 @@ fn a_trial_finds_the_type_as_a_request_does() {
         let taken_as = ["access", "other"].into_iter().zip(before).zip(after).find(|((_, was), is)| was < is);
         assert_eq!(taken_as.map(|((name, _), _)| name), expected, "{event}: {status} {answer}");
         let (tried, told) = exchange(admin, &request("/api/try", &admin.to_string()));
-        let file = stand.folder.write("event.json", event);
+        let file = fixture.folder.write("event.json", event);
         let mut command = forebay();
         command.args(["try", "--config", &path, "--json", "-", &file]);
         let output = if header.is_empty() { command.output() } else { command.args(["--header", header]).output() };
@@ -131,7 +131,7 @@ fn a_trial_finds_the_type_as_a_request_does() {
     }
     let (code, printed) = {
         let output =
-            forebay().args(["try", "--config", &path, "nobody.knows"]).arg(stand.folder.write("e", "{}")).output();
+            forebay().args(["try", "--config", &path, "nobody.knows"]).arg(fixture.folder.write("e", "{}")).output();
         let output = output.unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
@@ -157,20 +157,20 @@ kind = "sqlite"
 
 #[test]
 fn a_time_that_cannot_be_read_is_counted_logged_once_shown_and_refused_where_the_type_says_so() {
-    let stand = Stand::new(TIMES);
-    let post = |path: &str, body: &str| stand.server().post(path, body);
-    let unread = || stand.server().metric("forebay_event_times_unread_total{type=\"t\"}");
+    let fixture = Fixture::new(TIMES);
+    let post = |path: &str, body: &str| fixture.server().post(path, body);
+    let unread = || fixture.server().metric("forebay_event_times_unread_total{type=\"t\"}");
     for form in ["2026-11-21T10:00:30+0000", "2026-11-21T10:00Z", "2026-11-21 10:00:30+00", "2026-11-21T10:00:30,5Z"] {
         assert_eq!(post("/ingest/event/t", &format!(r#"{{"at":"{form}"}}"#)).0, 200);
     }
     assert_eq!(post("/ingest/event/t", r#"{"at":null}"#).0, 200);
-    assert!(!stand.server().metrics().contains("forebay_event_times_unread_total{"));
+    assert!(!fixture.server().metrics().contains("forebay_event_times_unread_total{"));
     for unreadable in ["\"not a time\"", "7", "\"2026-11-21T10:00:30\""] {
         assert_eq!(post("/ingest/event/t", &format!(r#"{{"at":{unreadable}}}"#)).0, 200);
     }
     assert_eq!(post("/ingest/batch/t", "{\"at\":{}}\n").0, 200);
     assert_eq!(unread(), 4);
-    let log = || std::fs::read_to_string(stand.folder.path("log")).unwrap();
+    let log = || std::fs::read_to_string(fixture.folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("the time of an event of type t cannot be read")), "{}", log());
     assert_eq!(log().matches("cannot be read").count(), 1, "{}", log());
 
@@ -179,7 +179,7 @@ fn a_time_that_cannot_be_read_is_counted_logged_once_shown_and_refused_where_the
     assert_eq!(status, 422);
     assert!(body.contains("\"code\":\"time\"") && body.contains("\"pointer\":\"/at\""), "{body}");
     assert_eq!(post("/ingest/batch/strict", "{\"at\":1}\n{\"at\":\"soon\"}\n").0, 207);
-    let admin = stand.server().admin;
+    let admin = fixture.server().admin;
     let tried = |of: &str, body: &str| {
         let head = format!("POST /api/try/{of} HTTP/1.1\r\nHost: {admin}\r\nContent-Length: {}", body.len());
         exchange(admin, &format!("{head}\r\nConnection: close\r\n\r\n{body}")).1

@@ -176,7 +176,7 @@ impl Permit<'_> {
             return Err(never_fits(self.admission.request_bytes_max));
         }
         let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
-        load.forecast.came(expected, bytes);
+        load.forecast.received(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
             // A batch that has begun goes on, whatever else its client has: otherwise the work so far would be lost.
             return Ok(());
@@ -213,7 +213,7 @@ impl Permit<'_> {
         load.shares.take(self.client, back);
         self.bytes -= back;
         if let Some(expected) = &mut self.expected {
-            load.forecast.came(expected, usize::MAX);
+            load.forecast.received(expected, usize::MAX);
         }
         // A permit without bytes makes no room: waiting batches would wake each other for ever.
         if back > 0 || self.expected.is_some() {

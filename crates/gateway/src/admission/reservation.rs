@@ -86,13 +86,13 @@ impl Reservations {
     }
 
     /// A part of it has arrived, or it is over.
-    pub(crate) fn came(&self, expected: &mut Reservation, bytes: usize) {
-        let came = bytes.min(expected.bytes);
-        expected.bytes -= came;
+    pub(crate) fn received(&self, expected: &mut Reservation, bytes: usize) {
+        let received = bytes.min(expected.bytes);
+        expected.bytes -= received;
         let slot = self.slot(expected.second);
         if slot.second.load(Ordering::Relaxed) == expected.second {
-            slot.bytes.fetch_sub(came, Ordering::Relaxed);
-            slot.shares.take(expected.client, came);
+            slot.bytes.fetch_sub(received, Ordering::Relaxed);
+            slot.shares.take(expected.client, received);
         }
     }
 
@@ -118,8 +118,8 @@ mod tests {
         let mut one = forecast.expect(100, client(), 7);
         let mut other = forecast.expect(50, client(), 8);
         assert_eq!(forecast.bytes(8), 150);
-        forecast.came(&mut one, 30);
-        forecast.came(&mut other, 60);
+        forecast.received(&mut one, 30);
+        forecast.received(&mut other, 60);
         assert_eq!(forecast.bytes(8), 70);
     }
 
@@ -129,9 +129,9 @@ mod tests {
         let mut slow = forecast.expect(100, client(), 7);
         assert_eq!((forecast.bytes(8), forecast.bytes(9)), (100, 0));
         let mut next = forecast.expect(10, client(), 9);
-        forecast.came(&mut slow, 100);
+        forecast.received(&mut slow, 100);
         assert_eq!(forecast.bytes(9), 10, "what is given back late isn't taken from another's");
-        forecast.came(&mut next, usize::MAX);
+        forecast.received(&mut next, usize::MAX);
         assert_eq!(forecast.bytes(9), 0);
     }
 

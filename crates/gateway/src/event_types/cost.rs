@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use json::ValueView;
-use schema::{Fault, Schema, Violations};
+use schema::{Schema, ValidationError, Violations};
 
 /// Work that takes more is offloaded: other requests wait for a shard that long at most, about half a millisecond.
 pub(crate) const INLINE_OPERATIONS: usize = 100_000;
@@ -139,8 +139,8 @@ impl CostBudget {
         let mut steps = given;
         let checked = match schema.check_within(payload, &mut steps) {
             Ok(()) => Ok(()),
-            Err(Fault::Wrong(violations)) => Err(violations),
-            Err(Fault::OutOfSteps) => {
+            Err(ValidationError::Wrong(violations)) => Err(violations),
+            Err(ValidationError::OutOfSteps) => {
                 self.exhaust();
                 return Err(OverBudget);
             }

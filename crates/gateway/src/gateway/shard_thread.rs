@@ -100,7 +100,7 @@ pub(super) fn run(
                 is_ending,
                 drained: Notify::new(),
             };
-            runtime.block_on(Rc::new(shard_loop).follow(commands));
+            runtime.block_on(Rc::new(shard_loop).run_commands(commands));
         }
         Err(error) => started(Err(error)),
     }
@@ -111,7 +111,7 @@ impl ShardLoop {
         self.router.shard()
     }
 
-    async fn follow(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>) {
+    async fn run_commands(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>) {
         let log = self.shard().log.clone();
         tokio::task::spawn_local(async move { log.wake_completed().await });
         loop {

@@ -2,7 +2,7 @@
 
 use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
-use eventlog::{AppendOutcome, Record};
+use eventlog::{AppendOutcome, JournalRecord};
 
 use super::batch::new_builder;
 use super::transformed_event::TransformedEvent;
@@ -12,8 +12,8 @@ use crate::event_types::cost::{self, CostBudget};
 use crate::event_types::{Slot, TypeCache};
 use crate::http1::{Body, Response};
 use crate::ingest::{
-    Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestKey, Room, Sequence, Stop,
-    WindowSet, offload,
+    Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestBudget, RequestKey, Sequence,
+    SequenceStop, WindowSet, offload,
 };
 use crate::problem::Refused;
 use crate::responses;
@@ -104,15 +104,15 @@ fn ingest_inline<'w>(
         hash: &shard.shared.content_hash,
         windows: &mut windows,
         epoch: Epoch::Of(&shard.shared.shards),
-        room: Room::beside(0, 0, shard.records_bytes_max()),
+        room: RequestBudget::beside(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
     let processed = match sequence.run(Input::Bytes(bytes), &mut workspace, None) {
-        Err(Stop::OverBudget) => {
+        Err(SequenceStop::OverBudget) => {
             workspace.forget();
             return Ok(None);
         }
-        processed => processed.map_err(Stop::into_problem),
+        processed => processed.map_err(SequenceStop::into_problem),
     };
     let content = || shard.shared.content_hash.of(bytes);
     let ingested = processed.and_then(|Processed { slot, made, .. }| match made {
@@ -143,7 +143,7 @@ fn append<'w>(
     let entry = types.get(slot);
     let id = chosen.map_or_else(|| shard.new_id(envelope.received_at), |chosen| chosen.id);
     let time = entry.count_time(time);
-    let record = Record { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
+    let record = JournalRecord { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
     let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
     if let AppendOutcome::Appended(_) = taken {
         windows.keep();

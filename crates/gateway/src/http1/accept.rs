@@ -5,7 +5,7 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::Poll;
 
-use net::tls::{Accepted, ServerTls};
+use net::tls::{HandshakeOutcome, ServerTls};
 use tokio::net::TcpStream;
 
 use super::connection::{Connection, Order, Phase};
@@ -34,29 +34,29 @@ pub(super) async fn open<H: Handler>(handler: &H, connection: &Rc<Connection>, s
     // Boxed: a connection has room for this only as long as it takes.
     let accepted = Box::pin(shake_hands(tls, connection, stream)).await;
     match accepted {
-        Accepted::Secure(stream) => {
+        HandshakeOutcome::Secure(stream) => {
             handler.count_handshake(true);
             connection.enter(Phase::Idle, transport.now());
             Opened::Ready(socket(Stream::Secure(stream)))
         }
-        Accepted::Plain(stream) => {
+        HandshakeOutcome::Plain(stream) => {
             handler.count_handshake(false);
             Opened::NotSecure(socket(Stream::Plain(stream)))
         }
-        Accepted::Refused(stream) => {
+        HandshakeOutcome::Refused(stream) => {
             handler.count_handshake(false);
             Opened::Refused(socket(Stream::Plain(stream)))
         }
-        Accepted::Gone => Opened::Gone,
+        HandshakeOutcome::Gone => Opened::Gone,
     }
 }
 
 /// The handshake, unless the connection is told to end before.
-async fn shake_hands(tls: &ServerTls, connection: &Connection, stream: TcpStream) -> Accepted {
+async fn shake_hands(tls: &ServerTls, connection: &Connection, stream: TcpStream) -> HandshakeOutcome {
     let mut accepted = pin!(tls.accept(stream));
     poll_fn(|context| match connection.order() {
         Order::GoOn => accepted.as_mut().poll(context),
-        Order::Finish | Order::TooSlow | Order::Abort => Poll::Ready(Accepted::Gone),
+        Order::Finish | Order::TooSlow | Order::Abort => Poll::Ready(HandshakeOutcome::Gone),
     })
     .await
 }

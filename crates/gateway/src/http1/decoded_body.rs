@@ -3,7 +3,7 @@
 
 use event::limits::DECODER_BYTES;
 
-use super::decoder::{Broken, Coding, Decoder, Step};
+use super::decoder::{Broken, Coding, DecodeProgress, Decoder};
 use crate::admission::Permit;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
@@ -70,7 +70,7 @@ impl<'a> DecodedBody<'a> {
         let Some(decoder) = &mut self.decoder else { return Ok((0, None)) };
         let mut output = transport.decoded();
         let step = decoder.step(&self.input[self.taken..], &mut output);
-        let Step { read, written } = step.map_err(|error| broken(self.coding, error))?;
+        let DecodeProgress { read, written } = step.map_err(|error| broken(self.coding, error))?;
         self.taken += read;
         Ok((STEP_BYTES + written, (written > 0).then(|| take(&output[..written]))))
     }

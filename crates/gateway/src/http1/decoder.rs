@@ -21,7 +21,7 @@ pub(crate) struct Broken(pub(crate) String);
 
 /// How far a step came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Step {
+pub(crate) struct DecodeProgress {
     /// Bytes of the input that were taken.
     pub(crate) read: usize,
     /// Bytes of the output that were filled.
@@ -68,7 +68,7 @@ impl Decoder {
     ///
     /// # Errors
     /// The input isn't what the coding wants; nothing behind it can be decoded.
-    pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<Step, Broken> {
+    pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeProgress, Broken> {
         let (step, at) = match &mut self.kind {
             Kind::Gzip(inflate) => {
                 if self.at == At::End {
@@ -93,19 +93,19 @@ impl Decoder {
     }
 }
 
-fn step_gzip(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> Result<(Step, At), Broken> {
+fn step_gzip(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> Result<(DecodeProgress, At), Broken> {
     let (read, written) = (inflate.total_in(), inflate.total_out());
     let status = inflate.decompress(input, output, FlushDecompress::None).map_err(|error| Broken(error.to_string()))?;
     let since = |before: u64, now: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
-    let step = Step { read: since(read, inflate.total_in()), written: since(written, inflate.total_out()) };
+    let step = DecodeProgress { read: since(read, inflate.total_in()), written: since(written, inflate.total_out()) };
     Ok((step, if status == Status::StreamEnd { At::End } else { At::Within }))
 }
 
-fn step_zstd(context: &mut DCtx<'_>, input: &[u8], output: &mut [u8]) -> Result<(Step, At), Broken> {
+fn step_zstd(context: &mut DCtx<'_>, input: &[u8], output: &mut [u8]) -> Result<(DecodeProgress, At), Broken> {
     let mut input = InBuffer::around(input);
     let mut output = OutBuffer::around(output);
     let wanted = context.decompress_stream(&mut output, &mut input).map_err(of_zstd)?;
-    let step = Step { read: input.pos(), written: output.pos() };
+    let step = DecodeProgress { read: input.pos(), written: output.pos() };
     Ok((step, if wanted == 0 { At::End } else { At::Within }))
 }
 

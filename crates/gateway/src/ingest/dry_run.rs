@@ -12,8 +12,8 @@ use super::ack_mode::AckMode;
 use super::dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
 use super::envelope::{EventContext, Headers};
 use super::ids::{RequestKey, check_key};
-use super::room::Room;
-use super::sequence::{Event, Input, Made, Sequence, Stop, Workspace};
+use super::request_budget::RequestBudget;
+use super::sequence::{Event, Input, Made, Sequence, SequenceStop, Workspace};
 
 use super::windows::{Epoch, WindowSet};
 use crate::event_types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
@@ -85,11 +85,11 @@ impl DryRun {
             hash: &ContentHash::new(Origin([0; 16])),
             windows: &mut self.windows,
             epoch: Epoch::Known(0),
-            room: Room::beside(0, 0, BLOCK_BYTES_MAX),
+            room: RequestBudget::beside(0, 0, BLOCK_BYTES_MAX),
             budget: &mut CostBudget::unlimited(),
         };
         let processed =
-            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(trace)).map_err(Stop::into_problem)?;
+            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(trace)).map_err(SequenceStop::into_problem)?;
         let outcome = match processed.made {
             Made::One(event) => DryRunOutcome { taken: vec![event.into()], ..DryRunOutcome::default() },
             Made::Filtered(by) => DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() },

@@ -97,7 +97,7 @@ impl Serialize for DryRunRejection {
 
 /// A step of the sequence, its transform apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum SequenceStep {
     Json,
     Schema,
     /// All that follows the transform.
@@ -105,15 +105,15 @@ pub(super) enum Step {
 }
 
 /// Runs a step. Its time is taken only where it is traced.
-pub(super) fn step<T>(trace: &mut Option<&mut DryRunTrace>, step: Step, run: impl FnOnce() -> T) -> T {
+pub(super) fn step<T>(trace: &mut Option<&mut DryRunTrace>, step: SequenceStep, run: impl FnOnce() -> T) -> T {
     let Some(trace) = trace else { return run() };
     let began = Instant::now();
     let result = run();
     let took = began.elapsed();
     match step {
-        Step::Json => trace.json = took,
-        Step::Schema => trace.schema = Some(took),
-        Step::Ids => trace.ids = Some(took),
+        SequenceStep::Json => trace.json = took,
+        SequenceStep::Schema => trace.schema = Some(took),
+        SequenceStep::Ids => trace.ids = Some(took),
     }
     result
 }

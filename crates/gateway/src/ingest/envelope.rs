@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use event::EventId;
-use eventlog::Record;
+use eventlog::JournalRecord;
 
 use crate::event_types::TypeEntry;
 
@@ -41,8 +41,8 @@ impl Envelope {
         entry: &'a TypeEntry,
         (id, event_time): (EventId, Option<i64>),
         payload: &'a str,
-    ) -> Record<'a> {
-        Record {
+    ) -> JournalRecord<'a> {
+        JournalRecord {
             id,
             received_at: self.received_at,
             event_time,

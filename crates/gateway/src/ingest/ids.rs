@@ -7,7 +7,7 @@ use event::{EventId, KeyedIds, TypeName};
 use eventlog::ContentHash;
 use json::JsonPointer;
 use json::text::scalar_text;
-use transform::{Element, Part};
+use transform::{DerivedEvent, Element};
 
 use crate::error_code::ErrorCode;
 use crate::event_types::{Slot, TypeEntry};
@@ -93,7 +93,7 @@ pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Resu
 pub(super) fn of_part(
     (source, hash): (&str, &ContentHash),
     entry: &TypeEntry,
-    part: &Part,
+    part: &DerivedEvent,
     payload: &str,
 ) -> Result<Option<ChosenId>, Problem> {
     let Some(id) = id_at(entry.rules.id.as_ref(), (source, &entry.name), payload)? else { return Ok(None) };

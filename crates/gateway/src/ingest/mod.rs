@@ -5,20 +5,21 @@
 mod ack_mode;
 mod dry_run;
 mod dry_run_trace;
+mod dry_run_types;
 mod envelope;
 mod ids;
 pub(crate) mod offload;
 mod params;
 mod record_builder;
 mod rejected_record;
-mod room;
+mod request_budget;
 mod sequence;
-mod type_finder;
 mod windows;
 
 pub(crate) use ack_mode::AckMode;
 pub use dry_run::{DryRun, RequestContext};
 pub use dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
+pub use dry_run_types::DryRunTypes;
 pub(crate) use envelope::{Envelope, Headers};
 pub(crate) use ids::{RequestKey, check_key};
 pub(crate) use offload::offload;
@@ -26,9 +27,8 @@ pub use params::DEFAULT_TYPE;
 pub(crate) use params::IngestParams;
 pub(crate) use record_builder::{Offloaded, RecordBuilder};
 pub(crate) use rejected_record::RejectedRecord;
-pub(crate) use room::Room;
-pub(crate) use sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
-pub use type_finder::TypeFinder;
+pub(crate) use request_budget::RequestBudget;
+pub(crate) use sequence::{Event, Input, Made, Processed, Sequence, SequenceStop, Workspace};
 pub(crate) use windows::{Epoch, WindowSet};
 
 #[cfg(test)]

@@ -24,14 +24,14 @@ use json::JsonPointer;
 use json::batch::Item;
 use json::text::scalar_text;
 use json::{RejectionCode, ValueIndex, ValueView};
-use transform::{Context, Filtered, Part, Scratch, Several, TransformOutcome, WindowMark};
+use transform::{Context, DerivedEvent, Filtered, Scratch, Several, TransformOutcome, WindowMark};
 
 use super::ack_mode::AckMode;
-use super::dry_run_trace::{self, DryRunTrace, Step};
+use super::dry_run_trace::{self, DryRunTrace, SequenceStep};
 use super::envelope::EventContext;
 use super::ids::{self, ChosenId, RequestKey};
 use super::params::DEFAULT_TYPE;
-use super::room::Room;
+use super::request_budget::RequestBudget;
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache};
@@ -94,25 +94,25 @@ impl Event<'_> {
 }
 
 /// Why the sequence ended early.
-pub(crate) enum Stop {
+pub(crate) enum SequenceStop {
     Rejected(Problem),
     /// It would take the shard longer than other requests should wait. The caller runs it again on a thread of the worker pool.
     OverBudget,
 }
 
-impl From<Problem> for Stop {
+impl From<Problem> for SequenceStop {
     fn from(problem: Problem) -> Self {
         Self::Rejected(problem)
     }
 }
 
-impl From<OverBudget> for Stop {
+impl From<OverBudget> for SequenceStop {
     fn from(_: OverBudget) -> Self {
         Self::OverBudget
     }
 }
 
-impl Stop {
+impl SequenceStop {
     /// The problem of a caller whose budget is unlimited.
     pub(crate) fn into_problem(self) -> Refused {
         match self {
@@ -136,7 +136,7 @@ pub(crate) struct Sequence<'a> {
     pub(crate) windows: &'a mut WindowSet,
     pub(crate) epoch: Epoch<'a>,
     /// What a transform may make of it.
-    pub(crate) room: Room,
+    pub(crate) room: RequestBudget,
     /// What the sequence may cost.
     pub(crate) budget: &'a mut CostBudget,
 }
@@ -151,12 +151,12 @@ impl Sequence<'_> {
         input: Input<'p>,
         workspace: &'p mut Workspace,
         mut trace: Option<&mut DryRunTrace>,
-    ) -> Result<Processed<'p>, Stop> {
+    ) -> Result<Processed<'p>, SequenceStop> {
         let Workspace { values, scratch, repaired } = workspace;
         self.budget.charge_record()?;
         let may_repair = self.types.table().repairs;
         let (payload, fault) =
-            dry_run_trace::step(&mut trace, Step::Json, move || check_json(input, may_repair, repaired))?;
+            dry_run_trace::step(&mut trace, SequenceStep::Json, move || check_json(input, may_repair, repaired))?;
         let slot = match self.named {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
@@ -171,7 +171,7 @@ impl Sequence<'_> {
         let payload = match &entry.rules.schema {
             Some(schema) => {
                 let budget = &mut *self.budget;
-                dry_run_trace::step(&mut trace, Step::Schema, move || {
+                dry_run_trace::step(&mut trace, SequenceStep::Schema, move || {
                     entry.validate(schema, values.read(payload), budget)
                 })??
             }
@@ -179,7 +179,7 @@ impl Sequence<'_> {
         };
         let (outcome, mark) = self.transform(slot, payload, scratch, trace.as_deref_mut())?;
         let depends_on_duplicates = mark.is_some_and(|(_, depends)| depends);
-        match dry_run_trace::step(&mut trace, Step::Ids, || self.events(slot, payload.payload(), outcome)) {
+        match dry_run_trace::step(&mut trace, SequenceStep::Ids, || self.events(slot, payload.payload(), outcome)) {
             Ok(made) => Ok(Processed { slot, made, depends_on_duplicates }),
             Err(problem) => {
                 mark.into_iter().for_each(|(mark, _)| self.windows.forget_since(slot, mark));
@@ -196,7 +196,7 @@ impl Sequence<'_> {
         payload: ValueView<'p>,
         scratch: &'p mut Scratch,
         trace: Option<&mut DryRunTrace>,
-    ) -> Result<(TransformOutcome<'p>, Option<(WindowMark, bool)>), Stop> {
+    ) -> Result<(TransformOutcome<'p>, Option<(WindowMark, bool)>), SequenceStop> {
         let entry = self.types.get(slot);
         let Some(handle) = &entry.rules.steps else { return Ok((TransformOutcome::Unchanged, None)) };
         let windows = self.windows.open(slot, handle, self.epoch);
@@ -224,7 +224,7 @@ impl Sequence<'_> {
         let depends = windows.has_leant();
         if outcome.as_ref().is_err_and(|error| error.exhausted) && most < TRANSFORM_WORK_MAX {
             self.budget.exhaust();
-            return Err(Stop::OverBudget);
+            return Err(SequenceStop::OverBudget);
         }
         // The transform was stopped where the budget ended, so it can't have taken more.
         let _ = self.budget.spend(spent);
@@ -252,7 +252,7 @@ impl Sequence<'_> {
             TransformOutcome::Filtered(by) => Ok(Made::Filtered(by)),
             TransformOutcome::Several(Several { events, filtered }) => {
                 room.check(events.len(), events.iter().map(|part| part.payload.len()).sum())?;
-                let part = |mut part: Part| {
+                let part = |mut part: DerivedEvent| {
                     let repaired = match entry.storable(&part.payload)? {
                         Cow::Owned(repaired) => Some(repaired),
                         Cow::Borrowed(_) => None,
@@ -296,7 +296,7 @@ pub(super) fn check_json<'p>(
 }
 
 /// The type that a payload names by the configured pointer, or that it has by a rule.
-pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBudget) -> Result<Slot, Stop> {
+pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBudget) -> Result<Slot, SequenceStop> {
     let table = types.table().clone();
     let named = match &table.type_pointer {
         Some(pointer) => {

@@ -9,7 +9,7 @@ use eventlog::{DeliveryStatusSource, PendingLane, RejectedEvent, Rejections, Wat
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use serde_json::{Value, json};
 
-use crate::stand::{Answer, Stand, named_types};
+use crate::fixture::{Answer, Fixture, named_types};
 
 const STORED: &str = "Forebay-Ack: stored\r\n";
 const MEMORY: &str = "Forebay-Ack: memory\r\n";
@@ -44,20 +44,20 @@ impl DeliveryStatusSource for Store {
     }
 }
 
-struct World {
-    stand: Stand,
+struct Harness {
+    fixture: Fixture,
     store: Arc<Store>,
     _witness: Arc<dyn DeliveryStatusSource>,
 }
 
-impl World {
+impl Harness {
     fn new(ack_timeout: Duration) -> Self {
         let options = GatewayOptions { ack_timeout, tick: Duration::from_millis(5), ..GatewayOptions::default() };
-        let stand = Stand::with(types(), options);
+        let fixture = Fixture::with(types(), options);
         let store = Arc::<Store>::default();
         let witness: Arc<dyn DeliveryStatusSource> = store.clone();
-        stand.log.delivery_watch().set_source(&witness);
-        Self { stand, store, _witness: witness }
+        fixture.log.delivery_watch().set_source(&witness);
+        Self { fixture, store, _witness: witness }
     }
 
     /// One whose clients wait for longer than any test.
@@ -67,11 +67,11 @@ impl World {
 
     fn sinks(&self, sinks: &[(&'static str, u64)]) {
         *self.store.sinks.lock().unwrap() = sinks.to_vec();
-        sinks.iter().for_each(|(sink, cursor)| self.stand.log.delivery_watch().advance(sink, 0, *cursor));
+        sinks.iter().for_each(|(sink, cursor)| self.fixture.log.delivery_watch().advance(sink, 0, *cursor));
     }
 
     fn wait_for(&self, waiting: usize) {
-        self.stand.wait("as many wait", |_| self.stand.log.delivery_watch().waiting() == waiting);
+        self.fixture.wait("as many wait", |_| self.fixture.log.delivery_watch().waiting() == waiting);
     }
 
     fn last_asked(&self) -> WatchRequest {
@@ -97,7 +97,7 @@ fn pending(answer: &Answer) -> Value {
 
 #[test]
 fn the_header_has_three_values_and_stands_once() {
-    let world = World::patient();
+    let harness = Harness::patient();
     for (headers, status) in [
         ("Forebay-Ack: disk\r\n", 200),
         ("forebay-ack:  STORED \r\n", 200),
@@ -106,7 +106,7 @@ fn the_header_has_three_values_and_stands_once() {
         ("Forebay-Ack: disk\r\nForebay-Ack: disk\r\n", 400),
     ] {
         for path in ["/ingest/event/a", "/ingest/batch/a"] {
-            let answer = world.stand.post(path, headers, "1");
+            let answer = harness.fixture.post(path, headers, "1");
             assert_eq!(answer.status, status, "{headers}");
             assert!(status == 200 || answer.code() == "bad_request");
         }
@@ -115,51 +115,51 @@ fn the_header_has_three_values_and_stands_once() {
 
 #[test]
 fn what_is_stored_is_answered_as_ever() {
-    let world = World::patient();
-    let answer = world.stand.post("/ingest/event/a", STORED, "1");
+    let harness = Harness::patient();
+    let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, answer.body.len()), (200, 0));
-    let answer = world.stand.post("/ingest/event/a", &[STORED, JSON].concat(), "2");
+    let answer = harness.fixture.post("/ingest/event/a", &[STORED, JSON].concat(), "2");
     assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:2"), &json!(false)));
-    let answer = world.stand.post("/ingest/batch/a", STORED, "3\nx\n");
+    let answer = harness.fixture.post("/ingest/batch/a", STORED, "3\nx\n");
     assert_eq!((answer.status, &answer.json()["accepted"], pending(&answer)), (207, &json!(1), Value::Null));
-    assert_eq!(world.stand.post("/ingest/batch/a", STORED, "x\n").status, 400);
+    assert_eq!(harness.fixture.post("/ingest/batch/a", STORED, "x\n").status, 400);
 }
 
 #[test]
 fn an_event_is_answered_when_the_last_sink_has_it() {
-    let world = World::patient();
-    world.sinks(&[("one", 0), ("two", 0)]);
+    let harness = Harness::patient();
+    harness.sinks(&[("one", 0), ("two", 0)]);
     for (path, body, status) in
         [("/ingest/event/a", "1", 200), ("/ingest/batch/a", "2\n3\n", 200), ("/ingest/batch/a", "4\nx\n", 207)]
     {
-        let mut client = world.stand.connect();
+        let mut client = harness.fixture.connect();
         client.post(path, STORED, body.as_bytes());
-        world.wait_for(1);
-        let in_flight = world.stand.counters().bytes_in_flight();
+        harness.wait_for(1);
+        let in_flight = harness.fixture.counters().bytes_in_flight();
         assert_eq!(in_flight > 0, status == 207, "of what waits only a refusal is in flight: {in_flight}");
-        let last = world.stand.log.shards()[0].durable();
-        world.sinks(&[("one", last), ("two", last - 1)]);
+        let last = harness.fixture.log.shards()[0].durable();
+        harness.sinks(&[("one", last), ("two", last - 1)]);
         // It waits for the other.
-        world.wait_for(1);
-        world.sinks(&[("one", last), ("two", last)]);
+        harness.wait_for(1);
+        harness.sinks(&[("one", last), ("two", last)]);
         assert_eq!(client.answer().status, status);
-        assert_eq!(world.stand.log.delivery_watch().waiting(), 0);
+        assert_eq!(harness.fixture.log.delivery_watch().waiting(), 0);
     }
 }
 
 #[test]
 fn what_is_not_stored_in_time_is_accepted_and_the_sinks_are_named() {
-    let world = World::new(Duration::from_millis(10));
-    world.sinks(&[("one", 0), ("two", 99)]);
-    let answer = world.stand.post("/ingest/event/a", STORED, "1");
+    let harness = Harness::new(Duration::from_millis(10));
+    harness.sinks(&[("one", 0), ("two", 99)]);
+    let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, pending(&answer)), (202, json!(["one"])));
     assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:1"), &json!(false)));
-    let answer = world.stand.post("/ingest/batch/a", STORED, "1\n2\n");
+    let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\n2\n");
     assert_eq!(answer.status, 202);
     assert_eq!(answer.json(), json!({"accepted": 2, "duplicates": 0, "refused": [], "pending": ["one"]}));
-    let answer = world.stand.post("/ingest/batch/a", STORED, "1\nx\n");
+    let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\nx\n");
     assert_eq!((answer.status, pending(&answer)), (207, json!(["one"])), "what was refused is told first");
-    assert_eq!(world.stand.log.delivery_watch().waiting(), 0, "nobody is left behind");
+    assert_eq!(harness.fixture.log.delivery_watch().waiting(), 0, "nobody is left behind");
 }
 
 #[test]
@@ -169,16 +169,19 @@ fn without_delivery_nothing_is_said_to_be_stored() {
         tick: Duration::from_millis(5),
         ..GatewayOptions::default()
     };
-    let stand = Stand::with(types(), options);
-    let answer = stand.post("/ingest/event/a", STORED, "1");
+    let fixture = Fixture::with(types(), options);
+    let answer = fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, pending(&answer)), (202, json!([])));
 }
 
 #[test]
 fn a_batch_waits_for_all_of_its_types() {
-    let world = World::patient();
-    assert_eq!(world.stand.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n{\"t\":\"a\"}\n").status, 200);
-    let asked = world.last_asked();
+    let harness = Harness::patient();
+    assert_eq!(
+        harness.fixture.post("/ingest/batch", STORED, "{\"t\":\"a\"}\n{\"t\":\"b\"}\n{\"t\":\"a\"}\n").status,
+        200
+    );
+    let asked = harness.last_asked();
     let names: Vec<&str> = asked.types.iter().map(event::TypeName::as_str).collect();
     assert_eq!(names, ["a", "b"]);
     assert_eq!(asked.spans.iter().map(|span| (span.first, span.last)).collect::<Vec<_>>(), [(1, 3)]);
@@ -186,11 +189,11 @@ fn a_batch_waits_for_all_of_its_types() {
 
 #[test]
 fn what_comes_again_waits_for_its_first_copy() {
-    let world = World::patient();
+    let harness = Harness::patient();
     let batch = "{\"id\":1}\n{\"id\":2}\n{\"id\":3}\n";
-    assert_eq!(world.stand.post("/ingest/batch", "Idempotency-Key: k\r\n", batch).status, 200);
-    assert_eq!(world.stand.post("/ingest/event", "", "{\"id\":4}").status, 200);
-    world.sinks(&[("one", 0)]);
+    assert_eq!(harness.fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", batch).status, 200);
+    assert_eq!(harness.fixture.post("/ingest/event", "", "{\"id\":4}").status, 200);
+    harness.sinks(&[("one", 0)]);
     // What comes again, the last position that is waited for, and whether only some of what stands there is meant.
     for (path, headers, body, last, only) in [
         ("/ingest/batch", "Idempotency-Key: k\r\n", batch, 3, 0),
@@ -198,96 +201,96 @@ fn what_comes_again_waits_for_its_first_copy() {
         ("/ingest/event", "", "{\"id\":4}", 4, 1),
         ("/ingest/batch", "", "{\"id\":4}\n{\"id\":2}", 4, 2),
     ] {
-        let mut client = world.stand.connect();
+        let mut client = harness.fixture.connect();
         client.post(path, &[STORED, headers].concat(), body.as_bytes());
-        world.wait_for(1);
-        let spans = world.last_asked().spans;
+        harness.wait_for(1);
+        let spans = harness.last_asked().spans;
         assert_eq!(spans.iter().map(|span| span.last).collect::<Vec<_>>(), [last], "{body}");
         assert_eq!(spans[0].only.as_ref().map_or(0, std::collections::BTreeSet::len), only, "{body}");
-        world.sinks(&[("one", last)]);
+        harness.sinks(&[("one", last)]);
         assert_eq!(client.answer().status, 200);
-        world.sinks(&[("one", 0)]);
+        harness.sinks(&[("one", 0)]);
     }
-    assert_eq!(world.stand.stored().len(), 4);
+    assert_eq!(harness.fixture.stored().len(), 4);
 }
 
 /// A hundred thousand ids are megabytes, and a client may leave them behind with each of its connections.
 #[test]
 fn the_ids_of_copies_that_are_waited_for_are_in_flight() {
-    let world = World::patient();
+    let harness = Harness::patient();
     let batch: String = (0..1000).map(|id| format!("{{\"id\":{id}}}\n")).collect();
-    assert_eq!(world.stand.post("/ingest/batch", "", &batch).status, 200);
-    world.sinks(&[("one", 0)]);
-    let mut client = world.stand.connect();
+    assert_eq!(harness.fixture.post("/ingest/batch", "", &batch).status, 200);
+    harness.sinks(&[("one", 0)]);
+    let mut client = harness.fixture.connect();
     client.post("/ingest/batch", STORED, batch.as_bytes());
-    world.wait_for(1);
-    let in_flight = world.stand.counters().bytes_in_flight();
+    harness.wait_for(1);
+    let in_flight = harness.fixture.counters().bytes_in_flight();
     assert!((16_000..60_000).contains(&in_flight), "{in_flight}");
-    world.sinks(&[("one", 1000)]);
+    harness.sinks(&[("one", 1000)]);
     assert_eq!(client.answer().status, 200);
-    world.stand.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
+    harness.fixture.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
 }
 
 /// Two bytes are refused with a hundred: what an answer will say is held for as long as it is waited for.
 #[test]
 fn refusals_that_wait_to_be_told_are_in_flight() {
-    let world = World::patient();
-    world.sinks(&[("one", 0)]);
-    let mut client = world.stand.connect();
+    let harness = Harness::patient();
+    harness.sinks(&[("one", 0)]);
+    let mut client = harness.fixture.connect();
     client.post("/ingest/batch/a", STORED, ["1\n", &"x\n".repeat(1000)].concat().as_bytes());
-    world.wait_for(1);
-    let in_flight = world.stand.counters().bytes_in_flight();
+    harness.wait_for(1);
+    let in_flight = harness.fixture.counters().bytes_in_flight();
     assert!((50_000..500_000).contains(&in_flight), "{in_flight}");
-    world.sinks(&[("one", 1)]);
+    harness.sinks(&[("one", 1)]);
     let answer = client.answer();
     assert_eq!((answer.status, answer.json()["refused"].as_array().unwrap().len()), (207, 1000));
-    world.stand.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
+    harness.fixture.wait("nothing is in flight", |counters| counters.bytes_in_flight() == 0);
 }
 
 #[test]
 fn two_copies_that_wait_are_both_answered() {
-    let world = World::patient();
-    world.sinks(&[("one", 0)]);
-    let mut clients: Vec<_> = (0..8).map(|_| world.stand.connect()).collect();
+    let harness = Harness::patient();
+    harness.sinks(&[("one", 0)]);
+    let mut clients: Vec<_> = (0..8).map(|_| harness.fixture.connect()).collect();
     clients.iter_mut().for_each(|client| client.post("/ingest/event", &[STORED, JSON].concat(), b"{\"id\":1}"));
-    world.wait_for(8);
-    world.sinks(&[("one", 1)]);
+    harness.wait_for(8);
+    harness.sinks(&[("one", 1)]);
     let duplicates = clients.iter_mut().map(|client| client.answer().json()["duplicate"].clone());
     assert_eq!(duplicates.filter(|duplicate| *duplicate == json!(true)).count(), 7);
 }
 
 #[test]
 fn what_was_refused_for_good_is_told_with_its_dead_letter() {
-    let world = World::new(Duration::from_millis(10));
+    let harness = Harness::new(Duration::from_millis(10));
     let id: EventId = "2651fa94-4d60-8482-855f-ec6e00000007".parse().unwrap();
     let position = event::Position { shard: 0, sequence: 1 };
     let refused = RejectedEvent { sink: "one".into(), id, position, reason: "no \"bad\" ones".into() };
-    world.store.refused.lock().unwrap().push(refused);
-    world.sinks(&[("one", 99), ("two", 0)]);
+    harness.store.refused.lock().unwrap().push(refused);
+    harness.sinks(&[("one", 99), ("two", 0)]);
     let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "no \"bad\" ones"}]);
-    let answer = world.stand.post("/ingest/event/a", STORED, "1");
+    let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
     assert_eq!((&answer.json()["dead"], pending(&answer)), (&letter, json!(["two"])));
     assert_eq!((&answer.json()["position"], &answer.json()["duplicate"]), (&json!("0:1"), &json!(false)));
     assert!(answer.json()["detail"].as_str().unwrap().contains(&format!("forebay dead show {id} --sink one")));
-    let answer = world.stand.post("/ingest/batch/a", STORED, "1\nx\n");
+    let answer = harness.fixture.post("/ingest/batch/a", STORED, "1\nx\n");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
     assert_eq!((&answer.json()["dead"], &answer.json()["accepted"]), (&letter, &json!(1)));
     assert_eq!(answer.json()["refused"][0]["line"], 2);
-    assert_eq!(world.stand.counters().refusals(ErrorCode::DeadLetter), 0, "it was taken");
+    assert_eq!(harness.fixture.counters().refusals(ErrorCode::DeadLetter), 0, "it was taken");
 }
 
 #[test]
 fn a_stop_ends_the_wait() {
-    let mut world = World::patient();
-    world.sinks(&[("one", 0)]);
-    let gateway = world.stand.take_gateway();
-    let mut client = crate::stand::Client::connect(gateway.local_addr());
+    let mut harness = Harness::patient();
+    harness.sinks(&[("one", 0)]);
+    let gateway = harness.fixture.take_gateway();
+    let mut client = crate::fixture::Client::connect(gateway.local_addr());
     client.post("/ingest/event/a", STORED, b"1");
     let start = Instant::now();
-    while world.stand.log.delivery_watch().waiting() == 0 {
+    while harness.fixture.log.delivery_watch().waiting() == 0 {
         assert!(start.elapsed() < Duration::from_mins(1));
-        thread::sleep(crate::stand::LOOK_EVERY);
+        thread::sleep(crate::fixture::LOOK_EVERY);
     }
     assert!(gateway.stop(Instant::now() + Duration::from_mins(1)), "all were answered");
     let answer = client.answer();
@@ -296,64 +299,64 @@ fn a_stop_ends_the_wait() {
 
 #[test]
 fn memory_is_for_types_that_allow_it() {
-    let world = World::patient();
-    let answer = world.stand.post("/ingest/event/a", MEMORY, "1");
+    let harness = Harness::patient();
+    let answer = harness.fixture.post("/ingest/event/a", MEMORY, "1");
     assert_eq!((answer.status, answer.code().as_str()), (422, "ack_memory"));
     assert!(answer.json()["detail"].as_str().unwrap().contains("ack_memory = true in [types.a]"));
-    assert_eq!(world.stand.post("/ingest/batch/a", MEMORY, "1\n").code(), "ack_memory");
-    let answer = world.stand.post("/ingest/batch", MEMORY, "{\"t\":\"a\"}\n{\"t\":\"quick\"}\n");
+    assert_eq!(harness.fixture.post("/ingest/batch/a", MEMORY, "1\n").code(), "ack_memory");
+    let answer = harness.fixture.post("/ingest/batch", MEMORY, "{\"t\":\"a\"}\n{\"t\":\"quick\"}\n");
     assert_eq!((answer.status, &answer.json()["refused"][0]["code"]), (207, &json!("ack_memory")));
-    let answer = world.stand.post("/ingest/event/quick", MEMORY, "2");
+    let answer = harness.fixture.post("/ingest/event/quick", MEMORY, "2");
     assert_eq!((answer.status, &answer.json()["duplicate"]), (202, &json!(false)));
-    let answer = world.stand.post("/ingest/batch/quick", MEMORY, "3\n4\n");
+    let answer = harness.fixture.post("/ingest/batch/quick", MEMORY, "3\n4\n");
     assert_eq!((answer.status, &answer.json()["accepted"]), (202, &json!(2)));
-    world.stand.wait("all are committed", |_| world.stand.log.shards()[0].durable() == 4);
-    assert_eq!(world.stand.payloads(), ["{\"t\":\"quick\"}", "2", "3", "4"]);
-    let accepted: u64 = world.stand.log.accepted().hold().by_type.iter().sum();
+    harness.fixture.wait("all are committed", |_| harness.fixture.log.shards()[0].durable() == 4);
+    assert_eq!(harness.fixture.payloads(), ["{\"t\":\"quick\"}", "2", "3", "4"]);
+    let accepted: u64 = harness.fixture.log.accepted().hold().by_type.iter().sum();
     assert_eq!(accepted, 4, "they are counted as all are");
 }
 
 #[test]
 fn what_comes_again_from_memory_is_told_so() {
-    let world = World::patient();
+    let harness = Harness::patient();
     let key = [MEMORY, "Idempotency-Key: k\r\n"].concat();
-    let first = world.stand.post("/ingest/event/quick", &key, "1");
-    let again = world.stand.post("/ingest/event/quick", &key, "1");
+    let first = harness.fixture.post("/ingest/event/quick", &key, "1");
+    let again = harness.fixture.post("/ingest/event/quick", &key, "1");
     assert_eq!((again.status, &again.json()["duplicate"]), (202, &json!(true)));
     assert_eq!(again.json()["id"], first.json()["id"]);
-    assert_eq!(world.stand.post("/ingest/event/quick", &key, "2").status, 409);
+    assert_eq!(harness.fixture.post("/ingest/event/quick", &key, "2").status, 409);
     let key = [MEMORY, "Idempotency-Key: batch\r\n"].concat();
-    assert_eq!(world.stand.post("/ingest/batch/quick", &key, "1\n2\n").json()["accepted"], 2);
-    let again = world.stand.post("/ingest/batch/quick", &key, "1\n2\n");
+    assert_eq!(harness.fixture.post("/ingest/batch/quick", &key, "1\n2\n").json()["accepted"], 2);
+    let again = harness.fixture.post("/ingest/batch/quick", &key, "1\n2\n");
     assert_eq!((again.status, &again.json()["duplicates"]), (202, &json!(2)));
 }
 
 #[test]
 fn a_full_disk_refuses_what_wants_to_be_answered_from_memory() {
-    let world = World::patient();
-    world.stand.log.disk_guard().keep_free(Some(u64::MAX / 2));
-    world.stand.log.disk_guard().look().unwrap();
-    assert_eq!(world.stand.post("/ingest/event/quick", MEMORY, "1").status, 507);
-    assert_eq!(world.stand.post("/ingest/batch/quick", MEMORY, "1\n").status, 507);
-    assert!(world.stand.stored().is_empty());
+    let harness = Harness::patient();
+    harness.fixture.log.disk_guard().keep_free(Some(u64::MAX / 2));
+    harness.fixture.log.disk_guard().look().unwrap();
+    assert_eq!(harness.fixture.post("/ingest/event/quick", MEMORY, "1").status, 507);
+    assert_eq!(harness.fixture.post("/ingest/batch/quick", MEMORY, "1\n").status, 507);
+    assert!(harness.fixture.stored().is_empty());
 }
 
 #[test]
 fn a_closed_gate_refuses_what_wants_to_be_answered_from_memory() {
-    let world = World::patient();
-    for (_, gate) in world.stand.log.types().gates() {
+    let harness = Harness::patient();
+    for (_, gate) in harness.fixture.log.types().gates() {
         gate.set_closed(true);
     }
     for headers in [MEMORY, STORED] {
-        assert_eq!(world.stand.post("/ingest/event/quick", headers, "1").status, 503);
-        assert_eq!(world.stand.post("/ingest/batch/quick", headers, "1\n").status, 503);
+        assert_eq!(harness.fixture.post("/ingest/event/quick", headers, "1").status, 503);
+        assert_eq!(harness.fixture.post("/ingest/batch/quick", headers, "1\n").status, 503);
     }
 }
 
 #[test]
 fn without_a_header_the_default_of_the_type_holds() {
-    let world = World::new(Duration::from_millis(20));
-    world.sinks(&[("one", 0)]);
+    let harness = Harness::new(Duration::from_millis(20));
+    harness.sinks(&[("one", 0)]);
     for (path, headers, body, status) in [
         ("/ingest/event/careful", "", "1", 202),
         ("/ingest/data/careful", "", "1", 202),
@@ -375,24 +378,24 @@ fn without_a_header_the_default_of_the_type_holds() {
         ("/ingest/batch", "", "{\"t\":\"a\"}\n{\"t\":\"b\"}\n", 200),
         ("/ingest/batch", "", "{\"t\":\"a\"}\nx\n", 207),
     ] {
-        let answer = world.stand.post(path, headers, body);
+        let answer = harness.fixture.post(path, headers, body);
         assert_eq!(answer.status, status, "{path} {headers} {body}");
         assert_eq!(status == 202, !answer.body.is_empty() && pending(&answer).is_array(), "{path} {headers} {body}");
     }
     let large = format!("{{\"t\":\"careful\",\"x\":\"{}\"}}", "x".repeat(500_000));
-    assert_eq!(world.stand.post("/ingest/event", "", &large).status, 202, "its type is found beside the shard");
-    assert_eq!(world.stand.post("/ingest/event/careful", MEMORY, "1").code(), "ack_memory");
+    assert_eq!(harness.fixture.post("/ingest/event", "", &large).status, 202, "its type is found beside the shard");
+    assert_eq!(harness.fixture.post("/ingest/event/careful", MEMORY, "1").code(), "ack_memory");
 }
 
 #[test]
 fn an_event_of_a_careful_type_is_answered_when_the_last_sink_has_it() {
-    let world = World::patient();
-    world.sinks(&[("one", 0)]);
+    let harness = Harness::patient();
+    harness.sinks(&[("one", 0)]);
     for (path, body) in [("/ingest/event/careful", "1"), ("/ingest/event", "{\"t\":\"careful\"}")] {
-        let mut client = world.stand.connect();
+        let mut client = harness.fixture.connect();
         client.post(path, "", body.as_bytes());
-        world.wait_for(1);
-        world.sinks(&[("one", world.stand.log.shards()[0].durable())]);
+        harness.wait_for(1);
+        harness.sinks(&[("one", harness.fixture.log.shards()[0].durable())]);
         assert_eq!(client.answer().status, 200, "{path}");
     }
 }

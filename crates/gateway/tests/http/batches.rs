@@ -1,6 +1,6 @@
 //! Batches: every answer of `POST /ingest/batch`.
 
-use crate::stand::{Stand, named_types, open_types};
+use crate::fixture::{Fixture, named_types, open_types};
 use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, REFUSALS_LISTED_MAX};
 use event::memory::Budgets;
 use event::{KeyedIds, TypeName};
@@ -16,28 +16,28 @@ fn lines(count: usize) -> String {
 
 #[test]
 fn all_good_lines_are_stored_together() {
-    let stand = Stand::open();
-    let answer = stand.post("/ingest/batch/a", NDJSON, lines(100));
+    let fixture = Fixture::open();
+    let answer = fixture.post("/ingest/batch/a", NDJSON, lines(100));
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.json(), json!({"accepted": 100, "duplicates": 0, "refused": []}));
-    let stored = stand.stored();
+    let stored = fixture.stored();
     assert_eq!(stored.len(), 100);
     for (at, event) in stored.iter().enumerate() {
         assert_eq!((event.type_name.as_str(), event.payload.as_str()), ("a", format!("{{\"n\":{}}}", at + 1).as_str()));
         assert_eq!((event.starts, event.ends), (at == 0, at == 99), "{at}");
     }
     assert!(stored.windows(2).all(|pair| pair[0].id < pair[1].id));
-    assert_eq!(stand.log.shards()[0].counters().commits.get(), 1);
+    assert_eq!(fixture.log.shards()[0].counters().commits.get(), 1);
 }
 
 #[test]
 fn bad_lines_are_named_and_the_others_stored() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let bad = |number: usize| number.is_multiple_of(25);
     let line = |number: usize| if bad(number) { "{\"n\":,}\n".to_owned() } else { format!("{number}\n") };
     let body: String = (1..=100).map(line).collect();
-    let answer = stand.post("/ingest/batch", NDJSON, body);
+    let answer = fixture.post("/ingest/batch", NDJSON, body);
     assert_eq!(answer.status, 207);
     let verdict = answer.json();
     assert_eq!(verdict["accepted"], 96);
@@ -45,18 +45,18 @@ fn bad_lines_are_named_and_the_others_stored() {
     let numbers: Vec<_> = refused.iter().map(|refusal| refusal["line"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [25, 50, 75, 100]);
     assert!(refused.iter().all(|refusal| refusal["code"] == "json" && refusal["offset"] == 5), "{refused:?}");
-    let stored = stand.payloads();
+    let stored = fixture.payloads();
     assert_eq!(stored, (1..=100).filter(|number| !bad(*number)).map(|number| number.to_string()).collect::<Vec<_>>());
-    assert_eq!(stand.counters().refusals(ErrorCode::Json), 4);
-    assert!(stand.stored().last().unwrap().ends);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Json), 4);
+    assert!(fixture.stored().last().unwrap().ends);
 }
 
 /// `curl -d @FILE` sends the lines of a file as one.
 #[test]
 fn lines_without_their_breaks_are_explained_to_who_sends_a_web_form() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let refused = |headers: &str, body: &str| {
-        let answer = stand.post("/ingest/batch", headers, body);
+        let answer = fixture.post("/ingest/batch", headers, body);
         let verdict = answer.json();
         (answer.status, verdict["refused"][0]["detail"].as_str().unwrap().to_owned())
     };
@@ -74,7 +74,7 @@ fn lines_without_their_breaks_are_explained_to_who_sends_a_web_form() {
 
 #[test]
 fn the_status_tells_how_many_were_refused() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let deep = "[".repeat(129) + &"]".repeat(129);
     for (body, status, accepted) in [
         ("1\n2\n".to_owned(), 200, 2),
@@ -83,34 +83,34 @@ fn the_status_tells_how_many_were_refused() {
         ("x\ny\n".to_owned(), 400, 0),
         ("\n\n".to_owned(), 200, 0),
     ] {
-        let answer = stand.post("/ingest/batch", NDJSON, &body);
+        let answer = fixture.post("/ingest/batch", NDJSON, &body);
         assert_eq!(answer.status, status, "{body}");
         assert_eq!(answer.json()["accepted"], accepted, "{body}");
     }
-    assert_eq!(stand.stored().len(), 3);
+    assert_eq!(fixture.stored().len(), 3);
 }
 
 #[test]
 fn arrays_are_batches_too() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for headers in [ARRAY, ""] {
-        assert_eq!(stand.post("/ingest/batch", headers, "[1, {\"a\": 2},\n3]").json()["accepted"], 3);
+        assert_eq!(fixture.post("/ingest/batch", headers, "[1, {\"a\": 2},\n3]").json()["accepted"], 3);
     }
-    assert_eq!(stand.payloads(), ["1", "{\"a\": 2}", "3", "1", "{\"a\": 2}", "3"]);
-    let answer = stand.post("/ingest/batch", ARRAY, "[1, 2");
+    assert_eq!(fixture.payloads(), ["1", "{\"a\": 2}", "3", "1", "{\"a\": 2}", "3"]);
+    let answer = fixture.post("/ingest/batch", ARRAY, "[1, 2");
     assert_eq!((answer.status, answer.code().as_str()), (400, "json"));
     assert_eq!(answer.json()["offset"], 5);
-    assert_eq!(stand.stored().len(), 6);
+    assert_eq!(fixture.stored().len(), 6);
 }
 
 #[test]
 fn a_large_array_is_taken_too() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let element = format!("\"{}\"", "x".repeat(1000));
     let body = format!("[{}]", vec![element.as_str(); 2000].join(","));
-    let answer = stand.post("/ingest/batch", "Idempotency-Key: k\r\n", &body);
+    let answer = fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", &body);
     assert_eq!(answer.json()["accepted"], 2000);
-    let stored = stand.stored();
+    let stored = fixture.stored();
     assert!(stored.len() == 2000 && stored.iter().all(|event| event.payload == element));
 }
 
@@ -118,10 +118,10 @@ fn a_large_array_is_taken_too() {
 fn each_record_may_have_a_type_and_an_id_of_its_own() {
     let types =
         GatewayTypes { type_pointer: Some("/t".parse().unwrap()), ..named_types(&[("a", Some("/id")), ("b", None)]) };
-    let stand = Stand::with(types, GatewayOptions::default());
+    let fixture = Fixture::with(types, GatewayOptions::default());
     let body =
         "{\"t\":\"a\",\"id\":\"x\"}\n{\"t\":\"b\"}\n\n{\"t\":\"c\"}\n{\"t\":\"a\",\"id\":[]}\n{\"t\":\"b\"}\n{}\n";
-    let answer = stand.post("/ingest/batch", "Idempotency-Key: k\r\n", body);
+    let answer = fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", body);
     assert_eq!(answer.status, 207);
     let refused = answer.json()["refused"].clone();
     let found = |at: usize| (refused[at]["line"].clone(), refused[at]["code"].clone(), refused[at]["pointer"].clone());
@@ -131,10 +131,10 @@ fn each_record_may_have_a_type_and_an_id_of_its_own() {
     let id = |type_name: &str, key: &str, number| {
         KeyedIds::new("", &TypeName::new(type_name).unwrap(), key.as_bytes()).id(number).to_string()
     };
-    let stored: Vec<_> = stand.stored().into_iter().map(|event| (event.type_name, event.id)).collect();
+    let stored: Vec<_> = fixture.stored().into_iter().map(|event| (event.type_name, event.id)).collect();
     let expected = [("a", id("a", "x", 0)), ("b", id("b", "k", 2)), ("b", id("b", "k", 5))];
     assert_eq!(stored, expected.map(|(name, id)| (name.to_owned(), id)));
-    let counts = stand.log.accepted().hold().by_type.clone();
+    let counts = fixture.log.accepted().hold().by_type.clone();
     assert_eq!(counts.iter().sum::<u64>(), 3);
 }
 
@@ -142,9 +142,9 @@ fn each_record_may_have_a_type_and_an_id_of_its_own() {
 fn ids_are_the_same_when_a_batch_is_sent_again() {
     // To two gateways: each of them would recognise what comes again.
     let ids = || {
-        let stand = Stand::open();
-        stand.post("/ingest/batch", "Idempotency-Key: k\r\n", lines(10));
-        stand.stored().into_iter().map(|event| event.id).collect::<Vec<_>>()
+        let fixture = Fixture::open();
+        fixture.post("/ingest/batch", "Idempotency-Key: k\r\n", lines(10));
+        fixture.stored().into_iter().map(|event| event.id).collect::<Vec<_>>()
     };
     let (one, other) = (ids(), ids());
     assert_eq!(one, other);
@@ -154,10 +154,10 @@ fn ids_are_the_same_when_a_batch_is_sent_again() {
 
 #[test]
 fn the_list_of_refusals_has_an_end() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let body = "x\n".repeat(REFUSALS_LISTED_MAX);
-    assert_eq!(stand.post("/ingest/batch", NDJSON, &body).json().get("refused_count"), None);
-    let verdict = stand.post("/ingest/batch", NDJSON, body + "1\ny\nz\n").json();
+    assert_eq!(fixture.post("/ingest/batch", NDJSON, &body).json().get("refused_count"), None);
+    let verdict = fixture.post("/ingest/batch", NDJSON, body + "1\ny\nz\n").json();
     assert_eq!(verdict["refused"].as_array().unwrap().len(), REFUSALS_LISTED_MAX);
     assert_eq!(verdict["refused_count"], REFUSALS_LISTED_MAX + 2);
     assert_eq!(verdict["accepted"], 1);
@@ -165,23 +165,23 @@ fn the_list_of_refusals_has_an_end() {
 
 #[test]
 fn a_batch_has_limits() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let many = "1\n".repeat(BATCH_RECORDS_MAX);
-    assert_eq!(stand.post("/ingest/batch", NDJSON, &many).json()["accepted"], BATCH_RECORDS_MAX);
-    let before = stand.log.shards()[0].durable();
-    let answer = stand.post("/ingest/batch", NDJSON, many + "1\n");
+    assert_eq!(fixture.post("/ingest/batch", NDJSON, &many).json()["accepted"], BATCH_RECORDS_MAX);
+    let before = fixture.log.shards()[0].durable();
+    let answer = fixture.post("/ingest/batch", NDJSON, many + "1\n");
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_many_records"));
-    let mut client = stand.connect();
+    let mut client = fixture.connect();
     client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", BATCH_BYTES_MAX + 1));
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    assert_eq!(stand.log.shards()[0].durable(), before);
+    assert_eq!(fixture.log.shards()[0].durable(), before);
 }
 
 #[test]
 fn a_chunked_batch_is_cut_off_at_the_limit() {
-    let stand = Stand::with(open_types(), GatewayOptions::default());
-    let mut client = stand.connect();
+    let fixture = Fixture::with(open_types(), GatewayOptions::default());
+    let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     let line = format!("{}\n", "1".repeat(1023));
     let chunk = format!("{:x}\r\n{}\r\n", line.len() * 64, line.repeat(64));
@@ -192,42 +192,42 @@ fn a_chunked_batch_is_cut_off_at_the_limit() {
     }
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    assert!(stand.stored().is_empty());
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn a_batch_whose_client_leaves_is_not_stored() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n1\n2\n3\n");
-    stand.wait("the bytes are there", |counters| counters.bytes_in_flight() > 0);
+    fixture.wait("the bytes are there", |counters| counters.bytes_in_flight() > 0);
     drop(client);
-    stand.wait("the bytes are gone", |counters| counters.bytes_in_flight() == 0 && counters.open_connections() == 0);
-    assert!(stand.stored().is_empty());
+    fixture.wait("the bytes are gone", |counters| counters.bytes_in_flight() == 0 && counters.open_connections() == 0);
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn small_records_count_with_the_room_that_they_take() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let body = "1\n".repeat(1_000);
     client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{body}"));
-    stand.wait("the records are there", |counters| counters.bytes_in_flight() > 64 * 1_000);
+    fixture.wait("the records are there", |counters| counters.bytes_in_flight() > 64 * 1_000);
 }
 
 #[test]
 fn a_batch_that_can_never_fit_the_memory_is_too_large() {
     const BATCH_BYTES: usize = 100_000;
     let memory = Budgets { batch_bytes: BATCH_BYTES, ..Budgets::FULL };
-    let stand = Stand::with(open_types(), GatewayOptions { memory, ..GatewayOptions::default() });
-    let mut client = stand.connect();
+    let fixture = Fixture::with(open_types(), GatewayOptions { memory, ..GatewayOptions::default() });
+    let mut client = fixture.connect();
     client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", BATCH_BYTES + 1));
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
     assert!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("100000 bytes")));
     // As a body it fits, and as records it doesn't.
-    let answer = stand.post("/ingest/batch", NDJSON, "1\n".repeat(BATCH_BYTES / 4));
+    let answer = fixture.post("/ingest/batch", NDJSON, "1\n".repeat(BATCH_BYTES / 4));
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
     assert!(answer.json()["detail"].as_str().is_some_and(|detail| detail.contains("more than 100000 bytes")));
-    assert_eq!(stand.post("/ingest/batch", NDJSON, "1\n".repeat(100)).json()["accepted"], 100);
+    assert_eq!(fixture.post("/ingest/batch", NDJSON, "1\n".repeat(100)).json()["accepted"], 100);
 }

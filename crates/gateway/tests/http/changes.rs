@@ -4,7 +4,7 @@ use access::Demand;
 use event::TypeName;
 use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
 
-use crate::stand::{Answer, Stand, named_types};
+use crate::fixture::{Answer, Fixture, named_types};
 
 fn head(path: &str, length: usize) -> String {
     format!("POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n")
@@ -12,15 +12,15 @@ fn head(path: &str, length: usize) -> String {
 
 #[test]
 fn what_has_begun_is_not_stored_where_its_type_is_gone_and_is_told_so() {
-    let stand = Stand::with(named_types(&[("a", None), ("b", None)]), GatewayOptions::default());
+    let fixture = Fixture::with(named_types(&[("a", None), ("b", None)]), GatewayOptions::default());
     let begun = ["/ingest/event/a", "/ingest/event/b", "/ingest/batch/a", "/ingest/batch/b"].map(|path| {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(head(path, 3));
         client.send("[1");
         client
     });
-    stand.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 8);
-    stand.gateway().control().configure(&named_types(&[("a", None), ("c", None)]), &GatewayOptions::default());
+    fixture.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 8);
+    fixture.gateway().control().configure(&named_types(&[("a", None), ("c", None)]), &GatewayOptions::default());
     for (mut client, status) in begun.into_iter().zip([200, 404, 200, 404]) {
         client.send("]");
         let answer = client.answer();
@@ -30,21 +30,21 @@ fn what_has_begun_is_not_stored_where_its_type_is_gone_and_is_told_so() {
         client.post("/ingest/event/b", "", b"4");
         assert_eq!(client.answer().status, 404);
     }
-    assert!(stand.stored().iter().all(|event| event.type_name != "b"));
+    assert!(fixture.stored().iter().all(|event| event.type_name != "b"));
 }
 
 #[test]
 fn narrowed_types_are_those_of_both_and_other_rules_hold_at_once() {
-    let stand = Stand::with(named_types(&[("a", None), ("b", None)]), GatewayOptions::default());
+    let fixture = Fixture::with(named_types(&[("a", None), ("b", None)]), GatewayOptions::default());
     let (before, after) = (named_types(&[("a", None), ("b", None)]), named_types(&[("b", None), ("c", None)]));
-    let statuses = || ["a", "b", "c"].map(|name| stand.post(&format!("/ingest/event/{name}"), "", "1").status);
+    let statuses = || ["a", "b", "c"].map(|name| fixture.post(&format!("/ingest/event/{name}"), "", "1").status);
     assert_eq!(statuses(), [200, 200, 404]);
-    stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+    fixture.gateway().control().narrow(&after, &before, &GatewayOptions::default());
     assert_eq!(statuses(), [503, 200, 503], "what only one of them takes may be taken soon");
-    stand.gateway().control().configure(&after, &GatewayOptions::default());
+    fixture.gateway().control().configure(&after, &GatewayOptions::default());
     assert_eq!(statuses(), [404, 200, 200]);
     let strict = GatewayOptions { demand: Demand::Always, ..GatewayOptions::default() };
-    stand.gateway().control().configure(&after, &strict);
+    fixture.gateway().control().configure(&after, &strict);
     assert_eq!(statuses(), [401, 401, 401]);
 }
 
@@ -86,21 +86,21 @@ fn told_otherwise() -> Vec<(&'static str, [GatewayTypes; 2])> {
 #[test]
 fn while_it_changes_how_types_are_told_only_those_that_are_named_are_taken() {
     for (of, [before, after]) in told_otherwise() {
-        let stand = Stand::with(before.clone(), GatewayOptions::default());
-        let post = |path: &str| stand.post(path, "", r#"{"n":1,"t":"kept","u":"order"}"#);
+        let fixture = Fixture::with(before.clone(), GatewayOptions::default());
+        let post = |path: &str| fixture.post(path, "", r#"{"n":1,"t":"kept","u":"order"}"#);
         assert_eq!(post("/ingest/event").status, 200, "{of}");
         let begun = ["/ingest/event", "/ingest/batch", "/ingest/batch/kept", "/ingest/event/kept"].map(|path| {
-            let mut client = stand.connect();
+            let mut client = fixture.connect();
             client.send(head(path, 7));
             client.send("{\"n\":1");
             client
         });
-        stand.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 24);
-        stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+        fixture.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 24);
+        fixture.gateway().control().narrow(&after, &before, &GatewayOptions::default());
         assert_later(&post("/ingest/event"), of);
         assert_later(&post("/ingest/batch"), of);
         assert_eq!([post("/ingest/event/kept").status, post("/ingest/batch/kept").status], [200, 200], "{of}");
-        stand.gateway().control().configure(&after, &GatewayOptions::default());
+        fixture.gateway().control().configure(&after, &GatewayOptions::default());
         assert_eq!([post("/ingest/event").status, post("/ingest/batch").status], [200, 200], "{of}");
         for (mut client, is_named) in begun.into_iter().zip([false, false, true, true]) {
             client.send("}");
@@ -117,18 +117,18 @@ fn what_is_unknown_to_one_configuration_is_not_unknown_while_it_changes() {
     let results = [(name("a.hits"), TypeRules::default())];
     let after =
         GatewayTypes { unknown: other(), results: results.into(), ..named_types(&[("other", None), ("new", None)]) };
-    let stand = Stand::with(before.clone(), GatewayOptions::default());
+    let fixture = Fixture::with(before.clone(), GatewayOptions::default());
     let begun = ["/ingest/event/new", "/ingest/batch/new", "/ingest/event/other"].map(|path| {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(head(path, 2));
         client.send("1");
         client
     });
-    stand.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 3);
-    stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
-    let status = |name: &str| stand.post(&format!("/ingest/event/{name}"), "", "1").status;
+    fixture.wait("the parts of the bodies have come", |counters| counters.bytes_in_flight() >= 3);
+    fixture.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+    let status = |name: &str| fixture.post(&format!("/ingest/event/{name}"), "", "1").status;
     assert_eq!(["other", "x", "gone", "new", "a.hits"].map(status), [200, 200, 503, 503, 503]);
-    stand.gateway().control().configure(&after, &GatewayOptions::default());
+    fixture.gateway().control().configure(&after, &GatewayOptions::default());
     assert_eq!(["other", "x", "gone", "new", "a.hits"].map(status), [200, 200, 200, 200, 404]);
     for (mut client, expected) in begun.into_iter().zip([503, 503, 200]) {
         client.send("2");
@@ -140,15 +140,15 @@ fn what_is_unknown_to_one_configuration_is_not_unknown_while_it_changes() {
 fn what_a_refused_configuration_would_have_changed_goes_on_as_before() {
     let before = named_types(&[("a", None), ("b", None)]);
     let after = named_types(&[("a", Some("/id")), ("c", None)]);
-    let stand = Stand::with(before.clone(), GatewayOptions::default());
-    let mut client = stand.connect();
+    let fixture = Fixture::with(before.clone(), GatewayOptions::default());
+    let mut client = fixture.connect();
     client.send(head("/ingest/batch/a", 2));
     client.send("1");
-    stand.wait("a part of the body has come", |counters| counters.bytes_in_flight() >= 1);
-    stand.gateway().control().narrow(&after, &before, &GatewayOptions::default());
-    let status = |name: &str| stand.post(&format!("/ingest/event/{name}"), "", "1").status;
+    fixture.wait("a part of the body has come", |counters| counters.bytes_in_flight() >= 1);
+    fixture.gateway().control().narrow(&after, &before, &GatewayOptions::default());
+    let status = |name: &str| fixture.post(&format!("/ingest/event/{name}"), "", "1").status;
     assert_eq!(["a", "b", "c", "d"].map(status), [503, 503, 503, 404]);
-    stand.gateway().control().configure(&before, &GatewayOptions::default());
+    fixture.gateway().control().configure(&before, &GatewayOptions::default());
     assert_eq!(["a", "b", "c", "d"].map(status), [200, 200, 404, 404]);
     client.send("2");
     assert_eq!(client.answer().status, 200, "its rules hold");
@@ -158,14 +158,14 @@ fn what_a_refused_configuration_would_have_changed_goes_on_as_before() {
 #[test]
 fn what_has_come_before_the_stop_is_answered() {
     for _ in 0..20 {
-        let mut stand = Stand::open();
-        let mut client = stand.connect();
+        let mut fixture = Fixture::open();
+        let mut client = fixture.connect();
         client.post("/ingest/event", "", b"1");
         assert_eq!(client.answer().status, 200);
         client.post("/ingest/event", "", b"2");
-        let gateway = stand.take_gateway();
+        let gateway = fixture.take_gateway();
         assert!(gateway.stop(std::time::Instant::now() + std::time::Duration::from_secs(60)));
         assert_eq!(client.answer().status, 200);
-        assert_eq!(stand.payloads(), ["1", "2"]);
+        assert_eq!(fixture.payloads(), ["1", "2"]);
     }
 }

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use gateway::{ErrorCode, GatewayOptions};
 
-use crate::stand::{Answer, Stand, open_types};
+use crate::fixture::{Answer, Fixture, open_types};
 
 fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -50,8 +50,8 @@ fn with_length(path: &str, coding: &str, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn encoded_events_and_batches_are_stored_as_they_were() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     for (coding, encode) in CODINGS {
         client.post("/ingest/event", &header(coding), &encode(br#" {"a":1}"#));
         assert_eq!(client.answer().status, 200, "{coding}");
@@ -63,14 +63,14 @@ fn encoded_events_and_batches_are_stored_as_they_were() {
         client.send(chunked("/ingest/batch", coding, &encode(b"[5,6]"), 1));
         assert_eq!(client.answer().status, 200, "{coding}");
     }
-    assert_eq!(stand.payloads(), [r#"{"a":1}"#, "2", "3", "4", "5", "6"].repeat(2));
-    assert_eq!(stand.counters().bytes_in_flight(), 0);
+    assert_eq!(fixture.payloads(), [r#"{"a":1}"#, "2", "3", "4", "5", "6"].repeat(2));
+    assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
 #[test]
 fn one_known_coding_is_taken_once() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     for coding in ["GZIP", "x-gzip", " gzip "] {
         client.post("/ingest/event", &header(coding), &gzip("1"));
         assert_eq!(client.answer().status, 200, "{coding}");
@@ -95,7 +95,7 @@ fn one_known_coding_is_taken_once() {
             assert_eq!(refused(&client.answer()), (415, "content_encoding".to_owned()), "{headers}");
         }
     }
-    assert_eq!(stand.payloads(), ["1"; 4]);
+    assert_eq!(fixture.payloads(), ["1"; 4]);
 }
 
 #[test]
@@ -108,9 +108,9 @@ fn encoded_requests_follow_each_other_however_they_are_cut() {
         chunked("/ingest/batch", "gzip", &[gzip("44\n"), gzip("55")].concat(), 9),
     ];
     let text = whole.concat();
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for cut in 0..text.len() {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(&text[..cut]);
         let ends = whole.iter().scan(0, |end, request| {
             *end += request.len();
@@ -122,15 +122,15 @@ fn encoded_requests_follow_each_other_however_they_are_cut() {
         client.send(&text[cut..]);
         statuses.extend((early..whole.len()).map(|_| client.answer().status));
         assert_eq!(statuses, [200, 200, 200, 400, 200], "{cut}");
-        assert_eq!(stand.counters().bytes_in_flight(), 0, "{cut}");
+        assert_eq!(fixture.counters().bytes_in_flight(), 0, "{cut}");
     }
-    assert_eq!(stand.payloads(), ["11", "22", "33", "44", "55"].repeat(text.len()));
+    assert_eq!(fixture.payloads(), ["11", "22", "33", "44", "55"].repeat(text.len()));
 }
 
 #[test]
 fn what_cant_be_decoded_is_refused_and_the_connection_goes_on() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let window_16_mib = [&[0x28, 0xB5, 0x2F, 0xFD, 0, (24 - 10) << 3][..], &[1 | 1 << 3, 0, 0], b"1"].concat();
     let mut bodies = vec![("zstd", window_16_mib), ("zstd", gzip("1")), ("gzip", zstd("1")), ("gzip", b"1".to_vec())];
     for (coding, encode) in CODINGS {
@@ -147,32 +147,32 @@ fn what_cant_be_decoded_is_refused_and_the_connection_goes_on() {
             assert_eq!(refused(&answer), (400, "encoding".to_owned()), "{path} {coding} {body:?}");
             if answer.header("connection") == Some("close") {
                 // Chunks behind the fault may be without end.
-                client = stand.connect();
+                client = fixture.connect();
             }
         }
     }
-    assert_eq!(stand.counters().refusals(ErrorCode::Encoding), 4 * bodies.len() as u64);
-    assert!(stand.stored().is_empty());
-    assert_eq!(stand.counters().bytes_in_flight(), 0);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Encoding), 4 * bodies.len() as u64);
+    assert!(fixture.stored().is_empty());
+    assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
 #[test]
 fn the_limit_is_for_what_comes_out_too() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (coding, encode) in CODINGS {
         let fits = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX - 2));
-        assert_eq!(stand.post("/ingest/event", &header(coding), encode(fits.as_bytes())).status, 200);
-        let answer = stand.post("/ingest/event", &header(coding), encode((fits + " ").as_bytes()));
+        assert_eq!(fixture.post("/ingest/event", &header(coding), encode(fits.as_bytes())).status, 200);
+        let answer = fixture.post("/ingest/event", &header(coding), encode((fits + " ").as_bytes()));
         assert_eq!(refused(&answer), (413, "too_large".to_owned()));
 
         let fits = "\n".repeat(BATCH_BYTES_MAX - 1) + "1";
-        let answer = stand.post("/ingest/batch", &header(coding), encode(fits.as_bytes()));
+        let answer = fixture.post("/ingest/batch", &header(coding), encode(fits.as_bytes()));
         assert_eq!((answer.status, &answer.json()["accepted"]), (200, &1.into()));
-        let answer = stand.post("/ingest/batch", &header(coding), encode((fits + "\n").as_bytes()));
+        let answer = fixture.post("/ingest/batch", &header(coding), encode((fits + "\n").as_bytes()));
         assert_eq!(refused(&answer), (413, "too_large".to_owned()));
     }
-    assert_eq!(stand.stored().len(), 4);
-    assert_eq!(stand.counters().bytes_in_flight(), 0);
+    assert_eq!(fixture.stored().len(), 4);
+    assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
 /// What decodes to nothing, as often as it is wanted.
@@ -183,19 +183,19 @@ fn nothing(coding: &str, bytes: usize) -> Vec<u8> {
 
 #[test]
 fn the_limit_is_for_what_goes_in_too() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (coding, encode) in CODINGS {
         let event = [nothing(coding, 60_000), encode(b"1")].concat();
-        assert_eq!(stand.post("/ingest/event", &header(coding), &event).status, 200);
+        assert_eq!(fixture.post("/ingest/event", &header(coding), &event).status, 200);
         let event = [nothing(coding, EVENT_BYTES_MAX), encode(b"1")].concat();
-        let answer = stand.post("/ingest/event", &header(coding), &event);
+        let answer = fixture.post("/ingest/event", &header(coding), &event);
         assert_eq!(refused(&answer), (413, "too_large".to_owned()));
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         // It may be refused before all of it is sent.
         let _ = client.try_send(chunked("/ingest/event", coding, &event, 10_000));
         assert_eq!(refused(&client.answer()), (413, "too_large".to_owned()));
     }
-    assert_eq!(stand.payloads(), ["1"; 2]);
+    assert_eq!(fixture.payloads(), ["1"; 2]);
 }
 
 /// `bytes` spaces in as few bytes as the coding can.
@@ -212,62 +212,62 @@ fn bomb(coding: &str, bytes: usize) -> Vec<u8> {
 
 #[test]
 fn bombs_end_at_the_limit() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (coding, bytes) in [("gzip", 64 << 20), ("zstd", 64 << 20), ("gzip", 1 << 30), ("zstd", 8 << 30)] {
         let body = bomb(coding, bytes);
         assert!(bytes / body.len() >= 1000, "{coding}: {}", body.len());
         for path in ["/ingest/event", "/ingest/batch"] {
-            let answer = stand.post(path, &header(coding), &body);
+            let answer = fixture.post(path, &header(coding), &body);
             assert_eq!(refused(&answer), (413, "too_large".to_owned()), "{path} {coding} {bytes}");
         }
     }
     // Two codings would make it a million to one: one alone is taken.
-    let answer = stand.post("/ingest/batch", &header("gzip, zstd"), zstd(bomb("gzip", 64 << 20)));
+    let answer = fixture.post("/ingest/batch", &header("gzip, zstd"), zstd(bomb("gzip", 64 << 20)));
     assert_eq!(answer.status, 415);
-    assert!(stand.stored().is_empty());
-    assert_eq!(stand.counters().bytes_in_flight(), 0);
+    assert!(fixture.stored().is_empty());
+    assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
 #[test]
 fn what_comes_out_is_in_flight_and_the_decoder_is_too() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (coding, encode) in CODINGS {
         let body = [encode(&[b' '; 100_000]), encode(b"1\n")].concat();
         let request = with_length("/ingest/batch", coding, &body);
         let (most, rest) = request.split_at(request.len() - 1);
-        let (mut client, mut leaver) = (stand.connect(), stand.connect());
+        let (mut client, mut leaver) = (fixture.connect(), fixture.connect());
         client.send(most);
         let each = DECODER_BYTES + 100_000;
-        stand.wait("it is decoded", |counters| counters.bytes_in_flight() >= each);
+        fixture.wait("it is decoded", |counters| counters.bytes_in_flight() >= each);
         leaver.send(most);
-        stand.wait("both are decoded", |counters| counters.bytes_in_flight() >= 2 * each);
+        fixture.wait("both are decoded", |counters| counters.bytes_in_flight() >= 2 * each);
         client.send(rest);
         assert_eq!(client.answer().status, 200);
-        assert!(stand.counters().bytes_in_flight() < 2 * each);
+        assert!(fixture.counters().bytes_in_flight() < 2 * each);
         drop(leaver);
-        stand.wait("it is given back", |counters| counters.bytes_in_flight() == 0);
+        fixture.wait("it is given back", |counters| counters.bytes_in_flight() == 0);
     }
 }
 
 #[test]
 fn what_comes_out_is_shed_where_it_is_too_much() {
     let options = GatewayOptions { in_flight_bytes_max: DECODER_BYTES + 100_000, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
+    let fixture = Fixture::with(open_types(), options);
     for (coding, encode) in CODINGS {
         for path in ["/ingest/event", "/ingest/batch"] {
-            let answer = stand.post(path, &header(coding), encode((" ".repeat(200_000) + "1").as_bytes()));
+            let answer = fixture.post(path, &header(coding), encode((" ".repeat(200_000) + "1").as_bytes()));
             assert_eq!(refused(&answer), (503, "overload".to_owned()), "{path} {coding}");
-            let answer = stand.post(path, &header(coding), encode((" ".repeat(20_000) + "1").as_bytes()));
+            let answer = fixture.post(path, &header(coding), encode((" ".repeat(20_000) + "1").as_bytes()));
             assert_eq!(answer.status, 200);
         }
     }
-    assert_eq!(stand.counters().bytes_in_flight(), 0);
+    assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
 #[test]
 fn a_client_that_waits_for_a_go_ahead_may_encode() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let body = gzip("1");
     client.send(format!(
         "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\nContent-Encoding: gzip\r\n\
@@ -281,13 +281,13 @@ fn a_client_that_waits_for_a_go_ahead_may_encode() {
 
 #[test]
 fn the_rest_of_what_is_refused_isnt_decoded() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let too_much = gzip(vec![b' '; 2 * EVENT_BYTES_MAX]);
     let request = with_length("/ingest/event", "gzip", &[&too_much[..], b"no gzip"].concat());
     let (most, rest) = request.split_at(request.len() - 5);
     client.send(most);
-    stand.wait("it is refused", |counters| counters.refusals(ErrorCode::TooLarge) == 1);
+    fixture.wait("it is refused", |counters| counters.refusals(ErrorCode::TooLarge) == 1);
     client.send(rest);
     let answer = client.answer();
     assert_eq!(refused(&answer), (413, "too_large".to_owned()));

@@ -2,10 +2,10 @@
 
 use gateway::{ErrorCode, GatewayOptions, RouteName, StatusClass};
 
-use crate::stand::{Answer, Stand, named_types, open_types};
+use crate::fixture::{Answer, Fixture, named_types, open_types};
 
-fn ask(stand: &Stand, request: &str, headers: &str) -> Answer {
-    let mut client = stand.connect();
+fn ask(fixture: &Fixture, request: &str, headers: &str) -> Answer {
+    let mut client = fixture.connect();
     client.send(format!("{request} HTTP/1.1\r\nHost: x\r\n{headers}\r\n"));
     client.answer()
 }
@@ -21,9 +21,9 @@ fn told(answer: &Answer) -> Vec<(&str, &str)> {
         .collect()
 }
 
-fn allowing(origins: &[&str]) -> Stand {
+fn allowing(origins: &[&str]) -> Fixture {
     let cors_origins = origins.iter().map(|origin| (*origin).to_owned()).collect();
-    Stand::with(open_types(), GatewayOptions { cors_origins, ..GatewayOptions::default() })
+    Fixture::with(open_types(), GatewayOptions { cors_origins, ..GatewayOptions::default() })
 }
 
 /// A cache must keep the answers to different origins apart.
@@ -32,7 +32,7 @@ const PREFLIGHT: &str = "Access-Control-Request-Method: POST\r\nAccess-Control-R
 
 #[test]
 fn options_tell_the_methods() {
-    let stand = Stand::with(named_types(&[("a", None)]), GatewayOptions::default());
+    let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
     for (path, allow) in [
         ("*", "GET, HEAD, OPTIONS, POST"),
         ("/ingest/event", "OPTIONS, POST"),
@@ -41,24 +41,24 @@ fn options_tell_the_methods() {
         ("/healthz", "GET, HEAD, OPTIONS"),
         ("/readyz", "GET, HEAD, OPTIONS"),
     ] {
-        let answer = ask(&stand, &format!("OPTIONS {path}"), &format!("Origin: http://a\r\n{PREFLIGHT}"));
+        let answer = ask(&fixture, &format!("OPTIONS {path}"), &format!("Origin: http://a\r\n{PREFLIGHT}"));
         assert_eq!((answer.status, answer.header("allow")), (204, Some(allow)), "{path}");
         assert_eq!((answer.header("content-length"), told(&answer)), (None, Vec::new()));
     }
-    assert_eq!(ask(&stand, "OPTIONS /nowhere", "").code(), "not_found");
-    assert_eq!(ask(&stand, "GET *", "").code(), "bad_request");
-    let mut client = stand.connect();
+    assert_eq!(ask(&fixture, "OPTIONS /nowhere", "").code(), "not_found");
+    assert_eq!(ask(&fixture, "GET *", "").code(), "bad_request");
+    let mut client = fixture.connect();
     client.send("OPTIONS * HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n12");
     assert_eq!(client.answer().status, 204);
     client.post("/ingest/event/a", "", b"1");
     assert_eq!(client.answer().status, 200);
-    assert_eq!(stand.counters().requests(RouteName::Event, StatusClass::Success), 3);
-    assert_eq!(stand.counters().refusals(ErrorCode::NotFound), 1);
+    assert_eq!(fixture.counters().requests(RouteName::Event, StatusClass::Success), 3);
+    assert_eq!(fixture.counters().refusals(ErrorCode::NotFound), 1);
 }
 
 #[test]
 fn pages_of_allowed_origins_are_told_so() {
-    let stand = allowing(&["https://a.example", "http://b:81"]);
+    let fixture = allowing(&["https://a.example", "http://b:81"]);
     for origin in ["https://a.example", "http://b:81"] {
         let header = format!("Origin: {origin}\r\n");
         let always = [
@@ -66,7 +66,7 @@ fn pages_of_allowed_origins_are_told_so() {
             ("access-control-allow-origin", origin),
             ("access-control-expose-headers", "retry-after"),
         ];
-        let preflight = ask(&stand, "OPTIONS /ingest/event", &(header.clone() + PREFLIGHT));
+        let preflight = ask(&fixture, "OPTIONS /ingest/event", &(header.clone() + PREFLIGHT));
         let more = [
             ("access-control-allow-methods", "OPTIONS, POST"),
             (
@@ -83,41 +83,41 @@ fn pages_of_allowed_origins_are_told_so() {
             ("/ingest/event/A", "1", 404),
             ("/nowhere", "1", 404),
         ] {
-            let answer = stand.post(path, &header, body);
+            let answer = fixture.post(path, &header, body);
             assert_eq!((answer.status, told(&answer)), (status, always.to_vec()), "{path}");
         }
-        assert_eq!(told(&ask(&stand, "GET /healthz", &header)), always);
-        assert_eq!(told(&ask(&stand, "OPTIONS /ingest/event", &header)), always);
+        assert_eq!(told(&ask(&fixture, "GET /healthz", &header)), always);
+        assert_eq!(told(&ask(&fixture, "OPTIONS /ingest/event", &header)), always);
     }
 }
 
 #[test]
 fn pages_of_other_origins_are_told_nothing() {
-    let stand = allowing(&["https://a.example"]);
+    let fixture = allowing(&["https://a.example"]);
     for origin in ["http://a.example", "https://a.example:444", "https://A.example", "null", ""] {
         let header = format!("Origin: {origin}\r\n");
-        let posted = stand.post("/ingest/event", &header, "1");
+        let posted = fixture.post("/ingest/event", &header, "1");
         assert_eq!((posted.code().as_str(), told(&posted)), ("page", VARIES.to_vec()));
-        let preflight = ask(&stand, "OPTIONS /ingest/event", &(header + PREFLIGHT));
+        let preflight = ask(&fixture, "OPTIONS /ingest/event", &(header + PREFLIGHT));
         assert_eq!((preflight.status, told(&preflight)), (204, VARIES.to_vec()));
     }
-    let posted = stand.post("/ingest/event", "", "1");
+    let posted = fixture.post("/ingest/event", "", "1");
     assert_eq!((posted.status, told(&posted)), (200, VARIES.to_vec()));
-    let twice = stand.post("/ingest/event", "Origin: https://a.example\r\nOrigin: https://b\r\n", "1");
+    let twice = fixture.post("/ingest/event", "Origin: https://a.example\r\nOrigin: https://b\r\n", "1");
     assert_eq!((twice.status, twice.code().as_str()), (400, "bad_request"));
 }
 
 #[test]
 fn all_origins_may_be_allowed() {
-    let stand = allowing(&["*"]);
-    let answer = stand.post("/ingest/event", "Origin: null\r\n", "1");
+    let fixture = allowing(&["*"]);
+    let answer = fixture.post("/ingest/event", "Origin: null\r\n", "1");
     assert_eq!(told(&answer)[..2], [VARIES[0], ("access-control-allow-origin", "*")]);
     assert_eq!(answer.status, 200);
 }
 
 #[test]
 fn no_origin_is_allowed_unless_it_is_said() {
-    let stand = Stand::open();
-    let posted = stand.post("/ingest/event", "Origin: https://a.example\r\n", "1");
+    let fixture = Fixture::open();
+    let posted = fixture.post("/ingest/event", "Origin: https://a.example\r\n", "1");
     assert_eq!((posted.code().as_str(), told(&posted)), ("page", VARIES.to_vec()));
 }

@@ -1,6 +1,6 @@
 //! Single events: every answer of `POST /ingest/event`.
 
-use crate::stand::{Stand, named_types, open_types};
+use crate::fixture::{Fixture, named_types, open_types};
 use event::cells::HistogramSnapshot;
 use event::limits::{EVENT_BYTES_MAX, KEY_BYTES_MAX};
 use event::{KeyedIds, TypeName};
@@ -12,47 +12,47 @@ fn keyed(type_name: &str, key: &str) -> String {
 
 #[test]
 fn an_event_is_durable_when_it_is_answered() {
-    let stand = Stand::open();
-    let answer = stand.post("/ingest/event", "", " {\"a\":1}\n");
+    let fixture = Fixture::open();
+    let answer = fixture.post("/ingest/event", "", " {\"a\":1}\n");
     assert_eq!((answer.status, answer.body.as_slice()), (200, &b""[..]));
-    let stored = stand.stored();
+    let stored = fixture.stored();
     assert_eq!((stored[0].payload.as_str(), stored[0].type_name.as_str()), ("{\"a\":1}", "event"));
     assert!(stored[0].starts && stored[0].ends);
     assert_eq!(&stored[0].id[14..15], "7");
-    assert_eq!(stand.counters().requests(RouteName::Event, StatusClass::Success), 1);
-    assert_eq!(stand.counters().body_bytes(), 9);
-    assert_ne!(stand.counters().event_time(), HistogramSnapshot::default());
-    assert_eq!(stand.counters().batch_time(), HistogramSnapshot::default());
+    assert_eq!(fixture.counters().requests(RouteName::Event, StatusClass::Success), 1);
+    assert_eq!(fixture.counters().body_bytes(), 9);
+    assert_ne!(fixture.counters().event_time(), HistogramSnapshot::default());
+    assert_eq!(fixture.counters().batch_time(), HistogramSnapshot::default());
 }
 
 #[test]
 fn the_answer_tells_id_and_position_to_who_asks() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (sequence, accept) in ["application/json", "text/html, application/json;q=0.5"].into_iter().enumerate() {
-        let answer = stand.post("/ingest/event", &format!("Accept: {accept}\r\n"), "1").json();
-        assert_eq!(answer["id"].as_str(), Some(stand.stored()[sequence].id.as_str()));
+        let answer = fixture.post("/ingest/event", &format!("Accept: {accept}\r\n"), "1").json();
+        assert_eq!(answer["id"].as_str(), Some(fixture.stored()[sequence].id.as_str()));
         assert_eq!(answer["position"], format!("0:{}", sequence + 1));
         assert_eq!(answer["duplicate"], false);
     }
-    assert!(stand.post("/ingest/event", "Accept: */*\r\n", "1").body.is_empty());
+    assert!(fixture.post("/ingest/event", "Accept: */*\r\n", "1").body.is_empty());
 }
 
 #[test]
 fn the_type_comes_from_path_header_pointer_or_is_event() {
     let types = GatewayTypes { type_pointer: Some("/t".parse().unwrap()), ..open_types() };
-    let stand = Stand::with(types, GatewayOptions::default());
+    let fixture = Fixture::with(types, GatewayOptions::default());
     for (path, headers, payload) in [
         ("/ingest/event/by.path", "Forebay-Type: by.header\r\n", r#"{"t":"by.pointer"}"#),
         ("/ingest/event", "Forebay-Type: by.header\r\n", r#"{"t":"by.pointer"}"#),
         ("/ingest/event", "", r#"{"t":"by.pointer"}"#),
         ("/ingest/event", "", r#"{"s":"by.pointer"}"#),
     ] {
-        assert_eq!(stand.post(path, headers, payload).status, 200);
+        assert_eq!(fixture.post(path, headers, payload).status, 200);
     }
-    let types: Vec<_> = stand.stored().into_iter().map(|event| event.type_name).collect();
+    let types: Vec<_> = fixture.stored().into_iter().map(|event| event.type_name).collect();
     assert_eq!(types, ["by.path", "by.header", "by.pointer", "event"]);
     for payload in [r#"{"t":[]}"#, r#"{"t":"No Name"}"#] {
-        let answer = stand.post("/ingest/event", "", payload);
+        let answer = fixture.post("/ingest/event", "", payload);
         assert_eq!((answer.status, answer.code().as_str()), (404, "unknown_type"));
         assert_eq!(answer.json()["pointer"], "/t");
     }
@@ -60,8 +60,8 @@ fn the_type_comes_from_path_header_pointer_or_is_event() {
 
 #[test]
 fn an_unknown_type_is_refused_and_the_connection_goes_on() {
-    let stand = Stand::with(named_types(&[("a", None)]), GatewayOptions::default());
-    let mut client = stand.connect();
+    let fixture = Fixture::with(named_types(&[("a", None)]), GatewayOptions::default());
+    let mut client = fixture.connect();
     for (path, headers) in [("/ingest/event/b", ""), ("/ingest/event", "Forebay-Type: c\r\n"), ("/ingest/event", "")] {
         client.post(path, headers, b"1");
         let answer = client.answer();
@@ -70,32 +70,32 @@ fn an_unknown_type_is_refused_and_the_connection_goes_on() {
     }
     client.post("/ingest/event/a", "", b"1");
     assert_eq!(client.answer().status, 200);
-    assert_eq!(stand.stored().len(), 1);
-    assert_eq!(stand.counters().refusals(ErrorCode::UnknownType), 3);
+    assert_eq!(fixture.stored().len(), 1);
+    assert_eq!(fixture.counters().refusals(ErrorCode::UnknownType), 3);
 }
 
 #[test]
 fn the_same_key_gives_the_same_id() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for path in ["/ingest/event/a", "/ingest/event/b"] {
-        assert_eq!(stand.post(path, "Idempotency-Key: k1\r\n", "1").status, 200);
+        assert_eq!(fixture.post(path, "Idempotency-Key: k1\r\n", "1").status, 200);
     }
-    let ids: Vec<_> = stand.stored().into_iter().map(|event| event.id).collect();
+    let ids: Vec<_> = fixture.stored().into_iter().map(|event| event.id).collect();
     assert_eq!(ids, [keyed("a", "k1"), keyed("b", "k1")]);
 }
 
 #[test]
 fn an_id_in_the_payload_comes_before_the_key() {
-    let stand = Stand::with(named_types(&[("a", Some("/id"))]), GatewayOptions::default());
+    let fixture = Fixture::with(named_types(&[("a", Some("/id"))]), GatewayOptions::default());
     for (key, payload) in [("k", r#"{"id":"x"}"#), ("k", r#"{"id":12}"#), ("k", r#"{"id":null}"#), ("l", "[]")] {
-        let answer = stand.post("/ingest/event/a", &format!("Idempotency-Key: {key}\r\n"), payload);
+        let answer = fixture.post("/ingest/event/a", &format!("Idempotency-Key: {key}\r\n"), payload);
         assert_eq!(answer.status, 200, "{payload}");
     }
-    let ids: Vec<_> = stand.stored().into_iter().map(|event| event.id).collect();
+    let ids: Vec<_> = fixture.stored().into_iter().map(|event| event.id).collect();
     assert_eq!(ids, [keyed("a", "x"), keyed("a", "12"), keyed("a", "k"), keyed("a", "l")]);
     let long = "x".repeat(KEY_BYTES_MAX + 1);
     for value in [r#""""#, "{}", "true", &format!("\"{long}\"")] {
-        let answer = stand.post("/ingest/event/a", "", format!("{{\"id\":{value}}}"));
+        let answer = fixture.post("/ingest/event/a", "", format!("{{\"id\":{value}}}"));
         assert_eq!((answer.status, answer.code().as_str()), (400, "key"), "{value}");
         assert_eq!(answer.json()["pointer"], "/id");
     }
@@ -103,9 +103,9 @@ fn an_id_in_the_payload_comes_before_the_key() {
 
 #[test]
 fn a_key_has_a_limit() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (length, status) in [(0, 400), (1, 200), (KEY_BYTES_MAX, 200), (KEY_BYTES_MAX + 1, 400)] {
-        let answer = stand.post("/ingest/event", &format!("Idempotency-Key: {}\r\n", "k".repeat(length)), "1");
+        let answer = fixture.post("/ingest/event", &format!("Idempotency-Key: {}\r\n", "k".repeat(length)), "1");
         assert_eq!(answer.status, status, "{length}");
         assert!(status == 200 || answer.code() == "key");
     }
@@ -113,7 +113,7 @@ fn a_key_has_a_limit() {
 
 #[test]
 fn what_is_no_json_is_refused_at_its_byte() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (body, code, offset) in [
         (&b"{\"a\":}"[..], "json", 5),
         (b"", "json", 0),
@@ -122,38 +122,38 @@ fn what_is_no_json_is_refused_at_its_byte() {
         (b"\"\xff\"", "utf8", 1),
         (br#"["\ud800"]"#, "surrogate", 2),
     ] {
-        let answer = stand.post("/ingest/event", "", body);
+        let answer = fixture.post("/ingest/event", "", body);
         assert_eq!((answer.status, answer.code().as_str()), (400, code), "{body:?}");
         assert_eq!(answer.json()["offset"], offset, "{body:?}");
     }
-    let deep = stand.post("/ingest/event", "", "[".repeat(129) + &"]".repeat(129));
+    let deep = fixture.post("/ingest/event", "", "[".repeat(129) + &"]".repeat(129));
     assert_eq!((deep.status, deep.code().as_str()), (400, "depth"));
-    assert_eq!(stand.counters().refusals(ErrorCode::Json), 4);
-    assert!(stand.stored().is_empty());
+    assert_eq!(fixture.counters().refusals(ErrorCode::Json), 4);
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn an_event_has_a_limit_however_it_comes() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let fits = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX - 2));
-    assert_eq!(stand.post("/ingest/event", "", &fits).status, 200);
-    let answer = stand.post("/ingest/event", "", fits.clone() + " ");
+    assert_eq!(fixture.post("/ingest/event", "", &fits).status, 200);
+    let answer = fixture.post("/ingest/event", "", fits.clone() + " ");
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
     assert_eq!(answer.header("connection"), Some("close"));
 
-    let mut client = stand.connect();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     client.send(format!("{:x}\r\n{fits}\r\n", fits.len()));
     client.send("1\r\n \r\n");
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (413, "too_large"));
-    assert_eq!(stand.payloads(), [fits]);
+    assert_eq!(fixture.payloads(), [fits]);
 }
 
 #[test]
 fn a_body_announced_as_too_large_is_refused_before_it_comes() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client
         .send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\nExpect: 100-continue\r\n\r\n");
     let answer = client.answer();
@@ -164,8 +164,8 @@ fn a_body_announced_as_too_large_is_refused_before_it_comes() {
 
 #[test]
 fn an_answer_arrives_though_much_of_the_body_is_unread() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let body = vec![b' '; 2 * EVENT_BYTES_MAX];
     client.post("/ingest/event", "", &body);
     let answer = client.answer();
@@ -176,8 +176,8 @@ fn an_answer_arrives_though_much_of_the_body_is_unread() {
 
 #[test]
 fn a_client_that_waits_for_a_go_ahead_gets_it() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
     assert_eq!(client.answer().status, 100);
     client.send("1");
@@ -186,8 +186,8 @@ fn a_client_that_waits_for_a_go_ahead_gets_it() {
 
 #[test]
 fn a_client_that_waits_for_a_go_ahead_is_refused_at_once() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event/A HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: 100-continue\r\n\r\n");
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (404, Some("close")));
@@ -197,8 +197,8 @@ fn a_client_that_waits_for_a_go_ahead_is_refused_at_once() {
 
 #[test]
 fn chunks_make_one_payload() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
     for chunk in ["{\"a", "\":", "1}"] {
         client.send(format!("{:x}\r\n{chunk}\r\n", chunk.len()));
@@ -207,13 +207,13 @@ fn chunks_make_one_payload() {
     assert_eq!(client.answer().status, 200);
     client.post("/ingest/event", "", b"2");
     assert_eq!(client.answer().status, 200);
-    assert_eq!(stand.payloads(), ["{\"a\":1}", "2"]);
+    assert_eq!(fixture.payloads(), ["{\"a\":1}", "2"]);
 }
 
 #[test]
 fn requests_in_one_piece_are_answered_in_order() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let mut text = Vec::new();
     for number in 0..40 {
         let body = if number % 10 == 3 { "x".to_owned() } else { number.to_string() };
@@ -225,21 +225,21 @@ fn requests_in_one_piece_are_answered_in_order() {
     let statuses: Vec<_> = (0..40).map(|_| client.answer().status).collect();
     let expected: Vec<_> = (0..40).map(|number| if number % 10 == 3 { 400 } else { 200 }).collect();
     assert_eq!(statuses, expected);
-    assert_eq!(stand.stored().len(), 36);
+    assert_eq!(fixture.stored().len(), 36);
 }
 
 #[test]
 fn shards_share_connections() {
-    let stand = Stand::with_shards(3);
-    let mut clients: Vec<_> = (0..6).map(|_| stand.connect()).collect();
-    stand.wait("all are open", |counters| counters.open_connections() == 6);
+    let fixture = Fixture::with_shards(3);
+    let mut clients: Vec<_> = (0..6).map(|_| fixture.connect()).collect();
+    fixture.wait("all are open", |counters| counters.open_connections() == 6);
     for client in &mut clients {
         client.post("/ingest/event", "Accept: application/json\r\n", b"1");
     }
     let shard =
-        |client: &mut crate::stand::Client| client.answer().json()["position"].as_str().unwrap()[..1].to_owned();
+        |client: &mut crate::fixture::Client| client.answer().json()["position"].as_str().unwrap()[..1].to_owned();
     let mut shards: Vec<_> = clients.iter_mut().map(shard).collect();
     shards.sort();
     assert_eq!(shards, ["0", "0", "1", "1", "2", "2"]);
-    assert_eq!(stand.stored().len(), 6);
+    assert_eq!(fixture.stored().len(), 6);
 }

@@ -7,7 +7,7 @@ use std::thread;
 
 use gateway::{GatewayOptions, GatewayTypes};
 
-use crate::stand::{Client, Stand};
+use crate::fixture::{Client, Fixture};
 use crate::steps::rules;
 
 /// Sends requests ahead without end, and throws away what is answered.
@@ -28,17 +28,17 @@ fn press(stream: &TcpStream, ends: &AtomicBool) {
 
 #[test]
 fn who_sends_ahead_without_end_holds_up_nobody() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let ends = AtomicBool::new(false);
-    let pressing: Vec<_> = (0..4).map(|_| TcpStream::connect(stand.address()).unwrap()).collect();
+    let pressing: Vec<_> = (0..4).map(|_| TcpStream::connect(fixture.address()).unwrap()).collect();
     thread::scope(|scope| {
         pressing.iter().for_each(|stream| {
             scope.spawn(|| press(stream, &ends));
         });
-        stand.wait("they press", |counters| {
+        fixture.wait("they press", |counters| {
             counters.requests(gateway::RouteName::Health, gateway::StatusClass::Success) > 9_999
         });
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         let answers: Vec<_> = (0..20)
             .map_while(|number| {
                 client.post("/ingest/event", "", format!("{number}").as_bytes());
@@ -48,7 +48,7 @@ fn who_sends_ahead_without_end_holds_up_nobody() {
         ends.store(true, Ordering::Relaxed);
         assert!(answers.len() == 20 && answers.iter().all(|answer| answer.status == 200), "{}", answers.len());
     });
-    assert_eq!(stand.payloads().len(), 20);
+    assert_eq!(fixture.payloads().len(), 20);
 }
 
 /// Much work is done beside the shard, one piece at a time. Who has much of it queues behind itself.
@@ -58,9 +58,9 @@ fn who_has_much_heavy_work_keeps_others_waiting_for_one_piece_of_it() {
     let costly = r#"[{"set": "/all", "to": "l.all(x, l.all(y, x + y < 9))"}]"#;
     let types = GatewayTypes { open: Some(rules(costly)), ..GatewayTypes::default() };
     let trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
-    let stand = Stand::with(types, GatewayOptions { trusted_proxies, ..GatewayOptions::default() });
+    let fixture = Fixture::with(types, GatewayOptions { trusted_proxies, ..GatewayOptions::default() });
     let event = format!("{{\"l\":[{}1]}}", "1,".repeat(300));
-    let address = stand.address();
+    let address = fixture.address();
     let post = |client: usize| {
         let mut connection = Client::connect(address);
         connection.post("/ingest/event", &format!("X-Forwarded-For: 203.0.113.{client}\r\n"), event.as_bytes());
@@ -76,7 +76,7 @@ fn who_has_much_heavy_work_keeps_others_waiting_for_one_piece_of_it() {
                 }
             });
         }
-        stand.wait("all are at work", |_| answered.load(Ordering::Relaxed) > BUSY);
+        fixture.wait("all are at work", |_| answered.load(Ordering::Relaxed) > BUSY);
         // Few senders have one share together, by a chance of one in hundreds: not all of these.
         let waited: Vec<usize> = (2..6)
             .map(|other| {

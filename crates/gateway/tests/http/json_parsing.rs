@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -25,9 +25,9 @@ fn folder() -> Option<PathBuf> {
 #[test]
 fn each_text_gets_the_answer_of_its_name() {
     let Some(folder) = folder() else { return };
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let (mut accepted, mut refused) = (0, 0);
-    let mut client = stand.connect();
+    let mut client = fixture.connect();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();

@@ -5,18 +5,18 @@
 
 mod acks;
 mod batches;
-mod caller;
 mod changes;
+mod client_ip;
 mod codings;
 mod cors;
 mod duplicates;
 mod events;
 mod fairness;
+mod fixture;
 mod json_parsing;
 mod pages;
 mod probes;
 mod schemas;
-mod stand;
 mod steps;
 mod storable;
 mod tls;

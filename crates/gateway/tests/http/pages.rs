@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use access::{Demand, Name, Scope, Secret, Token, TokenSet, Tokens};
+use access::{Demand, Name, NewToken, Scope, Token, TokenSet, Tokens};
 use gateway::GatewayOptions;
 
-use crate::stand::{Answer, Stand, open_types};
+use crate::fixture::{Answer, Fixture, open_types};
 
 const OWN: &str = "127.0.0.1:8080";
 
-fn stand(allowed_hosts: Option<&[&str]>, cors_origins: &[&str]) -> Stand {
+fn fixture(allowed_hosts: Option<&[&str]>, cors_origins: &[&str]) -> Fixture {
     let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
     let options = GatewayOptions {
         allowed_hosts: allowed_hosts.map(owned),
         cors_origins: owned(cors_origins),
         ..GatewayOptions::default()
     };
-    Stand::with(open_types(), options)
+    Fixture::with(open_types(), options)
 }
 
-fn ask(stand: &Stand, line: &str, headers: &str) -> Answer {
-    let mut client = stand.connect();
+fn ask(fixture: &Fixture, line: &str, headers: &str) -> Answer {
+    let mut client = fixture.connect();
     client.send(format!("{line}\r\n{headers}Connection: close\r\nContent-Length: 1\r\n\r\n1"));
     client.answer()
 }
@@ -50,17 +50,17 @@ const ROUTES: [(&str, bool); 11] = [
 
 #[test]
 fn a_name_of_a_stranger_is_refused_on_loopback() {
-    let stand = stand(Some(&["events.example"]), &[]);
+    let fixture = fixture(Some(&["events.example"]), &[]);
     let hosts = [OWN, "LOCALHOST:8080", "localhost.", "[::1]:8080", "events.example", "Events.Example.:80"];
     let strangers = ["evil.example:8080", "127.0.0.1.evil.example", "", "x.events.example"];
     for (request, is_guarded) in ROUTES {
         let refused =
-            |host: &str| is_refused(&ask(&stand, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n")));
+            |host: &str| is_refused(&ask(&fixture, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n")));
         assert!(!hosts.iter().any(|host| refused(host)), "{request}");
         assert_eq!(strangers.map(refused), [is_guarded; 4], "{request}");
         let (method, path) = request.split_once(' ').unwrap();
         let refused = |start: &str, version: &str, headers: &str| {
-            is_refused(&ask(&stand, &format!("{method} {start}{path} HTTP/{version}"), headers))
+            is_refused(&ask(&fixture, &format!("{method} {start}{path} HTTP/{version}"), headers))
         };
         assert!(!refused("http://localhost", "1.1", "Host: localhost\r\n"), "{request}");
         assert_eq!(refused("http://evil.example", "1.1", "Host: evil.example\r\n"), is_guarded, "{request}");
@@ -68,7 +68,7 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
         assert!(!refused("", "1.0", ""), "a browser says whom it asks: {request}");
         assert_eq!(refused("", "1.0", "Origin: http://localhost\r\n"), is_guarded, "{request}");
     }
-    let stored = stand.payloads().len();
+    let stored = fixture.payloads().len();
     // Each of the six hosts, the whole URL and the request without a host post to three routes.
     assert_eq!(stored, 8 * 3);
 }
@@ -76,11 +76,11 @@ fn a_name_of_a_stranger_is_refused_on_loopback() {
 #[test]
 fn an_origin_of_a_stranger_is_refused_everywhere() {
     for (allowed_hosts, host) in [(Some(&[][..]), OWN), (None, "gateway:8080")] {
-        let stand = stand(allowed_hosts, &["https://app.example"]);
+        let fixture = fixture(allowed_hosts, &["https://app.example"]);
         for (request, is_guarded) in ROUTES {
             let answer = |origin: &str| {
                 let origin = if origin.is_empty() { String::new() } else { format!("Origin: {origin}\r\n") };
-                ask(&stand, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n{origin}"))
+                ask(&fixture, &format!("{request} HTTP/1.1"), &format!("Host: {host}\r\n{origin}"))
             };
             for origin in ["", "https://app.example", &format!("http://{host}"), &format!("https://{host}")] {
                 assert!(!is_refused(&answer(origin)), "{request} from {origin}");
@@ -96,8 +96,8 @@ fn an_origin_of_a_stranger_is_refused_everywhere() {
 /// The client waits for a go-ahead, and never gets one.
 #[test]
 fn a_body_of_a_stranger_is_not_waited_for() {
-    let stand = stand(Some(&[]), &[]);
-    let mut client = stand.connect();
+    let fixture = fixture(Some(&[]), &[]);
+    let mut client = fixture.connect();
     let headers = "Host: evil.example\r\nContent-Length: 30000000\r\nExpect: 100-continue\r\n";
     client.send(format!("POST /ingest/batch HTTP/1.1\r\n{headers}\r\n"));
     assert!(is_refused(&client.answer()));
@@ -106,9 +106,9 @@ fn a_body_of_a_stranger_is_not_waited_for() {
 
 #[test]
 fn a_refusal_names_the_setting() {
-    let stand = stand(Some(&[]), &[]);
+    let fixture = fixture(Some(&[]), &[]);
     let detail = |headers: &str| {
-        let answer = ask(&stand, "GET /ip HTTP/1.1", headers);
+        let answer = ask(&fixture, "GET /ip HTTP/1.1", headers);
         answer.json()["detail"].as_str().unwrap().to_owned()
     };
     assert!(detail("Host: evil.example\r\n").contains("`allowed_hosts`"));
@@ -117,7 +117,7 @@ fn a_refusal_names_the_setting() {
 
 #[test]
 fn a_token_may_be_shown_under_any_name() {
-    let secret = Secret::of_random([1; 32]);
+    let secret = NewToken::of_random([1; 32]);
     let name: Name = "web".parse().unwrap();
     let scopes = [Scope::Ingest].into_iter().collect();
     let digest = secret.digest();
@@ -125,11 +125,11 @@ fn a_token_may_be_shown_under_any_name() {
     for demand in [Demand::WithTokens, Demand::Never] {
         let tokens = Arc::new(Tokens::new(TokenSet::new(vec![token.clone()])));
         let options = GatewayOptions { tokens, demand, allowed_hosts: Some(Vec::new()), ..GatewayOptions::default() };
-        let stand = Stand::with(open_types(), options);
+        let fixture = Fixture::with(open_types(), options);
         let strange = "Host: events.example\r\nOrigin: https://evil.example\r\n";
         let with_token = format!("{strange}Authorization: Bearer {}\r\n", secret.expose());
-        assert_eq!(ask(&stand, "POST /ingest/event HTTP/1.1", &with_token).status, 200, "{demand:?}");
-        let without = ask(&stand, "POST /ingest/event HTTP/1.1", strange);
+        assert_eq!(ask(&fixture, "POST /ingest/event HTTP/1.1", &with_token).status, 200, "{demand:?}");
+        let without = ask(&fixture, "POST /ingest/event HTTP/1.1", strange);
         assert_eq!(without.code(), if demand == Demand::Never { "page" } else { "unauthorized" });
     }
 }

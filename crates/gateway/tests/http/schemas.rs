@@ -7,24 +7,24 @@ use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use schema::{Documents, Schema, SchemaOptions};
 use serde_json::json;
 
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 
 const SCHEMA: &str = r#"{"required": ["status"], "properties": {"status": {"type": "integer", "maximum": 599}, "path": {"pattern": "^/"}}}"#;
 
-fn stand() -> Stand {
+fn fixture() -> Fixture {
     let documents = Documents::new();
     let schema =
         Schema::compile("access.json", SCHEMA, &SchemaOptions { documents: &documents, formats: false }).unwrap();
     let rules = |schema| TypeRules { schema, ..TypeRules::default() };
     let name = |text| TypeName::new(text).unwrap();
     let named = [(name("access"), rules(Some(Arc::new(schema)))), (name("other"), rules(None))];
-    Stand::with(GatewayTypes { named: named.into(), ..GatewayTypes::default() }, GatewayOptions::default())
+    Fixture::with(GatewayTypes { named: named.into(), ..GatewayTypes::default() }, GatewayOptions::default())
 }
 
 #[test]
 fn an_event_is_refused_with_all_its_errors() {
-    let stand = stand();
-    let answer = stand.post("/ingest/event/access", "", r#"{"status": 600, "path": "a"}"#);
+    let fixture = fixture();
+    let answer = fixture.post("/ingest/event/access", "", r#"{"status": 600, "path": "a"}"#);
     assert_eq!((answer.status, answer.header("content-type")), (422, Some("application/problem+json")));
     assert_eq!(
         answer.json(),
@@ -41,32 +41,32 @@ fn an_event_is_refused_with_all_its_errors() {
             ],
         })
     );
-    assert_eq!(stand.counters().refusals(ErrorCode::Schema), 1);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Schema), 1);
     for body in [r#"{"status": 200}"#, "[1]"] {
-        assert_eq!(stand.post("/ingest/event/access", "", body).status, 200, "{body}");
+        assert_eq!(fixture.post("/ingest/event/access", "", body).status, 200, "{body}");
     }
-    assert_eq!(stand.post("/ingest/event/other", "", r#"{"status": 600}"#).status, 200);
-    assert_eq!(stand.payloads(), [r#"{"status": 200}"#, "[1]", r#"{"status": 600}"#]);
+    assert_eq!(fixture.post("/ingest/event/other", "", r#"{"status": 600}"#).status, 200);
+    assert_eq!(fixture.payloads(), [r#"{"status": 200}"#, "[1]", r#"{"status": 600}"#]);
 }
 
 #[test]
 fn other_acknowledgements_are_refused_too() {
-    let stand = stand();
+    let fixture = fixture();
     for ack in ["disk", "stored"] {
-        let answer = stand.post("/ingest/event/access", &format!("Forebay-Ack: {ack}\r\n"), "{}");
+        let answer = fixture.post("/ingest/event/access", &format!("Forebay-Ack: {ack}\r\n"), "{}");
         assert_eq!(
             (answer.status, answer.json()["errors"][0]["expected"].clone()),
             (422, json!("a member \"status\""))
         );
     }
-    assert!(stand.stored().is_empty());
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn a_batch_is_refused_by_line() {
-    let stand = stand();
+    let fixture = fixture();
     let body = "{\"status\": 1}\n\n{\"status\": \"1\"}\n{}\n";
-    let answer = stand.post("/ingest/batch/access", "Content-Type: application/x-ndjson\r\n", body);
+    let answer = fixture.post("/ingest/batch/access", "Content-Type: application/x-ndjson\r\n", body);
     assert_eq!(answer.status, 207);
     assert_eq!(
         answer.json(),
@@ -75,7 +75,7 @@ fn a_batch_is_refused_by_line() {
             {"line": 4, "pointer": "", "code": "schema", "detail": "the schema of type access: expected a member \"status\", found {}"},
         ]})
     );
-    let answer = stand.post("/ingest/batch/access", "Forebay-Atomic: true\r\n", body);
+    let answer = fixture.post("/ingest/batch/access", "Forebay-Atomic: true\r\n", body);
     assert_eq!((answer.status, answer.json()["accepted"].clone()), (422, json!(0)));
-    assert_eq!(stand.payloads(), [r#"{"status": 1}"#]);
+    assert_eq!(fixture.payloads(), [r#"{"status": 1}"#]);
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::stand::{Stand, named_types};
+use crate::fixture::{Fixture, named_types};
 use event::{KeyedIds, TypeName};
 use eventlog::LogChunk;
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TransformHandle, TypeRules};
-use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
+use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
 use schema::{Documents, Schema, SchemaOptions};
 use serde_json::json;
 use transform::{StepSpec, Tables, Transform};
@@ -25,8 +25,8 @@ fn types(rules: TypeRules) -> GatewayTypes {
     GatewayTypes { named: named.into(), ..GatewayTypes::default() }
 }
 
-fn stand(rules: TypeRules) -> Stand {
-    Stand::with(types(rules), GatewayOptions::default())
+fn fixture(rules: TypeRules) -> Fixture {
+    Fixture::with(types(rules), GatewayOptions::default())
 }
 
 fn id_at(pointer: &str) -> Option<::json::JsonPointer> {
@@ -35,14 +35,14 @@ fn id_at(pointer: &str) -> Option<::json::JsonPointer> {
 
 #[test]
 fn what_is_stored_is_what_comes_out_and_untouched_bytes_stay() {
-    let stand = stand(rules(r#"[{"drop": "/x"}, {"set": "/y", "value": 1, "when": "x != null || z != null"}]"#));
+    let fixture = fixture(rules(r#"[{"drop": "/x"}, {"set": "/y", "value": 1, "when": "x != null || z != null"}]"#));
     for body in [r#" { "a" : 1.50, "b":"\u00e9" }"#, r#"{"x": 7, "a": 1.50e0}"#, r#"{"z": [ 1 ]}"#] {
-        assert_eq!(stand.post("/ingest/event/t", "", body).status, 200, "{body}");
+        assert_eq!(fixture.post("/ingest/event/t", "", body).status, 200, "{body}");
     }
-    assert_eq!(stand.post("/ingest/batch/t", NDJSON, "{\"x\":1}\n{ \"q\" : 1 }\n").status, 200);
-    assert_eq!(stand.post("/ingest/event/plain", "", r#"{"x":7}"#).status, 200);
+    assert_eq!(fixture.post("/ingest/batch/t", NDJSON, "{\"x\":1}\n{ \"q\" : 1 }\n").status, 200);
+    assert_eq!(fixture.post("/ingest/event/plain", "", r#"{"x":7}"#).status, 200);
     assert_eq!(
-        stand.payloads(),
+        fixture.payloads(),
         [
             r#"{ "a" : 1.50, "b":"\u00e9" }"#,
             r#"{"a": 1.50e0}"#,
@@ -56,8 +56,8 @@ fn what_is_stored_is_what_comes_out_and_untouched_bytes_stay() {
 
 #[test]
 fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
-    let stand = stand(rules(r#"[{"drop": "/x"}, {"coerce": "/n", "as": "number"}]"#));
-    let answer = stand.post("/ingest/event/t", "", r#"{"n": "many"}"#);
+    let fixture = fixture(rules(r#"[{"drop": "/x"}, {"coerce": "/n", "as": "number"}]"#));
+    let answer = fixture.post("/ingest/event/t", "", r#"{"n": "many"}"#);
     assert_eq!(
         (answer.status, answer.json()),
         (
@@ -74,7 +74,7 @@ fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
             })
         )
     );
-    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n");
+    let answer = fixture.post("/ingest/batch/t", NDJSON, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n");
     assert_eq!(answer.status, 207);
     assert_eq!(
         answer.json(),
@@ -84,9 +84,9 @@ fn a_step_that_fails_refuses_with_its_number_its_name_and_the_place() {
         ]})
     );
     let atomic = format!("{NDJSON}Forebay-Atomic: true\r\n");
-    assert_eq!(stand.post("/ingest/batch/t", &atomic, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n").status, 422);
-    assert_eq!(stand.counters().refusals(ErrorCode::Transform), 3);
-    assert_eq!(stand.payloads(), [r#"{"n":1}"#]);
+    assert_eq!(fixture.post("/ingest/batch/t", &atomic, "{\"n\":\"1\"}\n{\"n\":\"x\"}\n").status, 422);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Transform), 3);
+    assert_eq!(fixture.payloads(), [r#"{"n":1}"#]);
 }
 
 #[test]
@@ -94,14 +94,14 @@ fn the_schema_is_asked_before_the_steps() {
     let documents = Documents::new();
     let options = SchemaOptions { documents: &documents, formats: false };
     let schema = Schema::compile("t.json", r#"{"required": ["n"]}"#, &options).unwrap();
-    let stand = stand(TypeRules { schema: Some(Arc::new(schema)), ..rules(r#"[{"drop": "/n"}]"#) });
-    assert_eq!(stand.post("/ingest/event/t", "", r#"{"n":1}"#).status, 200);
-    assert_eq!(stand.post("/ingest/event/t", "", "{}").code(), "schema");
-    assert_eq!(stand.payloads(), ["{}"]);
+    let fixture = fixture(TypeRules { schema: Some(Arc::new(schema)), ..rules(r#"[{"drop": "/n"}]"#) });
+    assert_eq!(fixture.post("/ingest/event/t", "", r#"{"n":1}"#).status, 200);
+    assert_eq!(fixture.post("/ingest/event/t", "", "{}").code(), "schema");
+    assert_eq!(fixture.payloads(), ["{}"]);
 }
 
-fn filtered(stand: &Stand) -> Vec<(usize, &'static str, u64)> {
-    let list = stand.counters().filtered();
+fn filtered(fixture: &Fixture) -> Vec<(usize, &'static str, u64)> {
+    let list = fixture.counters().filtered();
     let word = |text: &str| ["filter", "sample", "dedupe", "explode"].into_iter().find(|word| *word == text).unwrap();
     list.into_iter().map(|(by, events)| (by.step, word(&by.operation), events)).collect()
 }
@@ -109,78 +109,78 @@ fn filtered(stand: &Stand) -> Vec<(usize, &'static str, u64)> {
 #[test]
 fn what_is_taken_out_is_answered_like_others_and_counted() {
     let steps = r#"[{"filter": "n != 1"}, {"sample": 0, "when": "n == 2"}, {"dedupe": "/n", "window": "1h"}]"#;
-    let stand = stand(rules(steps));
-    assert_eq!(filtered(&stand), [(1, "filter", 0), (2, "sample", 0), (3, "dedupe", 0)], "from the start");
+    let fixture = fixture(rules(steps));
+    assert_eq!(filtered(&fixture), [(1, "filter", 0), (2, "sample", 0), (3, "dedupe", 0)], "from the start");
     for (n, ack) in [(1, "disk"), (2, "stored"), (3, "disk"), (3, "disk"), (3, "memory")] {
         let headers = if ack == "memory" { String::new() } else { format!("Forebay-Ack: {ack}\r\n") };
-        let answer = stand.post("/ingest/event/t", &headers, format!("{{\"n\":{n}}}"));
+        let answer = fixture.post("/ingest/event/t", &headers, format!("{{\"n\":{n}}}"));
         assert_eq!((answer.status, answer.body.as_slice()), (200, &b""[..]), "{n} {ack}");
     }
-    let answer = stand.post("/ingest/event/t", ACCEPT, "{\"n\":3}").json();
+    let answer = fixture.post("/ingest/event/t", ACCEPT, "{\"n\":3}").json();
     assert_eq!(answer, json!({"filtered": {"step": 3, "operation": "dedupe"}}));
-    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"n\":1}\n{\"n\":3}\n{\"n\":4}\n{\"n\":4}\n");
+    let answer = fixture.post("/ingest/batch/t", NDJSON, "{\"n\":1}\n{\"n\":3}\n{\"n\":4}\n{\"n\":4}\n");
     assert_eq!(
         (answer.status, answer.json()),
         (200, json!({"accepted": 4, "duplicates": 0, "filtered": 3, "refused": []}))
     );
-    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"n\":1}\n");
+    let answer = fixture.post("/ingest/batch/t", NDJSON, "{\"n\":1}\n");
     assert_eq!(
         (answer.status, answer.json()),
         (200, json!({"accepted": 1, "duplicates": 0, "filtered": 1, "refused": []}))
     );
-    assert_eq!(filtered(&stand), [(1, "filter", 3), (2, "sample", 1), (3, "dedupe", 5)]);
-    assert_eq!(stand.payloads(), ["{\"n\":3}", "{\"n\":4}"]);
+    assert_eq!(filtered(&fixture), [(1, "filter", 3), (2, "sample", 1), (3, "dedupe", 5)]);
+    assert_eq!(fixture.payloads(), ["{\"n\":3}", "{\"n\":4}"]);
 }
 
 #[test]
 fn nothing_of_a_refused_batch_is_counted_or_remembered() {
-    let stand = stand(rules(r#"[{"filter": "n != 1"}, {"dedupe": "/n", "window": "1h"}, {"lower": "/s"}]"#));
+    let fixture = fixture(rules(r#"[{"filter": "n != 1"}, {"dedupe": "/n", "window": "1h"}, {"lower": "/s"}]"#));
     let atomic = format!("{NDJSON}Forebay-Atomic: true\r\n");
     let body = "{\"n\":1}\n{\"n\":2}\n{\"n\":3,\"s\":7}\n";
-    assert_eq!(stand.post("/ingest/batch/t", &atomic, body).status, 422);
-    assert_eq!(filtered(&stand), [(1, "filter", 0), (2, "dedupe", 0)]);
-    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":2}").status, 200);
-    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":3}").status, 200);
-    assert_eq!(stand.payloads(), ["{\"n\":2}", "{\"n\":3}"]);
+    assert_eq!(fixture.post("/ingest/batch/t", &atomic, body).status, 422);
+    assert_eq!(filtered(&fixture), [(1, "filter", 0), (2, "dedupe", 0)]);
+    assert_eq!(fixture.post("/ingest/event/t", "", "{\"n\":2}").status, 200);
+    assert_eq!(fixture.post("/ingest/event/t", "", "{\"n\":3}").status, 200);
+    assert_eq!(fixture.payloads(), ["{\"n\":2}", "{\"n\":3}"]);
 }
 
 #[test]
 fn a_batch_that_isnt_whole_takes_nothing_out_of_others() {
-    let stand = stand(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
-    let mut slow = stand.connect();
+    let fixture = fixture(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
+    let mut slow = fixture.connect();
     let line = "{\"n\":1}\n";
     slow.send(format!("POST /ingest/batch/t HTTP/1.1\r\nHost: x\r\n{NDJSON}Content-Length: 999\r\n\r\n{line}"));
-    stand.wait("its first line has come", |counters| counters.bytes_in_flight() >= line.len());
-    assert_eq!(stand.post("/ingest/event/t", ACCEPT, "{\"n\":1}").json()["duplicate"], false);
+    fixture.wait("its first line has come", |counters| counters.bytes_in_flight() >= line.len());
+    assert_eq!(fixture.post("/ingest/event/t", ACCEPT, "{\"n\":1}").json()["duplicate"], false);
     drop(slow);
-    assert_eq!(stand.payloads(), ["{\"n\":1}"]);
+    assert_eq!(fixture.payloads(), ["{\"n\":1}"]);
 }
 
 #[test]
 fn what_the_disk_refused_takes_nothing_out() {
     let disk = SimulatedDisk::new(1);
-    let stand = Stand::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
+    let fixture = Fixture::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
     let body = |n: usize| format!("{{\"n\":{n},\"x\":\"{}\"}}", "x".repeat(60_000));
-    assert_eq!(stand.post("/ingest/event/t", "", body(0)).status, 200);
+    assert_eq!(fixture.post("/ingest/event/t", "", body(0)).status, 200);
     disk.set_capacity(Some(disk.bytes_used()));
-    let full = (1..1000).find(|n| stand.post("/ingest/event/t", "", body(*n)).status == 507).unwrap();
+    let full = (1..1000).find(|n| fixture.post("/ingest/event/t", "", body(*n)).status == 507).unwrap();
     disk.set_capacity(None);
-    let stored = stand.stored().len();
-    assert_eq!(stand.post("/ingest/event/t", "", body(full)).status, 200);
-    assert_eq!(stand.stored().len(), stored + 1, "it is not a duplicate of what was never stored");
-    assert_eq!(stand.post("/ingest/event/t", "", body(full)).status, 200);
-    assert_eq!(stand.stored().len(), stored + 1);
+    let stored = fixture.stored().len();
+    assert_eq!(fixture.post("/ingest/event/t", "", body(full)).status, 200);
+    assert_eq!(fixture.stored().len(), stored + 1, "it is not a duplicate of what was never stored");
+    assert_eq!(fixture.post("/ingest/event/t", "", body(full)).status, 200);
+    assert_eq!(fixture.stored().len(), stored + 1);
 }
 
 #[test]
 fn what_came_before_is_durable_before_its_like_is_answered() {
     let disk = SimulatedDisk::new(1);
-    let stand = Stand::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
-    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":1}").status, 200);
-    disk.fail_from_call(Operation::Sync, 1, Failure::Io);
-    assert_eq!(stand.post("/ingest/event/t", "", "{\"n\":2}").status, 500);
+    let fixture = Fixture::on_disk_with(Arc::new(disk.clone()), types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
+    assert_eq!(fixture.post("/ingest/event/t", "", "{\"n\":1}").status, 200);
+    disk.fail_from_call(Operation::Sync, 1, SimulatedError::Io);
+    assert_eq!(fixture.post("/ingest/event/t", "", "{\"n\":2}").status, 500);
     for path in ["/ingest/event/t", "/ingest/batch/t"] {
-        let answer = stand.post(path, "", "{\"n\":2}");
+        let answer = fixture.post(path, "", "{\"n\":2}");
         assert_eq!((answer.status, answer.code().as_str()), (500, "journal_failed"), "{path}");
     }
 }
@@ -188,34 +188,34 @@ fn what_came_before_is_durable_before_its_like_is_answered() {
 #[test]
 fn types_that_share_their_steps_dont_share_their_values() {
     let open = Some(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#));
-    let stand = Stand::with(GatewayTypes { open, ..GatewayTypes::default() }, GatewayOptions::default());
+    let fixture = Fixture::with(GatewayTypes { open, ..GatewayTypes::default() }, GatewayOptions::default());
     for path in ["/ingest/event/a", "/ingest/event/b", "/ingest/event/a"] {
-        assert_eq!(stand.post(path, "", "{\"n\":1}").status, 200);
+        assert_eq!(fixture.post(path, "", "{\"n\":1}").status, 200);
     }
-    let types: Vec<_> = stand.stored().into_iter().map(|event| event.type_name).collect();
+    let types: Vec<_> = fixture.stored().into_iter().map(|event| event.type_name).collect();
     assert_eq!(types, ["a", "b"]);
 }
 
 #[test]
 fn shards_share_what_they_remember() {
-    let stand = Stand::with_shards_of(3, types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
-    let mut clients: Vec<_> = (0..6).map(|_| stand.connect()).collect();
+    let fixture = Fixture::with_shards_of(3, types(rules(r#"[{"dedupe": "/n", "window": "1h"}]"#)));
+    let mut clients: Vec<_> = (0..6).map(|_| fixture.connect()).collect();
     for client in &mut clients {
         client.post("/ingest/event/t", "", b"{\"n\":1}");
         assert_eq!(client.answer().status, 200);
     }
-    assert_eq!(stand.stored().len(), 1);
+    assert_eq!(fixture.stored().len(), 1);
 }
 
 const ITEMS: &str = r#"{"id":"o-1","items":[{"n":1},{"n":2},{"n":3}]}"#;
 
 #[test]
 fn one_event_becomes_several_of_one_request() {
-    let stand = stand(rules(r#"[{"explode": "/items"}, {"filter": "items.n != 2"}]"#));
-    let answer = stand.post("/ingest/event/t", ACCEPT, ITEMS).json();
-    let stored = stand.stored();
+    let fixture = fixture(rules(r#"[{"explode": "/items"}, {"filter": "items.n != 2"}]"#));
+    let answer = fixture.post("/ingest/event/t", ACCEPT, ITEMS).json();
+    let stored = fixture.stored();
     let expected = [r#"{"id":"o-1","items":{"n":1}}"#, r#"{"id":"o-1","items":{"n":3}}"#];
-    assert_eq!(stand.payloads(), expected);
+    assert_eq!(fixture.payloads(), expected);
     assert_eq!(answer["id"], stored[0].id);
     assert_eq!(
         (&answer["position"], &answer["events"], &answer["duplicate"]),
@@ -224,12 +224,12 @@ fn one_event_becomes_several_of_one_request() {
     let ends: Vec<_> = stored.iter().map(|event| (event.starts, event.ends)).collect();
     assert_eq!(ends, [(true, false), (false, true)]);
     assert!(stored[0].id < stored[1].id && stored[0].id[..24] == stored[1].id[..24], "they stand side by side");
-    assert_eq!(filtered(&stand), [(1, "explode", 0), (2, "filter", 1)]);
-    let answer = stand.post("/ingest/event/t", ACCEPT, r#"{"items":[]}"#).json();
+    assert_eq!(filtered(&fixture), [(1, "explode", 0), (2, "filter", 1)]);
+    let answer = fixture.post("/ingest/event/t", ACCEPT, r#"{"items":[]}"#).json();
     assert_eq!(answer["filtered"], json!({"step": 1, "operation": "explode"}));
-    let answer = stand.post("/ingest/event/t", ACCEPT, r#"{"items":[{"n":2}]}"#).json();
+    let answer = fixture.post("/ingest/event/t", ACCEPT, r#"{"items":[{"n":2}]}"#).json();
     assert_eq!(answer["filtered"], json!({"step": 2, "operation": "filter"}));
-    assert_eq!(stand.stored().len(), 2);
+    assert_eq!(fixture.stored().len(), 2);
 }
 
 #[test]
@@ -237,74 +237,74 @@ fn several_events_have_ids_that_are_derived_from_the_first_ones() {
     let name = TypeName::new("t").unwrap();
     let part = |of: KeyedIds, number| KeyedIds::of_event(of.id(0)).id(number).to_string();
     for (id, headers, key) in [(None, "Idempotency-Key: k\r\n", "k"), (id_at("/id"), "", "o-1")] {
-        let stand = stand(TypeRules { id, ..rules(r#"[{"explode": "/items"}]"#) });
+        let fixture = fixture(TypeRules { id, ..rules(r#"[{"explode": "/items"}]"#) });
         let headers = format!("{headers}{ACCEPT}");
-        let first = stand.post("/ingest/event/t", &headers, ITEMS).json();
-        let ids: Vec<_> = stand.stored().into_iter().map(|event| event.id).collect();
+        let first = fixture.post("/ingest/event/t", &headers, ITEMS).json();
+        let ids: Vec<_> = fixture.stored().into_iter().map(|event| event.id).collect();
         let of = KeyedIds::new("", &name, key.as_bytes());
         assert_eq!(ids, [part(of, 0), part(of, 1), part(of, 2)]);
-        let again = stand.post("/ingest/event/t", &headers, ITEMS).json();
+        let again = fixture.post("/ingest/event/t", &headers, ITEMS).json();
         let expected = json!({"id": first["id"], "position": first["position"], "duplicate": true, "events": 3});
         assert_eq!(again, expected);
-        let other = stand.post("/ingest/event/t", &headers, ITEMS.replace("{\"n\":3}", "{\"n\":4}"));
+        let other = fixture.post("/ingest/event/t", &headers, ITEMS.replace("{\"n\":3}", "{\"n\":4}"));
         assert_eq!((other.status, other.code().as_str()), (409, "id_reused"));
-        assert_eq!((stand.stored().len(), stand.counters().duplicates()), (3, 1));
+        assert_eq!((fixture.stored().len(), fixture.counters().duplicates()), (3, 1));
     }
 }
 
 #[test]
 fn lines_of_a_batch_become_several_and_count_once() {
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l"}]"#) });
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l"}]"#) });
     let body = "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[3]}\n{\"l\":[]}\n{\"l\":[4,5,6]}\n{\"l\":7}\n";
-    let answer = stand.post("/ingest/batch/t", NDJSON, body);
+    let answer = fixture.post("/ingest/batch/t", NDJSON, body);
     let refused = json!([{"line": 5, "pointer": "/l", "code": "transform", "step": 1, "operation": "explode",
         "detail": "step 1 (explode /l): the value is a number, and should be an array"}]);
     assert_eq!(
         (answer.status, answer.json()),
         (207, json!({"accepted": 4, "duplicates": 0, "filtered": 1, "refused": refused}))
     );
-    assert_eq!(stand.stored().len(), 6);
-    let unique: std::collections::BTreeSet<_> = stand.stored().into_iter().map(|event| event.id).collect();
+    assert_eq!(fixture.stored().len(), 6);
+    let unique: std::collections::BTreeSet<_> = fixture.stored().into_iter().map(|event| event.id).collect();
     assert_eq!(unique.len(), 6);
     let answer =
-        stand.post("/ingest/batch/t", NDJSON, "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[4]}\n{\"id\":3,\"l\":[1]}\n");
+        fixture.post("/ingest/batch/t", NDJSON, "{\"id\":1,\"l\":[1,2]}\n{\"id\":2,\"l\":[4]}\n{\"id\":3,\"l\":[1]}\n");
     let json = answer.json();
     assert_eq!((answer.status, &json["accepted"], &json["duplicates"]), (207, &1.into(), &1.into()));
     assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&2.into(), &"id_reused".into()));
-    assert_eq!(stand.stored().len(), 7);
+    assert_eq!(fixture.stored().len(), 7);
 }
 
 #[test]
 fn a_batch_with_a_key_that_becomes_more_comes_again_as_a_whole() {
-    let stand = stand(rules(r#"[{"explode": "/l"}]"#));
+    let fixture = fixture(rules(r#"[{"explode": "/l"}]"#));
     let headers = format!("{NDJSON}Idempotency-Key: k\r\n");
     for (accepted, duplicates) in [(2, 0), (0, 2)] {
-        let answer = stand.post("/ingest/batch/t", &headers, "{\"l\":[1,2]}\n{\"l\":[3]}\n").json();
+        let answer = fixture.post("/ingest/batch/t", &headers, "{\"l\":[1,2]}\n{\"l\":[3]}\n").json();
         assert_eq!((&answer["accepted"], &answer["duplicates"]), (&accepted.into(), &duplicates.into()));
     }
-    assert_eq!(stand.stored().len(), 3);
+    assert_eq!(fixture.stored().len(), 3);
 }
 
 #[test]
 fn a_batch_may_not_become_more_than_a_batch_has() {
-    let stand = stand(rules(r#"[{"explode": "/l"}]"#));
+    let fixture = fixture(rules(r#"[{"explode": "/l"}]"#));
     let line = format!("{{\"l\":[{}1]}}\n", "1,".repeat(9_999));
-    let answer = stand.post("/ingest/batch/t", NDJSON, line.repeat(11));
+    let answer = fixture.post("/ingest/batch/t", NDJSON, line.repeat(11));
     let json = answer.json();
     assert_eq!((answer.status, &json["accepted"]), (207, &10.into()));
     assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&11.into(), &"too_many_records".into()));
-    assert_eq!(stand.stored().len(), 100_000);
+    assert_eq!(fixture.stored().len(), 100_000);
 }
 
 #[test]
 fn steps_know_what_stands_around_an_event() {
     let steps = r#"[{"enrich": "/from", "from": "client"}, {"enrich": "/kind", "from": "type"},
         {"enrich": "/request", "from": "header", "header": "X-Request-Id"}, {"enrich": "/at", "from": "received_time"}]"#;
-    let stand = stand(rules(steps));
-    assert_eq!(stand.post("/ingest/event/t", "x-request-ID: r 7\r\n", "{}").status, 200);
-    assert_eq!(stand.post("/ingest/batch/t", "X-Request-Id: b\r\n", "{}").status, 200);
-    assert_eq!(stand.post("/ingest/event/t", "", "{}").status, 200);
-    for (payload, request) in stand.payloads().iter().zip([json!("r 7"), json!("b"), json!(null)]) {
+    let fixture = fixture(rules(steps));
+    assert_eq!(fixture.post("/ingest/event/t", "x-request-ID: r 7\r\n", "{}").status, 200);
+    assert_eq!(fixture.post("/ingest/batch/t", "X-Request-Id: b\r\n", "{}").status, 200);
+    assert_eq!(fixture.post("/ingest/event/t", "", "{}").status, 200);
+    for (payload, request) in fixture.payloads().iter().zip([json!("r 7"), json!("b"), json!(null)]) {
         let event: serde_json::Value = serde_json::from_str(payload).unwrap();
         assert_eq!((&event["from"], &event["kind"], &event["request"]), (&"127.0.0.1".into(), &"t".into(), &request));
         assert!(event["at"].as_str().unwrap().ends_with('Z'), "{payload}");
@@ -313,9 +313,9 @@ fn steps_know_what_stands_around_an_event() {
 
 #[test]
 fn a_sample_falls_alike_when_an_event_comes_again() {
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"sample": 0.5}]"#) });
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"sample": 0.5}]"#) });
     let is_taken = |headers: &str, body: &str| {
-        let answer = stand.post("/ingest/event/t", &format!("{headers}{ACCEPT}"), body).json();
+        let answer = fixture.post("/ingest/event/t", &format!("{headers}{ACCEPT}"), body).json();
         answer.get("filtered").is_none()
     };
     for number in 0..20 {
@@ -325,75 +325,75 @@ fn a_sample_falls_alike_when_an_event_comes_again() {
         let key = format!("Idempotency-Key: k{number}\r\n");
         assert_eq!(is_taken(&key, "{\"x\":1}"), is_taken(&key, "{\"x\":1}"));
     }
-    let taken = stand.stored().len();
+    let taken = fixture.stored().len();
     assert!((5..36).contains(&taken), "{taken} of 40");
 }
 
 #[test]
 fn ids_are_those_of_what_comes_out() {
-    let stand = stand(TypeRules { id: id_at("/key"), ..rules(r#"[{"rename": "/nr", "to": "key"}]"#) });
-    assert_eq!(stand.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
+    let fixture = fixture(TypeRules { id: id_at("/key"), ..rules(r#"[{"rename": "/nr", "to": "key"}]"#) });
+    assert_eq!(fixture.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
     let id = KeyedIds::new("", &TypeName::new("t").unwrap(), b"5").id(0).to_string();
-    assert_eq!(stand.stored()[0].id, id);
-    assert_eq!(stand.post("/ingest/event/t", ACCEPT, r#"{"nr":5}"#).json()["duplicate"], true);
-    assert_eq!(stand.post("/ingest/event/t", "", r#"{"nr":""}"#).code(), "key");
-    let none = Stand::with(named_types(&[("t", Some("/key"))]), GatewayOptions::default());
+    assert_eq!(fixture.stored()[0].id, id);
+    assert_eq!(fixture.post("/ingest/event/t", ACCEPT, r#"{"nr":5}"#).json()["duplicate"], true);
+    assert_eq!(fixture.post("/ingest/event/t", "", r#"{"nr":""}"#).code(), "key");
+    let none = Fixture::with(named_types(&[("t", Some("/key"))]), GatewayOptions::default());
     assert_eq!(none.post("/ingest/event/t", "", r#"{"nr":5}"#).status, 200);
     assert_ne!(none.stored()[0].id, id);
 }
 
 #[test]
 fn large_events_come_out_like_small_ones() {
-    let stand =
-        stand(rules(r#"[{"drop": "/x"}, {"lower": "/s"}, {"explode": "/l"}, {"dedupe": "/d", "window": "1h"}]"#));
+    let fixture =
+        fixture(rules(r#"[{"drop": "/x"}, {"lower": "/s"}, {"explode": "/l"}, {"dedupe": "/d", "window": "1h"}]"#));
     let large = |rest: &str| format!("{{\"pad\":\"{}\"{rest}}}", "p".repeat(300_000));
     let headers = format!("Idempotency-Key: k\r\n{ACCEPT}");
-    let first = stand.post("/ingest/event/t", &headers, large(",\"x\":1,\"s\":\"A\"")).json();
+    let first = fixture.post("/ingest/event/t", &headers, large(",\"x\":1,\"s\":\"A\"")).json();
     assert_eq!((&first["duplicate"], &first["position"]), (&false.into(), &"0:1".into()));
-    let again = stand.post("/ingest/event/t", &headers, large(",\"x\":1,\"s\":\"A\"")).json();
+    let again = fixture.post("/ingest/event/t", &headers, large(",\"x\":1,\"s\":\"A\"")).json();
     assert_eq!((&again["duplicate"], &again["id"]), (&true.into(), &first["id"]));
-    assert_eq!(stand.post("/ingest/event/t", &headers, large(",\"x\":2")).code(), "id_reused");
-    assert_eq!(stand.post("/ingest/event/t", "", large(",\"s\":1")).code(), "transform");
-    assert_eq!(stand.post("/ingest/event/t", "", large(",")).code(), "json");
-    assert_eq!(stand.post("/ingest/event/t", ACCEPT, large(",\"l\":[1,2]")).json()["events"], 2);
+    assert_eq!(fixture.post("/ingest/event/t", &headers, large(",\"x\":2")).code(), "id_reused");
+    assert_eq!(fixture.post("/ingest/event/t", "", large(",\"s\":1")).code(), "transform");
+    assert_eq!(fixture.post("/ingest/event/t", "", large(",")).code(), "json");
+    assert_eq!(fixture.post("/ingest/event/t", ACCEPT, large(",\"l\":[1,2]")).json()["events"], 2);
     for filtered in [false, true] {
-        let answer = stand.post("/ingest/event/t", ACCEPT, large(",\"d\":1")).json();
+        let answer = fixture.post("/ingest/event/t", ACCEPT, large(",\"d\":1")).json();
         assert_eq!(answer.get("filtered").is_some(), filtered);
     }
     let lines = format!("{}\n{}\n{}\n", large(",\"s\":\"B\""), large(",\"s\":7"), large(",\"d\":1"));
-    let answer = stand.post("/ingest/batch/t", NDJSON, lines);
+    let answer = fixture.post("/ingest/batch/t", NDJSON, lines);
     assert_eq!((answer.status, &answer.json()["accepted"], &answer.json()["filtered"]), (207, &2.into(), &1.into()));
     let expected = [",\"s\":\"a\"", ",\"l\":1", ",\"l\":2", ",\"d\":1", ",\"s\":\"b\""].map(large);
-    assert_eq!(stand.payloads(), expected);
+    assert_eq!(fixture.payloads(), expected);
 }
 
 /// What takes too many operations on the shard is stopped there and taken again beside it: nothing may be left of the first time.
 #[test]
 fn a_small_event_that_is_much_work_comes_out_as_any_other() {
     let on_each = vec![r#"{"lower": "/l/x"}"#; 90].join(",");
-    let stand = stand(rules(&format!(
+    let fixture = fixture(rules(&format!(
         r#"[{{"dedupe": "/d", "window": "1h"}}, {{"when": "l != null", "explode": "/l"}}, {on_each}]"#
     )));
     let event = |number: u32| format!("{{\"d\":{number},\"l\":[{}0]}}", "0,".repeat(399));
     for number in 0..3 {
-        let answer = stand.post("/ingest/event/t", ACCEPT, event(number)).json();
+        let answer = fixture.post("/ingest/event/t", ACCEPT, event(number)).json();
         assert_eq!(answer["events"], 400, "{answer}");
-        assert!(stand.post("/ingest/event/t", ACCEPT, event(number)).json().get("filtered").is_some());
-        assert_eq!(stand.post("/ingest/event/t", "", format!("{{\"small\":{number}}}")).status, 200);
+        assert!(fixture.post("/ingest/event/t", ACCEPT, event(number)).json().get("filtered").is_some());
+        assert_eq!(fixture.post("/ingest/event/t", "", format!("{{\"small\":{number}}}")).status, 200);
     }
     let lines = format!("{}\n{}\n", event(7), event(8));
-    assert_eq!(stand.post("/ingest/batch/t", NDJSON, lines).status, 200);
-    assert_eq!(stand.payloads().len(), 5 * 400 + 3);
+    assert_eq!(fixture.post("/ingest/batch/t", NDJSON, lines).status, 200);
+    assert_eq!(fixture.payloads().len(), 5 * 400 + 3);
 }
 
 #[test]
 fn the_time_of_an_event_is_that_behind_its_steps() {
     let time = Some("/at".parse().unwrap());
-    let stand = stand(TypeRules { time, ..rules(r#"[{"move": "/when", "to": "/at"}, {"explode": "/items"}]"#) });
+    let fixture = fixture(TypeRules { time, ..rules(r#"[{"move": "/when", "to": "/at"}, {"explode": "/items"}]"#) });
     let event = r#"{"when": "1970-01-01T00:00:01Z", "items": [1]}"#;
-    assert_eq!(stand.post("/ingest/event/t", "", event).status, 200);
-    assert_eq!(stand.post("/ingest/batch/t", NDJSON, format!("{event}\n{{\"when\": 7}}\n")).status, 200);
-    let times: Vec<_> = stand.stored().iter().map(|event| event.event_time).collect();
+    assert_eq!(fixture.post("/ingest/event/t", "", event).status, 200);
+    assert_eq!(fixture.post("/ingest/batch/t", NDJSON, format!("{event}\n{{\"when\": 7}}\n")).status, 200);
+    let times: Vec<_> = fixture.stored().iter().map(|event| event.event_time).collect();
     assert_eq!(times, [Some(1_000_000), Some(1_000_000), None]);
 }
 
@@ -401,9 +401,9 @@ fn the_time_of_an_event_is_that_behind_its_steps() {
 /// this batch isn't, and then the line must be told from the others when it comes again.
 #[test]
 fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
-    let of_lines = stand(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
-    let contents = |stand: &Stand| {
-        let mut lane = stand.log.shards()[0].reader(0);
+    let of_lines = fixture(rules(r#"[{"dedupe": "/v", "window": "1h"}]"#));
+    let contents = |fixture: &Fixture| {
+        let mut lane = fixture.log.shards()[0].reader(0);
         let mut contents = Vec::new();
         while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
             contents.extend(block.records().map(|(_, record)| record.content.is_some()));
@@ -421,7 +421,7 @@ fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
     assert_eq!(post("leans", "{\"v\":1}\n{\"v\":3}\n"), 1);
     assert_eq!(contents(&of_lines), [false, false, true]);
 
-    let of_parts = stand(rules(r#"[{"explode": "/l"}, {"dedupe": "/l", "window": "1h"}]"#));
+    let of_parts = fixture(rules(r#"[{"explode": "/l"}, {"dedupe": "/l", "window": "1h"}]"#));
     for (key, body) in [("whole", "{\"l\":[1,2]}"), ("leans", "{\"l\":[2,3]}")] {
         assert_eq!(of_parts.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body).status, 200);
     }
@@ -431,8 +431,9 @@ fn a_batch_that_leans_on_another_request_is_known_record_by_record() {
 /// What comes again may not be durable yet: others see none of the values that its batch has.
 #[test]
 fn a_batch_with_what_came_before_has_nothing_left_out() {
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/v", "window": "1h"}]"#) });
-    let post = |body: &str| stand.post("/ingest/batch/t", NDJSON, body).json()["filtered"].as_u64().unwrap_or_default();
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/v", "window": "1h"}]"#) });
+    let post =
+        |body: &str| fixture.post("/ingest/batch/t", NDJSON, body).json()["filtered"].as_u64().unwrap_or_default();
     assert_eq!(post("{\"id\":1}\n"), 0);
     assert_eq!(post("{\"id\":1}\n{\"id\":2,\"v\":5}\n"), 0);
     assert_eq!(post("{\"id\":3,\"v\":5}\n"), 0);
@@ -443,9 +444,9 @@ fn a_batch_with_what_came_before_has_nothing_left_out() {
 #[test]
 fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
     let dedupe = r#"[{"dedupe": "/d", "window": "10m"}]"#;
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(dedupe) });
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(dedupe) });
     let body = "{\"id\":\"P\",\"d\":7}\n{\"id\":\"P\",\"d\":8}\n{\"id\":\"Q\",\"d\":8}\n{\"id\":\"R\",\"d\":7}\n{\"id\":\"S\",\"d\":9}\n";
-    let answer = stand.post("/ingest/batch/t", NDJSON, body);
+    let answer = fixture.post("/ingest/batch/t", NDJSON, body);
     let json = answer.json();
     assert_eq!((answer.status, &json["accepted"], &json["filtered"]), (207, &2.into(), &json!(null)), "{json}");
     let refused: Vec<_> = json["refused"].as_array().unwrap().iter().map(|one| (&one["line"], &one["code"])).collect();
@@ -455,22 +456,22 @@ fn what_a_line_was_left_out_for_that_is_refused_is_not_lost() {
     let retries = json["refused"].as_array().unwrap().iter().map(|one| one["retry"].as_str()).collect::<Vec<_>>();
     assert_eq!((retries, &json["retry_alone"]), (vec![None, Some("alone"), Some("alone")], &json!(2)), "{json}");
     assert_eq!(json.get("retry_later"), None, "{json}");
-    assert_eq!(filtered(&stand), [(1, "dedupe", 0)]);
-    let answer = stand.post("/ingest/batch/t", NDJSON, "{\"id\":\"Q\",\"d\":8}\n").json();
+    assert_eq!(filtered(&fixture), [(1, "dedupe", 0)]);
+    let answer = fixture.post("/ingest/batch/t", NDJSON, "{\"id\":\"Q\",\"d\":8}\n").json();
     assert_eq!(answer["accepted"], 1, "{answer}");
-    let payloads = stand.payloads();
+    let payloads = fixture.payloads();
     assert_eq!(payloads, [r#"{"id":"P","d":7}"#, r#"{"id":"S","d":9}"#, r#"{"id":"Q","d":8}"#]);
 }
 
 /// A client that isn't told which lines to send alone can't: they are listed before all others.
 #[test]
 fn lines_to_be_sent_alone_are_listed_first() {
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/d", "window": "10m"}]"#) });
-    assert_eq!(stand.post("/ingest/event/t", "", r#"{"id":"P"}"#).status, 200);
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"dedupe": "/d", "window": "10m"}]"#) });
+    assert_eq!(fixture.post("/ingest/event/t", "", r#"{"id":"P"}"#).status, 200);
     let leaning = |count: usize| "{\"d\":7}\n".repeat(count);
     for (bad, alone, listed) in [(1_200, 2, (998, 0, 2)), (1, 1_300, (0, 0, 1_000)), (600, 100, (600, 1, 100))] {
         let body = format!("{}{{\"id\":\"P\",\"d\":7}}\n{}", "no\n".repeat(bad), leaning(alone));
-        let json = stand.post("/ingest/batch/t", NDJSON, body).json();
+        let json = fixture.post("/ingest/batch/t", NDJSON, body).json();
         let refused = json["refused"].as_array().unwrap();
         let count = |code: &str| refused.iter().filter(|one| one["code"] == code).count();
         assert_eq!((count("json"), count("id_reused"), count("overload")), listed);
@@ -484,29 +485,29 @@ fn lines_to_be_sent_alone_are_listed_first() {
 
 #[test]
 fn of_a_line_that_is_refused_nothing_is_stored() {
-    let stand = stand(TypeRules { id: id_at("/items/id"), ..rules(r#"[{"explode": "/items"}]"#) });
-    assert_eq!(stand.post("/ingest/event/t", "", r#"{"items":[{"id":1},{"id":2}]}"#).status, 200);
+    let fixture = fixture(TypeRules { id: id_at("/items/id"), ..rules(r#"[{"explode": "/items"}]"#) });
+    assert_eq!(fixture.post("/ingest/event/t", "", r#"{"items":[{"id":1},{"id":2}]}"#).status, 200);
     let line = r#"{"items":[{"id":9},{"id":2,"x":1}]}"#;
-    let answer = stand.post("/ingest/batch/t", NDJSON, line);
+    let answer = fixture.post("/ingest/batch/t", NDJSON, line);
     assert_eq!((answer.status, &answer.json()["accepted"]), (422, &0.into()), "{}", answer.json());
-    assert_eq!(stand.stored().len(), 2);
+    assert_eq!(fixture.stored().len(), 2);
     // An id of it is nobody's: who has it too is new.
     let body = format!("{line}\n{{\"items\":[{{\"id\":9}}]}}\n");
-    let json = stand.post("/ingest/batch/t", NDJSON, body).json();
+    let json = fixture.post("/ingest/batch/t", NDJSON, body).json();
     assert_eq!(
         (&json["accepted"], &json["duplicates"], &json["refused"][0]["line"]),
         (&1.into(), &0.into(), &1.into())
     );
-    assert_eq!(stand.stored().len(), 3);
+    assert_eq!(fixture.stored().len(), 3);
 }
 
 #[test]
 fn a_first_copy_beside_a_line_that_became_several_is_no_duplicate() {
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l", "when": "l != null"}]"#) });
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/l", "when": "l != null"}]"#) });
     let body = "{\"id\":1}\n{\"id\":1}\n{\"id\":2,\"l\":[1,2]}\n{\"id\":2,\"l\":[1,2]}\n";
-    let json = stand.post("/ingest/batch/t", NDJSON, body).json();
+    let json = fixture.post("/ingest/batch/t", NDJSON, body).json();
     assert_eq!((&json["accepted"], &json["duplicates"]), (&2.into(), &2.into()), "{json}");
-    assert_eq!(stand.stored().len(), 3);
+    assert_eq!(fixture.stored().len(), 3);
 }
 
 /// Clients that send arrays repeat what was not answered together with what is new.
@@ -516,13 +517,13 @@ fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
         r#"[{"explode": "/batch", "to": ""}]"#,
         r#"[{"explode": "/batch"}, {"move": "/batch", "to": ""}, {"set": "/x", "value": 1}]"#,
     ] {
-        let stand = stand(TypeRules { id: id_at("/id"), ..rules(steps) });
+        let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(steps) });
         let body = |ids: &[&str], at: u32| {
             let elements: Vec<_> = ids.iter().map(|id| format!(r#"{{"id":"{id}"}}"#)).collect();
             format!(r#"{{"batch":[{}],"sentAt":{at}}}"#, elements.join(","))
         };
-        let post = |body: String| stand.post("/ingest/event/t", ACCEPT, body);
-        let ids = |stand: &Stand| stand.stored().into_iter().map(|event| event.id).collect::<Vec<_>>();
+        let post = |body: String| fixture.post("/ingest/event/t", ACCEPT, body);
+        let ids = |fixture: &Fixture| fixture.stored().into_iter().map(|event| event.id).collect::<Vec<_>>();
         let id = |text: &str| KeyedIds::new("", &TypeName::new("t").unwrap(), text.as_bytes()).id(0).to_string();
         for (elements, at, duplicate) in [
             (&["m1", "m2"][..], 1, false),
@@ -533,45 +534,45 @@ fn an_element_with_an_id_of_its_own_is_stored_once_wherever_it_is() {
             let answer = post(body(elements, at));
             assert_eq!((answer.status, &answer.json()["duplicate"]), (200, &duplicate.into()), "{elements:?}");
         }
-        assert_eq!(ids(&stand), ["m1", "m2", "m3", "m4"].map(id));
+        assert_eq!(ids(&fixture), ["m1", "m2", "m3", "m4"].map(id));
         // One of them with other bytes: nothing is stored of the event, nor of the line.
         let changed = r#"{"batch":[{"id":"m5"},{"id":"m1","x":2}]}"#;
         assert_eq!(post(changed.to_owned()).code(), "id_reused");
         let lines = format!("{changed}\n{}\n{}\n", body(&["m1", "m6"], 5), body(&["m1", "m2"], 6));
-        let answer = stand.post("/ingest/batch/t", NDJSON, lines);
+        let answer = fixture.post("/ingest/batch/t", NDJSON, lines);
         let json = answer.json();
         assert_eq!((answer.status, &json["accepted"], &json["duplicates"]), (207, &1.into(), &1.into()), "{json}");
         assert_eq!((&json["refused"][0]["line"], &json["refused"][0]["code"]), (&1.into(), &"id_reused".into()));
-        assert_eq!(ids(&stand)[4..], [id("m6")]);
+        assert_eq!(ids(&fixture)[4..], [id("m6")]);
     }
 }
 
 #[test]
 fn an_element_without_an_id_gets_one_of_the_request() {
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/batch", "to": ""}]"#) });
-    let post = |key: &str, body: &str| stand.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body);
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(r#"[{"explode": "/batch", "to": ""}]"#) });
+    let post = |key: &str, body: &str| fixture.post("/ingest/event/t", &format!("Idempotency-Key: {key}\r\n"), body);
     for (key, body, status, stored) in [
         ("a", r#"{"batch":[{"id":1},{"n":1}]}"#, 200, 2),
         ("a", r#"{"batch":[{"id":1},{"n":1}]}"#, 200, 2),
         ("b", r#"{"batch":[{"n":1},{"id":1}]}"#, 200, 3),
         ("b", r#"{"batch":[{"n":2},{"id":1}]}"#, 409, 3),
     ] {
-        assert_eq!((post(key, body).status, stand.stored().len()), (status, stored), "{key} {body}");
+        assert_eq!((post(key, body).status, fixture.stored().len()), (status, stored), "{key} {body}");
     }
 }
 
 #[test]
 fn events_of_an_element_have_ids_that_are_derived_from_the_elements() {
     let steps = r#"[{"explode": "/a", "to": ""}, {"explode": "/b"}]"#;
-    let stand = stand(TypeRules { id: id_at("/id"), ..rules(steps) });
+    let fixture = fixture(TypeRules { id: id_at("/id"), ..rules(steps) });
     for (body, stored) in [
         (r#"{"a":[{"id":1,"b":[1,2]},{"id":2,"b":[3]}]}"#, 3),
         (r#"{"a":[{"id":2,"b":[3]},{"id":1,"b":[1,2]},{"id":3,"b":[4]}]}"#, 4),
     ] {
-        assert_eq!(stand.post("/ingest/event/t", "", body).status, 200);
-        assert_eq!(stand.stored().len(), stored, "{body}");
+        assert_eq!(fixture.post("/ingest/event/t", "", body).status, 200);
+        assert_eq!(fixture.stored().len(), stored, "{body}");
     }
-    assert_eq!(stand.post("/ingest/event/t", "", r#"{"a":[{"id":1,"b":[1]}]}"#).status, 409);
+    assert_eq!(fixture.post("/ingest/event/t", "", r#"{"a":[{"id":1,"b":[1]}]}"#).status, 409);
 }
 
 /// The same where the pool of workers takes them, and where it is only tried.
@@ -589,11 +590,11 @@ fn ids_of_elements_are_the_same_on_every_path() {
     }
     tried.sort();
     tried.dedup();
-    let stand = stand(rules);
-    assert_eq!(stand.post("/ingest/event/t", "", small).status, 200);
-    assert_eq!(stand.post("/ingest/event/t", "", large.as_str()).status, 200);
-    assert_eq!(stand.post("/ingest/batch/t", NDJSON, format!("{small}\n{large}\n")).status, 200);
-    let mut stored: Vec<_> = stand.stored().into_iter().map(|event| event.id).collect();
+    let fixture = fixture(rules);
+    assert_eq!(fixture.post("/ingest/event/t", "", small).status, 200);
+    assert_eq!(fixture.post("/ingest/event/t", "", large.as_str()).status, 200);
+    assert_eq!(fixture.post("/ingest/batch/t", NDJSON, format!("{small}\n{large}\n")).status, 200);
+    let mut stored: Vec<_> = fixture.stored().into_iter().map(|event| event.id).collect();
     stored.sort();
     assert_eq!(stored, tried.iter().map(ToString::to_string).collect::<Vec<_>>());
     assert_eq!(stored.len(), 3);

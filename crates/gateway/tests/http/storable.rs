@@ -7,16 +7,16 @@ use gateway::{GatewayOptions, GatewayTypes, TextRule, TransformHandle};
 use json::store_compat::Incompatibilities;
 use transform::{StepSpec, Tables, Transform};
 
-use crate::stand::{Stand, named_types};
+use crate::fixture::{Fixture, named_types};
 
 const FLAWED: &str = r#"{"a":1,"b":"x\u0000","a":2}"#;
 const REPAIRED: &str = r#"{"b":"x\ufffd","a":2}"#;
 
-fn stand(flaws: Incompatibilities, repair: bool) -> Stand {
+fn fixture(flaws: Incompatibilities, repair: bool) -> Fixture {
     stand_with(flaws, repair, "[]")
 }
 
-fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Stand {
+fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Fixture {
     let specs: Vec<StepSpec> = serde_json::from_str(steps).unwrap();
     let steps = (!specs.is_empty()).then(|| Transform::compile(&specs, &Tables::default()).unwrap());
     let steps = steps.map(|steps| Arc::new(TransformHandle::new(steps, 7)));
@@ -25,66 +25,66 @@ fn stand_with(flaws: Incompatibilities, repair: bool, steps: &str) -> Stand {
         rules.texts = TextRule { flaws, repair };
         rules.steps.clone_from(&steps);
     });
-    Stand::with(types, GatewayOptions::default())
+    Fixture::with(types, GatewayOptions::default())
 }
 
 #[test]
 fn what_a_store_can_not_take_is_refused_with_its_place() {
-    let stand = stand(Incompatibilities::ALL, false);
-    let answer = stand.post("/ingest/event/a", "", FLAWED);
+    let fixture = fixture(Incompatibilities::ALL, false);
+    let answer = fixture.post("/ingest/event/a", "", FLAWED);
     assert_eq!((answer.status, answer.code().as_str()), (422, "unstorable"));
     assert_eq!((answer.json()["pointer"].clone(), answer.json()["offset"].clone()), ("/b".into(), 13.into()));
-    let answer = stand.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#);
+    let answer = fixture.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#);
     assert_eq!((answer.status, answer.json()["pointer"].clone()), (422, "/a".into()));
     let batch = format!("1\n{FLAWED}\n{{\"b\":2,\"b\":3}}\n");
-    let answer = stand.post("/ingest/batch/a", "", &batch);
+    let answer = fixture.post("/ingest/batch/a", "", &batch);
     assert_eq!(answer.status, 207);
     let refused = answer.json()["refused"].clone();
     assert_eq!((refused[0]["line"].clone(), refused[0]["code"].clone()), (2.into(), "unstorable".into()));
     assert_eq!((refused[1]["line"].clone(), refused[1]["pointer"].clone()), (3.into(), "/b".into()));
-    assert_eq!(stand.post("/ingest/event/free", "", FLAWED).status, 200, "another type has another rule");
-    assert_eq!(stand.payloads(), ["1", FLAWED]);
+    assert_eq!(fixture.post("/ingest/event/free", "", FLAWED).status, 200, "another type has another rule");
+    assert_eq!(fixture.payloads(), ["1", FLAWED]);
 }
 
 #[test]
 fn only_what_is_looked_for_is_refused() {
-    let stand = stand(Incompatibilities::NUL, false);
-    assert_eq!(stand.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#).status, 200);
-    assert_eq!(stand.post("/ingest/event/a", "", r#""\\u0000""#).status, 200);
-    assert_eq!(stand.post("/ingest/event/a", "", r#""\u0000""#).status, 422);
+    let fixture = fixture(Incompatibilities::NUL, false);
+    assert_eq!(fixture.post("/ingest/event/a", "", r#"{"a":1,"a":2}"#).status, 200);
+    assert_eq!(fixture.post("/ingest/event/a", "", r#""\\u0000""#).status, 200);
+    assert_eq!(fixture.post("/ingest/event/a", "", r#""\u0000""#).status, 422);
 }
 
 #[test]
 fn what_is_repaired_is_stored_like_that_and_all_else_as_it_came() {
-    let stand = stand(Incompatibilities::ALL, true);
+    let fixture = fixture(Incompatibilities::ALL, true);
     let sound = r#"{ "n" : 1.50e0, "s":"\u00e9\\u0000" }"#;
     for payload in [FLAWED, sound] {
-        assert_eq!(stand.post("/ingest/event/a", "", payload).status, 200);
+        assert_eq!(fixture.post("/ingest/event/a", "", payload).status, 200);
     }
-    assert_eq!(stand.post("/ingest/batch/a", "", format!("{FLAWED}\n{sound}\n")).status, 200);
-    assert_eq!(stand.payloads(), [REPAIRED, sound, REPAIRED, sound]);
+    assert_eq!(fixture.post("/ingest/batch/a", "", format!("{FLAWED}\n{sound}\n")).status, 200);
+    assert_eq!(fixture.payloads(), [REPAIRED, sound, REPAIRED, sound]);
     // So large that it is worked on beside the shard.
     let long = "x".repeat(EVENT_BYTES_MAX - 100);
-    assert_eq!(stand.post("/ingest/event/a", "", format!(r#"{{"a":1,"l":"{long}","a":2}}"#)).status, 200);
-    assert_eq!(stand.payloads()[4], format!(r#"{{"l":"{long}","a":2}}"#));
+    assert_eq!(fixture.post("/ingest/event/a", "", format!(r#"{{"a":1,"l":"{long}","a":2}}"#)).status, 200);
+    assert_eq!(fixture.payloads()[4], format!(r#"{{"l":"{long}","a":2}}"#));
 }
 
 #[test]
 fn halves_of_surrogate_pairs_are_repaired_for_no_other_type() {
-    let stand = stand(Incompatibilities::ALL, true);
+    let fixture = fixture(Incompatibilities::ALL, true);
     let payload = r#" {"a":"\ud800x\udc00\ud83d\ude00","b":"\ud800"} "#;
     let mended = r#"{"a":"\ufffdx\ufffd\ud83d\ude00","b":"\ufffd"}"#;
-    assert_eq!(stand.post("/ingest/event/a", "", payload).status, 200);
-    let answer = stand.post("/ingest/event/free", "", payload);
+    assert_eq!(fixture.post("/ingest/event/a", "", payload).status, 200);
+    let answer = fixture.post("/ingest/event/free", "", payload);
     assert_eq!((answer.status, answer.code().as_str(), answer.json()["offset"].clone()), (400, "surrogate", 7.into()));
     for (of, status) in [("a", 200), ("free", 422)] {
-        assert_eq!(stand.post(&format!("/ingest/batch/{of}"), "", format!("{payload}\n")).status, status);
-        assert_eq!(stand.post(&format!("/ingest/batch/{of}"), "", format!("[{payload}]")).status, status);
+        assert_eq!(fixture.post(&format!("/ingest/batch/{of}"), "", format!("{payload}\n")).status, status);
+        assert_eq!(fixture.post(&format!("/ingest/batch/{of}"), "", format!("[{payload}]")).status, status);
     }
-    assert_eq!(stand.payloads(), [mended, mended, mended]);
+    assert_eq!(fixture.payloads(), [mended, mended, mended]);
     let long = "x".repeat(EVENT_BYTES_MAX - 100);
-    assert_eq!(stand.post("/ingest/event/a", "", format!(r#"["\ud800","{long}"]"#)).status, 200);
-    assert_eq!(stand.payloads()[3], format!(r#"["\ufffd","{long}"]"#));
+    assert_eq!(fixture.post("/ingest/event/a", "", format!(r#"["\ud800","{long}"]"#)).status, 200);
+    assert_eq!(fixture.payloads()[3], format!(r#"["\ufffd","{long}"]"#));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use crate::stand::{Answer, Client, Stand, open_types};
+use crate::fixture::{Answer, Client, Fixture, open_types};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -33,7 +33,7 @@ fn shown() -> Shown {
 
 /// A gateway that speaks TLS.
 struct Secure {
-    stand: Stand,
+    fixture: Fixture,
     tls: Arc<ServerTls>,
     certificate: String,
 }
@@ -42,8 +42,8 @@ impl Secure {
     fn with(options: GatewayOptions) -> Self {
         let Shown { identity, certificate } = shown();
         let tls = Arc::new(ServerTls::new(identity));
-        let stand = Stand::with(open_types(), GatewayOptions { tls: Some(tls.clone()), ..options });
-        Self { stand, tls, certificate }
+        let fixture = Fixture::with(open_types(), GatewayOptions { tls: Some(tls.clone()), ..options });
+        Self { fixture, tls, certificate }
     }
 
     fn open() -> Self {
@@ -56,7 +56,7 @@ impl Secure {
     }
 
     fn socket(&self) -> TcpStream {
-        let stream = TcpStream::connect(self.stand.address()).unwrap();
+        let stream = TcpStream::connect(self.fixture.address()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
@@ -124,14 +124,14 @@ fn events_and_batches_come_over_tls() {
     assert!(refused.body.len() > 64 * 1024, "{}", refused.body.len());
     let pipelined = [post("/ingest/event", b"3"), post("/ingest/event", b"4")].concat();
     assert_eq!([ask(&mut stream, &pipelined).status, answer(&mut stream).status], [200, 200]);
-    assert_eq!(secure.stand.payloads().len(), 12);
-    assert_eq!((secure.stand.counters().tls_handshakes(), secure.stand.counters().tls_failures()), (1, 0));
+    assert_eq!(secure.fixture.payloads().len(), 12);
+    assert_eq!((secure.fixture.counters().tls_handshakes(), secure.fixture.counters().tls_failures()), (1, 0));
 }
 
 #[test]
 fn a_slow_peer_gets_a_large_answer_whole() {
     let secure = Secure::open();
-    let address: std::net::SocketAddr = secure.stand.address();
+    let address: std::net::SocketAddr = secure.fixture.address();
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
     set_socket_recv_buffer_size(&socket, 1).unwrap();
     rustix::net::connect(&socket, &address).unwrap();
@@ -140,7 +140,9 @@ fn a_slow_peer_gets_a_large_answer_whole() {
     let mut stream = connect(&secure.certificate, socket).unwrap();
     // More than the kernel takes at once of it: a part waits within TLS until the peer reads on.
     stream.write_all(&post("/ingest/batch", "{\n".repeat(1000).as_bytes())).unwrap();
-    secure.stand.wait("it is answered", |counters| counters.requests(RouteName::Batch, StatusClass::ClientError) == 1);
+    secure
+        .fixture
+        .wait("it is answered", |counters| counters.requests(RouteName::Batch, StatusClass::ClientError) == 1);
     assert_eq!(answer(&mut stream).json()["refused"].as_array().unwrap().len(), 1000);
 }
 
@@ -151,7 +153,7 @@ fn a_target_has_the_scheme_of_its_connection() {
     assert_eq!(ask(&mut secure.connect(), request("https").as_bytes()).status, 200);
     let refused = ask(&mut secure.connect(), request("http").as_bytes());
     assert_eq!((refused.status, refused.code()), (400, "bad_request".into()));
-    let plain = Stand::open();
+    let plain = Fixture::open();
     let ask_plain = |scheme: &str| {
         let mut client = plain.connect();
         client.send(request(scheme));
@@ -167,7 +169,7 @@ fn a_target_has_the_scheme_of_its_connection() {
 fn who_speaks_without_tls_is_told_so() {
     let secure = Secure::open();
     for request in [&post("/ingest/event", b"1")[..], b"GET / HTTP/1.1\r\n", b"h", &[b'A'; 100_000]] {
-        let mut client = Client::connect(secure.stand.address());
+        let mut client = Client::connect(secure.fixture.address());
         // It may be closed before it has taken all of it.
         let _ = client.try_send(request);
         client.finish_sending();
@@ -177,8 +179,8 @@ fn who_speaks_without_tls_is_told_so() {
         assert_eq!(answer.header("connection"), Some("close"));
         assert!(client.is_closed());
     }
-    assert!(secure.stand.payloads().is_empty());
-    assert_eq!(secure.stand.counters().tls_failures(), 4);
+    assert!(secure.fixture.payloads().is_empty());
+    assert_eq!(secure.fixture.counters().tls_failures(), 4);
 }
 
 /// A record with a message of a handshake.
@@ -209,7 +211,7 @@ fn old_versions_are_refused_with_an_alert() {
             assert_eq!(alert[5..], [2, why], "fatal: protocol_version or handshake_failure");
         }
     }
-    secure.stand.wait("all are counted and closed", |counters| {
+    secure.fixture.wait("all are counted and closed", |counters| {
         (counters.tls_failures(), counters.open_connections()) == (6, 0)
     });
 }
@@ -240,7 +242,7 @@ fn garbage_is_refused_and_hurts_nobody() {
         assert!(answer.len() <= 7, "nothing but an alert: {answer:?} to {:?}", &garbage[..5]);
         assert_eq!(ask(&mut good, &post("/ingest/event", b"1")).status, 200);
     }
-    secure.stand.wait("all are closed but the good one", |counters| counters.open_connections() == 1);
+    secure.fixture.wait("all are closed but the good one", |counters| counters.open_connections() == 1);
 }
 
 #[test]
@@ -261,7 +263,7 @@ fn a_handshake_has_a_deadline() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(bytes.len() > 0, "it was cut before the end");
-    secure.stand.wait("all are closed", |counters| counters.open_connections() == 0);
+    secure.fixture.wait("all are closed", |counters| counters.open_connections() == 0);
 }
 
 #[test]
@@ -277,8 +279,8 @@ fn a_handshake_has_a_limit() {
     }
     assert!(rest(&mut socket).len() <= 7);
     // Who is cut at the deadline doesn't count as one who failed: what ended it is its length.
-    assert_eq!(secure.stand.counters().tls_failures(), 1);
-    secure.stand.wait("it is closed", |counters| counters.open_connections() == 0);
+    assert_eq!(secure.fixture.counters().tls_failures(), 1);
+    secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
 /// A busy server finds the handshake's end and the request behind it in its buffer at once.
@@ -302,18 +304,18 @@ fn a_request_may_come_together_with_the_end_of_the_handshake() {
     }
     socket.write_all(&rest).unwrap();
     assert_eq!(answer(&mut rustls::Stream::new(&mut client, &mut socket)).status, 200);
-    assert_eq!((secure.stand.counters().tls_handshakes(), secure.stand.counters().tls_failures()), (1, 0));
+    assert_eq!((secure.fixture.counters().tls_handshakes(), secure.fixture.counters().tls_failures()), (1, 0));
 }
 
 #[test]
 fn a_handshake_has_a_place_of_its_client() {
     let secure = Secure::with(GatewayOptions { connections_per_client: 2, ..GatewayOptions::default() });
     let held = [secure.socket(), secure.socket()];
-    secure.stand.wait("both are taken", |counters| counters.open_connections() == 2);
+    secure.fixture.wait("both are taken", |counters| counters.open_connections() == 2);
     assert!(rest(&mut secure.socket()).is_empty());
-    assert_eq!(secure.stand.counters().connections_refused(), 1);
+    assert_eq!(secure.fixture.counters().connections_refused(), 1);
     drop(held);
-    secure.stand.wait("both have left", |counters| counters.open_connections() == 0);
+    secure.fixture.wait("both have left", |counters| counters.open_connections() == 0);
     assert_eq!(ask(&mut secure.connect(), &post("/ingest/event", b"1")).status, 200);
 }
 
@@ -324,7 +326,7 @@ fn who_takes_no_answer_is_cut() {
     let request = post("/ingest/batch", "{\n".repeat(1000).as_bytes());
     // Until the answers that nobody takes fill all that lies between.
     while stream.write_all(&request).is_ok() {}
-    secure.stand.wait("it is closed", |counters| counters.open_connections() == 0);
+    secure.fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
 #[test]

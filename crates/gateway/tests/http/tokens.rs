@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use access::{Demand, Name, Scope, Secret, Token, TokenSet, Tokens};
+use access::{Demand, Name, NewToken, Scope, Token, TokenSet, Tokens};
 use event::{KeyedIds, TypeName};
 use gateway::{ErrorCode, GatewayOptions};
 
-use crate::stand::{Answer, Stand, open_types};
+use crate::fixture::{Answer, Fixture, open_types};
 
 /// Microseconds since 1970, long ago.
 const LONG_AGO: i64 = 1;
 
 /// A token with this number, and the line with which it is shown.
 fn token(number: u8, name: &str, source: &str, scopes: &[Scope], expires: Option<i64>) -> (Token, String) {
-    let secret = Secret::of_random([number; 32]);
+    let secret = NewToken::of_random([number; 32]);
     let [name, source] = [name, source].map(|text| text.parse::<Name>().unwrap());
     let scopes = scopes.iter().copied().collect();
     let token = Token { name, digest: secret.digest(), scopes, source, origin: None, created: 0, expires };
     (token, format!("Authorization: Bearer {}\r\n", secret.expose()))
 }
 
-fn stand(tokens: &Arc<Tokens>, demand: Demand) -> Stand {
-    Stand::with(open_types(), GatewayOptions { tokens: tokens.clone(), demand, ..GatewayOptions::default() })
+fn fixture(tokens: &Arc<Tokens>, demand: Demand) -> Fixture {
+    Fixture::with(open_types(), GatewayOptions { tokens: tokens.clone(), demand, ..GatewayOptions::default() })
 }
 
 fn assert_refused(answer: &Answer, code: ErrorCode) {
@@ -36,7 +36,7 @@ fn only_a_good_token_with_the_scope_lets_events_in() {
     let (expired, shows_expired) = token(3, "old", "old", &[Scope::Ingest], Some(LONG_AGO));
     let (_, shows_stranger) = token(4, "stranger", "stranger", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good, reader, expired])));
-    let stand = stand(&tokens, Demand::Always);
+    let fixture = fixture(&tokens, Demand::Always);
     for path in ["/ingest/event", "/ingest/batch"] {
         for (headers, refused) in [
             ("", Some(ErrorCode::Unauthorized)),
@@ -46,23 +46,23 @@ fn only_a_good_token_with_the_scope_lets_events_in() {
             (&*shows_reader, Some(ErrorCode::Forbidden)),
             (&*shows_good, None),
         ] {
-            let answer = stand.post(path, headers, "1");
+            let answer = fixture.post(path, headers, "1");
             match refused {
                 Some(code) => assert_refused(&answer, code),
                 None => assert_eq!(answer.status, 200, "{answer:?}"),
             }
         }
     }
-    assert_refused(&stand.post("/elsewhere", "", ""), ErrorCode::Unauthorized);
-    assert_refused(&stand.post("/elsewhere", &shows_reader, ""), ErrorCode::NotFound);
-    assert_refused(&stand.post("/ingest/event", &shows_good.repeat(2), "1"), ErrorCode::BadRequest);
-    assert_eq!(stand.payloads(), ["1", "1"]);
+    assert_refused(&fixture.post("/elsewhere", "", ""), ErrorCode::Unauthorized);
+    assert_refused(&fixture.post("/elsewhere", &shows_reader, ""), ErrorCode::NotFound);
+    assert_refused(&fixture.post("/ingest/event", &shows_good.repeat(2), "1"), ErrorCode::BadRequest);
+    assert_eq!(fixture.payloads(), ["1", "1"]);
 }
 
 #[test]
 fn whoever_asks_whether_it_lives_needs_no_token() {
-    let stand = stand(&Arc::default(), Demand::Always);
-    let mut client = stand.connect();
+    let fixture = fixture(&Arc::default(), Demand::Always);
+    let mut client = fixture.connect();
     for request in ["GET /healthz", "GET /readyz", "HEAD /healthz"] {
         client.send(format!("{request} HTTP/1.1\r\nHost: x\r\n\r\n"));
         assert_eq!(client.answer().status, 200, "{request}");
@@ -76,8 +76,8 @@ fn whoever_asks_whether_it_lives_needs_no_token() {
 /// The client waits for a go-ahead, and never gets one.
 #[test]
 fn a_body_is_not_waited_for() {
-    let stand = stand(&Arc::default(), Demand::Always);
-    let mut client = stand.connect();
+    let fixture = fixture(&Arc::default(), Demand::Always);
+    let mut client = fixture.connect();
     let length = "Content-Length: 30000000\r\nExpect: 100-continue\r\n";
     client.send(format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\n{length}\r\n"));
     assert_refused(&client.answer(), ErrorCode::Unauthorized);
@@ -89,8 +89,8 @@ fn tokens_come_and_go_on_an_open_connection() {
     let (first, shows_first) = token(1, "first", "first", &[Scope::Ingest], None);
     let (second, shows_second) = token(2, "second", "second", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::default());
-    let stand = stand(&tokens, Demand::WithTokens);
-    let mut client = stand.connect();
+    let fixture = fixture(&tokens, Demand::WithTokens);
+    let mut client = fixture.connect();
     let mut status = |headers: &str| {
         client.post("/ingest/event", headers, b"1");
         client.answer().status
@@ -108,13 +108,13 @@ fn tokens_come_and_go_on_an_open_connection() {
 fn where_everybody_may_post_a_wrong_token_is_still_refused() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
     let (_, shows_stranger) = token(2, "stranger", "stranger", &[Scope::Ingest], None);
-    let stand = stand(&Arc::new(Tokens::new(TokenSet::new(vec![good]))), Demand::Never);
+    let fixture = fixture(&Arc::new(Tokens::new(TokenSet::new(vec![good]))), Demand::Never);
     for (headers, status) in
         [("", 200), ("Authorization: Basic eDp5\r\n", 200), (&*shows_good, 200), (&*shows_stranger, 401)]
     {
-        assert_eq!(stand.post("/ingest/event", headers, "1").status, status, "{headers}");
+        assert_eq!(fixture.post("/ingest/event", headers, "1").status, status, "{headers}");
     }
-    let sources: Vec<String> = stand.stored().into_iter().map(|event| event.source).collect();
+    let sources: Vec<String> = fixture.stored().into_iter().map(|event| event.source).collect();
     assert_eq!(sources, ["", "", "web"]);
 }
 
@@ -123,11 +123,11 @@ fn sources_with_the_same_keys_do_not_meet() {
     let (one, shows_one) = token(1, "one", "shop", &[Scope::Ingest], None);
     let (same, shows_same) = token(2, "same", "shop", &[Scope::Ingest], None);
     let (other, shows_other) = token(3, "other", "other", &[Scope::Ingest], None);
-    let stand = stand(&Arc::new(Tokens::new(TokenSet::new(vec![one, same, other]))), Demand::Always);
+    let fixture = fixture(&Arc::new(Tokens::new(TokenSet::new(vec![one, same, other]))), Demand::Always);
     for (path, body) in [("/ingest/event", "1"), ("/ingest/batch", "2\n3\n")] {
         let post = |shows: &str| {
             let headers = format!("{shows}Idempotency-Key: k\r\nAccept: application/json\r\n");
-            let answer = stand.post(path, &headers, body);
+            let answer = fixture.post(path, &headers, body);
             assert_eq!(answer.status, 200, "{answer:?}");
             let duplicates = &answer.json();
             duplicates["duplicate"].as_bool().unwrap_or_else(|| duplicates["duplicates"] == 2)
@@ -138,7 +138,7 @@ fn sources_with_the_same_keys_do_not_meet() {
     let expected = [("shop", 0), ("other", 0), ("shop", 1), ("shop", 2), ("other", 1), ("other", 2)];
     let expected =
         expected.map(|(source, number)| (source.to_owned(), KeyedIds::new(source, &name, b"k").id(number).to_string()));
-    let stored: Vec<_> = stand.stored().into_iter().map(|event| (event.source, event.id)).collect();
+    let stored: Vec<_> = fixture.stored().into_iter().map(|event| (event.source, event.id)).collect();
     assert_eq!(stored, expected);
 }
 
@@ -148,11 +148,11 @@ fn ids_in_payloads_belong_to_the_source() {
     let (one, shows_one) = token(1, "one", "one", &[Scope::Ingest], None);
     let (other, shows_other) = token(2, "other", "other", &[Scope::Ingest], None);
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![one, other])));
-    let types = crate::stand::named_types(&[("a", Some("/id"))]);
-    let stand = Stand::with(types, GatewayOptions { tokens, demand: Demand::Always, ..GatewayOptions::default() });
+    let types = crate::fixture::named_types(&[("a", Some("/id"))]);
+    let fixture = Fixture::with(types, GatewayOptions { tokens, demand: Demand::Always, ..GatewayOptions::default() });
     for shows in [&shows_one, &shows_other, &shows_one] {
-        assert_eq!(stand.post("/ingest/event/a", shows, r#"{"id":7}"#).status, 200);
-        assert_eq!(stand.post("/ingest/batch/a", shows, "{\"id\":8}\n").status, 200);
+        assert_eq!(fixture.post("/ingest/event/a", shows, r#"{"id":7}"#).status, 200);
+        assert_eq!(fixture.post("/ingest/batch/a", shows, "{\"id\":8}\n").status, 200);
     }
-    assert_eq!(stand.stored().len(), 4);
+    assert_eq!(fixture.stored().len(), 4);
 }

@@ -4,19 +4,19 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::stand::{Client, LOOK_EVERY, Stand, open_types};
+use crate::fixture::{Client, Fixture, LOOK_EVERY, open_types};
 use event::TypeName;
 use event::limits::HEADER_BYTES_MAX;
 use eventlog::Gate;
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, RouteName, StatusClass};
-use journal::simulated_disk::{Failure, Operation, SimulatedDisk};
+use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
 
 const FAR: Duration = Duration::from_secs(60);
 
 #[test]
 fn other_paths_and_methods_are_refused() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     for (method, path, status, code, allow) in [
         ("GET", "/", 404, "not_found", None),
         ("POST", "/ingest", 404, "not_found", None),
@@ -29,20 +29,20 @@ fn other_paths_and_methods_are_refused() {
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{method} {path}");
         assert_eq!(answer.header("allow"), allow);
     }
-    assert_eq!(stand.counters().requests(RouteName::Other, StatusClass::ClientError), 2);
+    assert_eq!(fixture.counters().requests(RouteName::Other, StatusClass::ClientError), 2);
 }
 
 #[test]
 fn it_tells_that_it_is_alive_and_ready() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     for path in ["/healthz", "/readyz"] {
         for method in ["GET", "HEAD"] {
             client.send(format!("{method} {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
             assert_eq!(client.answer().status, 200);
         }
     }
-    stand.gateway().announce_stop();
+    fixture.gateway().announce_stop();
     // Each answer closes its connection from now on: a balancer's next request goes elsewhere.
     client.send("HEAD /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
     let head = client.answer_to_head();
@@ -50,47 +50,47 @@ fn it_tells_that_it_is_alive_and_ready() {
     assert!(head.header("content-length").is_some_and(|length| length.parse::<usize>().unwrap() > 0));
     assert!(client.is_closed());
     let get = |path: &str| {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
         client.answer()
     };
     let answer = get("/readyz");
     assert_eq!((answer.status, answer.code().as_str()), (503, "not_ready"));
     assert_eq!(get("/healthz").status, 200);
-    assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
+    assert_eq!(fixture.post("/ingest/event", "", "1").status, 200);
 }
 
 #[test]
 fn too_many_bytes_in_flight_are_shed() {
     let options = GatewayOptions { in_flight_bytes_max: 1000, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut slow = stand.connect();
+    let fixture = Fixture::with(open_types(), options);
+    let mut slow = fixture.connect();
     slow.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n");
     slow.send(vec![b'\n'; 800]);
-    stand.wait("the bytes are there", |counters| counters.bytes_in_flight() == 800);
+    fixture.wait("the bytes are there", |counters| counters.bytes_in_flight() == 800);
     let body = [b"1".as_slice(), &[b' '; 200]].concat();
-    let answer = stand.post("/ingest/event", "", &body);
+    let answer = fixture.post("/ingest/event", "", &body);
     assert_eq!((answer.status, answer.code().as_str()), (503, "overload"));
     assert_eq!(answer.header("retry-after"), Some("1"));
-    assert_eq!(stand.post("/ingest/event", "", "2").status, 200);
+    assert_eq!(fixture.post("/ingest/event", "", "2").status, 200);
     slow.send([vec![b'\n'; 198], b"3\n".to_vec()].concat());
     assert_eq!(slow.answer().status, 200);
-    assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
-    assert_eq!(stand.payloads(), ["2", "3", "1"]);
-    assert_eq!(stand.counters().refusals(ErrorCode::Overload), 1);
-    assert_eq!(stand.counters().bytes_in_flight(), 0);
+    assert_eq!(fixture.post("/ingest/event", "", &body).status, 200);
+    assert_eq!(fixture.payloads(), ["2", "3", "1"]);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Overload), 1);
+    assert_eq!(fixture.counters().bytes_in_flight(), 0);
 }
 
 #[test]
 fn a_batch_is_counted_as_it_arrives() {
     let options = GatewayOptions { in_flight_bytes_max: 1000, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut client = stand.connect();
+    let fixture = Fixture::with(open_types(), options);
+    let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
     client.send(vec![b'\n'; 1001]);
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (503, "overload"));
-    stand.wait("the bytes are free", |counters| counters.bytes_in_flight() == 0);
+    fixture.wait("the bytes are free", |counters| counters.bytes_in_flight() == 0);
 }
 
 /// Else all of them would grow until none has room, and what was done for them was done for nothing.
@@ -98,19 +98,19 @@ fn a_batch_is_counted_as_it_arrives() {
 fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
     let options =
         GatewayOptions { in_flight_bytes_max: 1_000_000, batch_wait: Duration::ZERO, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut first = stand.connect();
+    let fixture = Fixture::with(open_types(), options);
+    let mut first = fixture.connect();
     first.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n\n");
-    stand.wait("its first byte is there", |counters| counters.bytes_in_flight() == 1);
-    let mut second = stand.connect();
+    fixture.wait("its first byte is there", |counters| counters.bytes_in_flight() == 1);
+    let mut second = fixture.connect();
     second.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 600000\r\n\r\n");
     let answer = second.answer();
     assert_eq!((answer.status, answer.code().as_str()), (503, "overload"), "before its body has come");
-    assert_eq!(stand.post("/ingest/batch", "", "2\n").status, 200);
-    assert_eq!(stand.post("/ingest/event", "", "3").status, 200);
+    assert_eq!(fixture.post("/ingest/batch", "", "2\n").status, 200);
+    assert_eq!(fixture.post("/ingest/event", "", "3").status, 200);
     first.send([vec![b'\n'; 599_997], b"1\n".to_vec()].concat());
     assert_eq!(first.answer().status, 200);
-    assert_eq!(stand.payloads(), ["2", "3", "1"]);
+    assert_eq!(fixture.payloads(), ["2", "3", "1"]);
 }
 
 /// A refusal makes its client connect and send anew, which costs more than to let it wait.
@@ -118,143 +118,143 @@ fn a_batch_begins_only_where_there_is_room_for_those_that_have_begun() {
 fn a_batch_without_room_waits_until_others_are_done() {
     let batch_wait = Duration::from_hours(1);
     let options = GatewayOptions { in_flight_bytes_max: 1_000_000, batch_wait, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
+    let fixture = Fixture::with(open_types(), options);
     let usual = [vec![b'\n'; 600_000], b"0\n".to_vec()].concat();
-    assert_eq!(stand.post("/ingest/batch", "", &usual).status, 200);
+    assert_eq!(fixture.post("/ingest/batch", "", &usual).status, 200);
     let begin = "POST /ingest/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
-    let mut first = stand.connect();
+    let mut first = fixture.connect();
     first.send(format!("{begin}1\r\n1\r\n"));
-    stand.wait("its first byte is there", |counters| counters.bytes_in_flight() == 1);
+    fixture.wait("its first byte is there", |counters| counters.bytes_in_flight() == 1);
     let waiting = (2..5).map(|number| {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(format!("{begin}1\r\n{number}\r\n0\r\n\r\n"));
         client
     });
     let waiting: Vec<_> = waiting.collect();
     // It finds room: the others have come before it, and would have been refused by now.
-    assert_eq!(stand.post("/ingest/event", "", "5").status, 200);
+    assert_eq!(fixture.post("/ingest/event", "", "5").status, 200);
     first.send("0\r\n\r\n");
     assert_eq!(first.answer().status, 200);
     for mut client in waiting {
         assert_eq!(client.answer().status, 200);
     }
-    let mut payloads = stand.payloads();
+    let mut payloads = fixture.payloads();
     payloads.sort_unstable();
     assert_eq!(payloads, ["0", "1", "2", "3", "4", "5"]);
-    assert_eq!(stand.counters().refusals(ErrorCode::Overload), 0);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Overload), 0);
 }
 
 #[test]
 fn a_failed_journal_answers_no_200() {
     let disk = SimulatedDisk::new(1);
-    let stand = Stand::on_disk(Arc::new(disk.clone()));
-    assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
-    disk.fail_from_call(Operation::Sync, 1, Failure::Io);
+    let fixture = Fixture::on_disk(Arc::new(disk.clone()));
+    assert_eq!(fixture.post("/ingest/event", "", "1").status, 200);
+    disk.fail_from_call(Operation::Sync, 1, SimulatedError::Io);
     for (path, body) in [("/ingest/event", "2"), ("/ingest/batch", "3\n4\n"), ("/ingest/event", "5")] {
-        let answer = stand.post(path, "", body);
+        let answer = fixture.post(path, "", body);
         assert_eq!((answer.status, answer.code().as_str()), (500, "journal_failed"));
     }
-    let mut client = stand.connect();
+    let mut client = fixture.connect();
     client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(client.answer().status, 503);
-    assert_eq!(stand.payloads(), ["1"]);
+    assert_eq!(fixture.payloads(), ["1"]);
 }
 
 #[test]
 fn a_full_disk_is_told_and_passes() {
     let disk = SimulatedDisk::new(1);
-    let stand = Stand::on_disk(Arc::new(disk.clone()));
+    let fixture = Fixture::on_disk(Arc::new(disk.clone()));
     let body = format!("\"{}\"", "x".repeat(60_000));
-    assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
+    assert_eq!(fixture.post("/ingest/event", "", &body).status, 200);
     disk.set_capacity(Some(disk.bytes_used()));
-    let full = (0..1000).map(|_| stand.post("/ingest/event", "", &body)).find(|answer| answer.status != 200).unwrap();
+    let full = (0..1000).map(|_| fixture.post("/ingest/event", "", &body)).find(|answer| answer.status != 200).unwrap();
     assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
-    let stored = stand.stored().len();
+    let stored = fixture.stored().len();
     disk.set_capacity(None);
-    assert_eq!(stand.post("/ingest/event", "", &body).status, 200);
-    assert_eq!(stand.stored().len(), stored + 1);
+    assert_eq!(fixture.post("/ingest/event", "", &body).status, 200);
+    assert_eq!(fixture.stored().len(), stored + 1);
 }
 
-fn gate(stand: &Stand, type_name: &str) -> Gate {
-    let types = stand.log.types();
+fn gate(fixture: &Fixture, type_name: &str) -> Gate {
+    let types = fixture.log.types();
     types.gate(types.get(&TypeName::new(type_name).unwrap()).unwrap())
 }
 
 #[test]
 fn only_types_whose_stores_are_behind_are_refused() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for path in ["/ingest/event/slow", "/ingest/event/quick"] {
-        assert_eq!(stand.post(path, "", "1").status, 200);
+        assert_eq!(fixture.post(path, "", "1").status, 200);
     }
-    let gate = gate(&stand, "slow");
+    let gate = gate(&fixture, "slow");
     gate.set_closed(true);
-    let refused = stand.post("/ingest/event/slow", "", "2");
+    let refused = fixture.post("/ingest/event/slow", "", "2");
     assert_eq!(
         (refused.status, refused.code().as_str(), refused.header("retry-after")),
         (503, "backlog_full", Some("1"))
     );
-    assert_eq!(stand.post("/ingest/batch/slow", "", "2\n3").code(), "backlog_full");
-    assert_eq!(stand.post("/ingest/event/quick", "", "4").status, 200);
+    assert_eq!(fixture.post("/ingest/batch/slow", "", "2\n3").code(), "backlog_full");
+    assert_eq!(fixture.post("/ingest/event/quick", "", "4").status, 200);
     gate.set_closed(false);
-    assert_eq!(stand.post("/ingest/batch/slow", "", "5\n6").status, 200);
-    assert_eq!(stand.payloads(), ["1", "1", "4", "5", "6"]);
+    assert_eq!(fixture.post("/ingest/batch/slow", "", "5\n6").status, 200);
+    assert_eq!(fixture.payloads(), ["1", "1", "4", "5", "6"]);
 }
 
 #[test]
 fn of_a_batch_only_records_whose_stores_are_behind_are_refused() {
     let types = GatewayTypes { type_pointer: Some("/type".parse().unwrap()), ..open_types() };
-    let stand = Stand::with(types, GatewayOptions::default());
-    assert_eq!(stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}").status, 200);
-    gate(&stand, "slow").set_closed(true);
-    let some = stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}");
+    let fixture = Fixture::with(types, GatewayOptions::default());
+    assert_eq!(fixture.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}").status, 200);
+    gate(&fixture, "slow").set_closed(true);
+    let some = fixture.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"quick\"}");
     assert_eq!((some.status, &some.json()["refused"][0]["code"]), (207, &"backlog_full".into()));
     let (json, later) = (some.json(), "later".into());
     assert_eq!(
         (&json["refused"][0]["retry"], &json["retry_later"], json.get("retry_alone")),
         (&later, &1.into(), None)
     );
-    let all = stand.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"slow\"}");
+    let all = fixture.post("/ingest/batch", "", "{\"type\":\"slow\"}\n{\"type\":\"slow\"}");
     assert_eq!((all.status, all.code().as_str()), (503, "backlog_full"));
-    assert_eq!(stand.stored().len(), 3);
+    assert_eq!(fixture.stored().len(), 3);
 }
 
 #[test]
 fn before_the_disk_is_full_nothing_is_taken_any_more() {
     let disk = SimulatedDisk::new(1);
-    let stand = Stand::on_disk(Arc::new(disk.clone()));
+    let fixture = Fixture::on_disk(Arc::new(disk.clone()));
     let ready = |expected| {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send("GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
         assert_eq!(client.answer().status, expected);
     };
-    assert_eq!(stand.post("/ingest/event", "", "1").status, 200);
+    assert_eq!(fixture.post("/ingest/event", "", "1").status, 200);
     disk.set_capacity(Some(disk.bytes_used() * 100 / 99));
-    assert!(stand.log.disk_guard().look().unwrap().1);
-    let full = stand.post("/ingest/event", "", "2");
+    assert!(fixture.log.disk_guard().look().unwrap().1);
+    let full = fixture.post("/ingest/event", "", "2");
     assert_eq!((full.status, full.code().as_str()), (507, "disk_full"));
     // The answer comes before the body.
-    let mut client = stand.connect();
+    let mut client = fixture.connect();
     client.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n");
     assert_eq!(client.answer().status, 507);
     ready(503);
     disk.set_capacity(None);
-    assert!(stand.log.disk_guard().look().unwrap().1);
+    assert!(fixture.log.disk_guard().look().unwrap().1);
     ready(200);
-    assert_eq!(stand.post("/ingest/batch", "", "3").status, 200);
-    assert_eq!(stand.payloads(), ["1", "3"]);
+    assert_eq!(fixture.post("/ingest/batch", "", "3").status, 200);
+    assert_eq!(fixture.payloads(), ["1", "3"]);
 }
 
 #[test]
 fn an_event_whose_client_leaves_is_stored_once_or_never() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for number in 0..50 {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.post("/ingest/event", "", number.to_string().as_bytes());
         drop(client);
     }
-    assert_eq!(stand.post("/ingest/event", "", "\"last\"").status, 200);
-    stand.wait("all are gone", |counters| counters.open_connections() == 0 && counters.bytes_in_flight() == 0);
-    let mut payloads = stand.payloads();
+    assert_eq!(fixture.post("/ingest/event", "", "\"last\"").status, 200);
+    fixture.wait("all are gone", |counters| counters.open_connections() == 0 && counters.bytes_in_flight() == 0);
+    let mut payloads = fixture.payloads();
     let all = payloads.len();
     payloads.sort();
     payloads.dedup();
@@ -264,7 +264,7 @@ fn an_event_whose_client_leaves_is_stored_once_or_never() {
 
 #[test]
 fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for (head, status, code) in [
         ("Host: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked", 400, "bad_request"),
         ("Host: x\r\nContent-Length: 1\r\nContent-Length: 2", 400, "bad_request"),
@@ -272,7 +272,7 @@ fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
         ("Content-Length: 1", 400, "bad_request"),
         (&format!("Host: x\r\nX: {}", "x".repeat(HEADER_BYTES_MAX)), 431, "header_too_large"),
     ] {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(format!("POST /ingest/event HTTP/1.1\r\n{head}\r\n\r\n1"));
         let answer = client.answer();
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{head:.60}");
@@ -280,18 +280,18 @@ fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
         client.finish_sending();
         assert!(client.is_closed());
     }
-    assert!(stand.stored().is_empty());
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn what_stands_before_a_bad_head_is_answered_first() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     let good = "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1";
     client.send([good, good, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +1\r\n\r\n"].concat());
     let statuses: Vec<_> = (0..3).map(|_| client.answer().status).collect();
     assert_eq!(statuses, [200, 200, 400]);
-    assert_eq!(stand.stored().len(), 2);
+    assert_eq!(fixture.stored().len(), 2);
 }
 
 #[test]
@@ -305,8 +305,8 @@ fn requests_follow_each_other_however_they_are_cut() {
     ];
     let text = whole.concat();
     for cut in 0..text.len() {
-        let stand = Stand::on_disk(Arc::new(SimulatedDisk::new(1)));
-        let mut client = stand.connect();
+        let fixture = Fixture::on_disk(Arc::new(SimulatedDisk::new(1)));
+        let mut client = fixture.connect();
         client.send(&text[..cut]);
         // What is complete is answered before the rest comes: so the rest comes by itself.
         let ends = whole.iter().scan(0, |end, request| {
@@ -318,25 +318,25 @@ fn requests_follow_each_other_however_they_are_cut() {
         client.send(&text[cut..]);
         statuses.extend((early..whole.len()).map(|_| client.answer().status));
         assert_eq!(statuses, [200, 200, 200, 400, 200], "{cut}");
-        assert_eq!(stand.payloads(), ["11", "22", "33", "44"], "{cut}");
+        assert_eq!(fixture.payloads(), ["11", "22", "33", "44"], "{cut}");
     }
 }
 
 #[test]
 fn an_empty_line_behind_a_body_is_no_request() {
     let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut client = stand.connect();
+    let fixture = Fixture::with(open_types(), options);
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1\r\n");
     assert_eq!(client.answer().status, 200);
     assert!(client.is_closed(), "it was idle, not slow");
-    assert_eq!(stand.counters().refusals(ErrorCode::Timeout), 0);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Timeout), 0);
 }
 
 #[test]
 fn an_answer_is_whole_though_its_client_reads_late() {
-    let stand = Stand::open();
-    let client = stand.connect();
+    let fixture = Fixture::open();
+    let client = fixture.connect();
     let mut sender = client.reader.get_ref().try_clone().unwrap();
     let requests = 300;
     let body = "x\n".repeat(1000);
@@ -345,7 +345,7 @@ fn an_answer_is_whole_though_its_client_reads_late() {
     // No more is taken than is answered: what the server writes fills both buffers, and only then is it read.
     let (mut client, mut answered, mut still) = (client, 0, 0);
     while still < 100 {
-        let now = stand.counters().requests(RouteName::Batch, StatusClass::ClientError);
+        let now = fixture.counters().requests(RouteName::Batch, StatusClass::ClientError);
         still = if now == answered { still + 1 } else { 0 };
         answered = now;
         std::thread::sleep(LOOK_EVERY);
@@ -359,39 +359,39 @@ fn an_answer_is_whole_though_its_client_reads_late() {
 
 #[test]
 fn a_head_may_come_byte_by_byte() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     for byte in b"POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n12" {
         client.send([*byte]);
     }
     assert_eq!(client.answer().status, 200);
-    assert_eq!(stand.payloads(), ["12"]);
+    assert_eq!(fixture.payloads(), ["12"]);
 }
 
 #[test]
 fn a_chunk_that_breaks_the_rules_ends_the_connection() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n1\r\n0;\n\r\n");
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"));
     assert_eq!(answer.header("connection"), Some("close"));
     client.finish_sending();
     assert!(client.is_closed(), "there is one answer");
-    assert!(stand.stored().is_empty());
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn connections_beyond_the_limit_wait_for_a_place() {
     let options = GatewayOptions { connections_max: 2, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut first: Vec<_> = (0..2).map(|_| stand.connect()).collect();
-    stand.wait("two are open", |counters| counters.open_connections() == 2);
-    let mut third = stand.connect();
+    let fixture = Fixture::with(open_types(), options);
+    let mut first: Vec<_> = (0..2).map(|_| fixture.connect()).collect();
+    fixture.wait("two are open", |counters| counters.open_connections() == 2);
+    let mut third = fixture.connect();
     third.post("/ingest/event", "", b"3");
     first[0].post("/ingest/event", "", b"1");
     assert_eq!(first[0].answer().status, 200);
-    assert_eq!(stand.counters().connections_accepted(), 2);
+    assert_eq!(fixture.counters().connections_accepted(), 2);
     drop(first);
     assert_eq!(third.answer().status, 200);
 }
@@ -399,23 +399,23 @@ fn connections_beyond_the_limit_wait_for_a_place() {
 #[test]
 fn one_client_gets_no_more_than_its_share() {
     let options = GatewayOptions { connections_per_client: 2, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut first: Vec<_> = (0..2).map(|_| stand.connect()).collect();
-    stand.wait("two are open", |counters| counters.open_connections() == 2);
-    assert!(stand.connect().is_closed());
-    assert_eq!(stand.counters().connections_refused(), 1);
+    let fixture = Fixture::with(open_types(), options);
+    let mut first: Vec<_> = (0..2).map(|_| fixture.connect()).collect();
+    fixture.wait("two are open", |counters| counters.open_connections() == 2);
+    assert!(fixture.connect().is_closed());
+    assert_eq!(fixture.counters().connections_refused(), 1);
     first.pop();
-    stand.wait("one is left", |counters| counters.open_connections() == 1);
-    assert_eq!(stand.post("/ingest/event", "", b"1").status, 200);
+    fixture.wait("one is left", |counters| counters.open_connections() == 1);
+    assert_eq!(fixture.post("/ingest/event", "", b"1").status, 200);
 }
 
 #[test]
 fn many_clients_may_come_at_once() {
     let options = GatewayOptions { connections_max: 1, ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let first = stand.connect();
-    stand.wait("one is open", |counters| counters.open_connections() == 1);
-    let mut rest: Vec<_> = (0..300).map(|_| stand.connect()).collect();
+    let fixture = Fixture::with(open_types(), options);
+    let first = fixture.connect();
+    fixture.wait("one is open", |counters| counters.open_connections() == 1);
+    let mut rest: Vec<_> = (0..300).map(|_| fixture.connect()).collect();
     drop(first);
     rest[0].post("/ingest/event", "", b"1");
     assert_eq!(rest[0].answer().status, 200);
@@ -423,14 +423,14 @@ fn many_clients_may_come_at_once() {
 
 #[test]
 fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
-    let mut stand = Stand::open();
-    let (mut idle, mut fresh, mut busy) = (stand.connect(), stand.connect(), stand.connect());
+    let mut fixture = Fixture::open();
+    let (mut idle, mut fresh, mut busy) = (fixture.connect(), fixture.connect(), fixture.connect());
     idle.post("/ingest/event", "", b"1");
     assert_eq!(idle.answer().status, 200);
     busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
-    stand.wait("all are there", |counters| counters.bytes_in_flight() >= 2 && counters.open_connections() == 3);
-    let address = stand.address();
-    let gateway = stand.take_gateway();
+    fixture.wait("all are there", |counters| counters.bytes_in_flight() >= 2 && counters.open_connections() == 3);
+    let address = fixture.address();
+    let gateway = fixture.take_gateway();
     let stopping = std::thread::spawn(move || gateway.stop(Instant::now() + FAR));
     assert!(idle.is_closed() && fresh.is_closed());
     assert!(std::net::TcpStream::connect(address).is_err());
@@ -438,34 +438,34 @@ fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
     let answer = busy.answer();
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
     assert!(stopping.join().unwrap());
-    for shard in stand.log.shards() {
+    for shard in fixture.log.shards() {
         shard.close().unwrap();
     }
-    assert_eq!(stand.payloads(), ["1", "2", "3"]);
+    assert_eq!(fixture.payloads(), ["1", "2", "3"]);
 }
 
 #[test]
 fn a_stop_doesnt_wait_beyond_its_deadline() {
-    let mut stand = Stand::open();
-    let mut busy = stand.connect();
+    let mut fixture = Fixture::open();
+    let mut busy = fixture.connect();
     busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
-    stand.wait("it is there", |counters| counters.bytes_in_flight() >= 2);
-    assert!(!stand.take_gateway().stop(Instant::now()));
+    fixture.wait("it is there", |counters| counters.bytes_in_flight() >= 2);
+    assert!(!fixture.take_gateway().stop(Instant::now()));
     assert!(busy.is_closed());
-    assert!(stand.stored().is_empty());
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn who_is_too_slow_is_told_and_left() {
     let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
+    let fixture = Fixture::with(open_types(), options);
     for part in [
         "POST /ingest/event HTTP/1.1\r\nHost",
         "POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1",
         "POST /ingest/batch HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n1\n\r\n",
         "POST /ingest/event/A HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1",
     ] {
-        let mut client = stand.connect();
+        let mut client = fixture.connect();
         client.send(part);
         let answer = client.answer();
         let expected = if part.contains("/A ") { (404, "unknown_type") } else { (408, "timeout") };
@@ -473,45 +473,45 @@ fn who_is_too_slow_is_told_and_left() {
         assert_eq!(answer.header("connection"), Some("close"));
         assert!(client.is_closed());
     }
-    let mut idle = stand.connect();
+    let mut idle = fixture.connect();
     assert!(idle.is_closed());
-    stand.wait("all are closed", |counters| counters.open_connections() == 0);
-    assert_eq!(stand.counters().refusals(ErrorCode::Timeout), 3);
-    assert!(stand.stored().is_empty());
+    fixture.wait("all are closed", |counters| counters.open_connections() == 0);
+    assert_eq!(fixture.counters().refusals(ErrorCode::Timeout), 3);
+    assert!(fixture.stored().is_empty());
 }
 
 #[test]
 fn who_takes_no_answer_is_left() {
     let options = GatewayOptions { tick: Duration::from_millis(5), ..GatewayOptions::default() };
-    let stand = Stand::with(open_types(), options);
-    let mut client = stand.connect();
+    let fixture = Fixture::with(open_types(), options);
+    let mut client = fixture.connect();
     let body = "x\n".repeat(1000);
     let request = format!("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     while client.try_send(&request).is_ok() {}
-    stand.wait("it is closed", |counters| counters.open_connections() == 0);
+    fixture.wait("it is closed", |counters| counters.open_connections() == 0);
 }
 
 #[test]
 fn who_has_sent_all_may_close_that_side() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.post("/ingest/event", "", b"1");
     client.finish_sending();
     assert_eq!(client.answer().status, 200);
     assert!(client.is_closed());
-    let mut broken = stand.connect();
+    let mut broken = fixture.connect();
     broken.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
     broken.finish_sending();
     let answer = broken.answer();
     assert_eq!((answer.status, answer.code().as_str()), (400, "body_incomplete"));
     assert!(broken.is_closed());
-    assert_eq!(stand.payloads(), ["1"]);
+    assert_eq!(fixture.payloads(), ["1"]);
 }
 
 #[test]
 fn old_clients_are_answered_as_they_ask() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n1");
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (200, Some("keep-alive")));
@@ -519,13 +519,13 @@ fn old_clients_are_answered_as_they_ask() {
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
     assert!(client.is_closed());
-    assert_eq!(stand.payloads(), ["1", "2"]);
+    assert_eq!(fixture.payloads(), ["1", "2"]);
 }
 
 #[test]
 fn an_expectation_that_cant_be_met_is_refused() {
-    let stand = Stand::open();
-    let mut client = stand.connect();
+    let fixture = Fixture::open();
+    let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nExpect: magic\r\n\r\n");
     let answer = client.answer();
     assert_eq!((answer.status, answer.code().as_str()), (417, "expectation"));
@@ -533,8 +533,8 @@ fn an_expectation_that_cant_be_met_is_refused() {
 
 #[test]
 fn many_connections_share_commits() {
-    let stand = Stand::open();
-    let address = stand.address();
+    let fixture = Fixture::open();
+    let address = fixture.address();
     let threads: Vec<_> = (0..8)
         .map(|thread| {
             std::thread::spawn(move || {
@@ -549,6 +549,6 @@ fn many_connections_share_commits() {
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
-    assert_eq!(stand.stored().len(), 8 * 8 * 20);
-    assert_eq!(stand.counters().requests(RouteName::Event, StatusClass::Success), 8 * 8 * 20);
+    assert_eq!(fixture.stored().len(), 8 * 8 * 20);
+    assert_eq!(fixture.counters().requests(RouteName::Event, StatusClass::Success), 8 * 8 * 20);
 }

@@ -3,7 +3,7 @@
 use event::TypeName;
 use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
 
-use crate::stand::{Stand, named_types};
+use crate::fixture::{Fixture, named_types};
 
 fn name(text: &str) -> TypeName {
     TypeName::new(text).unwrap()
@@ -17,8 +17,8 @@ fn types(names: &[&str]) -> GatewayTypes {
     named_types(&names.iter().map(|name| (*name, None)).collect::<Vec<_>>())
 }
 
-fn stored(stand: &Stand) -> Vec<String> {
-    stand.stored().into_iter().map(|event| event.type_name).collect()
+fn stored(fixture: &Fixture) -> Vec<String> {
+    fixture.stored().into_iter().map(|event| event.type_name).collect()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn a_rule_holds_where_nobody_names_the_type() {
         type_pointer: Some("/t".parse().unwrap()),
         ..types(&["access", "order", "named", "event"])
     };
-    let stand = Stand::with(types, GatewayOptions::default());
+    let fixture = Fixture::with(types, GatewayOptions::default());
     for (path, headers, payload) in [
         ("/ingest/event", "", r#"{"status":200,"order":1}"#),
         ("/ingest/event", "", r#"{"order":1}"#),
@@ -39,12 +39,12 @@ fn a_rule_holds_where_nobody_names_the_type() {
         ("/ingest/event", "Forebay-Type: named\r\n", r#"{"order":1}"#),
         ("/ingest/event/named", "", r#"{"order":1}"#),
     ] {
-        assert_eq!(stand.post(path, headers, payload).status, 200, "{payload}");
+        assert_eq!(fixture.post(path, headers, payload).status, 200, "{payload}");
     }
-    assert_eq!(stored(&stand), ["access", "order", "access", "event", "named", "named", "named"]);
+    assert_eq!(stored(&fixture), ["access", "order", "access", "event", "named", "named", "named"]);
     let batch = "{\"order\":2}\n{\"status\":200}\n{}\n{\"order\":3}\n";
-    assert_eq!(stand.post("/ingest/batch", "", batch).status, 200);
-    assert_eq!(stored(&stand)[7..], ["order", "access", "event", "order"]);
+    assert_eq!(fixture.post("/ingest/batch", "", batch).status, 200);
+    assert_eq!(stored(&fixture)[7..], ["order", "access", "event", "order"]);
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn unknown_types_are_taken_as_another_one_where_that_is_said() {
         type_pointer: Some("/t".parse().unwrap()),
         ..types(&["a", "other"])
     };
-    let stand = Stand::with(types, GatewayOptions::default());
+    let fixture = Fixture::with(types, GatewayOptions::default());
     for (path, headers, payload, status) in [
         ("/ingest/event/a", "", "1", 200),
         ("/ingest/event/b", "", "1", 200),
@@ -67,27 +67,27 @@ fn unknown_types_are_taken_as_another_one_where_that_is_said() {
         ("/ingest/event", "", "{}", 200),
         ("/ingest/event/a.hits", "", "1", 404),
     ] {
-        let answer = stand.post(path, headers, payload);
+        let answer = fixture.post(path, headers, payload);
         assert_eq!(answer.status, status, "{path} {headers} {payload}");
     }
     let batch: String = (0..100).map(|number| format!("{{\"t\":\"t{number}\"}}\n")).collect();
-    assert_eq!(stand.post("/ingest/batch", "", &batch).status, 200);
-    let stored = stored(&stand);
+    assert_eq!(fixture.post("/ingest/batch", "", &batch).status, 200);
+    let stored = stored(&fixture);
     assert_eq!((stored[0].as_str(), stored.len()), ("a", 108));
     assert!(stored[1..].iter().all(|name| name == "other"), "{stored:?}");
-    assert_eq!(stand.stored()[5].payload, r#"{"t":7}"#, "the name stays where it stands");
+    assert_eq!(fixture.stored()[5].payload, r#"{"t":7}"#, "the name stays where it stands");
 }
 
 #[test]
 fn a_type_that_goes_is_unknown_from_then_on() {
     let with = |names: &[&str]| GatewayTypes { unknown: Some(name("other")), ..types(names) };
-    let stand = Stand::with(with(&["a", "b", "other"]), GatewayOptions::default());
-    assert_eq!(stand.post("/ingest/event/b", "", "1").status, 200);
-    stand.gateway().control().configure(&with(&["a", "other"]), &GatewayOptions::default());
-    assert_eq!(stand.post("/ingest/event/b", "", "2").status, 200);
-    stand.gateway().control().configure(&types(&["a"]), &GatewayOptions::default());
-    assert_eq!(stand.post("/ingest/event/b", "", "3").status, 404);
-    assert_eq!(stored(&stand), ["b", "other"]);
+    let fixture = Fixture::with(with(&["a", "b", "other"]), GatewayOptions::default());
+    assert_eq!(fixture.post("/ingest/event/b", "", "1").status, 200);
+    fixture.gateway().control().configure(&with(&["a", "other"]), &GatewayOptions::default());
+    assert_eq!(fixture.post("/ingest/event/b", "", "2").status, 200);
+    fixture.gateway().control().configure(&types(&["a"]), &GatewayOptions::default());
+    assert_eq!(fixture.post("/ingest/event/b", "", "3").status, 404);
+    assert_eq!(stored(&fixture), ["b", "other"]);
 }
 
 /// To know what these are takes more than others should wait for: it is done beside the shard, and nobody sees that.
@@ -95,7 +95,7 @@ fn a_type_that_goes_is_unknown_from_then_on() {
 fn what_takes_long_to_tell_apart_comes_out_as_anything_else() {
     let choice = choice(&[("a", "l.all(x, l.all(y, x + y < 9))"), ("b", "has(b)")]);
     let types = GatewayTypes { choice, type_pointer: Some("/t".parse().unwrap()), ..types(&["a", "b", "event"]) };
-    let stand = Stand::with(types, GatewayOptions::default());
+    let fixture = Fixture::with(types, GatewayOptions::default());
     let large = |rest: &str| format!("{{\"l\":[{}1]{rest}}}", "1,".repeat(200));
     for (payload, status) in [
         (large(""), 200),
@@ -106,18 +106,18 @@ fn what_takes_long_to_tell_apart_comes_out_as_anything_else() {
         (format!("{{\"pad\":\"{}\",\"b\":\"\\udc00\"}}", "x".repeat(400_000)), 400),
     ] {
         let headers = if payload.len() > 1000 { "Forebay-Ack: disk\r\n" } else { "" };
-        assert_eq!(stand.post("/ingest/event", headers, &payload).status, status, "{}", &payload[..9]);
+        assert_eq!(fixture.post("/ingest/event", headers, &payload).status, status, "{}", &payload[..9]);
     }
-    assert_eq!(stand.post("/ingest/event", "Forebay-Ack: memory\r\n", large("")).code(), "ack_memory");
+    assert_eq!(fixture.post("/ingest/event", "Forebay-Ack: memory\r\n", large("")).code(), "ack_memory");
     let key = "Idempotency-Key: k\r\nAccept: application/json\r\n";
-    let first = stand.post("/ingest/event", key, large(",\"k\":1")).json();
-    let again = stand.post("/ingest/event", key, large(",\"k\":1")).json();
+    let first = fixture.post("/ingest/event", key, large(",\"k\":1")).json();
+    let again = fixture.post("/ingest/event", key, large(",\"k\":1")).json();
     assert_eq!((&first["duplicate"], &again["duplicate"]), (&false.into(), &true.into()));
     assert_eq!(first["id"], again["id"]);
-    assert_eq!(stored(&stand), ["a", "b", "a", "a"]);
+    assert_eq!(stored(&fixture), ["a", "b", "a", "a"]);
     let batch = format!("{{}}\n{}\n{{\"t\":\"c\"}}\n{}\n{{\"b\":1}}\n{}", large(""), large(",\"l\":0"), large(""));
-    let answer = stand.post("/ingest/batch", "Content-Type: application/x-ndjson\r\n", &batch);
+    let answer = fixture.post("/ingest/batch", "Content-Type: application/x-ndjson\r\n", &batch);
     assert_eq!((answer.status, &answer.json()["accepted"]), (207, &5.into()));
     assert_eq!(answer.json()["refused"][0]["line"], 3);
-    assert_eq!(stored(&stand)[4..], ["event", "a", "event", "b", "a"]);
+    assert_eq!(stored(&fixture)[4..], ["event", "a", "event", "b", "a"]);
 }

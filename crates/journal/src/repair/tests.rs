@@ -8,7 +8,7 @@ use event::{EventId, Origin};
 use super::*;
 use crate::committer::Seeds;
 use crate::inspect::inspect_shard;
-use crate::record::Record;
+use crate::record::JournalRecord;
 use crate::simulated_disk::SimulatedDisk;
 
 const SHARD: &str = "/s";
@@ -28,7 +28,7 @@ fn damaged() -> SimulatedDisk {
     let disk = SimulatedDisk::new(1);
     let mut shard = open_shard(&options(&disk, 1)).unwrap();
     for number in 1..=6_u64 {
-        shard.appender.push(&Record {
+        shard.appender.push(&JournalRecord {
             id: EventId(u128::from(number).to_be_bytes()),
             received_at: 5,
             event_time: None,

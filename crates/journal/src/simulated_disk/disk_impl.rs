@@ -6,7 +6,7 @@ use std::sync::MutexGuard;
 
 use super::SimulatedDisk;
 use super::content::PAGE_BYTES;
-use super::faults::{Failure, Operation, Verdict, power_is_off};
+use super::faults::{Operation, OperationOutcome, SimulatedError, power_is_off};
 use super::namespace::FileId;
 use super::state::{State, file_offset};
 use crate::disk::{Disk, DiskFile, Space};
@@ -43,12 +43,12 @@ impl Disk for SimulatedDisk {
     fn sync_directory(&self, directory: &Path) -> io::Result<()> {
         let mut state = self.state();
         match state.faults.begin(Operation::SyncDirectory)? {
-            Verdict::Proceed | Verdict::Short => state.sync_directory(directory),
-            Verdict::Fail(failure) => {
+            OperationOutcome::Proceed | OperationOutcome::Short => state.sync_directory(directory),
+            OperationOutcome::Fail(failure) => {
                 state.names.fail_sync(directory)?;
                 Err(failure.into())
             }
-            Verdict::PowerFails => Err(power_is_off()),
+            OperationOutcome::PowerFails => Err(power_is_off()),
         }
     }
 
@@ -83,9 +83,9 @@ impl SimulatedDisk {
 /// Does an operation that the plan lets pass. One in which the power fails is done or not, by chance.
 fn perform<T>(state: &mut State, operation: Operation, act: impl FnOnce(&mut State) -> io::Result<T>) -> io::Result<T> {
     match state.faults.begin(operation)? {
-        Verdict::Proceed | Verdict::Short => act(state),
-        Verdict::Fail(failure) => Err(failure.into()),
-        Verdict::PowerFails => {
+        OperationOutcome::Proceed | OperationOutcome::Short => act(state),
+        OperationOutcome::Fail(failure) => Err(failure.into()),
+        OperationOutcome::PowerFails => {
             if state.random.once_in(2) {
                 drop(act(state));
             }
@@ -150,31 +150,33 @@ impl DiskFile for SimulatedFile {
         let mut state = self.live()?;
         let verdict = state.faults.begin(Operation::WriteAt)?;
         let written = match verdict {
-            Verdict::Proceed => bytes.len(),
-            Verdict::Short => bytes.len().min(1 + state.random.index(bytes.len().saturating_sub(1))),
-            Verdict::Fail(Failure::NoSpace | Failure::Unsupported) => 0,
-            Verdict::Fail(Failure::Io) | Verdict::PowerFails => state.random.index(bytes.len() + 1),
+            OperationOutcome::Proceed => bytes.len(),
+            OperationOutcome::Short => bytes.len().min(1 + state.random.index(bytes.len().saturating_sub(1))),
+            OperationOutcome::Fail(SimulatedError::NoSpace | SimulatedError::Unsupported) => 0,
+            OperationOutcome::Fail(SimulatedError::Io) | OperationOutcome::PowerFails => {
+                state.random.index(bytes.len() + 1)
+            }
         };
         let written = state.write(self.file, &bytes[..written], offset)?;
         match verdict {
-            Verdict::Proceed | Verdict::Short => Ok(written),
-            Verdict::Fail(failure) => Err(failure.into()),
-            Verdict::PowerFails => Err(power_is_off()),
+            OperationOutcome::Proceed | OperationOutcome::Short => Ok(written),
+            OperationOutcome::Fail(failure) => Err(failure.into()),
+            OperationOutcome::PowerFails => Err(power_is_off()),
         }
     }
 
     fn sync(&self) -> io::Result<()> {
         let mut state = self.live()?;
         match state.faults.begin(Operation::Sync)? {
-            Verdict::Proceed | Verdict::Short => {
+            OperationOutcome::Proceed | OperationOutcome::Short => {
                 state.sync(self.file);
                 Ok(())
             }
-            Verdict::Fail(failure) => {
+            OperationOutcome::Fail(failure) => {
                 state.file_mut(self.file).fail_sync();
                 Err(failure.into())
             }
-            Verdict::PowerFails => Err(power_is_off()),
+            OperationOutcome::PowerFails => Err(power_is_off()),
         }
     }
 

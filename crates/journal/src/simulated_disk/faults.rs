@@ -62,7 +62,7 @@ impl Operation {
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum SimulatedError {
     /// `EIO`. A write may have been done in part all the same.
     Io,
     /// `ENOSPC`.
@@ -71,23 +71,23 @@ pub enum Failure {
     Unsupported,
 }
 
-impl From<Failure> for io::Error {
-    fn from(failure: Failure) -> Self {
+impl From<SimulatedError> for io::Error {
+    fn from(failure: SimulatedError) -> Self {
         match failure {
-            Failure::Io => Errno::IO.into(),
-            Failure::NoSpace => Errno::NOSPC.into(),
-            Failure::Unsupported => Errno::OPNOTSUPP.into(),
+            SimulatedError::Io => Errno::IO.into(),
+            SimulatedError::NoSpace => Errno::NOSPC.into(),
+            SimulatedError::Unsupported => Errno::OPNOTSUPP.into(),
         }
     }
 }
 
 /// What happens to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum OperationOutcome {
     Proceed,
     /// A write is done in part, and says so.
     Short,
-    Fail(Failure),
+    Fail(SimulatedError),
     /// The power fails in the middle of it.
     PowerFails,
 }
@@ -102,7 +102,7 @@ enum Calls {
 struct Plan {
     operation: Operation,
     calls: Calls,
-    verdict: Verdict,
+    verdict: OperationOutcome,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,7 +128,7 @@ impl Faults {
     ///
     /// # Errors
     /// The power is off.
-    pub(super) fn begin(&mut self, operation: Operation) -> io::Result<Verdict> {
+    pub(super) fn begin(&mut self, operation: Operation) -> io::Result<OperationOutcome> {
         if self.power == Power::Off {
             return Err(power_is_off());
         }
@@ -136,7 +136,7 @@ impl Faults {
         self.calls[operation as usize] += 1;
         if self.power == Power::FailsAt(self.total) {
             self.power = Power::Off;
-            return Ok(Verdict::PowerFails);
+            return Ok(OperationOutcome::PowerFails);
         }
         let call = self.calls[operation as usize];
         let hit = |plan: &&Plan| {
@@ -146,7 +146,7 @@ impl Faults {
                     Calls::From(first) => first <= call,
                 }
         };
-        Ok(self.plans.iter().find(hit).map_or(Verdict::Proceed, |plan| plan.verdict))
+        Ok(self.plans.iter().find(hit).map_or(OperationOutcome::Proceed, |plan| plan.verdict))
     }
 
     pub(super) fn fail_power_at(&mut self, operations: u64) {
@@ -161,20 +161,20 @@ impl Faults {
         matches!(self.power, Power::Off)
     }
 
-    pub(super) fn fail_call(&mut self, operation: Operation, call: u64, failure: Failure) {
+    pub(super) fn fail_call(&mut self, operation: Operation, call: u64, failure: SimulatedError) {
         let calls = Calls::Only(self.calls(operation) + call);
-        self.plans.push(Plan { operation, calls, verdict: Verdict::Fail(failure) });
+        self.plans.push(Plan { operation, calls, verdict: OperationOutcome::Fail(failure) });
     }
 
-    pub(super) fn fail_from_call(&mut self, operation: Operation, call: u64, failure: Failure) {
+    pub(super) fn fail_from_call(&mut self, operation: Operation, call: u64, failure: SimulatedError) {
         let calls = Calls::From(self.calls(operation) + call);
-        self.plans.push(Plan { operation, calls, verdict: Verdict::Fail(failure) });
+        self.plans.push(Plan { operation, calls, verdict: OperationOutcome::Fail(failure) });
     }
 
     pub(super) fn shorten_write(&mut self, call: u64) {
         let operation = Operation::WriteAt;
         let calls = Calls::Only(self.calls(operation) + call);
-        self.plans.push(Plan { operation, calls, verdict: Verdict::Short });
+        self.plans.push(Plan { operation, calls, verdict: OperationOutcome::Short });
     }
 
     pub(super) fn clear(&mut self) {

@@ -34,7 +34,7 @@ mod state;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use crash::CutStyle;
-pub use faults::{Failure, Operation};
+pub use faults::{Operation, SimulatedError};
 pub use random::Random;
 
 use state::State;
@@ -85,12 +85,12 @@ impl SimulatedDisk {
     }
 
     /// Lets the `call`-th call of this operation from now fail, from 1, once.
-    pub fn fail_call(&self, operation: Operation, call: u64, failure: Failure) {
+    pub fn fail_call(&self, operation: Operation, call: u64, failure: SimulatedError) {
         self.state().faults.fail_call(operation, call, failure);
     }
 
     /// Lets the `call`-th call of this operation from now fail, from 1, and all later ones.
-    pub fn fail_from_call(&self, operation: Operation, call: u64, failure: Failure) {
+    pub fn fail_from_call(&self, operation: Operation, call: u64, failure: SimulatedError) {
         self.state().faults.fail_from_call(operation, call, failure);
     }
 

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::content::PAGE_BYTES;
 use super::crash::{CutStyle, FileCut};
-use super::faults::{Failure, Faults};
+use super::faults::{Faults, SimulatedError};
 use super::file::File;
 use super::namespace::{FileId, Names};
 use random::Random;
@@ -181,7 +181,7 @@ impl State {
         file_offset(end)?;
         let fits = self.fitting(file, bytes.len(), start);
         if fits == 0 && !bytes.is_empty() {
-            return Err(Failure::NoSpace.into());
+            return Err(SimulatedError::NoSpace.into());
         }
         self.file_mut(file).write(&bytes[..fits], start);
         Ok(fits)
@@ -220,7 +220,7 @@ impl State {
         let start = self.file(file).visible().length();
         let added = file_offset(length)?.saturating_sub(start);
         if self.fitting(file, added, start) < added {
-            return Err(Failure::NoSpace.into());
+            return Err(SimulatedError::NoSpace.into());
         }
         self.file_mut(file).write(&vec![0; added], start);
         Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use event::EventId;
-use journal::{Record, RecordBuffer};
+use journal::{JournalRecord, RecordBuffer};
 
 /// What must come back just as it went in.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,12 +21,12 @@ impl Event {
         Self { id: EventId(u128::from(number).to_be_bytes()), payload }
     }
 
-    pub(crate) fn of(record: &Record<'_>) -> Self {
+    pub(crate) fn of(record: &JournalRecord<'_>) -> Self {
         Self { id: record.id, payload: record.payload.into() }
     }
 
-    fn record(&self, request_start: bool, request_end: bool) -> Record<'_> {
-        Record {
+    fn record(&self, request_start: bool, request_end: bool) -> JournalRecord<'_> {
+        JournalRecord {
             id: self.id,
             received_at: 5,
             event_time: self.payload.len().is_multiple_of(2).then_some(7),

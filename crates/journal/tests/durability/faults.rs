@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::events::{Event, request};
 use journal::disk::SharedDisk;
-use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
+use journal::simulated_disk::{CutStyle, Operation, SimulatedDisk, SimulatedError};
 use journal::{CommitError, DataDirectory, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};
 
 const DATA: &str = "/data";
@@ -21,16 +21,16 @@ const COMMITS: u64 = 12;
 /// How the calls of a kind fail.
 #[derive(Clone, Copy, Debug)]
 enum Fault {
-    Once(Failure),
-    FromThenOn(Failure),
+    Once(SimulatedError),
+    FromThenOn(SimulatedError),
     ShortWrite,
 }
 
 const FAULTS: [Fault; 5] = [
-    Fault::Once(Failure::Io),
-    Fault::Once(Failure::NoSpace),
-    Fault::FromThenOn(Failure::Io),
-    Fault::FromThenOn(Failure::NoSpace),
+    Fault::Once(SimulatedError::Io),
+    Fault::Once(SimulatedError::NoSpace),
+    Fault::FromThenOn(SimulatedError::Io),
+    Fault::FromThenOn(SimulatedError::NoSpace),
     Fault::ShortWrite,
 ];
 
@@ -259,7 +259,7 @@ fn a_block_that_only_the_page_cache_has_is_written_again() {
         let disk = settled(&mut known);
         let mut process = start(&disk, &mut known).unwrap();
         check(&process, &mut known, "before the fault");
-        disk.fail_call(Operation::Sync, 1, Failure::Io);
+        disk.fail_call(Operation::Sync, 1, SimulatedError::Io);
         commit(&mut process, &mut known);
         assert!(process.shard.committer.is_poisoned());
         drop(process);

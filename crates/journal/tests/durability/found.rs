@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::events::{Event, request};
 use event::Origin;
 use journal::disk::{Disk, SharedDisk};
-use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
+use journal::simulated_disk::{CutStyle, Operation, SimulatedDisk, SimulatedError};
 use journal::{
     DataDirectory, Inspected, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, inspect_shard, open_shard,
 };
@@ -92,7 +92,7 @@ fn a_segment_that_could_not_be_freed_is_freed_later() {
         let disk = SimulatedDisk::new(1);
         let mut shard = open(&disk, 1);
         (1..=60).for_each(|number| commit(&mut shard, number..=number));
-        disk.fail_from_call(operation, 1, Failure::Io);
+        disk.fail_from_call(operation, 1, SimulatedError::Io);
         assert!(shard.segments.free_up_to(59).is_err());
         disk.clear_faults();
         shard.segments.free_up_to(59).unwrap();
@@ -125,7 +125,7 @@ fn an_origin_that_was_half_written_is_made_whole() {
     disk.put("/data/other", b"").unwrap();
     let shared: SharedDisk = Arc::new(disk.clone());
     // The name of its first copy is never durable, whatever a later sync says.
-    disk.fail_call(Operation::SyncDirectory, 3, Failure::Io);
+    disk.fail_call(Operation::SyncDirectory, 3, SimulatedError::Io);
     assert!(DataDirectory::open(shared.clone(), Path::new(DATA)).is_err());
     disk.clear_faults();
     let origin = DataDirectory::open(shared.clone(), Path::new(DATA)).unwrap().origin();

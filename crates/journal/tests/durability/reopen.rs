@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use event::{EventId, Origin};
 use journal::disk::OsDisk;
-use journal::{LogChunk, OpenShard, Reader, Record, RecordBuffer, ShardOptions, open_shard};
+use journal::{JournalRecord, LogChunk, OpenShard, Reader, RecordBuffer, ShardOptions, open_shard};
 
 fn options(directory: &Path) -> ShardOptions {
     ShardOptions {
@@ -14,8 +14,8 @@ fn options(directory: &Path) -> ShardOptions {
     }
 }
 
-fn record(number: u64, payload: &[u8]) -> Record<'_> {
-    Record {
+fn record(number: u64, payload: &[u8]) -> JournalRecord<'_> {
+    JournalRecord {
         id: EventId(u128::from(number).to_be_bytes()),
         received_at: 5,
         event_time: None,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
-use crate::Server;
+use crate::ServerConnector;
 use crate::http::answer;
 use crate::http::server::Wire;
 
@@ -44,7 +44,7 @@ pub(super) struct Answered {
 
 impl Client {
     /// Connects, and lets epoll tell of it as `number`.
-    pub(super) fn connect(server: &Server, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
+    pub(super) fn connect(server: &ServerConnector, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
         let wire = server.connect(CONNECT_MAX, None)?;
         wire.socket().set_nonblocking(true)?;
         epoll::add(epoll, wire.socket().as_fd(), EventData::new_u64(number), EventFlags::IN)?;

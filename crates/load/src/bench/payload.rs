@@ -117,7 +117,7 @@ mod tests {
     fn requests_are_whole_and_differ() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"1\n\n22").unwrap();
-        let server = crate::Server::new("http://a:1/b".parse().unwrap(), None).unwrap();
+        let server = crate::ServerConnector::new("http://a:1/b".parse().unwrap(), None).unwrap();
         let to = Destination { server, event_type: Some("t".into()), token: Some("x".into()) };
         let make = |batch, has_keys| {
             let mut requests = Requests::new(&to, &options(batch, has_keys, file.path())).unwrap();

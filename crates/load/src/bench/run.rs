@@ -19,7 +19,7 @@ use rustix::time::{
 use super::client::{Client, Flight};
 use super::payload::Requests;
 use super::{BenchOptions, cannot};
-use crate::{Destination, Server};
+use crate::{Destination, ServerConnector};
 
 const READY_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
@@ -55,7 +55,7 @@ pub(super) struct Measured {
 
 /// A run with all its connections.
 pub(super) struct Run<'a> {
-    server: &'a Server,
+    server: &'a ServerConnector,
     options: &'a BenchOptions,
     stop: &'a AtomicBool,
     requests: Requests,

@@ -11,7 +11,7 @@ use anyhow::{anyhow, bail};
 use rusqlite::{Connection, OpenFlags};
 use serde::Serialize;
 
-use generator::{Generator, Kind};
+use generator::{Generator, RecordKind};
 
 /// Delivery that stores nothing for so long has nothing more to store.
 const QUIET_MAX: Duration = Duration::from_secs(30);
@@ -45,7 +45,7 @@ impl StoreCheck {
 /// The store before the first event is sent.
 pub(super) struct Verifier {
     path: PathBuf,
-    kind: Kind,
+    kind: RecordKind,
     seed: u64,
     /// Rows up to here are older, or were looked at.
     last_row: i64,
@@ -53,7 +53,7 @@ pub(super) struct Verifier {
 
 impl Verifier {
     /// Looks whether the store can be one that the events go to.
-    pub(super) fn new(path: &Path, kind: Kind, seed: u64, stop: &AtomicBool) -> anyhow::Result<Self> {
+    pub(super) fn new(path: &Path, kind: RecordKind, seed: u64, stop: &AtomicBool) -> anyhow::Result<Self> {
         let mut verifier = Self { path: path.to_owned(), kind, seed, last_row: 0 };
         let begun = Instant::now();
         while let Err(error) = verifier.check_table() {
@@ -177,7 +177,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         // Stopped, so that it doesn't wait for a table.
         let look =
-            |path: &Path| Verifier::new(path, Kind::Access, 5, &AtomicBool::new(true)).err().unwrap().to_string();
+            |path: &Path| Verifier::new(path, RecordKind::Access, 5, &AtomicBool::new(true)).err().unwrap().to_string();
         assert!(look(&folder.path().join("none")).starts_with("there is no file"));
         let other = folder.path().join("other");
         Connection::open(&other).unwrap().execute_batch("create table other (payload text)").unwrap();
@@ -192,7 +192,7 @@ mod tests {
         let path = folder.path().join("events.db");
         Connection::open(&path).unwrap().execute_batch("create table events (payload text)").unwrap();
         let stop = AtomicBool::new(true);
-        let verifier = Verifier::new(&path, Kind::Access, 5, &stop).unwrap();
+        let verifier = Verifier::new(&path, RecordKind::Access, 5, &stop).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert!(verifier.verify(&[true], &stop).unwrap_err().to_string().starts_with("the store "));
     }
@@ -203,8 +203,8 @@ mod tests {
         let writer = Connection::open(file.path()).unwrap();
         writer.execute_batch("create table events (payload text); insert into events values ('before')").unwrap();
         let stop = AtomicBool::new(true);
-        let verifier = Verifier::new(file.path(), Kind::Access, 5, &stop).unwrap();
-        let mut generator = Generator::new(Kind::Access, 5);
+        let verifier = Verifier::new(file.path(), RecordKind::Access, 5, &stop).unwrap();
+        let mut generator = Generator::new(RecordKind::Access, 5);
         let mut insert = |times| {
             let mut line = Vec::new();
             generator.next_line(&mut line);

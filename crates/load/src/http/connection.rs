@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 use std::time::Duration;
 
 use super::answer::{self, Answer};
-use super::server::{Server, Wire};
+use super::server::{ServerConnector, Wire};
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// No commit takes that long: whoever waits longer waits for a server that has gone.
@@ -20,7 +20,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(server: &Server) -> io::Result<Self> {
+    pub(crate) fn open(server: &ServerConnector) -> io::Result<Self> {
         server.connect(CONNECT_MAX, Some(ANSWER_MAX)).map(Self::over)
     }
 

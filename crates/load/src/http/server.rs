@@ -8,21 +8,21 @@ use net::tls::{ClientStream, ClientTls, TrustError};
 
 use super::answer::Answer;
 use super::connection::Connection;
-use super::target::Target;
+use super::target::ServerUrl;
 
 /// A server, and for TLS whom to trust that it is the right one.
 #[derive(Clone, Debug)]
-pub struct Server {
-    target: Target,
+pub struct ServerConnector {
+    target: ServerUrl,
     tls: Option<ClientTls>,
 }
 
-impl Server {
+impl ServerConnector {
     /// The server of this address. For an `https` one the authorities are those of a PEM file, else those of this machine.
     ///
     /// # Errors
     /// TLS is needed, and there is nobody to trust.
-    pub fn new(target: Target, authorities: Option<&[u8]>) -> Result<Self, TrustError> {
+    pub fn new(target: ServerUrl, authorities: Option<&[u8]>) -> Result<Self, TrustError> {
         let trust = || authorities.map_or_else(ClientTls::of_system, ClientTls::trusting);
         let tls = target.is_secure().then(trust).transpose()?;
         Ok(Self { target, tls })
@@ -30,11 +30,11 @@ impl Server {
 
     /// Its address.
     #[must_use]
-    pub const fn target(&self) -> &Target {
+    pub const fn target(&self) -> &ServerUrl {
         &self.target
     }
 
-    /// Sends one request and gives the response. The limits are those of [`Server::connect`].
+    /// Sends one request and gives the response. The limits are those of [`ServerConnector::connect`].
     ///
     /// # Errors
     /// There is no whole response.
@@ -91,7 +91,7 @@ impl Server {
 #[derive(Clone, Debug)]
 pub struct Destination {
     /// The server.
-    pub server: Server,
+    pub server: ServerConnector,
     /// The type of the events; without it the server decides.
     pub event_type: Option<String>,
     /// What shows the server that the sender may.

@@ -8,14 +8,14 @@ use net::http_client::{Endpoint, InvalidEndpoint};
 
 /// An `http://` or `https://` address with an optional path before those of Forebay.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct ServerUrl {
     is_secure: bool,
     host: String,
     port: u16,
     prefix: String,
 }
 
-impl FromStr for Target {
+impl FromStr for ServerUrl {
     type Err = InvalidEndpoint;
 
     fn from_str(text: &str) -> Result<Self, InvalidEndpoint> {
@@ -31,7 +31,7 @@ impl FromStr for Target {
     }
 }
 
-impl Target {
+impl ServerUrl {
     /// The addresses that the name has now: it may have others after a restart.
     pub(crate) fn addresses(&self) -> io::Result<Vec<SocketAddr>> {
         Ok((self.host.as_str(), self.port).to_socket_addrs()?.collect())
@@ -62,7 +62,7 @@ impl Target {
     }
 }
 
-impl std::fmt::Display for Target {
+impl std::fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}://{}{}", if self.is_secure { "https" } else { "http" }, self.authority(), self.prefix)
     }
@@ -80,10 +80,10 @@ mod tests {
             ("https://intake.example", "https://intake.example:443", "/x"),
             ("http://[::1]:9/a/b/", "http://[::1]:9/a/b", "/a/b/x"),
         ] {
-            let target: Target = text.parse().unwrap();
+            let target: ServerUrl = text.parse().unwrap();
             assert_eq!((target.to_string().as_str(), target.path("/x").as_str()), (shown, path));
         }
-        let target: Target = "http://[::1]:9".parse().unwrap();
+        let target: ServerUrl = "http://[::1]:9".parse().unwrap();
         assert_eq!(target.addresses().unwrap(), ["[::1]:9".parse().unwrap()]);
     }
 
@@ -103,7 +103,7 @@ mod tests {
             "http://a:65536",
             "http://a?b",
         ] {
-            assert!(text.parse::<Target>().is_err(), "{text}");
+            assert!(text.parse::<ServerUrl>().is_err(), "{text}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Counts over all inputs; read at any time.
 #[derive(Debug, Default)]
-pub struct Counters {
+pub struct LoadCounters {
     counts: Mutex<Counts>,
     pub(super) bytes_read: Arc<AtomicU64>,
 }
@@ -51,7 +51,7 @@ impl Counts {
     }
 }
 
-impl Counters {
+impl LoadCounters {
     /// The counts now.
     #[must_use]
     pub fn read(&self) -> Counts {

@@ -1,12 +1,12 @@
 //! What a load that follows a file may have left unread: said when it is noticed, and counted.
 
-use super::{Counters, Notify};
+use super::{LoadCounters, Notify};
 
 /// Where it is said and counted.
 #[derive(Clone, Copy)]
 pub(super) struct Gaps<'a> {
     pub(super) notify: Notify<'a>,
-    pub(super) counters: &'a Counters,
+    pub(super) counters: &'a LoadCounters,
 }
 
 impl Gaps<'_> {

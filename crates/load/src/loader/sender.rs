@@ -7,11 +7,11 @@ use std::time::Duration;
 use anyhow::bail;
 
 use super::batch_result::BatchResult;
-use super::counters::Counters;
+use super::counters::LoadCounters;
 use super::state::sum;
 use super::{Halt, Notify};
 use crate::http::connection::Connection;
-use crate::http::server::Server;
+use crate::http::server::ServerConnector;
 
 /// The first wait after a failure; each further one is twice as long.
 const WAIT_MIN: Duration = Duration::from_millis(50);
@@ -25,11 +25,11 @@ const STEP: Duration = Duration::from_millis(50);
 
 /// What all senders of a load share.
 pub(super) struct Post<'a> {
-    pub(super) server: &'a Server,
+    pub(super) server: &'a ServerConnector,
     /// The path with the type.
     pub(super) path: String,
     pub(super) token: Option<&'a str>,
-    pub(super) counters: &'a Counters,
+    pub(super) counters: &'a LoadCounters,
     pub(super) notify: Notify<'a>,
 }
 

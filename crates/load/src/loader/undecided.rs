@@ -7,7 +7,7 @@ use memchr::memchr_iter;
 
 use super::refused::{self, RefusedFile, Row};
 use super::select::Undecided;
-use super::{Counters, Notify, counters};
+use super::{LoadCounters, Notify, counters};
 
 /// Rows that are gathered before they are written.
 const ROWS_BYTES: usize = 256 * 1024;
@@ -16,7 +16,7 @@ const ROWS_BYTES: usize = 256 * 1024;
 pub(super) struct UndecidedLines<'a> {
     input: &'a str,
     block: &'a [u8],
-    counters: &'a Counters,
+    counters: &'a LoadCounters,
     notify: Notify<'a>,
     kept: Option<&'a RefusedFile>,
     /// The line that begins at `at`, from 1.
@@ -32,7 +32,7 @@ impl<'a> UndecidedLines<'a> {
         input: &'a str,
         block: &'a [u8],
         lines_before: u64,
-        (counters, notify): (&'a Counters, Notify<'a>),
+        (counters, notify): (&'a LoadCounters, Notify<'a>),
         kept: Option<&'a RefusedFile>,
     ) -> Self {
         Self {

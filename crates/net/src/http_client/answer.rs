@@ -11,24 +11,24 @@ use tokio::time::Instant;
 
 use super::connection::PooledConnection;
 use super::failure::{HttpFailure, HttpFailureKind};
-use super::origin::Origin;
+use super::origin::HttpOrigin;
 use super::pace::Pace;
 use super::pool::Pool;
 
 /// An answer whose body is still to be read. Dropped before its end it takes its connection with it.
-pub struct Answer {
+pub struct HttpResponse {
     head: Parts,
     body: Incoming,
-    origin: Origin,
+    origin: HttpOrigin,
     connection: Option<PooledConnection>,
     silence_max: Duration,
     pace: Option<Pace>,
     pool: Arc<Pool>,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(super) fn new(
-        origin: Origin,
+        origin: HttpOrigin,
         connection: PooledConnection,
         response: Response<Incoming>,
         silence_max: Duration,
@@ -84,7 +84,7 @@ impl Answer {
     /// # Errors
     /// [`HttpFailure`] where it has more than `bytes_max` bytes, or doesn't come to its end.
     pub async fn bytes(mut self, bytes_max: usize) -> Result<Bytes, HttpFailure> {
-        let too_long = |origin: &Origin| Err(origin.failure(HttpFailureKind::TooLong(bytes_max)));
+        let too_long = |origin: &HttpOrigin| Err(origin.failure(HttpFailureKind::TooLong(bytes_max)));
         if self.body.size_hint().lower() > bytes_max as u64 {
             return too_long(&self.origin);
         }

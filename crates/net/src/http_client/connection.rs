@@ -18,8 +18,8 @@ use tokio::time::{sleep, timeout};
 
 use super::failure::{HttpFailure, HttpFailureKind};
 use super::idle_timeout::{Activity, IdleTimeoutStream};
-use super::origin::Origin;
-use super::{Body, HttpOptions};
+use super::origin::HttpOrigin;
+use super::{HttpOptions, RequestBody};
 use crate::stream::{MaybeTlsStream, ServerAddress, is_of_trust};
 
 /// A connection that was idle for so long may have been forgotten by something on the way: another one is made.
@@ -29,8 +29,8 @@ const LIFE_MAX: Duration = Duration::from_mins(15);
 
 /// A connection.
 pub(super) struct PooledConnection {
-    sender: SendRequest<Body>,
-    driver: Pin<Box<Connection<TokioIo<IdleTimeoutStream>, Body>>>,
+    sender: SendRequest<RequestBody>,
+    driver: Pin<Box<Connection<TokioIo<IdleTimeoutStream>, RequestBody>>>,
     has_ended: bool,
     activity: Arc<Activity>,
     /// Whose runtime says when there is something to read.
@@ -38,12 +38,12 @@ pub(super) struct PooledConnection {
 }
 
 /// What an attempt to send a request came to where there is no answer: the request, if nothing of it was sent, or why.
-type Unanswered = Result<Box<Request<Body>>, HttpFailure>;
+type Unanswered = Result<Box<Request<RequestBody>>, HttpFailure>;
 
 impl PooledConnection {
-    pub(super) async fn open(origin: &Origin, options: &HttpOptions) -> Result<Self, HttpFailure> {
+    pub(super) async fn open(origin: &HttpOrigin, options: &HttpOptions) -> Result<Self, HttpFailure> {
         let failure = |kind| origin.failure(kind);
-        let Origin { is_secure, host, port, address } = origin;
+        let HttpOrigin { is_secure, host, port, address } = origin;
         let place = ServerAddress { host, port: *port, is_secure: *is_secure, ca: options.ca.as_deref() };
         let opened = timeout(options.connect_timeout, MaybeTlsStream::open_at(*address, place)).await;
         let stream = opened.map_err(|_| failure(HttpFailureKind::ConnectTimeout(options.connect_timeout)))?;
@@ -63,8 +63,8 @@ impl PooledConnection {
     /// Sends a request and waits for the answer's head.
     pub(super) async fn send(
         &mut self,
-        request: Request<Body>,
-        origin: &Origin,
+        request: Request<RequestBody>,
+        origin: &HttpOrigin,
         silence_max: Duration,
     ) -> Result<Response<Incoming>, Unanswered> {
         self.activity.begin_head();

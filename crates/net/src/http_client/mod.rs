@@ -27,10 +27,10 @@ use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::Incoming;
 
-pub use answer::Answer;
+pub use answer::HttpResponse;
 pub use connection::IDLE_MAX;
 pub use failure::{HttpFailure, HttpFailureKind};
-pub use origin::{Endpoint, InvalidEndpoint, Origin};
+pub use origin::{Endpoint, HttpOrigin, InvalidEndpoint};
 pub use retry_after::retry_after;
 pub use sanitize::shortened;
 
@@ -41,17 +41,17 @@ use retry_after::Pauses;
 /// Why a body of a request couldn't be made.
 pub type BodyError = Box<dyn Error + Send + Sync>;
 /// The body of a request. One that knows its length is sent with `Content-Length`.
-pub type Body = UnsyncBoxBody<Bytes, BodyError>;
+pub type RequestBody = UnsyncBoxBody<Bytes, BodyError>;
 
 /// A body without a byte.
 #[must_use]
-pub fn empty() -> Body {
+pub fn empty() -> RequestBody {
     Empty::new().map_err(|never| match never {}).boxed_unsync()
 }
 
 /// A body that is in memory.
 #[must_use]
-pub fn full(bytes: impl Into<Bytes>) -> Body {
+pub fn full(bytes: impl Into<Bytes>) -> RequestBody {
     Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
 }
 
@@ -60,7 +60,7 @@ pub fn full(bytes: impl Into<Bytes>) -> Body {
 /// # Errors
 /// The URL isn't absolute.
 pub fn host_of(url: &Uri) -> Result<String, HttpFailure> {
-    Ok(Origin::of(url)?.authority())
+    Ok(HttpOrigin::of(url)?.authority())
 }
 
 /// How a client connects and how long it waits.
@@ -96,7 +96,7 @@ impl HttpClient {
     ///
     /// # Errors
     /// [`HttpFailure`] where there is no answer. One of any status is no failure.
-    pub async fn send(&self, request: Request<Body>) -> Result<Answer, HttpFailure> {
+    pub async fn send(&self, request: Request<RequestBody>) -> Result<HttpResponse, HttpFailure> {
         self.send_to(None, request).await
     }
 
@@ -108,9 +108,9 @@ impl HttpClient {
     pub async fn send_to(
         &self,
         address: Option<SocketAddr>,
-        mut request: Request<Body>,
-    ) -> Result<Answer, HttpFailure> {
-        let origin = Origin { address, ..Origin::of(request.uri())? };
+        mut request: Request<RequestBody>,
+    ) -> Result<HttpResponse, HttpFailure> {
+        let origin = HttpOrigin { address, ..HttpOrigin::of(request.uri())? };
         let host = HeaderValue::try_from(origin.authority()).map_err(|_| origin.failure(HttpFailureKind::Url))?;
         request.headers_mut().insert(HOST, host);
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
@@ -140,16 +140,16 @@ impl HttpClient {
 
     fn answer(
         &self,
-        origin: Origin,
+        origin: HttpOrigin,
         connection: PooledConnection,
         response: Response<Incoming>,
-    ) -> Result<Answer, HttpFailure> {
+    ) -> Result<HttpResponse, HttpFailure> {
         let status = response.status();
         if status.is_informational() {
             return Err(origin.failure(HttpFailureKind::Interim(status)));
         }
         self.pauses.note(&origin, status, response.headers());
-        Ok(Answer::new(origin, connection, response, self.options.silence_max, Arc::clone(&self.pool)))
+        Ok(HttpResponse::new(origin, connection, response, self.options.silence_max, Arc::clone(&self.pool)))
     }
 }
 

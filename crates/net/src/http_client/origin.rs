@@ -11,7 +11,7 @@ use super::failure::{HttpFailure, HttpFailureKind};
 
 /// A server: what connections are shared by.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Origin {
+pub struct HttpOrigin {
     pub(super) is_secure: bool,
     pub(super) host: String,
     pub(super) port: u16,
@@ -19,7 +19,7 @@ pub struct Origin {
     pub(super) address: Option<SocketAddr>,
 }
 
-impl Origin {
+impl HttpOrigin {
     pub(super) fn of(url: &Uri) -> Result<Self, HttpFailure> {
         let host = url.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         let is_secure = match url.scheme_str() {
@@ -49,7 +49,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for HttpOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", if self.is_secure { "https" } else { "http" }, self.authority())?;
         self.address.map_or(Ok(()), |address| write!(f, " at {}", address.ip()))
@@ -89,7 +89,7 @@ impl FromStr for Endpoint {
         let (account, place) = rest.rsplit_once('@').map_or((None, rest), |(account, place)| (Some(account), place));
         let base = format!("{}://{}", scheme.to_ascii_lowercase(), place.trim_end_matches('/'));
         let url: Uri = base.parse().map_err(|_| InvalidEndpoint::Form)?;
-        if url.query().is_some() || text.contains('#') || Origin::of(&url).is_err() || has_odd_port(&url) {
+        if url.query().is_some() || text.contains('#') || HttpOrigin::of(&url).is_err() || has_odd_port(&url) {
             return Err(InvalidEndpoint::Form);
         }
         let Some(account) = account else { return Ok(Self { base, user: None, password: None }) };
@@ -135,7 +135,7 @@ impl Endpoint {
     /// Host and port, for a look-up of the host's addresses.
     #[must_use]
     pub fn host_and_port(&self) -> Option<(String, u16)> {
-        let Origin { host, port, .. } = Origin::of(&self.base.parse().ok()?).ok()?;
+        let HttpOrigin { host, port, .. } = HttpOrigin::of(&self.base.parse().ok()?).ok()?;
         Some((host, port))
     }
 }
@@ -212,10 +212,10 @@ mod tests {
             ("https://one:80/", "https://one:80", "one:80"),
             ("https://[::1]:443/", "https://[::1]", "[::1]"),
         ] {
-            let origin = Origin::of(&url.parse().unwrap()).unwrap();
+            let origin = HttpOrigin::of(&url.parse().unwrap()).unwrap();
             assert_eq!((origin.to_string().as_str(), origin.authority().as_str()), (shown, authority));
             assert!(!origin.host.contains('['));
         }
-        assert!(Origin::of(&"/relative".parse().unwrap()).is_err());
+        assert!(HttpOrigin::of(&"/relative".parse().unwrap()).is_err());
     }
 }

@@ -6,22 +6,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::task::yield_now;
 
 use super::connection::PooledConnection;
-use super::origin::Origin;
+use super::origin::HttpOrigin;
 
 /// Connections to one server that are kept although nobody uses them.
 const IDLE_COUNT_MAX: usize = 16;
 
 /// The connections, the one that was used last at the end.
 #[derive(Default)]
-pub(super) struct Pool(Mutex<HashMap<Origin, Vec<PooledConnection>>>);
+pub(super) struct Pool(Mutex<HashMap<HttpOrigin, Vec<PooledConnection>>>);
 
 impl Pool {
-    fn held(&self) -> MutexGuard<'_, HashMap<Origin, Vec<PooledConnection>>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<HttpOrigin, Vec<PooledConnection>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection that is good for a request, if there is one that this thread has made: what it hears of it depends on no other's work.
-    pub(super) async fn take(&self, origin: &Origin) -> Option<PooledConnection> {
+    pub(super) async fn take(&self, origin: &HttpOrigin) -> Option<PooledConnection> {
         loop {
             let mut connection = {
                 let mut held = self.held();
@@ -38,7 +38,7 @@ impl Pool {
     }
 
     /// Keeps a connection whose answer is read, if it can be used again.
-    pub(super) async fn keep(&self, origin: &Origin, mut connection: PooledConnection) {
+    pub(super) async fn keep(&self, origin: &HttpOrigin, mut connection: PooledConnection) {
         if !connection.is_fresh().await {
             return;
         }

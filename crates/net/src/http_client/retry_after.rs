@@ -8,7 +8,7 @@ use http::header::{DATE, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, StatusCode};
 use tokio::time::{Instant, sleep_until};
 
-use super::origin::Origin;
+use super::origin::HttpOrigin;
 
 /// A server that asks for a longer pause is sent a request again after this.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
@@ -31,15 +31,15 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// Until when servers asked to be left alone.
 #[derive(Default)]
-pub(super) struct Pauses(Mutex<HashMap<Origin, Instant>>);
+pub(super) struct Pauses(Mutex<HashMap<HttpOrigin, Instant>>);
 
 impl Pauses {
-    fn held(&self) -> MutexGuard<'_, HashMap<Origin, Instant>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<HttpOrigin, Instant>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes what an answer asks for. Other statuses than these two speak of one request, not of the server.
-    pub(super) fn note(&self, origin: &Origin, status: StatusCode, headers: &HeaderMap) {
+    pub(super) fn note(&self, origin: &HttpOrigin, status: StatusCode, headers: &HeaderMap) {
         if matches!(status, StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE)
             && let Some(pause) = retry_after(headers)
         {
@@ -51,7 +51,7 @@ impl Pauses {
     }
 
     /// Waits until the server may be sent a request again.
-    pub(super) async fn wait(&self, origin: &Origin) {
+    pub(super) async fn wait(&self, origin: &HttpOrigin) {
         let until = self.held().get(origin).copied();
         if let Some(until) = until {
             sleep_until(until).await;
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_is_left_alone_as_long_as_it_asks_for_and_others_are_not() {
-        let origin = |url: &str| Origin::of(&url.parse().unwrap()).unwrap();
+        let origin = |url: &str| HttpOrigin::of(&url.parse().unwrap()).unwrap();
         let (one, other) = (origin("http://one"), origin("http://other"));
         let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("20"))]);
         let (pauses, begun) = (Pauses::default(), Instant::now());

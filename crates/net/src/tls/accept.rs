@@ -8,7 +8,7 @@ use super::{SecureStream, ServerTls};
 
 /// What a connection turned out to be.
 #[derive(Debug)]
-pub enum Accepted {
+pub enum HandshakeOutcome {
     /// TLS was agreed on.
     Secure(Box<SecureStream>),
     /// The client speaks without TLS; nothing was read.
@@ -21,22 +21,22 @@ pub enum Accepted {
 
 impl ServerTls {
     /// Shakes hands. It takes as long as the client does: who waits sets the limit.
-    pub async fn accept(&self, stream: TcpStream) -> Accepted {
+    pub async fn accept(&self, stream: TcpStream) -> HandshakeOutcome {
         let mut first = [0];
         match stream.peek(&mut first).await {
             Ok(1..) => {}
-            _ => return Accepted::Gone,
+            _ => return HandshakeOutcome::Gone,
         }
         // TLS begins with 22, a request with a letter: who sends one has mistaken the port, and can be told so.
         if first[0].is_ascii_alphabetic() {
-            return Accepted::Plain(stream);
+            return HandshakeOutcome::Plain(stream);
         }
         match TlsAcceptor::from(self.current()).accept(Metered::new(stream)).into_fallible().await {
             Ok(mut stream) => {
                 stream.get_mut().0.lift_limit();
-                Accepted::Secure(Box::new(stream))
+                HandshakeOutcome::Secure(Box::new(stream))
             }
-            Err((_, metered)) => Accepted::Refused(metered.into_stream()),
+            Err((_, metered)) => HandshakeOutcome::Refused(metered.into_stream()),
         }
     }
 }

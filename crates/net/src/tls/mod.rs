@@ -20,7 +20,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustls::crypto::{CryptoProvider, ring};
 
-pub use accept::Accepted;
+pub use accept::HandshakeOutcome;
 pub use client::{ClientStream, ClientTls};
 pub use explained::in_configuration;
 pub use identity::{Identity, IdentityError};

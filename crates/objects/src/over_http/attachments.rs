@@ -13,8 +13,8 @@ use json::text::scalar_text;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 
-use super::error::Failure;
-use crate::{Apart, Manifest, Parts};
+use super::error::ObjectStoreError;
+use crate::{AttachmentRule, Manifest, Parts};
 use sink::{Reason, Record};
 
 /// With `=` at the end or without.
@@ -44,7 +44,7 @@ pub(super) struct Attachment {
 
 impl Attachments {
     /// `None` where there are no such parts.
-    pub(super) fn of(apart: Option<&Apart>) -> Option<Self> {
+    pub(super) fn of(apart: Option<&AttachmentRule>) -> Option<Self> {
         let apart = apart?;
         let pointer = |text: &str| text.parse().ok();
         // Whoever reads configurations has parsed them.
@@ -111,14 +111,14 @@ pub(super) fn read(
     attachments: Attachments,
     manifest: Manifest,
     mut events: Box<dyn Parts>,
-) -> (impl Stream<Item = Result<Attachment, Failure>> + Send, JoinHandle<()>) {
+) -> (impl Stream<Item = Result<Attachment, ObjectStoreError>> + Send, JoinHandle<()>) {
     let (sender, parts) = mpsc::channel(1);
     let reading = tokio::task::spawn_blocking(move || {
         loop {
             let batch = match events.next() {
                 Ok(Some(batch)) => batch,
                 Ok(None) => return,
-                Err(error) => return drop(sender.blocking_send(Err(Failure::Parts(error.0)))),
+                Err(error) => return drop(sender.blocking_send(Err(ObjectStoreError::Parts(error.0)))),
             };
             for part in batch.records().filter_map(|record| attachments.part(&manifest, &record)) {
                 // Nobody waits for them any more.
@@ -148,16 +148,16 @@ mod tests {
     use event::{EventId, Lane, Origin};
 
     use super::*;
-    use crate::{Codec, Line, ObjectRules, Prefix};
+    use crate::{Codec, Line, ObjectFormat, Prefix};
     use sink::Write;
 
     fn attachments() -> Attachments {
-        Attachments::of(Some(&Apart { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
+        Attachments::of(Some(&AttachmentRule { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
     }
 
     fn manifest() -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
-        let rules = ObjectRules {
+        let rules = ObjectFormat {
             line: Line::Payload,
             codec: Codec::Gzip,
             bytes_max: 1,

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::Receiver;
 
 /// A body.
 #[derive(Debug)]
-pub enum Body {
+pub enum UploadBody {
     /// Bytes in memory.
     Whole(Bytes),
     /// Pieces in memory, none of which is empty.
@@ -32,13 +32,13 @@ pub enum Body {
     /// Bytes that another process sends, passed on as they come.
     Passed {
         /// The body that they are read from.
-        from: net::http_client::Body,
+        from: net::http_client::RequestBody,
         /// Bytes that are left to send.
         left: u64,
     },
 }
 
-impl Body {
+impl UploadBody {
     /// A body without bytes.
     #[must_use]
     pub const fn empty() -> Self {
@@ -47,12 +47,12 @@ impl Body {
 
     /// As the client takes it.
     #[must_use]
-    pub fn into_client(self) -> net::http_client::Body {
+    pub fn into_client(self) -> net::http_client::RequestBody {
         self.map_err(Into::into).boxed_unsync()
     }
 }
 
-impl HttpBody for Body {
+impl HttpBody for UploadBody {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -97,7 +97,7 @@ impl HttpBody for Body {
 
 /// No more and no fewer bytes than were announced.
 fn poll_passed(
-    from: &mut net::http_client::Body,
+    from: &mut net::http_client::RequestBody,
     left: &mut u64,
     cx: &mut Context<'_>,
 ) -> Poll<Option<io::Result<Frame<Bytes>>>> {

@@ -8,7 +8,7 @@ use sink::{Reason, SinkError};
 
 /// Why something wasn't done.
 #[derive(Debug)]
-pub enum Failure {
+pub enum ObjectStoreError {
     /// No answer came.
     Http(HttpFailure),
     /// The store answered with a refusal.
@@ -67,13 +67,13 @@ pub enum Failure {
     Writer(SinkError),
 }
 
-impl From<HttpFailure> for Failure {
+impl From<HttpFailure> for ObjectStoreError {
     fn from(error: HttpFailure) -> Self {
         Self::Http(error)
     }
 }
 
-impl Failure {
+impl ObjectStoreError {
     /// With the name of the store, and of what it keeps objects in.
     #[must_use]
     pub fn into_sink_error(self, store: &str) -> SinkError {
@@ -132,11 +132,11 @@ fn answered(store: &str, doing: &str, refusal: &ServiceRefusal) -> SinkError {
     if is_final { misconfigured(words) } else { unavailable(words) }
 }
 
-fn no_token(store: &str, url: &str, why: Failure) -> SinkError {
+fn no_token(store: &str, url: &str, why: ObjectStoreError) -> SinkError {
     const ADVICE: &str =
         "set `auth` to the URL of the service that gives tokens: it ends with /auth/v1.0, or with /v3 for Keystone";
     match why {
-        Failure::Answered { refusal, .. } if refusal.status != StatusCode::UNAUTHORIZED => {
+        ObjectStoreError::Answered { refusal, .. } if refusal.status != StatusCode::UNAUTHORIZED => {
             let (status, said) = (refusal.status, said_in(&refusal.said));
             let words = format!("{store}: {url} answered {status} when asked to give a token{said}");
             match status {
@@ -146,7 +146,7 @@ fn no_token(store: &str, url: &str, why: Failure) -> SinkError {
                 _ => misconfigured(format!("{words}: {ADVICE}")),
             }
         }
-        Failure::Unclear { missing, .. } => {
+        ObjectStoreError::Unclear { missing, .. } => {
             misconfigured(format!("{store}: {url} was asked for a token, and its answer left out {missing}: {ADVICE}"))
         }
         other => other.into_sink_error(store),

@@ -8,27 +8,27 @@ use futures_util::stream::try_unfold;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::body::Frame;
 
-use super::body::Body;
+use super::body::UploadBody;
 use super::container_target::ContainerTarget;
 use super::digests::Digests;
-use super::error::Failure;
+use super::error::ObjectStoreError;
 use super::service::Service;
 use super::upload::Upload;
 use crate::ObjectUpload;
-use net::http_client::{Answer, BodyError, empty};
+use net::http_client::{BodyError, HttpResponse, empty};
 
 /// Smaller objects are buffered before they are sent: the upload can be repeated, so the store needn't be asked first.
 const WHOLE_BYTES_MAX: u64 = 256 * 1024;
 
 impl<S: Service> ContainerTarget<S> {
     /// Stores an object that a gateway sends.
-    pub(super) async fn accept(&self, upload: ObjectUpload) -> Result<(), Failure> {
+    pub(super) async fn accept(&self, upload: ObjectUpload) -> Result<(), ObjectStoreError> {
         let ObjectUpload { name, content_type, bytes, md5, sha256, replaces, body } = upload;
         let digests = Digests { bytes, md5, sha256 };
         if bytes <= WHOLE_BYTES_MAX {
             let whole = whole(body, bytes).await.filter(|whole| Digests::of(whole) == digests);
-            let Some(whole) = whole else { return Err(Failure::Cut { object: name }) };
-            let body = || Body::Whole(whole.clone());
+            let Some(whole) = whole else { return Err(ObjectStoreError::Cut { object: name }) };
+            let body = || UploadBody::Whole(whole.clone());
             let upload = Upload { name: &name, digests, content_type, is_once: false, body };
             return self.store(&upload, replaces).await;
         }
@@ -37,23 +37,27 @@ impl<S: Service> ContainerTarget<S> {
             let from = body.lock().unwrap_or_else(PoisonError::into_inner).take();
             is_wanted_again.fetch_or(from.is_none(), Ordering::Relaxed);
             // The body was consumed by the first request: an empty one makes the second request fail by its length.
-            Body::Passed { from: from.unwrap_or_else(empty), left: bytes }
+            UploadBody::Passed { from: from.unwrap_or_else(empty), left: bytes }
         };
         let upload = Upload { name: &name, digests, content_type, is_once: true, body: once };
         let stored = self.store(&upload, replaces).await;
         if stored.is_err() && is_wanted_again.into_inner() {
-            return Err(Failure::Once { object: name });
+            return Err(ObjectStoreError::Once { object: name });
         }
         stored
     }
 
-    async fn store(&self, upload: &Upload<'_, impl Fn() -> Body + Send + Sync>, replaces: bool) -> Result<(), Failure> {
+    async fn store(
+        &self,
+        upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
+        replaces: bool,
+    ) -> Result<(), ObjectStoreError> {
         if replaces { self.replace(upload).await } else { self.put_new(upload).await }
     }
 }
 
 /// Buffers a body; `None` unless it has exactly this many bytes.
-async fn whole(mut body: net::http_client::Body, bytes: u64) -> Option<Bytes> {
+async fn whole(mut body: net::http_client::RequestBody, bytes: u64) -> Option<Bytes> {
     let bytes = usize::try_from(bytes).ok()?;
     let mut whole = BytesMut::with_capacity(bytes);
     while let Some(frame) = body.frame().await {
@@ -67,7 +71,7 @@ async fn whole(mut body: net::http_client::Body, bytes: u64) -> Option<Bytes> {
 }
 
 /// Streams an answer's bytes as the body of another message.
-pub(super) fn passed(answer: Answer) -> net::http_client::Body {
+pub(super) fn passed(answer: HttpResponse) -> net::http_client::RequestBody {
     let pieces = try_unfold(answer, async |mut answer| {
         let piece = answer.chunk().await.map_err(BodyError::from)?;
         Ok::<_, BodyError>(piece.map(|piece| (Frame::data(piece), answer)))

@@ -9,10 +9,10 @@ use std::time::{Duration, UNIX_EPOCH};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use super::body::Body;
+use super::body::UploadBody;
 use super::container_target::{ContainerTarget, drain, expect_success};
 use super::digests::Digests;
-use super::error::Failure;
+use super::error::ObjectStoreError;
 use super::request::{ContainerRequest, words};
 use super::service::Service;
 use crate::Prefix;
@@ -29,32 +29,33 @@ const SETTLED_AFTER: Duration = Duration::from_secs(2);
 const STORED_AT: &str = "x-timestamp";
 
 /// Reads the mark, and creates it if there is none.
-pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -> Result<Mark, Failure> {
+pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -> Result<Mark, ObjectStoreError> {
     let name = format!("{}{NAME}", prefix.fixed());
     if let Some(mark) = settled(store, &name).await? {
         return Ok(mark);
     }
-    let mark = Mark::random().map_err(|error| Failure::Parts(error.to_string().into()))?;
+    let mark = Mark::random().map_err(|error| ObjectStoreError::Parts(error.to_string().into()))?;
     let text = Bytes::from(mark.to_string());
     let digests = Digests::of(&text);
     // Of several concurrent writers only one may create the object.
-    let ask =
-        || ContainerRequest::put(&name, Body::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*");
+    let ask = || {
+        ContainerRequest::put(&name, UploadBody::Whole(text.clone()), digests, TEXT).with(header::IF_NONE_MATCH, "*")
+    };
     let mut answer = store.send_into_container(&ask).await?;
     if answer.status() == StatusCode::NOT_IMPLEMENTED {
         store.keeps_no_names();
         answer = store
-            .send_into_container(&|| ContainerRequest::put(&name, Body::Whole(text.clone()), digests, TEXT))
+            .send_into_container(&|| ContainerRequest::put(&name, UploadBody::Whole(text.clone()), digests, TEXT))
             .await?;
     }
     if answer.status() != StatusCode::PRECONDITION_FAILED {
         drain(expect_success(answer, || words(&Method::PUT, Some(&name))).await?).await;
     }
-    settled(store, &name).await?.ok_or(Failure::Unsettled { object: name })
+    settled(store, &name).await?.ok_or(ObjectStoreError::Unsettled { object: name })
 }
 
 /// The mark, once it is valid.
-async fn settled(store: &ContainerTarget<impl Service>, name: &str) -> Result<Option<Mark>, Failure> {
+async fn settled(store: &ContainerTarget<impl Service>, name: &str) -> Result<Option<Mark>, ObjectStoreError> {
     loop {
         let Some((mark, age)) = read(store, name).await? else { return Ok(None) };
         let missing = SETTLED_AFTER.saturating_sub(age.unwrap_or(SETTLED_AFTER));
@@ -66,7 +67,10 @@ async fn settled(store: &ContainerTarget<impl Service>, name: &str) -> Result<Op
 }
 
 /// The mark, and its age if the store reports one.
-async fn read(store: &ContainerTarget<impl Service>, name: &str) -> Result<Option<(Mark, Option<Duration>)>, Failure> {
+async fn read(
+    store: &ContainerTarget<impl Service>,
+    name: &str,
+) -> Result<Option<(Mark, Option<Duration>)>, ObjectStoreError> {
     let given = store.service.send(|| ContainerRequest::of(Method::GET, Some(name))).await?;
     if given.status() == StatusCode::NOT_FOUND {
         drain(given).await;
@@ -78,7 +82,7 @@ async fn read(store: &ContainerTarget<impl Service>, name: &str) -> Result<Optio
     let body = answer.bytes(BYTES_MAX).await?;
     let mark = std::str::from_utf8(&body).ok().and_then(|text| text.parse().ok());
     mark.map(|mark| Some((mark, age)))
-        .ok_or_else(|| Failure::Unclear { doing: doing(), missing: "a mark of 32 digits".to_owned() })
+        .ok_or_else(|| ObjectStoreError::Unclear { doing: doing(), missing: "a mark of 32 digits".to_owned() })
 }
 
 /// The age of an object, by the store's own clock. `None` if the answer lacks one of both times.

@@ -28,22 +28,22 @@ use async_trait::async_trait;
 use net::http_client::{HttpClient, HttpOptions};
 use sink::{Mark, Reason, SinkError};
 
-pub use body::Body;
+pub use body::UploadBody;
 pub use container::{Container, InvalidContainer};
 pub use container_target::{CHECKSUM, drain, expect_success};
 pub use digests::Digests;
-pub use error::Failure;
+pub use error::ObjectStoreError;
 pub use escaped::escaped;
 pub use read::ContainerReader;
 pub use refusal::ServiceRefusal;
 pub use request::ContainerRequest;
 pub use secret::Secret;
 pub use service::{Service, Source};
-pub use upload::{DESCRIPTION, Target, Upload};
+pub use upload::{DESCRIPTION, Upload, UploadTarget};
 pub use uploader::Uploader;
 
-use crate::read::ObjectReader;
-use crate::{Manifest, MemoryBudget, ObjectDownload, ObjectQuery, ObjectRules, ObjectStore, ObjectUpload, Parts};
+use crate::read::ObjectStoreReader;
+use crate::{Manifest, MemoryBudget, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 use container_target::ContainerTarget;
 
 /// How long a server may take to accept a connection, TLS included.
@@ -78,7 +78,7 @@ pub struct OverHttp<S> {
 impl<S: Service> OverHttp<S> {
     /// A store of objects with these rules, at the service that `service` makes. Nothing is requested before the first call.
     #[must_use]
-    pub fn new(service: impl Fn(Use) -> S + Send + Sync + 'static, rules: ObjectRules) -> Self {
+    pub fn new(service: impl Fn(Use) -> S + Send + Sync + 'static, rules: ObjectFormat) -> Self {
         let target = ContainerTarget::new(service(Use::Storing));
         Self { uploader: Uploader::new(rules), target, service: Box::new(service), reader: OnceLock::new() }
     }
@@ -87,14 +87,14 @@ impl<S: Service> OverHttp<S> {
         ContainerReader((self.service)(Use::Reading))
     }
 
-    fn named<T>(&self, done: Result<T, Failure>) -> Result<T, SinkError> {
+    fn named<T>(&self, done: Result<T, ObjectStoreError>) -> Result<T, SinkError> {
         done.map_err(|failure| failure.into_sink_error(&self.target.name()))
     }
 }
 
 #[async_trait]
 impl<S: Service> ObjectStore for OverHttp<S> {
-    fn rules(&self) -> &ObjectRules {
+    fn rules(&self) -> &ObjectFormat {
         &self.uploader.rules
     }
 
@@ -118,7 +118,7 @@ impl<S: Service> ObjectStore for OverHttp<S> {
         self.named(self.uploader.put(&self.target, manifest, parts).await)
     }
 
-    fn reader(&self) -> Box<dyn ObjectReader> {
+    fn reader(&self) -> Box<dyn ObjectStoreReader> {
         Box::new(self.new_reader())
     }
 

@@ -9,13 +9,13 @@ use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 
 use super::container_target::{drain, expect_success, length};
-use super::error::Failure;
+use super::error::ObjectStoreError;
 use super::exchange::passed;
 use super::request::{ContainerRequest, words};
 use super::service::Source;
-use crate::read::{Lookup, ObjectCache, ObjectReader, PieceSender};
+use crate::read::{Lookup, ObjectCache, ObjectStoreReader, PieceSender};
 use crate::{ObjectDownload, ObjectQuery};
-use net::http_client::Answer;
+use net::http_client::HttpResponse;
 use sink::SinkError;
 
 /// Of bytes that nobody has named.
@@ -25,7 +25,7 @@ const OCTETS: &str = "application/octet-stream";
 pub struct ContainerReader<S>(pub S);
 
 #[async_trait]
-impl<S: Source> ObjectReader for ContainerReader<S> {
+impl<S: Source> ObjectStoreReader for ContainerReader<S> {
     async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError> {
         self.find(name, known, cache).await.map_err(|failure| failure.into_sink_error(&self.0.name()))
     }
@@ -36,7 +36,7 @@ impl<S: Source> ObjectReader for ContainerReader<S> {
 }
 
 impl<S: Source> ContainerReader<S> {
-    async fn find(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, Failure> {
+    async fn find(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, ObjectStoreError> {
         let (found, answer) = match self.get(name, known).await? {
             Got::Missing => return Ok(Lookup::Missing),
             Got::Same => return Ok(Lookup::Same),
@@ -50,7 +50,7 @@ impl<S: Source> ContainerReader<S> {
         Ok(Lookup::Found(FoundObject { content, ..found }))
     }
 
-    async fn get(&self, name: &str, known: Option<&str>) -> Result<Got, Failure> {
+    async fn get(&self, name: &str, known: Option<&str>) -> Result<Got, ObjectStoreError> {
         let ask = || with(ContainerRequest::of(Method::GET, Some(name)), header::IF_NONE_MATCH, known);
         let answer = self.0.send(ask).await?;
         match answer.status() {
@@ -69,7 +69,7 @@ impl<S: Source> ContainerReader<S> {
     }
 
     /// A part of the object with this tag.
-    async fn get_part(&self, (name, etag): (&str, &str), range: &Range<u64>) -> Result<Answer, Failure> {
+    async fn get_part(&self, (name, etag): (&str, &str), range: &Range<u64>) -> Result<HttpResponse, ObjectStoreError> {
         let part = format!("bytes={}-{}", range.start, range.end - 1);
         let ask = || {
             with(
@@ -88,12 +88,12 @@ impl<S: Source> ContainerReader<S> {
     /// Gives an object to a gateway.
     ///
     /// # Errors
-    /// [`Failure`] if the store doesn't answer, or if the object of a requested part has changed.
+    /// [`ObjectStoreError`] if the store doesn't answer, or if the object of a requested part has changed.
     pub fn fetch<'a>(
         &'a self,
         name: &'a str,
         query: &'a ObjectQuery,
-    ) -> BoxFuture<'a, Result<ObjectDownload, Failure>> {
+    ) -> BoxFuture<'a, Result<ObjectDownload, ObjectStoreError>> {
         Box::pin(async move {
             Ok(match query {
                 ObjectQuery::Unless(known) => match self.get(name, known.as_deref()).await? {
@@ -114,7 +114,7 @@ impl<S: Source> ContainerReader<S> {
         (name, etag): (&str, &str),
         range: Range<u64>,
         sender: &PieceSender,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), ObjectStoreError> {
         let mut answer = self.get_part((name, etag), &range).await?;
         let mut given = sender.begin().await;
         while given.is_ok()
@@ -130,11 +130,11 @@ impl<S: Source> ContainerReader<S> {
 enum Got {
     Missing,
     Same,
-    Object(FoundObject, Box<Answer>),
+    Object(FoundObject, Box<HttpResponse>),
 }
 
 /// What an answer says of the object whose bytes it has. `bytes` are those of the answer.
-fn described(answer: &Answer, name: &str) -> Result<FoundObject, Failure> {
+fn described(answer: &HttpResponse, name: &str) -> Result<FoundObject, ObjectStoreError> {
     let etag = etag(answer.headers()).ok_or_else(|| unclear(name, "a strong ETag"))?;
     let bytes = length(answer).ok_or_else(|| unclear(name, "Content-Length"))?;
     let content_type = text(answer.headers(), header::CONTENT_TYPE).unwrap_or(OCTETS).into();
@@ -142,7 +142,7 @@ fn described(answer: &Answer, name: &str) -> Result<FoundObject, Failure> {
 }
 
 /// All bytes of an answer, in as much memory.
-async fn whole(mut answer: Answer, name: &str, bytes: u64) -> Result<Vec<u8>, Failure> {
+async fn whole(mut answer: HttpResponse, name: &str, bytes: u64) -> Result<Vec<u8>, ObjectStoreError> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     let mut whole = Vec::with_capacity(bytes);
     while let Some(piece) = answer.chunk().await? {
@@ -168,8 +168,8 @@ fn doing(name: &str) -> String {
     words(&Method::GET, Some(name))
 }
 
-fn unclear(name: &str, missing: &str) -> Failure {
-    Failure::Unclear { doing: doing(name), missing: missing.to_owned() }
+fn unclear(name: &str, missing: &str) -> ObjectStoreError {
+    ObjectStoreError::Unclear { doing: doing(name), missing: missing.to_owned() }
 }
 
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {

@@ -3,7 +3,7 @@
 use http::header::DATE;
 use http::{HeaderMap, StatusCode};
 
-use net::http_client::Answer;
+use net::http_client::HttpResponse;
 
 /// Bytes that are read of a refusal.
 pub(super) const REFUSAL_BYTES_MAX: usize = 16 * 1024;
@@ -35,7 +35,7 @@ pub(super) struct Consequence {
 }
 
 impl ServiceRefusal {
-    pub(super) async fn of(answer: Answer) -> Self {
+    pub(super) async fn of(answer: HttpResponse) -> Self {
         let (status, headers) = (answer.status(), answer.headers().clone());
         // Without its words the status must do.
         let text = answer.bytes(REFUSAL_BYTES_MAX).await.unwrap_or_default();

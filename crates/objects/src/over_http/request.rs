@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 
-use super::body::Body;
+use super::body::UploadBody;
 use super::digests::Digests;
 
 /// A request.
@@ -14,7 +14,7 @@ pub struct ContainerRequest<'a> {
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
-    pub body: Body,
+    pub body: UploadBody,
     /// Those of the body.
     pub digests: Digests,
 }
@@ -23,12 +23,12 @@ impl<'a> ContainerRequest<'a> {
     /// Without a body.
     #[must_use]
     pub fn of(method: Method, object: Option<&'a str>) -> Self {
-        Self { method, object, headers: HeaderMap::new(), body: Body::empty(), digests: Digests::of(b"") }
+        Self { method, object, headers: HeaderMap::new(), body: UploadBody::empty(), digests: Digests::of(b"") }
     }
 
     /// To store an object.
     #[must_use]
-    pub fn put(object: &'a str, body: Body, digests: Digests, content_type: HeaderValue) -> Self {
+    pub fn put(object: &'a str, body: UploadBody, digests: Digests, content_type: HeaderValue) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(header::CONTENT_TYPE, content_type);
         Self { method: Method::PUT, object: Some(object), headers, body, digests }

@@ -2,9 +2,9 @@
 
 use std::future::Future;
 
-use net::http_client::Answer;
+use net::http_client::HttpResponse;
 
-use super::error::Failure;
+use super::error::ObjectStoreError;
 use super::request::ContainerRequest;
 
 /// Where objects are requested: a service, or a writer that has one.
@@ -16,7 +16,7 @@ pub trait Source: Send + Sync + 'static {
     fn send<'a>(
         &self,
         request: impl Fn() -> ContainerRequest<'a> + Send + Sync,
-    ) -> impl Future<Output = Result<Answer, Failure>> + Send;
+    ) -> impl Future<Output = Result<HttpResponse, ObjectStoreError>> + Send;
 }
 
 /// A service that has one container of objects.

@@ -7,7 +7,7 @@ use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
 use crate::over_http::{Container, InvalidContainer, Secret};
 use crate::settings::read_rules;
-use crate::{Apart, Codec, InvalidPrefix, ObjectRules, Prefix};
+use crate::{AttachmentRule, Codec, InvalidPrefix, ObjectFormat, Prefix};
 
 /// The settings of a writer's sink that a gateway reads too, beside [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
 pub const LAYOUT: &[&str] = &["format", "object", "object_from", "object_type_from"];
@@ -16,15 +16,15 @@ const FORMATS: [(&str, Codec); 4] =
     [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
 
 /// Reads how objects are coded and named, and how large they get.
-pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectRules {
+pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectFormat {
     let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
     let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
     let apart = apart(reader, section);
-    ObjectRules { apart, ..read_rules(reader, section, codec, prefix) }
+    ObjectFormat { apart, ..read_rules(reader, section, codec, prefix) }
 }
 
 /// Which part of payloads is an object of its own.
-fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Apart> {
+fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<AttachmentRule> {
     let data = reader.text(section, "object_from", part);
     let content_type = reader.text(section, "object_type_from", part);
     if let (None, Some(found)) = (&data, &content_type) {
@@ -32,7 +32,7 @@ fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Apart
         let label = "only beside `object_from`, which says what it is the type of".to_owned();
         reader.push(Diagnostic::new(title, found.span.clone(), label));
     }
-    Some(Apart { data: data?.value, content_type: content_type.map(|found| found.value) })
+    Some(AttachmentRule { data: data?.value, content_type: content_type.map(|found| found.value) })
 }
 
 /// A pointer to a part of a payload, which stands in a line of what is saved.

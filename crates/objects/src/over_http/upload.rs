@@ -6,9 +6,9 @@ use bytes::Bytes;
 use event::Lane;
 use http::HeaderValue;
 
-use super::body::Body;
+use super::body::UploadBody;
 use super::digests::Digests;
-use super::error::Failure;
+use super::error::ObjectStoreError;
 
 /// The content type of descriptions.
 pub const DESCRIPTION: HeaderValue = HeaderValue::from_static("application/json");
@@ -28,14 +28,19 @@ pub struct Upload<'a, B> {
 }
 
 /// The destination of objects.
-pub trait Target: Sync {
+pub trait UploadTarget: Sync {
     /// Stores bytes under a unique name. If an object exists there, its bytes are compared.
     fn put_object(
         &self,
         lane: &Lane,
-        upload: &Upload<'_, impl Fn() -> Body + Send + Sync>,
-    ) -> impl Future<Output = Result<(), Failure>> + Send;
+        upload: &Upload<'_, impl Fn() -> UploadBody + Send + Sync>,
+    ) -> impl Future<Output = Result<(), ObjectStoreError>> + Send;
 
     /// Stores a description, and replaces an older one.
-    fn describe(&self, lane: &Lane, name: &str, text: Bytes) -> impl Future<Output = Result<(), Failure>> + Send;
+    fn describe(
+        &self,
+        lane: &Lane,
+        name: &str,
+        text: Bytes,
+    ) -> impl Future<Output = Result<(), ObjectStoreError>> + Send;
 }

@@ -15,9 +15,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{self, Sender};
 
 use super::attachments::Attachments;
-use super::body::Body;
+use super::body::UploadBody;
 use super::digests::Digests;
-use super::error::Failure;
+use super::error::ObjectStoreError;
 use super::upload::Upload;
 use crate::encoder::{self, Unmade};
 use crate::memory_budget::MemoryBudget;
@@ -49,8 +49,8 @@ impl EncodedObject {
         mut parts: Box<dyn Parts>,
         budget: &MemoryBudget,
         line_bytes: u64,
-    ) -> Result<Self, Failure> {
-        let room = budget.take(line_bytes).await.map_err(|_| Failure::Unanswered)?;
+    ) -> Result<Self, ObjectStoreError> {
+        let room = budget.take(line_bytes).await.map_err(|_| ObjectStoreError::Unanswered)?;
         let caller = Caller(Arc::default());
         let (manifest, abandoned) = (manifest.clone(), caller.0.clone());
         let made = tokio::task::spawn_blocking(move || {
@@ -60,16 +60,16 @@ impl EncodedObject {
             let sealed = encoder::write(&manifest, &mut *parts, &mut first, &abandoned, &replacing).map_err(failed)?;
             Ok((manifest, parts, sealed, first))
         });
-        let (manifest, parts, sealed, first) = made.await.unwrap_or(Err(Failure::Unanswered))?;
+        let (manifest, parts, sealed, first) = made.await.unwrap_or(Err(ObjectStoreError::Unanswered))?;
         let digests = Digests { bytes: sealed.bytes, md5: first.md5.finalize().into(), sha256: sealed.sha256 };
         let (parts, kept) = (Mutex::new(parts), first.kept.map(Kept::shrunk));
         Ok(Self { manifest, parts, kept, sealed, digests, trouble: Arc::default(), caller })
     }
 
     /// The bytes from the first on.
-    fn body(&self) -> Body {
+    fn body(&self) -> UploadBody {
         if let Some(kept) = &self.kept {
-            return Body::Kept { pieces: kept.pieces.clone().into_iter(), left: self.digests.bytes };
+            return UploadBody::Kept { pieces: kept.pieces.clone().into_iter(), left: self.digests.bytes };
         }
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner).again();
@@ -85,12 +85,12 @@ impl EncodedObject {
                 let _ = again.0.blocking_send(Err(io::ErrorKind::UnexpectedEof.into()));
             }
         });
-        Body::Made { pieces, left: self.digests.bytes }
+        UploadBody::Made { pieces, left: self.digests.bytes }
     }
 
     /// Why a body of this object ended early, if it did so by itself.
-    pub(super) fn trouble(&self) -> Option<Failure> {
-        self.trouble.get().map(|reason| Failure::Parts(reason.clone()))
+    pub(super) fn trouble(&self) -> Option<ObjectStoreError> {
+        self.trouble.get().map(|reason| ObjectStoreError::Parts(reason.clone()))
     }
 
     /// The bytes by which the store knows it, and what they are.
@@ -98,7 +98,7 @@ impl EncodedObject {
         &'a self,
         name: &'a str,
         content_type: HeaderValue,
-    ) -> Upload<'a, impl Fn() -> Body + Send + Sync> {
+    ) -> Upload<'a, impl Fn() -> UploadBody + Send + Sync> {
         Upload { name, digests: self.digests, content_type, is_once: false, body: || self.body() }
     }
 
@@ -108,11 +108,11 @@ impl EncodedObject {
     }
 }
 
-fn failed(unmade: Unmade) -> Failure {
+fn failed(unmade: Unmade) -> ObjectStoreError {
     match unmade {
-        Unmade::Parts(error) => Failure::Parts(error.0),
+        Unmade::Parts(error) => ObjectStoreError::Parts(error.0),
         // Memory takes everything.
-        Unmade::Output(_) | Unmade::Abandoned => Failure::Unanswered,
+        Unmade::Output(_) | Unmade::Abandoned => ObjectStoreError::Unanswered,
     }
 }
 

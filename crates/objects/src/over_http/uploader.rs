@@ -7,14 +7,14 @@ use futures_util::TryStreamExt;
 use http::HeaderValue;
 
 use super::attachments::{self, Attachment, Attachments};
-use super::body::Body;
+use super::body::UploadBody;
 use super::digests::Digests;
-use super::error::Failure;
-use super::upload::{Target, Upload};
+use super::error::ObjectStoreError;
+use super::upload::{Upload, UploadTarget};
 use super::upload_body::EncodedObject;
 use crate::description;
 use crate::memory_budget::MemoryBudget;
-use crate::{Manifest, ObjectRules, Parts};
+use crate::{Manifest, ObjectFormat, Parts};
 use sink::Reason;
 
 /// Attachments that are sent concurrently.
@@ -23,7 +23,7 @@ const PARTS_IN_FLIGHT: usize = 4;
 /// The rules of objects, and their memory budget.
 pub struct Uploader {
     /// The rules of objects.
-    pub rules: ObjectRules,
+    pub rules: ObjectFormat,
     attachments: Option<Attachments>,
     /// The memory that objects may use while they are written.
     pub memory: MemoryBudget,
@@ -32,7 +32,7 @@ pub struct Uploader {
 impl Uploader {
     /// An uploader of objects with these rules.
     #[must_use]
-    pub fn new(rules: ObjectRules) -> Self {
+    pub fn new(rules: ObjectFormat) -> Self {
         let attachments = Attachments::of(rules.apart.as_ref());
         Self { rules, attachments, memory: MemoryBudget::new() }
     }
@@ -46,13 +46,13 @@ impl Uploader {
     /// Stores the attachments, then the object, then its description. Each of them may exist already.
     ///
     /// # Errors
-    /// [`Failure`] if one of them may not be stored.
+    /// [`ObjectStoreError`] if one of them may not be stored.
     pub async fn put(
         &self,
-        target: &impl Target,
+        target: &impl UploadTarget,
         manifest: &Manifest,
         parts: Box<dyn Parts>,
-    ) -> Result<Box<dyn Parts>, Failure> {
+    ) -> Result<Box<dyn Parts>, ObjectStoreError> {
         let attachments = match Attachments::of(manifest.apart.as_ref()) {
             Some(attachments) => Some(put_attachments(target, manifest, attachments, parts.again()).await?),
             None => None,
@@ -70,22 +70,22 @@ impl Uploader {
 
 /// Stores the parts of payloads that become objects of their own. Returns their number.
 async fn put_attachments(
-    target: &impl Target,
+    target: &impl UploadTarget,
     manifest: &Manifest,
     attachments: Attachments,
     events: Box<dyn Parts>,
-) -> Result<u64, Failure> {
+) -> Result<u64, ObjectStoreError> {
     let count = AtomicU64::new(0);
     let put = async |part: Attachment| {
         count.fetch_add(1, Ordering::Relaxed);
         let Attachment { name, bytes, content_type } = part;
         let bytes = Bytes::from(bytes);
-        let (digests, body) = (Digests::of(&bytes), || Body::Whole(bytes.clone()));
+        let (digests, body) = (Digests::of(&bytes), || UploadBody::Whole(bytes.clone()));
         let upload = Upload { name: &name, digests, content_type, is_once: false, body };
         target.put_object(&manifest.lane, &upload).await
     };
     let (found, reading) = attachments::read(attachments, manifest.clone(), events);
     found.try_for_each_concurrent(PARTS_IN_FLIGHT, put).await?;
-    reading.await.map_err(|_| Failure::Unanswered)?;
+    reading.await.map_err(|_| ObjectStoreError::Unanswered)?;
     Ok(count.into_inner())
 }

@@ -26,7 +26,7 @@ use cache::{Entry, SinkNumber};
 use name::Names;
 pub use name::ObjectPlace;
 pub use pieces::{Gone, PIECE_BYTES, PieceSender};
-pub use reader::{Lookup, ObjectReader};
+pub use reader::{Lookup, ObjectStoreReader};
 use sink::SinkError;
 use thread::ReadingThread;
 
@@ -71,7 +71,7 @@ pub struct ObjectReads(Arc<Shared>);
 
 struct Shared {
     names: Names,
-    store: Box<dyn ObjectReader>,
+    store: Box<dyn ObjectStoreReader>,
     rules: ReadRules,
     cache: ObjectCache,
     /// The sink's number in the cache.
@@ -93,7 +93,7 @@ impl ObjectReads {
     /// The objects of a sink with this name and prefix. Nothing is requested before the first read.
     pub(crate) fn new(
         (sink, prefix): (Arc<str>, Prefix),
-        store: Box<dyn ObjectReader>,
+        store: Box<dyn ObjectStoreReader>,
         rules: ReadRules,
         cache: ObjectCache,
     ) -> Self {

@@ -126,7 +126,7 @@ mod tests {
     use event::Lane;
 
     use super::*;
-    use crate::{Codec, Line, Manifest, ObjectRules};
+    use crate::{Codec, Line, Manifest, ObjectFormat};
     use sink::Claim;
 
     fn name(sink: &str, codec: Codec, prefix: &str) -> String {
@@ -137,7 +137,7 @@ mod tests {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: sink.into() };
         let age_max = Duration::from_secs(1);
         let (line, prefix) = (Line::Payload, prefix.parse().unwrap());
-        let rules = ObjectRules { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
+        let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
         Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim).name
     }
 

@@ -20,7 +20,7 @@ pub enum Lookup {
 
 /// A store as it is read, with connections of its own. They belong to the thread that reads.
 #[async_trait]
-pub trait ObjectReader: Send + Sync {
+pub trait ObjectStoreReader: Send + Sync {
     /// The object under a name that a sink gives, unless it has the tag `known`.
     async fn look(&self, name: &str, known: Option<&str>, cache: &ObjectCache) -> Result<Lookup, SinkError>;
 

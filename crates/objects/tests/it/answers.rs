@@ -8,23 +8,23 @@ use sink::{Sink, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 use sink_swift::SwiftConfig;
 
-use crate::stand::{rules, tempauth};
+use crate::fixture::{rules, tempauth};
 use sink_testing::events::plain;
-use testkit::stand_in::{Answer, Asked, StandIn};
+use testkit::mock_server::{MockRequest, MockResponse, MockServer};
 
 const DIGEST: &str = "ffffffffffffffffffffffffffffffff";
 
-fn status(status: u16) -> Answer {
+fn status(status: u16) -> MockResponse {
     (status, Vec::new(), Vec::new())
 }
 
-fn tagged(status: u16, digest: &str, body: &[u8]) -> Answer {
+fn tagged(status: u16, digest: &str, body: &[u8]) -> MockResponse {
     (status, vec![("ETag", digest.to_owned())], body.to_vec())
 }
 
 /// What a Swift answers that gives tokens and has the container; `answer` says the rest.
-pub(crate) fn swift_stand_in(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> StandIn {
-    StandIn::start(move |asked| match asked.path.as_str() {
+pub(crate) fn swift_stand_in(mut answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> MockServer {
+    MockServer::start(move |asked| match asked.path.as_str() {
         "/auth/v1.0" => {
             let url = format!("http://{}/v1/AUTH_test", asked.header("Host").unwrap());
             (200, vec![("X-Auth-Token", "t".to_owned()), ("X-Storage-Url", url)], Vec::new())
@@ -35,16 +35,16 @@ pub(crate) fn swift_stand_in(mut answer: impl FnMut(&Asked) -> Answer + Send + '
 }
 
 /// The same, and a sink of small objects into it.
-pub(crate) fn swift(answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> (StandIn, Sink) {
-    let stand_in = swift_stand_in(answer);
+pub(crate) fn swift(answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> (MockServer, Sink) {
+    let mock_server = swift_stand_in(answer);
     let sink = sink_swift::sink(SwiftConfig {
-        auth: tempauth(stand_in.address, "test:tester"),
+        auth: tempauth(mock_server.address, "test:tester"),
         container: "events".parse().unwrap(),
         rules: rules(Codec::None, ""),
         ca: None,
         timeout: std::time::Duration::from_secs(20),
     });
-    (stand_in, sink)
+    (mock_server, sink)
 }
 
 async fn unavailable(sink: &Sink) -> String {
@@ -62,16 +62,16 @@ async fn misconfigured(sink: &Sink) -> String {
 #[tokio::test]
 async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
     // It holds something else: the same digest is said each time, and other bytes are given.
-    let (stand_in, sink) = swift(|asked| match asked.method.as_str() {
+    let (mock_server, sink) = swift(|asked| match asked.method.as_str() {
         "PUT" => tagged(201, DIGEST, b""),
         _ => tagged(200, DIGEST, b"damaged"),
     });
     assert!(misconfigured(&sink).await.contains("other bytes than were sent"));
-    let put = stand_in.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
+    let put = mock_server.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
     assert_eq!((put.header("If-None-Match"), put.header("ETag").map(str::len)), (Some("*"), Some(32)));
     // Of the same length only reading it tells.
     let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
-    let (stand_in, sink) = swift(move |asked| match asked.method.as_str() {
+    let (mock_server, sink) = swift(move |asked| match asked.method.as_str() {
         "PUT" => {
             let mut body = asked.body.clone();
             body[0] ^= 1;
@@ -81,10 +81,10 @@ async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
         _ => tagged(200, DIGEST, &stored[&asked.path]),
     });
     assert!(misconfigured(&sink).await.contains("other bytes than were sent"));
-    assert!(stand_in.methods().contains(&"GET".to_owned()));
+    assert!(mock_server.methods().contains(&"GET".to_owned()));
     // A service that encrypts names another digest, and gives back what it was given.
     let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
-    let (stand_in, sink) = swift(move |asked| match asked.method.as_str() {
+    let (mock_server, sink) = swift(move |asked| match asked.method.as_str() {
         "PUT" => {
             stored.insert(asked.path.clone(), asked.body.clone());
             tagged(201, DIGEST, b"")
@@ -92,7 +92,7 @@ async fn a_digest_of_other_bytes_is_believed_only_when_the_bytes_are_right() {
         _ => tagged(200, DIGEST, &stored[&asked.path]),
     });
     assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-    assert_eq!(stand_in.methods().iter().filter(|method| *method == "GET").count(), 3, "a token and two objects");
+    assert_eq!(mock_server.methods().iter().filter(|method| *method == "GET").count(), 3, "a token and two objects");
 }
 
 #[tokio::test]
@@ -107,9 +107,9 @@ async fn refusals_that_may_pass_are_told_from_those_that_a_person_must_end() {
         misconfigured(&sink).await;
     }
     // Asked once more with another token, and then no more.
-    let (stand_in, sink) = swift(|_| status(401));
+    let (mock_server, sink) = swift(|_| status(401));
     misconfigured(&sink).await;
-    assert_eq!(stand_in.methods(), ["GET", "PUT", "GET", "PUT"]);
+    assert_eq!(mock_server.methods(), ["GET", "PUT", "GET", "PUT"]);
 }
 
 #[tokio::test]
@@ -121,9 +121,9 @@ async fn a_name_that_is_taken_by_nothing_is_no_proof() {
 #[tokio::test]
 async fn an_answer_without_a_token_or_a_url_is_no_answer() {
     for headers in [vec![], vec![("X-Auth-Token", "t".to_owned())]] {
-        let stand_in = StandIn::start(move |_| (200, headers.clone(), Vec::new()));
+        let mock_server = MockServer::start(move |_| (200, headers.clone(), Vec::new()));
         let config = SwiftConfig {
-            auth: tempauth(stand_in.address, "test:tester"),
+            auth: tempauth(mock_server.address, "test:tester"),
             container: "events".parse().unwrap(),
             rules: rules(Codec::None, ""),
             ca: None,
@@ -136,8 +136,8 @@ async fn an_answer_without_a_token_or_a_url_is_no_answer() {
 #[tokio::test]
 async fn a_wrong_auth_url_is_named() {
     for (code, is_final) in [(404, true), (405, true), (300, true), (403, true), (503, false), (429, false)] {
-        let stand_in = StandIn::start(move |_| status(code));
-        let auth = tempauth(stand_in.address, "test:tester");
+        let mock_server = MockServer::start(move |_| status(code));
+        let auth = tempauth(mock_server.address, "test:tester");
         let config = SwiftConfig {
             auth: auth.clone(),
             container: "events".parse().unwrap(),
@@ -152,8 +152,8 @@ async fn a_wrong_auth_url_is_named() {
     }
 }
 
-fn s3(stand_in: &StandIn, region: &str) -> Sink {
-    let url = format!("http://{}", stand_in.address).parse().unwrap();
+fn s3(mock_server: &MockServer, region: &str) -> Sink {
+    let url = format!("http://{}", mock_server.address).parse().unwrap();
     sink_s3::sink(S3Config {
         url,
         is_in_host: false,
@@ -170,7 +170,7 @@ fn s3(stand_in: &StandIn, region: &str) -> Sink {
 #[tokio::test]
 async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
     let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
-    let stand_in = StandIn::start(move |asked| match asked.method.as_str() {
+    let mock_server = MockServer::start(move |asked| match asked.method.as_str() {
         "PUT" if asked.header("If-None-Match").is_some() => status(501),
         "PUT" => {
             stored.insert(asked.path.clone(), asked.body.clone());
@@ -178,20 +178,20 @@ async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
         }
         _ => stored.get(&asked.path).map_or_else(|| status(404), |body| tagged(200, DIGEST, body)),
     });
-    let sink = s3(&stand_in, "us-east-1");
+    let sink = s3(&mock_server, "us-east-1");
     assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-    let before = stand_in.asked().len();
+    let before = mock_server.asked().len();
     assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-    let puts = stand_in.asked()[before..].iter().filter(|asked| asked.method == "PUT").count();
+    let puts = mock_server.asked()[before..].iter().filter(|asked| asked.method == "PUT").count();
     assert_eq!(puts, 1, "only the description is put again");
 }
 
 #[tokio::test]
 async fn a_bucket_is_made_in_its_region() {
-    let answer = |asked: &Asked| status(if asked.method == "HEAD" { 404 } else { 200 });
-    let stand_in = StandIn::start(answer);
-    s3(&stand_in, "eu-central-1").connect().await.unwrap();
-    let made = stand_in.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
+    let answer = |asked: &MockRequest| status(if asked.method == "HEAD" { 404 } else { 200 });
+    let mock_server = MockServer::start(answer);
+    s3(&mock_server, "eu-central-1").connect().await.unwrap();
+    let made = mock_server.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
     assert_eq!(made.path, "/events");
     assert!(String::from_utf8_lossy(&made.body).contains("<LocationConstraint>eu-central-1</LocationConstraint>"));
     let authorization = made.header("Authorization").unwrap();

@@ -14,9 +14,9 @@ use sha2::{Digest, Sha256};
 use sink::{Sink, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 
-use crate::stand::rules;
+use crate::fixture::rules;
 use sink_testing::events::plain;
-use testkit::stand_in::{Answer, Asked, StandIn};
+use testkit::mock_server::{MockRequest, MockResponse, MockServer};
 
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -56,8 +56,8 @@ impl Aws {
         }
     }
 
-    fn start(mut self) -> StandIn {
-        StandIn::start(move |asked| {
+    fn start(mut self) -> MockServer {
+        MockServer::start(move |asked| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() - self.behind;
             let mut answer = match self.refusals.pop() {
                 Some((status, code)) => error(status, code, ""),
@@ -68,7 +68,7 @@ impl Aws {
         })
     }
 
-    fn answer(&self, asked: &Asked, now: u64) -> Result<Answer, Answer> {
+    fn answer(&self, asked: &MockRequest, now: u64) -> Result<MockResponse, MockResponse> {
         self.judge(asked, now)?;
         let key = asked.path.strip_prefix("/events").unwrap().trim_start_matches('/').to_owned();
         let mut state = self.state.lock().unwrap();
@@ -92,7 +92,7 @@ impl Aws {
         Ok((200, headers.into_iter().filter(|(name, _)| *name != "Content-Length").collect(), Vec::new()))
     }
 
-    fn of_bucket(&self, asked: &Asked, state: &mut State) -> Result<Answer, Answer> {
+    fn of_bucket(&self, asked: &MockRequest, state: &mut State) -> Result<MockResponse, MockResponse> {
         match asked.method.as_str() {
             "PUT" => {
                 let body = String::from_utf8_lossy(&asked.body);
@@ -124,7 +124,7 @@ impl Aws {
     }
 
     /// The rules that hold for all requests.
-    fn judge(&self, asked: &Asked, now: u64) -> Result<(), Answer> {
+    fn judge(&self, asked: &MockRequest, now: u64) -> Result<(), MockResponse> {
         let header = |name| asked.header(name).ok_or_else(|| error(400, "MissingSecurityHeader", name));
         let signed = Signature::read(header("Authorization")?);
         if signed.region != self.region {
@@ -168,7 +168,7 @@ impl Aws {
         }
     }
 
-    fn elsewhere(&self) -> Answer {
+    fn elsewhere(&self) -> MockResponse {
         let region = self.region;
         if !self.redirects {
             return error(
@@ -187,7 +187,7 @@ impl Aws {
     }
 }
 
-fn error(status: u16, code: &str, why: &str) -> Answer {
+fn error(status: u16, code: &str, why: &str) -> MockResponse {
     let text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{code}</Code><Message>It is so. {why}</Message>\
          <RequestId>656c76696e6727732072657175657374</RequestId></Error>"
@@ -222,7 +222,7 @@ impl Signature {
     }
 
     /// What the signature must be.
-    fn expected(&self, asked: &Asked, digest: &str) -> String {
+    fn expected(&self, asked: &MockRequest, digest: &str) -> String {
         let line = |name: &String| {
             let value: Vec<&str> =
                 asked.header(name).unwrap_or_default().split(' ').filter(|word| !word.is_empty()).collect();
@@ -276,7 +276,7 @@ fn date(seconds: u64) -> String {
     httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
-fn config(server: &StandIn, region: &str) -> S3Config {
+fn config(server: &MockServer, region: &str) -> S3Config {
     S3Config {
         url: format!("http://{}", server.address).parse().unwrap(),
         is_in_host: false,
@@ -317,7 +317,7 @@ async fn each_cause_is_told_by_its_name_and_with_what_to_do() {
     let (slow, server) = (Aws { behind: 20 * 60, ..aws.clone() }.start(), aws.clone().start());
     let redirecting = Aws { redirects: true, ..aws }.start();
     let right = config(&server, "eu-central-1");
-    let at = |server: &StandIn, region: &str| config(server, region);
+    let at = |server: &MockServer, region: &str| config(server, region);
     let mut told = Vec::new();
     for (config, words) in [
         (

@@ -5,8 +5,8 @@ use objects::Codec;
 use sink::Sink;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::stand::{Protocol, Stand, server};
-use testkit::proxy::Fault;
+use crate::fixture::{Fixture, Protocol, server};
+use testkit::proxy::FaultGuard;
 
 /// Random sequences for each protocol.
 const SEQUENCES: u32 = 6;
@@ -14,17 +14,17 @@ const SEQUENCES: u32 = 6;
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 
-pub(crate) struct Subjected<const IS_S3: bool, const CODEC: usize>(pub(crate) Stand<'static>);
+pub(crate) struct TestedSink<const IS_S3: bool, const CODEC: usize>(pub(crate) Fixture<'static>);
 
-impl<const IS_S3: bool, const CODEC: usize> SinkHarness for Subjected<IS_S3, CODEC> {
+impl<const IS_S3: bool, const CODEC: usize> SinkHarness for TestedSink<IS_S3, CODEC> {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
     const REFUSES: bool = false;
-    type Fault = Fault;
+    type Fault = FaultGuard;
 
     async fn fresh() -> Self {
         let protocol = if IS_S3 { Protocol::S3 } else { Protocol::Swift };
-        Self(Stand::with(server().expect("asked before"), protocol, Codec::ALL[CODEC]))
+        Self(Fixture::with(server().expect("asked before"), protocol, Codec::ALL[CODEC]))
     }
 
     fn sink(&self) -> Sink {
@@ -39,11 +39,11 @@ impl<const IS_S3: bool, const CODEC: usize> SinkHarness for Subjected<IS_S3, COD
         unreachable!("a store of objects refuses nothing")
     }
 
-    async fn outage(&self, stage: usize) -> Option<Fault> {
+    async fn outage(&self, stage: usize) -> Option<FaultGuard> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Fault {
+    async fn stall(&self) -> FaultGuard {
         self.0.proxy.freeze_after(0)
     }
 }
@@ -51,17 +51,17 @@ impl<const IS_S3: bool, const CODEC: usize> SinkHarness for Subjected<IS_S3, COD
 #[test]
 fn swift_passes_each_case_and_follows_the_model() {
     if server().is_some() {
-        check::<Subjected<false, 0>>();
-        check::<Subjected<false, 1>>();
-        check::<Subjected<false, 2>>();
-        sequences::<Subjected<false, 2>>(SEQUENCES);
+        check::<TestedSink<false, 0>>();
+        check::<TestedSink<false, 1>>();
+        check::<TestedSink<false, 2>>();
+        sequences::<TestedSink<false, 2>>(SEQUENCES);
     }
 }
 
 #[test]
 fn s3_passes_each_case_and_follows_the_model() {
     if server().is_some() {
-        check::<Subjected<true, 0>>();
-        sequences::<Subjected<true, 2>>(SEQUENCES);
+        check::<TestedSink<true, 0>>();
+        sequences::<TestedSink<true, 2>>(SEQUENCES);
     }
 }

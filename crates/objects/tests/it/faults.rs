@@ -7,11 +7,11 @@ use objects::{Codec, Manifest};
 use sink::{Sink, SinkError};
 use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_thaw};
 
+use crate::fixture::{BOTH, Fixture, Protocol, server};
 use crate::lines;
-use crate::stand::{BOTH, Protocol, Stand, server};
 use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::proxy::Proxy;
-use testkit::swift::{Part, SwiftServer};
+use testkit::swift::{SwiftProcess, SwiftServer};
 
 /// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.
 const KILLS: u32 = 4;
@@ -20,7 +20,7 @@ fn from_environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-impl FaultHarness for Stand<'_> {
+impl FaultHarness for Fixture<'_> {
     fn sink(&self) -> Sink {
         self.sink()
     }
@@ -42,10 +42,10 @@ impl FaultHarness for Stand<'_> {
 async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        let stand = Stand::new(server, protocol);
-        stand.sink().connect().await.unwrap();
+        let fixture = Fixture::new(server, protocol);
+        fixture.sink().connect().await.unwrap();
         let step = CutStep { new: 41, open: 41 }.unless_all(std::env::var("FOREBAY_SWIFT_CUTS").ok());
-        cut_at_any_byte(&stand, step, 10).await;
+        cut_at_any_byte(&fixture, step, 10).await;
     }
 }
 
@@ -54,20 +54,20 @@ async fn a_connection_that_froze_and_thaws_behind_a_twin_changes_nothing() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
         // Before any answer, in the first one, and between an object and its description.
-        freeze_and_thaw(&Stand::new(server, protocol), &[0, 20, 400, 700], 300).await;
+        freeze_and_thaw(&Fixture::new(server, protocol), &[0, 20, 400, 700], 300).await;
     }
 }
 
 #[tokio::test]
 async fn servers_that_are_killed_under_load_have_each_object_once() {
     let Some(server) = SwiftServer::start() else { return };
-    let stands = BOTH.map(|protocol| Stand::new(&server, protocol));
+    let stands = BOTH.map(|protocol| Fixture::new(&server, protocol));
     let kills = from_environment("FOREBAY_SWIFT_KILLS").map_or(KILLS, |count| count.parse().unwrap());
     let done = tokio::sync::watch::Sender::new(false);
     let written = tokio::sync::watch::Sender::new(0_u64);
     let mut lanes = Vec::new();
-    for (stand, shard) in stands.iter().zip(0..) {
-        let (sink, done, written) = (stand.sink(), done.subscribe(), written.clone());
+    for (fixture, shard) in stands.iter().zip(0..) {
+        let (sink, done, written) = (fixture.sink(), done.subscribe(), written.clone());
         lanes.push(tokio::spawn(async move {
             let mut next = 1;
             while !*done.borrow() {
@@ -84,7 +84,8 @@ async fn servers_that_are_killed_under_load_have_each_object_once() {
         let before = *seen.borrow();
         seen.wait_for(|written| *written >= before + 4).await.unwrap();
         tokio::time::sleep(Duration::from_millis(u64::from(round * 7 % 13))).await;
-        let part = [Part::Object, Part::Proxy, Part::Container, Part::Memcached][round as usize % 4];
+        let part = [SwiftProcess::Object, SwiftProcess::Proxy, SwiftProcess::Container, SwiftProcess::Memcached]
+            [round as usize % 4];
         server.kill_part(part);
         server.run_part(part);
     }
@@ -94,29 +95,29 @@ async fn servers_that_are_killed_under_load_have_each_object_once() {
         stored.push(lane.await.unwrap());
     }
     server.update_listings();
-    for (stored, stand) in stored.into_iter().zip(&stands) {
-        assert_eq!(stored, stand.count(), "{:?}", stand.protocol);
+    for (stored, fixture) in stored.into_iter().zip(&stands) {
+        assert_eq!(stored, fixture.count(), "{:?}", fixture.protocol);
     }
 }
 
 #[tokio::test]
 async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
     let Some(server) = SwiftServer::start() else { return };
-    let stand = Stand::new(&server, Protocol::Swift);
-    let sink = stand.sink();
+    let fixture = Fixture::new(&server, Protocol::Swift);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     // What knows the tokens forgets them.
-    server.kill_part(Part::Memcached);
-    server.run_part(Part::Memcached);
+    server.kill_part(SwiftProcess::Memcached);
+    server.run_part(SwiftProcess::Memcached);
     let large = "x".repeat(1 << 20);
     let payload = format!("{{\"large\": \"{large}\"}}");
     deliver(&sink, &plain(0, 11, 10)).await;
-    server.kill_part(Part::Memcached);
-    server.run_part(Part::Memcached);
+    server.kill_part(SwiftProcess::Memcached);
+    server.run_part(SwiftProcess::Memcached);
     // A body that is made while it is sent is made once more.
     let batch = batch(0, 21, &[payload.as_str(); 12]);
     assert_eq!(sink.write(&batch).await, Ok(sink::WriteOutcome::Committed));
-    assert_eq!(stand.count(), 32);
+    assert_eq!(fixture.count(), 32);
 }
 
 #[tokio::test]
@@ -125,29 +126,29 @@ async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again
     for (protocol, codec) in
         [(Protocol::Swift, Codec::None), (Protocol::S3, Codec::None), (Protocol::Swift, Codec::Gzip)]
     {
-        let stand = Stand::with(server, protocol, codec);
+        let fixture = Fixture::with(server, protocol, codec);
         // What gzip leaves of random digits is more than half of them.
         let payloads: Vec<String> = (0..30_u64).map(|seed| format!("\"{}\"", digits(seed, 700_000))).collect();
         let texts: Vec<&str> = payloads.iter().map(String::as_str).collect();
         let batch = batch(0, 1, &texts);
-        deliver(&stand.sink(), &batch).await;
-        deliver(&stand.sink(), &batch).await;
-        let name = stand.only_object();
-        let stored = server.client().get(&stand.container, &name).unwrap();
-        assert!(stored.len() as u64 > stand.rules.bytes_max, "{} bytes", stored.len());
+        deliver(&fixture.sink(), &batch).await;
+        deliver(&fixture.sink(), &batch).await;
+        let name = fixture.only_object();
+        let stored = server.client().get(&fixture.container, &name).unwrap();
+        assert!(stored.len() as u64 > fixture.rules.bytes_max, "{} bytes", stored.len());
         let found: Vec<Vec<u8>> = lines::events(&name, &stored).into_iter().map(|(_, payload)| payload).collect();
         assert!(found.iter().map(Vec::as_slice).eq(texts.iter().map(|text| text.as_bytes())));
         // Cut in its middle nothing is there but what was.
         let next = batch_of(&payloads, 31);
-        let manifest = Manifest::new(lane(0), 31..=60, "access", 1_760_000_000_000_031, &stand.rules, None, None);
-        let frozen = stand.sink();
+        let manifest = Manifest::new(lane(0), 31..=60, "access", 1_760_000_000_000_031, &fixture.rules, None, None);
+        let frozen = fixture.sink();
         frozen.connect().await.unwrap();
-        let cut = stand.proxy.cut_after(0);
+        let cut = fixture.proxy.cut_after(0);
         assert!(matches!(frozen.write(&next).await, Err(SinkError::Unavailable(_))));
         drop(cut);
         deliver(&frozen, &next).await;
-        assert!(server.client().get(&stand.container, &manifest.name).is_some());
-        assert_eq!(stand.count(), 60);
+        assert!(server.client().get(&fixture.container, &manifest.name).is_some());
+        assert_eq!(fixture.count(), 60);
     }
 }
 
@@ -172,16 +173,16 @@ fn digits(seed: u64, count: usize) -> String {
 #[tokio::test]
 async fn an_object_that_no_listing_has_is_put_on_it() {
     let Some(server) = SwiftServer::start() else { return };
-    let stand = Stand::new(&server, Protocol::Swift);
-    let sink = stand.sink();
+    let fixture = Fixture::new(&server, Protocol::Swift);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
     // What an object server leaves that is killed between the object and its container's listing.
-    server.kill_part(Part::Container);
+    server.kill_part(SwiftProcess::Container);
     deliver(&sink, &plain(0, 6, 5)).await;
     std::fs::remove_dir_all(server.folder().join("srv/d1/async_pending")).unwrap();
-    server.run_part(Part::Container);
-    assert_eq!(server.client().list(&stand.container).len(), 2);
+    server.run_part(SwiftProcess::Container);
+    assert_eq!(server.client().list(&fixture.container).len(), 2);
     deliver(&sink, &plain(0, 6, 5)).await;
-    assert_eq!(server.client().list(&stand.container).len(), 4);
-    assert_eq!(stand.count(), 10);
+    assert_eq!(server.client().list(&fixture.container).len(), 4);
+    assert_eq!(fixture.count(), 10);
 }

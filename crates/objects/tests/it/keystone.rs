@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use sink_swift::{Auth, Identity};
+use sink_swift::{Auth, KeystoneIdentity};
 
-use crate::stand::{Protocol, Stand, server};
+use crate::fixture::{Fixture, Protocol, server};
 use sink_testing::events::{deliver, plain};
-use testkit::stand_in::{Asked, StandIn};
+use testkit::mock_server::{MockRequest, MockServer};
 use testkit::swift::SwiftServer;
 
-fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (StandIn, Arc<AtomicUsize>) {
+fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (MockServer, Arc<AtomicUsize>) {
     let given = Arc::<AtomicUsize>::default();
     let counted = given.clone();
-    let stand_in = StandIn::start(move |asked: &Asked| {
+    let mock_server = MockServer::start(move |asked: &MockRequest| {
         assert_eq!((asked.method.as_str(), asked.path.as_str()), ("POST", "/v3/auth/tokens"));
         let client = server.client();
         let url = format!("http://{}{}", server.address(), client.account());
@@ -31,31 +31,31 @@ fn keystone(server: &'static SwiftServer, bad_tokens: usize) -> (StandIn, Arc<At
         let subject = if is_bad { "ended".to_owned() } else { client.token().to_owned() };
         (201, vec![("X-Subject-Token", subject)], token.to_string().into_bytes())
     });
-    (stand_in, given)
+    (mock_server, given)
 }
 
-fn auth(stand_in: &StandIn, identity: Identity) -> Auth {
-    let url = format!("http://{}/v3", stand_in.address).parse().unwrap();
+fn auth(mock_server: &MockServer, identity: KeystoneIdentity) -> Auth {
+    let url = format!("http://{}/v3", mock_server.address).parse().unwrap();
     Auth::Keystone { url, identity, region: Some("B".to_owned()) }
 }
 
 #[tokio::test]
 async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
     let Some(server) = server() else { return };
-    let (stand_in, given) = keystone(server, 1);
-    let stand = Stand::new(server, Protocol::Swift);
-    let identity = Identity::Password {
+    let (mock_server, given) = keystone(server, 1);
+    let fixture = Fixture::new(server, Protocol::Swift);
+    let identity = KeystoneIdentity::Password {
         user: "ann".to_owned(),
         key: "se\"cret".into(),
         project: "events".to_owned(),
         domain: "Default".to_owned(),
     };
-    let sink = sink_swift::sink(stand.swift(auth(&stand_in, identity)));
+    let sink = sink_swift::sink(fixture.swift(auth(&mock_server, identity)));
     deliver(&sink, &plain(0, 1, 5)).await;
     deliver(&sink, &plain(0, 6, 5)).await;
-    assert_eq!(stand.count(), 10);
+    assert_eq!(fixture.count(), 10);
     assert_eq!(given.load(Ordering::Relaxed), 2, "the first had ended, and the second is used again");
-    let asked: Value = serde_json::from_slice(&stand_in.asked()[0].body).unwrap();
+    let asked: Value = serde_json::from_slice(&mock_server.asked()[0].body).unwrap();
     let domain = json!({"name": "Default"});
     assert_eq!(
         asked,
@@ -71,13 +71,13 @@ async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
 #[tokio::test]
 async fn an_application_credential_needs_no_project() {
     let Some(server) = server() else { return };
-    let (stand_in, _) = keystone(server, 0);
-    let stand = Stand::new(server, Protocol::Swift);
-    let identity = Identity::Application { id: "21dc".to_owned(), secret: "secret".into() };
-    let sink = sink_swift::sink(stand.swift(auth(&stand_in, identity)));
+    let (mock_server, _) = keystone(server, 0);
+    let fixture = Fixture::new(server, Protocol::Swift);
+    let identity = KeystoneIdentity::Application { id: "21dc".to_owned(), secret: "secret".into() };
+    let sink = sink_swift::sink(fixture.swift(auth(&mock_server, identity)));
     deliver(&sink, &plain(0, 1, 5)).await;
-    assert_eq!(stand.count(), 5);
-    let asked: Value = serde_json::from_slice(&stand_in.asked()[0].body).unwrap();
+    assert_eq!(fixture.count(), 5);
+    let asked: Value = serde_json::from_slice(&mock_server.asked()[0].body).unwrap();
     assert_eq!(
         asked,
         json!({"auth": {"identity": {

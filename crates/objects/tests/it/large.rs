@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use event::limits::OBJECT_KEPT_BYTES_MAX;
-use objects::{Codec, Manifest, NoParts, ObjectRules, ObjectSink, Parts};
+use objects::{Codec, Manifest, NoParts, ObjectFormat, ObjectSink, Parts};
 use sink::{Batch, SinkError};
 use sink_swift::SwiftConfig;
 
 use crate::answers::swift_stand_in;
-use crate::stand::{BOTH, OF_LINES, Stand, rules, server, tempauth};
+use crate::fixture::{BOTH, Fixture, OF_LINES, rules, server, tempauth};
 use sink_testing::events::{batch, lane};
-use testkit::stand_in::{Answer, StandIn};
+use testkit::mock_server::{MockResponse, MockServer};
 
 /// Events of an object.
 struct Events {
@@ -46,17 +46,17 @@ fn large() -> Batch {
     batch(0, 1, &vec![&*payload; 100])
 }
 
-fn of(batch: &Batch, rules: &ObjectRules) -> Manifest {
+fn of(batch: &Batch, rules: &ObjectFormat) -> Manifest {
     Manifest::new(lane(0), batch.first()..=batch.last(), "access", 1_760_000_000_000_001, rules, None, None)
 }
 
-fn large_rules(codec: Codec) -> ObjectRules {
-    ObjectRules { bytes_max: u64::from(OBJECT_KEPT_BYTES_MAX), ..rules(codec, "") }
+fn large_rules(codec: Codec) -> ObjectFormat {
+    ObjectFormat { bytes_max: u64::from(OBJECT_KEPT_BYTES_MAX), ..rules(codec, "") }
 }
 
-fn config(stand_in: &StandIn) -> SwiftConfig {
+fn config(mock_server: &MockServer) -> SwiftConfig {
     SwiftConfig {
-        auth: tempauth(stand_in.address, "test:tester"),
+        auth: tempauth(mock_server.address, "test:tester"),
         container: "events".parse().unwrap(),
         rules: large_rules(Codec::None),
         ca: None,
@@ -65,16 +65,16 @@ fn config(stand_in: &StandIn) -> SwiftConfig {
 }
 
 /// The methods of requests for objects: without those for tokens.
-fn methods(stand_in: &StandIn) -> Vec<String> {
-    let asked = stand_in.asked().into_iter().filter(|asked| !asked.path.starts_with("/auth"));
+fn methods(mock_server: &MockServer) -> Vec<String> {
+    let asked = mock_server.asked().into_iter().filter(|asked| !asked.path.starts_with("/auth"));
     asked.map(|asked| asked.method).collect()
 }
 
 /// A store that loses an answer to the first PUT that it has taken, if it is to.
-fn stored(loses_one: bool) -> StandIn {
+fn stored(loses_one: bool) -> MockServer {
     let stored: Arc<Mutex<HashMap<String, Vec<u8>>>> = Arc::default();
     let mut loses = loses_one;
-    swift_stand_in(move |asked| -> Answer {
+    swift_stand_in(move |asked| -> MockResponse {
         let mut stored = stored.lock().unwrap();
         match asked.method.as_str() {
             "PUT" if asked.header("If-None-Match").is_some() && stored.contains_key(&asked.path) => {
@@ -96,18 +96,18 @@ fn stored(loses_one: bool) -> StandIn {
 
 #[tokio::test]
 async fn a_large_object_is_asked_for_before_it_is_sent() {
-    let (batch, stand_in) = (large(), stored(false));
-    let store = object_sink(config(&stand_in));
+    let (batch, mock_server) = (large(), stored(false));
+    let store = object_sink(config(&mock_server));
     let manifest = of(&batch, &store.rules());
     store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
-    assert_eq!(methods(&stand_in), ["HEAD", "PUT", "PUT"], "the object and its manifest");
-    let stand_in = stored(true);
-    let store = object_sink(config(&stand_in));
+    assert_eq!(methods(&mock_server), ["HEAD", "PUT", "PUT"], "the object and its manifest");
+    let mock_server = stored(true);
+    let store = object_sink(config(&mock_server));
     let first = store.put(&manifest, Events::of(&batch)).await;
     assert!(matches!(first, Err(SinkError::Unavailable(_))));
     store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
     assert_eq!(
-        methods(&stand_in)[..3],
+        methods(&mock_server)[..3],
         ["HEAD", "PUT", "HEAD"],
         "the next attempt looks before it sends as much again"
     );
@@ -118,21 +118,21 @@ async fn a_large_object_is_asked_for_before_it_is_sent() {
 async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
     for (codec, is_kept) in Codec::ALL.into_iter().flat_map(|codec| [(codec, true), (codec, false)]) {
         let mut is_away = true;
-        let stand_in = swift_stand_in(move |asked| match asked.header("ETag") {
+        let mock_server = swift_stand_in(move |asked| match asked.header("ETag") {
             _ if asked.method == "PUT" && std::mem::take(&mut is_away) => (404, Vec::new(), Vec::new()),
             _ if asked.method == "HEAD" && !asked.path.ends_with("/events") => (404, Vec::new(), Vec::new()),
             tag => (201, vec![("ETag", tag.unwrap_or_default().to_owned())], Vec::new()),
         });
         // No room for more than a byte: then nothing is kept.
         let bytes_max = if is_kept { u64::from(OBJECT_KEPT_BYTES_MAX) } else { 1 };
-        let config = SwiftConfig { rules: ObjectRules { bytes_max, ..rules(codec, "") }, ..config(&stand_in) };
+        let config = SwiftConfig { rules: ObjectFormat { bytes_max, ..rules(codec, "") }, ..config(&mock_server) };
         let store = object_sink(config);
         let batch = large();
         let manifest = of(&batch, &store.rules());
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
-        let asked = stand_in.asked();
+        let asked = mock_server.asked();
         let is_object =
-            |asked: &&testkit::stand_in::Asked| asked.method == "PUT" && asked.path.ends_with(&manifest.name);
+            |asked: &&testkit::mock_server::MockRequest| asked.method == "PUT" && asked.path.ends_with(&manifest.name);
         let bodies: Vec<&Vec<u8>> = asked.iter().filter(is_object).map(|asked| &asked.body).collect();
         let [first, second] = bodies[..] else { panic!("{codec}: {} requests", bodies.len()) };
         assert!(first == second && !first.is_empty(), "{codec}: {} and {} bytes", first.len(), second.len());
@@ -144,16 +144,16 @@ async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
 async fn a_large_object_that_is_there_is_the_same() {
     let Some(server) = server() else { return };
     for (protocol, codec) in BOTH.into_iter().flat_map(|protocol| OF_LINES.map(|codec| (protocol, codec))) {
-        let mut stand = Stand::with(server, protocol, codec);
-        stand.rules = large_rules(codec);
-        let store = stand.store();
+        let mut fixture = Fixture::with(server, protocol, codec);
+        fixture.rules = large_rules(codec);
+        let store = fixture.store();
         let batch = large();
-        let manifest = of(&batch, &stand.rules);
+        let manifest = of(&batch, &fixture.rules);
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
         let client = server.client();
-        let description = client.get(&stand.container, &format!("{}.manifest.json", manifest.name)).unwrap();
+        let description = client.get(&fixture.container, &format!("{}.manifest.json", manifest.name)).unwrap();
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
-        assert_eq!(client.get(&stand.container, &format!("{}.manifest.json", manifest.name)).unwrap(), description);
-        assert_eq!(stand.count(), 100, "{protocol:?} {codec}");
+        assert_eq!(client.get(&fixture.container, &format!("{}.manifest.json", manifest.name)).unwrap(), description);
+        assert_eq!(fixture.count(), 100, "{protocol:?} {codec}");
     }
 }

@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod answers;
-mod apart;
+mod attachments;
 mod aws;
 mod conformance;
 mod faults;
+mod fixture;
 mod keystone;
 mod large;
 mod lines;
 mod reads;
 mod rejections;
-mod stand;
 mod through_writers;

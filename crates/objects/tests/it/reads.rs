@@ -16,7 +16,7 @@ use objects::{Codec, ObjectSink};
 use sink::Sink;
 
 use crate::answers;
-use crate::stand::{BOTH, Protocol, Stand, server};
+use crate::fixture::{BOTH, Fixture, Protocol, server};
 use sink_testing::events::{deliver, plain};
 
 const RULES: ReadRules = ReadRules { revalidate: Duration::from_secs(3600), stale: Duration::ZERO };
@@ -53,11 +53,11 @@ fn counts(reads: &ObjectReads) -> [u64; 6] {
 async fn what_the_store_has_is_given_kept_and_asked_for_again() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        let stand = Stand::with(server, protocol, Codec::Gzip);
-        let sink = stand.sink();
+        let fixture = Fixture::with(server, protocol, Codec::Gzip);
+        let sink = fixture.sink();
         deliver(&sink, &plain(0, 1, 50)).await;
-        let name = stand.only_object();
-        let bytes = server.client().get(&stand.container, &name).unwrap();
+        let name = fixture.only_object();
+        let bytes = server.client().get(&fixture.container, &name).unwrap();
         let (kept, cache) = reads(&sink, RULES);
         let found = kept.look(&name).await.unwrap().unwrap();
         assert_eq!((found.content.as_deref(), &*found.content_type), (Some(&*bytes), "application/gzip"));
@@ -71,7 +71,7 @@ async fn what_the_store_has_is_given_kept_and_asked_for_again() {
         let first = asked.look(&name).await.unwrap().unwrap();
         assert!(Arc::ptr_eq(&first, &asked.look(&name).await.unwrap().unwrap()));
         assert_eq!(counts(&asked), [0, 1, 1, 0, 0, 0], "{protocol:?}");
-        let path = format!("/{}/{name}", stand.container);
+        let path = format!("/{}/{name}", fixture.container);
         assert!(server.client().ask("PUT", &path, &[], b"other").is_success());
         assert_eq!(asked.look(&name).await.unwrap().unwrap().content.as_deref(), Some(&b"other"[..]));
         assert!(server.client().ask("DELETE", &path, &[], b"").is_success());
@@ -86,11 +86,11 @@ async fn what_the_store_has_is_given_kept_and_asked_for_again() {
 async fn a_large_object_comes_in_parts_and_not_of_another() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        let stand = Stand::new(server, protocol);
-        let sink = stand.sink();
+        let fixture = Fixture::new(server, protocol);
+        let sink = fixture.sink();
         deliver(&sink, &plain(0, 1, 50)).await;
-        let name = stand.only_object();
-        let bytes = server.client().get(&stand.container, &name).unwrap();
+        let name = fixture.only_object();
+        let bytes = server.client().get(&fixture.container, &name).unwrap();
         let (reads, cache) = reads_with(&sink, RULES, 2_000);
         let found = reads.look(&name).await.unwrap().unwrap();
         let all = bytes.len() as u64;
@@ -102,7 +102,7 @@ async fn a_large_object_comes_in_parts_and_not_of_another() {
         }
         assert!(cache.bytes() < 2_000);
         assert_eq!((counts(&reads), reads.counters().fetched_bytes.get()), ([0, 1, 0, 0, 0, 0], all + 1 + 93 + 1));
-        let path = format!("/{}/{name}", stand.container);
+        let path = format!("/{}/{name}", fixture.container);
         let other = vec![b'x'; bytes.len()];
         assert!(server.client().ask("PUT", &path, &[], &other).is_success());
         assert!(given(&reads, &name, &found, 0..all).await.is_err(), "{protocol:?}: parts of two objects");
@@ -114,18 +114,18 @@ async fn a_large_object_comes_in_parts_and_not_of_another() {
 #[tokio::test]
 async fn a_store_that_is_away_gives_what_is_kept_for_as_long_as_it_may() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, Protocol::Swift);
-    let sink = stand.sink();
+    let fixture = Fixture::new(server, Protocol::Swift);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
-    let name = stand.only_object();
+    let name = fixture.only_object();
     let (patient, _) = reads(&sink, ReadRules { stale: Duration::from_secs(3600), ..ASKED });
     let (strict, _) = reads(&sink, ASKED);
     let first = patient.look(&name).await.unwrap().unwrap();
     strict.look(&name).await.unwrap().unwrap();
-    let cut = stand.proxy.cut_after(0);
+    let cut = fixture.proxy.cut_after(0);
     assert!(Arc::ptr_eq(&first, &patient.look(&name).await.unwrap().unwrap()));
     let Err(ReadError::Unavailable(reason)) = strict.look(&name).await else { panic!("the store was cut off") };
-    assert!(reason.contains(&stand.container), "{reason}");
+    assert!(reason.contains(&fixture.container), "{reason}");
     assert_eq!((counts(&patient), counts(&strict)), ([0, 1, 0, 1, 0, 0], [0, 1, 0, 0, 0, 1]));
     drop(cut);
     strict.look(&name).await.unwrap().unwrap();
@@ -135,7 +135,7 @@ async fn a_store_that_is_away_gives_what_is_kept_for_as_long_as_it_may() {
 #[tokio::test]
 async fn a_thousand_who_ask_at_once_ask_the_store_once() {
     let (let_go, wait) = channel::<()>();
-    let (stand_in, sink) = answers::swift(move |_| {
+    let (mock_server, sink) = answers::swift(move |_| {
         wait.recv().unwrap();
         (200, vec![("ETag", "abc".to_owned()), ("Content-Type", "image/png".to_owned())], b"image".to_vec())
     });
@@ -146,26 +146,26 @@ async fn a_thousand_who_ask_at_once_ask_the_store_once() {
     let_go.send(()).unwrap();
     let answers = all.await;
     assert!(answers.iter().all(|found| found.as_ref().unwrap().as_ref().unwrap().content.as_deref() == Some(b"image")));
-    assert_eq!(stand_in.methods().len(), 2, "a token and the object");
+    assert_eq!(mock_server.methods().len(), 2, "a token and the object");
     assert_eq!((counts(&reads), reads.counters().joined.get()), ([0, 1, 0, 0, 0, 0], 999));
     assert!(reads.look(&name).now_or_never().is_some(), "it is kept");
 }
 
 #[tokio::test]
 async fn names_of_others_are_not_asked_for() {
-    let (stand_in, sink) = answers::swift(|_| (200, vec![("ETag", "abc".to_owned())], b"secret".to_vec()));
+    let (mock_server, sink) = answers::swift(|_| (200, vec![("ETag", "abc".to_owned())], b"secret".to_vec()));
     let (reads, _) = reads(&sink, RULES);
     for name in ["", "secret", "../other/secret", "%2e%2e/other/secret", "a/../../b", "warehouse", "warehouse.ndjson"] {
         assert_eq!(reads.look(name).await.unwrap(), None, "{name}");
     }
-    assert!(stand_in.asked().is_empty());
+    assert!(mock_server.asked().is_empty());
     assert_eq!(counts(&reads), [0, 0, 0, 0, 7, 0]);
 }
 
 #[tokio::test]
 async fn who_leaves_takes_no_answer_from_those_who_stay() {
     let (let_go, wait) = channel::<()>();
-    let (stand_in, sink) = answers::swift(move |_| {
+    let (mock_server, sink) = answers::swift(move |_| {
         wait.recv().unwrap();
         (200, vec![("ETag", "abc".to_owned())], b"image".to_vec())
     });
@@ -178,7 +178,7 @@ async fn who_leaves_takes_no_answer_from_those_who_stay() {
     drop(first);
     let_go.send(()).unwrap();
     assert_eq!(second.await.unwrap().unwrap().content.as_deref(), Some(&b"image"[..]));
-    assert_eq!(stand_in.methods().len(), 2, "a token and the object");
+    assert_eq!(mock_server.methods().len(), 2, "a token and the object");
 }
 
 #[tokio::test]

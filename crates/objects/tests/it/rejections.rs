@@ -3,7 +3,7 @@
 use sink::{SinkError, WriteOutcome};
 use sink_swift::Auth;
 
-use crate::stand::{BOTH, Protocol, Stand, server, tempauth};
+use crate::fixture::{BOTH, Fixture, Protocol, server, tempauth};
 use sink_testing::events::{deliver, plain};
 use testkit::ports::free_address;
 
@@ -16,23 +16,23 @@ fn misconfigured(answer: &Result<WriteOutcome, SinkError>) -> &str {
 async fn what_has_an_objects_name_already_is_left_alone() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        let stand = Stand::new(server, protocol);
-        let (sink, client) = (stand.sink(), server.client());
+        let fixture = Fixture::new(server, protocol);
+        let (sink, client) = (fixture.sink(), server.client());
         deliver(&sink, &plain(0, 1, 5)).await;
-        let name = stand.only_object();
-        let path = format!("/{}/{name}", stand.container);
-        let good = client.get(&stand.container, &name).unwrap();
+        let name = fixture.only_object();
+        let path = format!("/{}/{name}", fixture.container);
+        let good = client.get(&fixture.container, &name).unwrap();
         let changed: Vec<u8> = good.iter().map(|byte| byte.to_ascii_uppercase()).collect();
         for other in [&b"shorter"[..], b"", &changed] {
             assert!(client.ask("PUT", &path, &[], other).is_success());
             let answer = sink.write(&plain(0, 1, 5)).await;
             let reason = misconfigured(&answer);
             assert!(reason.contains(&name) && reason.contains("move it away"), "{reason}");
-            assert_eq!(client.get(&stand.container, &name).unwrap(), other);
+            assert_eq!(client.get(&fixture.container, &name).unwrap(), other);
         }
         assert!(client.ask("DELETE", &path, &[], b"").is_success());
         deliver(&sink, &plain(0, 1, 5)).await;
-        assert_eq!(client.get(&stand.container, &name).unwrap(), good);
+        assert_eq!(client.get(&fixture.container, &name).unwrap(), good);
     }
 }
 
@@ -40,27 +40,27 @@ async fn what_has_an_objects_name_already_is_left_alone() {
 async fn a_container_that_is_removed_is_made_anew() {
     let Some(server) = server() else { return };
     for protocol in BOTH {
-        let stand = Stand::new(server, protocol);
-        let (sink, client) = (stand.sink(), server.client());
+        let fixture = Fixture::new(server, protocol);
+        let (sink, client) = (fixture.sink(), server.client());
         assert_eq!(sink.connect().await, Ok(()));
-        assert_eq!(client.ask("DELETE", &format!("/{}", stand.container), &[], b"").status, 204);
+        assert_eq!(client.ask("DELETE", &format!("/{}", fixture.container), &[], b"").status, 204);
         deliver(&sink, &plain(0, 1, 5)).await;
-        assert_eq!(stand.count(), 5);
+        assert_eq!(fixture.count(), 5);
     }
 }
 
 #[tokio::test]
 async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, Protocol::Swift);
-    let place = stand.proxy.address();
+    let fixture = Fixture::new(server, Protocol::Swift);
+    let place = fixture.proxy.address();
     let wrong = Auth::TempAuth {
         url: format!("http://{place}/auth/v1.0").parse().unwrap(),
         user: "test:tester".to_owned(),
         key: "guessed".into(),
     };
     for (auth, words) in [(wrong, "doesn't accept who asks"), (tempauth(place, "test:reader"), "may not")] {
-        let sink = sink_swift::sink(stand.swift(auth));
+        let sink = sink_swift::sink(fixture.swift(auth));
         let answer = sink.write(&plain(0, 1, 5)).await;
         let reason = misconfigured(&answer);
         assert!(reason.contains(words) && !reason.contains("guessed") && !reason.contains("testing"), "{reason}");
@@ -71,10 +71,10 @@ async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
         user: "test:tester".to_owned(),
         key: "testing".into(),
     };
-    let answer = sink_swift::sink(stand.swift(nowhere)).write(&plain(0, 1, 5)).await;
+    let answer = sink_swift::sink(fixture.swift(nowhere)).write(&plain(0, 1, 5)).await;
     let reason = misconfigured(&answer);
     assert!(reason.contains("/nothing/v1.0") && reason.contains("set `auth`"), "{reason}");
-    let config = stand.s3(format!("http://{place}").parse().unwrap());
+    let config = fixture.s3(format!("http://{place}").parse().unwrap());
     let unknown = sink_s3::S3Config { access_key: "nobody".into(), ..config.clone() };
     let elsewhere = sink_s3::S3Config { region: "eu-x".into(), ..config.clone() };
     for (config, word) in [(unknown, "`access_key`"), (elsewhere, "set region = \"us-east-1\"")] {
@@ -86,17 +86,17 @@ async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
     let reason = misconfigured(&answer);
     assert!(reason.contains("`secret_key` isn't the secret") && !reason.contains("guessed"), "{reason}");
     assert!(!format!("{wrong:?}").contains("guessed"));
-    assert_eq!(stand.events(), []);
+    assert_eq!(fixture.events(), []);
 }
 
 #[tokio::test]
 async fn a_server_that_is_away_is_waited_for() {
     let Some(server) = server() else { return };
     let nobody = free_address();
-    let stand = Stand::new(server, Protocol::Swift);
+    let fixture = Fixture::new(server, Protocol::Swift);
     for sink in [
-        sink_swift::sink(stand.swift(tempauth(nobody, "test:tester"))),
-        sink_s3::sink(stand.s3(format!("http://{nobody}").parse().unwrap())),
+        sink_swift::sink(fixture.swift(tempauth(nobody, "test:tester"))),
+        sink_s3::sink(fixture.s3(format!("http://{nobody}").parse().unwrap())),
     ] {
         let answer = sink.write(&plain(0, 1, 5)).await;
         let Err(SinkError::Unavailable(reason)) = answer else { panic!("{answer:?}") };

@@ -6,25 +6,25 @@ use std::time::Duration;
 
 use event::{Lane, Origin};
 use objects::Line;
-use objects::{Codec, Manifest, ObjectRules, Prefix};
+use objects::{Codec, Manifest, ObjectFormat, Prefix};
 use sink::SinkError;
 use sink_directory::DirectoryConfig;
 use sink_remote::object_protocol::digest_text;
 use sink_testing::conformance::{check, sequences};
 use tempfile::TempDir;
 
-use crate::conformance::Subjected;
-use crate::stand::server;
+use crate::conformance::TestedSink;
+use crate::fixture::server;
 use sink_testing::through_writer::{Offers, RemoteStore, Running, Through, remote};
 
 /// Random sequences for each store.
 const SEQUENCES: u32 = 6;
 
-impl<const IS_S3: bool, const CODEC: usize> Offers for Subjected<IS_S3, CODEC> {
+impl<const IS_S3: bool, const CODEC: usize> Offers for TestedSink<IS_S3, CODEC> {
     const STORE: &'static str = if IS_S3 { "s3" } else { "swift" };
     const READS: bool = false;
 
-    fn rules(&self) -> Option<ObjectRules> {
+    fn rules(&self) -> Option<ObjectFormat> {
         Some(self.0.rules.clone())
     }
 }
@@ -32,21 +32,21 @@ impl<const IS_S3: bool, const CODEC: usize> Offers for Subjected<IS_S3, CODEC> {
 #[test]
 fn swift_passes_each_case_and_follows_the_model_through_writers() {
     if server().is_some() {
-        check::<Through<Subjected<false, 2>>>();
-        sequences::<Through<Subjected<false, 2>>>(SEQUENCES);
+        check::<Through<TestedSink<false, 2>>>();
+        sequences::<Through<TestedSink<false, 2>>>(SEQUENCES);
     }
 }
 
 #[test]
 fn s3_passes_each_case_through_writers() {
     if server().is_some() {
-        check::<Through<Subjected<true, 0>>>();
+        check::<Through<TestedSink<true, 0>>>();
     }
 }
 
-fn rules() -> ObjectRules {
+fn rules() -> ObjectFormat {
     let (line, age_max, prefix) = (Line::Envelope, Duration::from_secs(1), Prefix::NONE);
-    ObjectRules { line, codec: Codec::None, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
+    ObjectFormat { line, codec: Codec::None, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
 }
 
 /// A directory behind a writer.
@@ -128,8 +128,8 @@ async fn a_gateway_that_allows_larger_objects_is_refused() {
     let store = |rules| RemoteStore { kind: "directory", rules: Some(rules), ..RemoteStore::default() };
     let connect = async |rules| remote(directory.writer.address, store(rules)).connect().await;
     assert_eq!(connect(rules()).await, Ok(()));
-    assert_eq!(connect(ObjectRules { bytes_max: rules().bytes_max / 2, ..rules() }).await, Ok(()));
-    match connect(ObjectRules { bytes_max: rules().bytes_max + 1, ..rules() }).await {
+    assert_eq!(connect(ObjectFormat { bytes_max: rules().bytes_max / 2, ..rules() }).await, Ok(()));
+    match connect(ObjectFormat { bytes_max: rules().bytes_max + 1, ..rules() }).await {
         Err(SinkError::Misconfigured(reason)) => {
             assert!(
                 reason.contains("`max_bytes` of its sink `store` is 1048576, this gateway's table says 1048577"),

@@ -6,7 +6,7 @@ use super::{Compiler, Object};
 use crate::draft::Draft;
 use crate::ids::SubschemaId;
 use crate::property_map::{Property, PropertyMap};
-use crate::registry::Place;
+use crate::registry::ValueLocation;
 use crate::subschema::{DependentNeeds, DependentRule, ObjectRules};
 use json::ValueKind;
 
@@ -73,7 +73,7 @@ impl Compiler<'_> {
         let named = self.named(object, "patternProperties");
         // A name stands before its value.
         let mut compile = |(_, at): (String, usize)| {
-            let pattern = self.pattern(Place { at: at - 1, ..object.place })?;
+            let pattern = self.pattern(ValueLocation { at: at - 1, ..object.place })?;
             Some((pattern, self.id_within(object, at)))
         };
         named.into_iter().filter_map(&mut compile).collect()
@@ -84,7 +84,7 @@ impl Compiler<'_> {
         for (name, at) in self.named(object, "dependencies") {
             let is_list = self.view(object.place).kind(at) == ValueKind::Array;
             let needs = if is_list {
-                Ok(self.texts(Place { at, ..object.place }, "dependencies"))
+                Ok(self.texts(ValueLocation { at, ..object.place }, "dependencies"))
             } else {
                 Err(self.id_within(object, at))
             };
@@ -92,7 +92,7 @@ impl Compiler<'_> {
         }
         if object.draft >= Draft::Of2019 {
             for (name, at) in self.named(object, "dependentRequired") {
-                let needs = Ok(self.texts(Place { at, ..object.place }, "dependentRequired"));
+                let needs = Ok(self.texts(ValueLocation { at, ..object.place }, "dependentRequired"));
                 all.push(Early { keyword: "dependentRequired", name, needs });
             }
             for (name, at) in self.named(object, "dependentSchemas") {
@@ -104,7 +104,7 @@ impl Compiler<'_> {
     }
 
     /// A list of names.
-    fn texts(&mut self, list: Place, keyword: &str) -> Vec<String> {
+    fn texts(&mut self, list: ValueLocation, keyword: &str) -> Vec<String> {
         let view = self.view(list);
         let children: Vec<usize> = view.children(list.at).collect();
         if view.kind(list.at) != ValueKind::Array || children.iter().any(|at| view.kind(*at) != ValueKind::Text) {

@@ -5,7 +5,7 @@ use crate::draft::Draft;
 use crate::ecma_pattern::SchemaPattern;
 use crate::format::StringFormat;
 use crate::number::{DIVISOR_DIGITS_MAX, Divisor, NumberLiteral, is_whole};
-use crate::registry::Place;
+use crate::registry::ValueLocation;
 use crate::subschema::{
     AllowedTypes, Bound, BoundSide, CountRange, EnumValues, NumberRules, StringRules, Subschema, TYPE_NAMES,
 };
@@ -22,7 +22,7 @@ impl Compiler<'_> {
         rules.text = self.text(object);
     }
 
-    fn kinds(&mut self, place: Place, whole_fractions: bool) -> AllowedTypes {
+    fn kinds(&mut self, place: ValueLocation, whole_fractions: bool) -> AllowedTypes {
         let view = self.view(place);
         let names: Vec<usize> =
             if view.kind(place.at) == ValueKind::Array { view.children(place.at).collect() } else { vec![place.at] };
@@ -31,7 +31,7 @@ impl Compiler<'_> {
             let view = self.view(place);
             let is_known = view.kind(at) == ValueKind::Text && allowed.add(&view.text(at));
             if !is_known {
-                self.wrong(Place { at, ..place }, format!("a type is one of {}", TYPE_NAMES.join(", ")));
+                self.wrong(ValueLocation { at, ..place }, format!("a type is one of {}", TYPE_NAMES.join(", ")));
             }
         }
         allowed
@@ -57,12 +57,12 @@ impl Compiler<'_> {
         Some(self.gather("enum", list, &elements))
     }
 
-    fn lists(&self, list: Place, value: &IndexedText) -> bool {
+    fn lists(&self, list: ValueLocation, value: &IndexedText) -> bool {
         let view = self.view(list);
         view.children(list.at).any(|at| crate::equal::equal(view, at, value.view(), 0))
     }
 
-    fn gather(&self, keyword: &'static str, place: Place, elements: &[usize]) -> EnumValues {
+    fn gather(&self, keyword: &'static str, place: ValueLocation, elements: &[usize]) -> EnumValues {
         let view = self.view(place);
         let is_text = |at: &&usize| view.kind(**at) == ValueKind::Text;
         let mut texts: Vec<Box<str>> = elements.iter().filter(is_text).map(|at| view.text(*at).into()).collect();
@@ -110,7 +110,7 @@ impl Compiler<'_> {
         (!length.is_any() || pattern.is_some() || format.is_some()).then_some(StringRules { length, pattern, format })
     }
 
-    pub(super) fn pattern(&mut self, place: Place) -> Option<SchemaPattern> {
+    pub(super) fn pattern(&mut self, place: ValueLocation) -> Option<SchemaPattern> {
         match SchemaPattern::new(&self.view(place).text(place.at)) {
             Ok(pattern) => Some(pattern),
             Err(message) => {

@@ -3,7 +3,7 @@
 use event::limits::{JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX};
 
 use super::{compile, compile_with};
-use crate::{Documents, Fault};
+use crate::{Documents, ValidationError};
 use json::ValueIndex;
 
 fn is_ended(schema: &str, payload: &str) -> bool {
@@ -30,9 +30,13 @@ fn fewer_steps_than_it_takes_leave_it_open() {
     let (checked, left) = check(&numbers, 10_000);
     assert!(checked.is_ok() && (1..9_000).contains(&left), "{checked:?} {left}");
     assert_eq!(check(&numbers, 10_000 - left), (Ok(()), 0));
-    assert_eq!(check(&numbers, 10_000 - left - 1).0, Err(Fault::OutOfSteps));
-    assert!(matches!(check(&wrong, 10_000), (Err(Fault::Wrong(_)), _)));
-    assert_eq!(check(&wrong, 1_500).0, Err(Fault::OutOfSteps), "that there is a fault was found, and not yet where");
+    assert_eq!(check(&numbers, 10_000 - left - 1).0, Err(ValidationError::OutOfSteps));
+    assert!(matches!(check(&wrong, 10_000), (Err(ValidationError::Wrong(_)), _)));
+    assert_eq!(
+        check(&wrong, 1_500).0,
+        Err(ValidationError::OutOfSteps),
+        "that there is a fault was found, and not yet where"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use transform::testing::{document, step, tables};
 use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
 
-use super::reach::pointers;
+use super::unreachable::pointers;
 use crate::{Reachability, unreachable_steps};
 use schema::{Documents, Schema, SchemaOptions};
 

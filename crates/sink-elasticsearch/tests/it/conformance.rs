@@ -7,8 +7,8 @@ use serde_json::Value;
 use sink::Sink;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
+use crate::fixture::{Fixture, server};
 use crate::gate::Gate;
-use crate::stand::{Stand, server};
 use sink_testing::through_writer::{Offers, Through};
 
 /// Random sequences for each shape.
@@ -20,13 +20,13 @@ const CUT_STEP: usize = 23;
 const BEGINNING: &str = r#"{"@timestamp":"2025-10-09T08:53:20.000001Z""#;
 
 /// With the payload in an envelope, or not.
-struct Subjected<const ENVELOPE: bool> {
-    stand: Stand<'static>,
+struct TestedSink<const ENVELOPE: bool> {
+    fixture: Fixture<'static>,
     /// What stands still in a stall. It lets reads pass, as the store itself does while it takes no writes.
     gate: Gate,
 }
 
-impl<const ENVELOPE: bool> SinkHarness for Subjected<ENVELOPE> {
+impl<const ENVELOPE: bool> SinkHarness for TestedSink<ENVELOPE> {
     const COMPARES: bool = true;
     const HAS_OWN_MARK: bool = false;
     type Fault = Box<dyn Any>;
@@ -42,29 +42,29 @@ impl<const ENVELOPE: bool> SinkHarness for Subjected<ENVELOPE> {
 
     async fn fresh() -> Self {
         let server = server().expect("asked before");
-        let mut stand = if ENVELOPE { Stand::envelopes(server) } else { Stand::new(server) };
-        let gate = Gate::to(stand.proxy.address());
-        stand.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
-        Self { stand, gate }
+        let mut fixture = if ENVELOPE { Fixture::envelopes(server) } else { Fixture::new(server) };
+        let gate = Gate::to(fixture.proxy.address());
+        fixture.config.nodes = format!("http://{}", gate.address()).parse().unwrap();
+        Self { fixture, gate }
     }
 
     fn sink(&self) -> Sink {
-        self.stand.sink()
+        self.fixture.sink()
     }
 
     async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
-        let documents = self.stand.documents().into_iter().filter(|(_, _, source)| !source.contains("spoilt"));
+        let documents = self.fixture.documents().into_iter().filter(|(_, _, source)| !source.contains("spoilt"));
         let row = |(_, id, source): (_, String, String)| (id.parse().unwrap(), payload(&source).into_bytes());
         documents.map(row).collect()
     }
 
     async fn poison(&self, id: EventId) {
-        let Stand { server, index, .. } = &self.stand;
+        let Fixture { server, index, .. } = &self.fixture;
         server.done("PUT", &format!("/{index}/_create/{id}"), r#"{"spoilt": true}"#);
     }
 
     async fn outage(&self, stage: usize) -> Option<Box<dyn Any>> {
-        (stage < CUTS).then(|| Box::new(self.stand.proxy.cut_after(stage * CUT_STEP)) as Box<dyn Any>)
+        (stage < CUTS).then(|| Box::new(self.fixture.proxy.cut_after(stage * CUT_STEP)) as Box<dyn Any>)
     }
 
     async fn stall(&self) -> Box<dyn Any> {
@@ -82,7 +82,7 @@ fn payload(source: &str) -> String {
     format!("{{{}", rest.strip_prefix(',').unwrap_or(rest))
 }
 
-impl<const ENVELOPE: bool> Offers for Subjected<ENVELOPE> {
+impl<const ENVELOPE: bool> Offers for TestedSink<ENVELOPE> {
     const STORE: &'static str = "elasticsearch";
     const READS: bool = true;
 }
@@ -90,22 +90,22 @@ impl<const ENVELOPE: bool> Offers for Subjected<ENVELOPE> {
 #[test]
 fn documents_with_envelopes_pass_each_case_through_writers() {
     if server().is_some() {
-        check::<Through<Subjected<true>>>();
+        check::<Through<TestedSink<true>>>();
     }
 }
 
 #[test]
 fn documents_of_members_pass_each_case_and_follow_the_model() {
     if server().is_some() {
-        check::<Subjected<false>>();
-        sequences::<Subjected<false>>(SEQUENCES);
+        check::<TestedSink<false>>();
+        sequences::<TestedSink<false>>(SEQUENCES);
     }
 }
 
 #[test]
 fn documents_with_envelopes_pass_each_case_and_follow_the_model() {
     if server().is_some() {
-        check::<Subjected<true>>();
-        sequences::<Subjected<true>>(SEQUENCES / 4);
+        check::<TestedSink<true>>();
+        sequences::<TestedSink<true>>(SEQUENCES / 4);
     }
 }

@@ -4,9 +4,9 @@ use bytes::Bytes;
 use event::EventId;
 use serde_json::Value;
 use sink::{Batch, Record, Sink, SinkError, Write, WriteOutcome};
-use sink_elasticsearch::{Conflict, Elasticsearch, ElasticsearchConfig, Target, Template};
+use sink_elasticsearch::{DocumentConflictPolicy, Elasticsearch, ElasticsearchConfig, IndexTarget, Template};
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::events::{batch, batch_named, id, lane, plain};
 
 /// A day, in microseconds.
@@ -43,8 +43,8 @@ fn sink(config: ElasticsearchConfig) -> Sink {
 }
 
 /// The one document of the index, without its time.
-fn only_document(stand: &Stand<'_>) -> Value {
-    let documents = stand.documents();
+fn only_document(fixture: &Fixture<'_>) -> Value {
+    let documents = fixture.documents();
     assert_eq!(documents.len(), 1, "{documents:?}");
     let mut document: Value = serde_json::from_str(&documents[0].2).unwrap();
     document.as_object_mut().unwrap().remove("@timestamp");
@@ -54,53 +54,53 @@ fn only_document(stand: &Stand<'_>) -> Value {
 #[tokio::test]
 async fn a_document_that_does_not_fit_is_refused_in_the_store_s_words_and_the_others_are_stored() {
     let Some(server) = server() else { return };
-    let stand = Stand::dynamic(server);
+    let fixture = Fixture::dynamic(server);
     let payloads = [r#"{"n": 1}"#, r#"{"n": "x"}"#, r#"{"n": 2}"#, r#"{"": 1}"#, r#"{"a": 1, "a": 2}"#, r#"{"n": 3}"#];
-    let answer = stand.sink().write(&batch(0, 1, &payloads)).await;
+    let answer = fixture.sink().write(&batch(0, 1, &payloads)).await;
     let Ok(WriteOutcome::Partial { refused, retry }) = answer else { panic!("{answer:?}") };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1, 3, 4]);
     assert!(retry.is_empty());
     for (refusal, words) in refused.iter().zip(["failed to parse field [n]", "empty string", "Duplicate field"]) {
         assert!(refusal.reason.contains(words), "{}", refusal.reason);
     }
-    assert_eq!(stand.count(), 3);
+    assert_eq!(fixture.count(), 3);
 }
 
 #[tokio::test]
 async fn events_stand_in_the_index_of_their_day_also_when_they_come_again() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
-    stand.config.index = format!("{}-{{type}}-{{day}}", stand.index).parse().unwrap();
+    let mut fixture = Fixture::new(server);
+    fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
     let of = |number, time| Event { id: id(3, number), time, write: Write::Insert };
     // All were received at the beginning of 1970: what says that it happened later than the next day stands in that day's.
     let batch = events(&[of(1, 0), of(2, 300 * DAY), of(3, DAY - 1), of(4, DAY)]);
     for _ in 0..2 {
-        assert_eq!(stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
+        assert_eq!(fixture.sink().write(&batch).await, Ok(WriteOutcome::Committed));
     }
-    let mut found: Vec<_> = stand.documents().into_iter().map(|(index, id, _)| (id, index)).collect();
+    let mut found: Vec<_> = fixture.documents().into_iter().map(|(index, id, _)| (id, index)).collect();
     found.sort();
     let expected = [(1, "1970-01-01"), (2, "1970-01-02"), (3, "1970-01-01"), (4, "1970-01-02")]
-        .map(|(number, day)| (id(3, number).to_string(), format!("{}-access-{day}", stand.index)));
+        .map(|(number, day)| (id(3, number).to_string(), format!("{}-access-{day}", fixture.index)));
     assert_eq!(found, expected);
 }
 
 #[tokio::test]
 async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_event_once() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::dynamic(server);
-    let (name, stream) = (format!("t{}", stand.index), format!("{}-stream", stand.index));
+    let mut fixture = Fixture::dynamic(server);
+    let (name, stream) = (format!("t{}", fixture.index), format!("{}-stream", fixture.index));
     let template = |shards: u32| {
         let settings = format!(r#"{{"settings": {{"number_of_shards": {shards}, "number_of_replicas": 0}}}}"#);
         let body = format!(r#"{{"index_patterns": ["{stream}"], "data_stream": {{}}, "template": {settings}}}"#);
         Template::new(&name, body).unwrap()
     };
-    stand.config.index = stream.parse().unwrap();
-    stand.config.target = Target::DataStream;
+    fixture.config.index = stream.parse().unwrap();
+    fixture.config.target = IndexTarget::DataStream;
     let of = |number, write| Event { id: id(4, number), time: DAY, write };
     let batch = events(&[of(1, Write::Insert), of(2, Write::Upsert(1)), of(2, Write::Upsert(2)), of(3, Write::Insert)]);
     // The second template has the first one's name: what is there stays.
     for shards in [1, 3] {
-        let sink = sink(ElasticsearchConfig { template: Some(template(shards)), ..stand.config.clone() });
+        let sink = sink(ElasticsearchConfig { template: Some(template(shards)), ..fixture.config.clone() });
         assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
         let installed = server.get(&format!("/_index_template/{name}"));
         assert!(installed.contains(r#""number_of_shards":"1""#), "{installed}");
@@ -116,7 +116,7 @@ async fn a_template_is_installed_where_it_is_missing_and_data_streams_have_each_
     server.done("DELETE", &format!("/_data_stream/{stream}"), "");
     server.done("DELETE", &format!("/_index_template/{name}"), "");
     let wrong = Template::new(&name, r#"{"index_patterns": ["x-*"], "unknown": 1}"#.to_owned()).unwrap();
-    let sink = sink(ElasticsearchConfig { template: Some(wrong), ..stand.config.clone() });
+    let sink = sink(ElasticsearchConfig { template: Some(wrong), ..fixture.config.clone() });
     let answer = sink.connect().await;
     assert!(matches!(&answer, Err(SinkError::Misconfigured(reason)) if reason.contains("unknown")), "{answer:?}");
 }
@@ -127,35 +127,35 @@ async fn what_becomes_of_an_id_that_is_taken_is_a_setting() {
     let one = |payload: &str| batch_named(0, 1, &[payload], |_| id(5, 1));
     let other = |payload: &str| batch_named(1, 7, &[payload], |_| id(5, 1));
     for (conflict, expected) in [
-        (Conflict::DeadLetter, r#"{"a": 1, "b": {}}"#),
-        (Conflict::Ignore, r#"{"a": 1, "b": {}}"#),
-        (Conflict::Overwrite, r#"{"a": 2, "c": 3}"#),
-        (Conflict::Merge, r#"{"a": 2, "b": {}, "c": 3}"#),
+        (DocumentConflictPolicy::DeadLetter, r#"{"a": 1, "b": {}}"#),
+        (DocumentConflictPolicy::Ignore, r#"{"a": 1, "b": {}}"#),
+        (DocumentConflictPolicy::Overwrite, r#"{"a": 2, "c": 3}"#),
+        (DocumentConflictPolicy::Merge, r#"{"a": 2, "b": {}, "c": 3}"#),
     ] {
-        let mut stand = Stand::new(server);
-        stand.config.conflict = conflict;
-        let sink = stand.sink();
+        let mut fixture = Fixture::new(server);
+        fixture.config.conflict = conflict;
+        let sink = fixture.sink();
         assert_eq!(sink.write(&one(r#"{"a": 1, "b": {}}"#)).await, Ok(WriteOutcome::Committed));
         let answer = sink.write(&other(r#"{"a": 2, "c": 3}"#)).await;
         match (conflict, answer) {
-            (Conflict::DeadLetter, Ok(WriteOutcome::Partial { refused, .. })) => {
+            (DocumentConflictPolicy::DeadLetter, Ok(WriteOutcome::Partial { refused, .. })) => {
                 assert!(refused[0].reason.contains("another document"), "{}", refused[0].reason);
                 // Another lane, another time, other spaces: it is the same event all the same.
                 assert_eq!(sink.write(&other("{\"b\": {},\n\"a\": 1}")).await, Ok(WriteOutcome::Committed));
             }
-            (Conflict::DeadLetter, answer) => panic!("{answer:?}"),
+            (DocumentConflictPolicy::DeadLetter, answer) => panic!("{answer:?}"),
             (_, answer) => assert_eq!(answer, Ok(WriteOutcome::Committed)),
         }
-        assert_eq!(only_document(&stand), serde_json::from_str::<Value>(expected).unwrap(), "{conflict:?}");
+        assert_eq!(only_document(&fixture), serde_json::from_str::<Value>(expected).unwrap(), "{conflict:?}");
     }
 }
 
 #[tokio::test]
 async fn an_index_that_takes_nothing_for_now_gets_its_documents_later() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
-    stand.config.gzip = true;
-    let (sink, index) = (stand.sink(), &stand.index);
+    let mut fixture = Fixture::new(server);
+    fixture.config.gzip = true;
+    let (sink, index) = (fixture.sink(), &fixture.index);
     assert_eq!(sink.write(&plain(0, 1, 100)).await, Ok(WriteOutcome::Committed));
     let blocks =
         |is: bool| server.done("PUT", &format!("/{index}/_settings"), &format!(r#"{{"index.blocks.write": {is}}}"#));
@@ -174,5 +174,5 @@ async fn an_index_that_takes_nothing_for_now_gets_its_documents_later() {
     expect_retry(151).await;
     server.done("POST", &format!("/{index}/_open?wait_for_active_shards=1"), "");
     assert_eq!(sink.write(&plain(0, 151, 50)).await, Ok(WriteOutcome::Committed));
-    assert_eq!(stand.count(), 200);
+    assert_eq!(fixture.count(), 200);
 }

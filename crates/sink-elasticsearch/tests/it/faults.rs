@@ -5,11 +5,11 @@ use std::time::Duration;
 use sink::Sink;
 use sink_testing::faults::{CutStep, FaultHarness, Load, cut_at_any_byte, freeze_and_thaw, kill_under_load};
 
-use crate::stand::{Stand, server, set_up};
+use crate::fixture::{Fixture, server, set_up};
 use testkit::opensearch::OpenSearch;
 use testkit::proxy::Proxy;
 
-impl FaultHarness for Stand<'_> {
+impl FaultHarness for Fixture<'_> {
     fn sink(&self) -> Sink {
         self.sink()
     }
@@ -31,15 +31,15 @@ impl FaultHarness for Stand<'_> {
 async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 29, open: 29 }.unless_all(std::env::var("FOREBAY_ELASTICSEARCH_CUTS").ok());
-    cut_at_any_byte(&Stand::new(server), step, 10).await;
+    cut_at_any_byte(&Fixture::new(server), step, 10).await;
 }
 
 #[tokio::test]
 async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_changes_nothing() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
-    stand.config.timeout = Duration::from_secs(1);
-    freeze_and_thaw(&stand, &[0, 30, 90, 150, 10_000], 500).await;
+    let mut fixture = Fixture::new(server);
+    fixture.config.timeout = Duration::from_secs(1);
+    freeze_and_thaw(&fixture, &[0, 30, 90, 150, 10_000], 500).await;
 }
 
 #[tokio::test]
@@ -54,5 +54,5 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
         server.kill();
         server.run();
     };
-    kill_under_load(&Stand::new(server), load, restart).await;
+    kill_under_load(&Fixture::new(server), load, restart).await;
 }

@@ -5,8 +5,8 @@
 mod conformance;
 mod documents;
 mod faults;
+mod fixture;
 mod gate;
 mod reading;
 mod refusals;
-mod rolled;
-mod stand;
+mod rollover;

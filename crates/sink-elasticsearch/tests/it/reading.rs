@@ -6,7 +6,7 @@ use event::read::{Filter, Query, ReadError, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use sink::{Batch, Record, Sink, Write, WriteOutcome};
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::events::{id, lane};
 
 /// A day, in microseconds.
@@ -66,8 +66,8 @@ fn ids(events: &[StoredEvent]) -> Vec<EventId> {
 }
 
 /// Stores 40 events in the indices of types and days, and reads them in every way.
-async fn is_read_in_every_way(stand: &Stand<'_>, by_the_microsecond: bool) {
-    let sink = stand.sink();
+async fn is_read_in_every_way(fixture: &Fixture<'_>, by_the_microsecond: bool) {
+    let sink = fixture.sink();
     let batch = around_midnight(40);
     assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     let found = read(&sink, all()).await;
@@ -91,10 +91,10 @@ async fn is_read_in_every_way(stand: &Stand<'_>, by_the_microsecond: bool) {
 #[tokio::test]
 async fn events_are_found_over_indices_of_types_and_days() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::envelopes(server);
-    stand.config.index = format!("{}-{{type}}-{{day}}", stand.index).parse().unwrap();
-    is_read_in_every_way(&stand, true).await;
-    let mut indices: Vec<_> = stand.documents().into_iter().map(|(index, ..)| index).collect();
+    let mut fixture = Fixture::envelopes(server);
+    fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
+    is_read_in_every_way(&fixture, true).await;
+    let mut indices: Vec<_> = fixture.documents().into_iter().map(|(index, ..)| index).collect();
     indices.sort();
     indices.dedup();
     assert_eq!(indices.len(), 4);
@@ -103,26 +103,26 @@ async fn events_are_found_over_indices_of_types_and_days() {
 #[tokio::test]
 async fn events_are_found_by_mappings_of_several_kinds() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::dynamic(server);
-    stand.config.shape = sink_elasticsearch::Shape::Envelope;
+    let mut fixture = Fixture::dynamic(server);
+    fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
     // What the store makes of them where nobody tells it.
-    is_read_in_every_way(&stand, false).await;
-    let mut stand = Stand::dynamic(server);
-    stand.config.shape = sink_elasticsearch::Shape::Envelope;
-    stand.config.index = format!("{}-{{type}}-{{day}}", stand.index).parse().unwrap();
-    is_read_in_every_way(&stand, false).await;
+    is_read_in_every_way(&fixture, false).await;
+    let mut fixture = Fixture::dynamic(server);
+    fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
+    fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
+    is_read_in_every_way(&fixture, false).await;
 }
 
 #[tokio::test]
 async fn what_others_have_put_there_is_passed_over() {
     let Some(server) = server() else { return };
-    let stand = Stand::envelopes(server);
-    let sink = stand.sink();
+    let fixture = Fixture::envelopes(server);
+    let sink = fixture.sink();
     assert_eq!(sink.write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
     let put = |name: &str, id: &str, received_at: &str, payload: &str| {
         let source = r#""type": "even", "source": """#;
         let document = format!(r#"{{"id": "{id}", "received_at": "{received_at}", {source}{payload}}}"#);
-        server.done("PUT", &format!("/{}/_doc/{name}", stand.index), &document);
+        server.done("PUT", &format!("/{}/_doc/{name}", fixture.index), &document);
     };
     let (number, early) = (id(9, 1).to_string(), "1970-01-01T00:00:00Z");
     for other in 0..60 {
@@ -131,8 +131,8 @@ async fn what_others_have_put_there_is_passed_over() {
     }
     let huge = "x".repeat(event::limits::EVENT_BYTES_MAX);
     put("huge", &id(9, 2).to_string(), early, &format!(r#", "payload": "{huge}""#));
-    server.done("PUT", &format!("/{}/_doc/none", stand.index), r#"{"payload": 1}"#);
-    server.done("POST", &format!("/{}/_refresh", stand.index), "");
+    server.done("PUT", &format!("/{}/_doc/none", fixture.index), r#"{"payload": 1}"#);
+    server.done("POST", &format!("/{}/_refresh", fixture.index), "");
     let mut found = numbers(&read(&sink, all()).await);
     found.sort_unstable();
     assert_eq!(found, [1, 2, 3]);
@@ -142,8 +142,8 @@ async fn what_others_have_put_there_is_passed_over() {
 #[tokio::test]
 async fn pages_of_large_events_end_where_they_are_full() {
     let Some(server) = server() else { return };
-    let stand = Stand::envelopes(server);
-    let sink = stand.sink();
+    let fixture = Fixture::envelopes(server);
+    let sink = fixture.sink();
     let payload = format!("\"{}\"", "x".repeat(1_000_000));
     let payloads: Vec<&str> = (0..30).map(|_| payload.as_str()).collect();
     assert_eq!(sink.write(&sink_testing::events::batch(0, 1, &payloads)).await, Ok(WriteOutcome::Committed));
@@ -163,26 +163,26 @@ async fn pages_of_large_events_end_where_they_are_full() {
 #[tokio::test]
 async fn indices_by_which_events_cannot_be_found_say_what_they_lack() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
+    let mut fixture = Fixture::new(server);
     // There is no index yet, and so there is no event.
-    stand.config.shape = sink_elasticsearch::Shape::Envelope;
-    let sink = stand.sink();
+    fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
+    let sink = fixture.sink();
     assert!(read(&sink, all()).await.is_empty());
     assert_eq!(sink.write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
     let answer = sink.read(query(all())).await;
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`id`") && reason.contains("template"), "{reason}");
-    let mut stand = Stand::dynamic(server);
-    stand.config.shape = sink_elasticsearch::Shape::Envelope;
+    let mut fixture = Fixture::dynamic(server);
+    fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
     let mappings = r#"{"mappings": {"properties": {"received_at": {"type": "date_nanos"}}}}"#;
-    server.done("PUT", &format!("/{}", stand.index), mappings);
-    assert_eq!(stand.sink().write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
-    let answer = stand.sink().read(query(all())).await;
+    server.done("PUT", &format!("/{}", fixture.index), mappings);
+    assert_eq!(fixture.sink().write(&around_midnight(3)).await, Ok(WriteOutcome::Committed));
+    let answer = fixture.sink().read(query(all())).await;
     let Err(ReadError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("`received_at`"), "{reason}");
     // Without envelopes nothing says which events the documents are.
-    stand.config.shape = sink_elasticsearch::Shape::Payload;
-    let sink = stand.sink();
+    fixture.config.shape = sink_elasticsearch::DocumentShape::Payload;
+    let sink = fixture.sink();
     assert!(!sink.can_read());
     assert!(matches!(sink.read(query(all())).await, Err(ReadError::Unavailable(_))));
 }

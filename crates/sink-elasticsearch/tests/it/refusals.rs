@@ -10,16 +10,16 @@ use sink::{Sink, SinkError, WriteOutcome};
 use sink_elasticsearch::{ApiKey, Elasticsearch, ElasticsearchConfig};
 use tokio::sync::Notify;
 
-use crate::stand::config;
+use crate::fixture::config;
 use sink_testing::events::{id, plain};
-use testkit::bulk_stand_in::{ABOUT, Request, StandIn, outcomes};
+use testkit::mock_bulk_server::{ABOUT, MockBulkServer, Request, outcomes};
 use testkit::ports::free_address;
 
 fn sink(config: ElasticsearchConfig) -> Sink {
     Sink::new(Elasticsearch::new(config))
 }
 
-fn sink_on(store: &StandIn) -> Sink {
+fn sink_on(store: &MockBulkServer) -> Sink {
     sink(config(&store.url(), "i"))
 }
 
@@ -30,7 +30,7 @@ fn all_stored(request: &Request) -> (u16, String) {
 #[tokio::test]
 async fn only_what_the_store_had_no_time_for_is_sent_again() {
     let asked = AtomicUsize::new(0);
-    let store = StandIn::start(move |request| {
+    let store = MockBulkServer::start(move |request| {
         let is_first = asked.fetch_add(1, Ordering::Relaxed) == 0;
         outcomes(request, |number| match number {
             2 | 3 if is_first => 429,
@@ -55,7 +55,7 @@ async fn a_store_that_takes_nothing_is_waited_for_and_one_that_refuses_the_asker
     for (status, acts) in [(429, false), (503, false), (500, false), (401, true), (403, true), (404, true), (301, true)]
     {
         let answer = r#"{"error": {"type": "some_exception", "reason": "words"}}"#;
-        let store = StandIn::start(move |_| (status, answer.to_owned()));
+        let store = MockBulkServer::start(move |_| (status, answer.to_owned()));
         match sink_on(&store).write(&plain(0, 1, 3)).await {
             Err(SinkError::Unavailable(reason)) => assert!(!acts && reason.contains("words"), "{status}: {reason}"),
             Err(SinkError::Misconfigured(reason)) => assert!(acts && reason.contains("words"), "{status}: {reason}"),
@@ -63,11 +63,11 @@ async fn a_store_that_takes_nothing_is_waited_for_and_one_that_refuses_the_asker
         }
     }
     // All of them, one by one: that is no reason to give any of them up.
-    let store = StandIn::start(|request| outcomes(request, |_| 429));
+    let store = MockBulkServer::start(|request| outcomes(request, |_| 429));
     let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
     assert!(matches!(&answer, Err(SinkError::Unavailable(reason)) if reason.contains("words")), "{answer:?}");
     // This may be about the documents.
-    let store = StandIn::start(|request| outcomes(request, |_| 500));
+    let store = MockBulkServer::start(|request| outcomes(request, |_| 500));
     let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
     assert!(matches!(&answer, Ok(WriteOutcome::Partial { retry, .. }) if retry.len() == 3), "{answer:?}");
 }
@@ -75,12 +75,12 @@ async fn a_store_that_takes_nothing_is_waited_for_and_one_that_refuses_the_asker
 #[tokio::test]
 async fn an_answer_that_makes_no_sense_stores_nothing() {
     for body in ["", "{}", r#"{"items": []}"#, "<html>"] {
-        let store = StandIn::start(move |_| (200, body.to_owned()));
+        let store = MockBulkServer::start(move |_| (200, body.to_owned()));
         let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
         assert!(matches!(&answer, Err(SinkError::Unavailable(_))), "{body}: {answer:?}");
     }
     for about in ["", "{}", r#"{"version": {"number": "6.8.1"}}"#] {
-        let store = StandIn::raw(move |_| (200, about.to_owned()));
+        let store = MockBulkServer::raw(move |_| (200, about.to_owned()));
         let answer = sink_on(&store).write(&plain(0, 1, 3)).await;
         assert!(matches!(&answer, Err(SinkError::Misconfigured(_))), "{about}: {answer:?}");
         assert_eq!(store.bulks().len(), 0, "who isn't such a store gets nothing");
@@ -90,7 +90,7 @@ async fn an_answer_that_makes_no_sense_stores_nothing() {
 #[tokio::test]
 async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refused() {
     const BYTES_MAX: usize = 1_000;
-    let store = StandIn::start(|request| {
+    let store = MockBulkServer::start(|request| {
         let is_large = request.body.len() > BYTES_MAX;
         if is_large { (413, "<html>too large</html>".to_owned()) } else { all_stored(request) }
     });
@@ -116,7 +116,7 @@ async fn so_many_requests_are_in_flight_and_no_more() {
     let (gate, most) = (Arc::new((Mutex::new(false), Condvar::new())), Arc::new(AtomicUsize::new(0)));
     let (flying, arrived) = (AtomicUsize::new(0), Arc::new(Notify::new()));
     let (opened, seen, came) = (Arc::clone(&gate), Arc::clone(&most), Arc::clone(&arrived));
-    let store = StandIn::start(move |request| {
+    let store = MockBulkServer::start(move |request| {
         let now = flying.fetch_add(1, Ordering::SeqCst) + 1;
         if seen.fetch_max(now, Ordering::SeqCst) < now && now == AT_ONCE {
             came.notify_one();
@@ -152,7 +152,7 @@ async fn so_many_requests_are_in_flight_and_no_more() {
 #[tokio::test]
 async fn a_node_that_is_away_is_passed_over() {
     let away = free_address();
-    let store = StandIn::start(all_stored);
+    let store = MockBulkServer::start(all_stored);
     let sink = sink(config(&format!("http://{away},{}", store.url()), "i"));
     for first in [1, 4, 7] {
         assert_eq!(sink.write(&plain(0, first, 3)).await, Ok(WriteOutcome::Committed));
@@ -162,8 +162,8 @@ async fn a_node_that_is_away_is_passed_over() {
 
 #[tokio::test]
 async fn a_node_without_an_answer_is_left_for_another() {
-    let busy = StandIn::start(|_| (503, String::new()));
-    let store = StandIn::start(all_stored);
+    let busy = MockBulkServer::start(|_| (503, String::new()));
+    let store = MockBulkServer::start(all_stored);
     let sink = sink(config(&format!("{},{}", busy.url(), store.url()), "i"));
     let mut failed = 0;
     for first in [1, 4, 7, 10] {
@@ -175,7 +175,7 @@ async fn a_node_without_an_answer_is_left_for_another() {
 
 #[tokio::test]
 async fn who_asks_is_said_and_what_is_sent_is_compressed() {
-    let store = StandIn::start(|request| {
+    let store = MockBulkServer::start(|request| {
         let mut plain = request.clone();
         plain.body.clear();
         flate2::read::GzDecoder::new(&request.body[..]).read_to_end(&mut plain.body).unwrap();
@@ -199,8 +199,9 @@ async fn who_asks_is_said_and_what_is_sent_is_compressed() {
 
 #[tokio::test]
 async fn who_may_write_and_not_look_may_write() {
-    let store = StandIn::raw(|request| if request.is_bulk() { all_stored(request) } else { (403, String::new()) });
+    let store =
+        MockBulkServer::raw(|request| if request.is_bulk() { all_stored(request) } else { (403, String::new()) });
     assert_eq!(sink_on(&store).write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
-    let store = StandIn::raw(|_| (200, ABOUT.to_owned()));
+    let store = MockBulkServer::raw(|_| (200, ABOUT.to_owned()));
     assert_eq!(sink_on(&store).connect().await, Ok(()));
 }

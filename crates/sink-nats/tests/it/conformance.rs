@@ -4,9 +4,9 @@ use event::EventId;
 use sink::Sink;
 use sink_testing::conformance::{LARGE, SinkHarness, check, sequences};
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::through_writer::{Offers, Through};
-use testkit::proxy::Fault;
+use testkit::proxy::FaultGuard;
 
 /// Random sequences.
 const SEQUENCES: u32 = 48;
@@ -14,15 +14,15 @@ const SEQUENCES: u32 = 48;
 const CUTS: usize = 24;
 const CUT_STEP: usize = 3;
 
-struct Stream(Stand<'static>);
+struct Stream(Fixture<'static>);
 
 impl SinkHarness for Stream {
     const COMPARES: bool = false;
     const KNOWS_IDS: bool = false;
-    type Fault = Fault;
+    type Fault = FaultGuard;
 
     async fn fresh() -> Self {
-        Self(Stand::new(server().expect("asked before")))
+        Self(Fixture::new(server().expect("asked before")))
     }
 
     fn sink(&self) -> Sink {
@@ -39,11 +39,11 @@ impl SinkHarness for Stream {
         assert!(answer.contains("max_msg_size"), "{answer}");
     }
 
-    async fn outage(&self, stage: usize) -> Option<Fault> {
+    async fn outage(&self, stage: usize) -> Option<FaultGuard> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Fault {
+    async fn stall(&self) -> FaultGuard {
         self.0.proxy.freeze_after(0)
     }
 }

@@ -5,12 +5,12 @@ use sink_testing::faults::{
     CutStep, FaultHarness, Load, count_in_order, cut_at_any_byte, freeze_and_thaw, kill_under_load,
 };
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::events::{deliver, lane, plain};
 use testkit::nats::NatsServer;
 use testkit::proxy::Proxy;
 
-impl FaultHarness for Stand<'_> {
+impl FaultHarness for Fixture<'_> {
     fn sink(&self) -> Sink {
         self.sink()
     }
@@ -32,14 +32,14 @@ impl FaultHarness for Stand<'_> {
 async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 61, open: 1 }.unless_all(std::env::var("FOREBAY_NATS_CUTS").ok());
-    cut_at_any_byte(&Stand::new(server), step, 60).await;
+    cut_at_any_byte(&Fixture::new(server), step, 60).await;
 }
 
 #[tokio::test]
 async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
     let Some(server) = server() else { return };
     // Before the first batch's answer, in it, and between batches.
-    freeze_and_thaw(&Stand::new(server), &[0, 1, 50, 100, 150, 10_000], 2_500).await;
+    freeze_and_thaw(&Fixture::new(server), &[0, 1, 50, 100, 150, 10_000], 2_500).await;
 }
 
 #[tokio::test]
@@ -52,46 +52,46 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
         server.kill();
         server.run();
     };
-    kill_under_load(&Stand::new(server), load, restart).await;
+    kill_under_load(&Fixture::new(server), load, restart).await;
 }
 
 #[tokio::test]
 async fn a_stream_that_was_purged_takes_no_batch_that_leaves_a_gap() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server);
-    let sink = stand.sink();
+    let fixture = Fixture::new(server);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
-    server.client().stream("DELETE", &stand.stream, "");
+    server.client().stream("DELETE", &fixture.stream, "");
     let next = plain(0, 11, 1).sent_after(10, 10);
     let Err(SinkError::Unavailable(_)) = sink.write(&next).await else { panic!("there is no stream") };
     // It is made again, and the batch says what it lacks, also to another process.
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let Err(SinkError::Unavailable(reason)) = sink.write(&next).await else { panic!("1 to 10 are missing") };
     assert!(reason.contains("up to position 0, and 10 was stored"), "{reason}");
-    assert_eq!(stand.count(), 0, "nothing was written");
+    assert_eq!(fixture.count(), 0, "nothing was written");
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and whoever asks can go on from there");
     deliver(&sink, &plain(0, 1, 11)).await;
-    assert_eq!(FaultHarness::count(&stand).await, 11);
+    assert_eq!(FaultHarness::count(&fixture).await, 11);
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(11)));
 }
 
 #[tokio::test]
 async fn a_full_stream_stores_nothing_of_a_batch_and_goes_on_when_it_has_room() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server);
-    let sink = stand.sink();
+    let fixture = Fixture::new(server);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     let update = |max| {
         let updated =
-            server.client().stream("UPDATE", &stand.stream, &stand.description(&format!(",\"max_msgs\":{max}")));
+            server.client().stream("UPDATE", &fixture.stream, &fixture.description(&format!(",\"max_msgs\":{max}")));
         assert!(!updated.contains("\"error\""), "{updated}");
     };
     update(500);
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 11, 900)).await else { panic!("it has no room") };
     assert!(reason.contains("maximum messages exceeded") && reason.contains("more room"), "{reason}");
-    assert_eq!((stand.count(), sink.cursor(&lane(0)).await), (11, Ok(Cursor::Store(10))));
+    assert_eq!((fixture.count(), sink.cursor(&lane(0)).await), (11, Ok(Cursor::Store(10))));
     update(-1);
     deliver(&sink, &plain(0, 11, 900)).await;
-    assert_eq!(FaultHarness::count(&stand).await, 910);
+    assert_eq!(FaultHarness::count(&fixture).await, 910);
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(910)));
 }

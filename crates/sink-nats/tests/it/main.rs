@@ -3,7 +3,7 @@
 
 mod conformance;
 mod faults;
+mod fixture;
 mod refusals;
-mod stand;
 mod streams;
 mod torn;

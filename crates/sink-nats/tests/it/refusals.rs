@@ -2,7 +2,7 @@
 
 use sink::{SinkError, WriteOutcome};
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::events::{batch, deliver, plain};
 use testkit::nats::{NatsServer, ROOMY};
 
@@ -10,8 +10,8 @@ use testkit::nats::{NatsServer, ROOMY};
 const SEED: &str = "SUACSSL3UAHUDXKFSNVUZRF5UHPMWZ6BFDTJ7M6USDXIEDNPPQYYYCU3VY";
 const PUBLIC: &str = "UDXU4RCSJNZOIQHZNWXHXORDPRTGNJAHAHFRGZNEEJCPQTT2M7NLCNF4";
 
-async fn expect_misconfigured(stand: &Stand<'_>, words: &str) {
-    match stand.sink().write(&plain(0, 1, 5)).await {
+async fn expect_misconfigured(fixture: &Fixture<'_>, words: &str) {
+    match fixture.sink().write(&plain(0, 1, 5)).await {
         Err(SinkError::Misconfigured(reason)) => {
             assert!(reason.contains(words) && !reason.contains("s3cret"), "{words}: {reason}");
         }
@@ -22,24 +22,24 @@ async fn expect_misconfigured(stand: &Stand<'_>, words: &str) {
 #[tokio::test]
 async fn what_is_too_large_is_refused_alone() {
     let Some(server) = NatsServer::start_with("max_payload: 10KB\n") else { return };
-    let stand = Stand::new(&server);
+    let fixture = Fixture::new(&server);
     let large = format!("\"{}\"", "x".repeat(10_000));
     let whole = batch(0, 1, &["1", &large, "3"]);
-    let Ok(WriteOutcome::Rejected { refused }) = stand.sink().write(&whole).await else {
+    let Ok(WriteOutcome::Rejected { refused }) = fixture.sink().write(&whole).await else {
         panic!("the second is too large")
     };
     assert_eq!((refused.len(), refused[0].index), (1, 1));
     assert!(refused[0].reason.contains("takes 10240") && refused[0].reason.contains("max_payload"), "{:?}", refused[0]);
-    assert_eq!(stand.count(), 0, "nothing is stored until it is a dead letter");
-    assert_eq!(stand.sink().write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
-    assert_eq!(stand.messages().len(), 2);
+    assert_eq!(fixture.count(), 0, "nothing is stored until it is a dead letter");
+    assert_eq!(fixture.sink().write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
+    assert_eq!(fixture.messages().len(), 2);
     // What just fits is taken by the server too.
     let fits = format!("\"{}\"", "x".repeat(9_000));
     let set = format!(",\"max_msg_size\":{}", 9_700);
-    server.client().stream("UPDATE", &stand.stream, &stand.description(&set));
+    server.client().stream("UPDATE", &fixture.stream, &fixture.description(&set));
     for padding in 0..600 {
         let payload = format!("{fits}{}", " ".repeat(padding));
-        match stand.sink().write(&batch(0, 4 + padding as u64, &[&payload])).await {
+        match fixture.sink().write(&batch(0, 4 + padding as u64, &[&payload])).await {
             Ok(WriteOutcome::Committed) => {}
             Ok(WriteOutcome::Rejected { refused }) => {
                 assert!(refused[0].reason.contains("takes 9700") && padding > 100, "{padding} {refused:?}");
@@ -54,13 +54,13 @@ async fn what_is_too_large_is_refused_alone() {
 #[tokio::test]
 async fn a_subject_that_the_stream_does_not_listen_to_is_refused_alone() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server);
-    let sink = stand.sink();
+    let fixture = Fixture::new(server);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 3)).await;
     // Somebody changes the stream under an open connection: the batch has a gap, and then it is known why.
-    let subjects = format!("[\"{}.orders\",\"forebay.cursors.{}.>\"]", stand.stream, stand.stream);
-    let description = stand.description("").replace(&stand.subjects(), &subjects);
-    let updated = server.client().stream("UPDATE", &stand.stream, &description);
+    let subjects = format!("[\"{}.orders\",\"forebay.cursors.{}.>\"]", fixture.stream, fixture.stream);
+    let description = fixture.description("").replace(&fixture.subjects(), &subjects);
+    let updated = server.client().stream("UPDATE", &fixture.stream, &description);
     assert!(updated.contains("orders"), "{updated}");
     let whole = batch(0, 4, &["1", "2"]);
     assert!(matches!(sink.write(&whole).await, Err(SinkError::Unavailable(_))));
@@ -76,37 +76,37 @@ async fn who_is_not_let_in_is_told_why() {
          {{ user: reader, password: s3cret, permissions: {{ publish: [\"$JS.API.>\"], subscribe: [\"_INBOX.>\"] }} }} ] }}\n"
     );
     let Some(server) = NatsServer::start_with(&users) else { return };
-    let mut stand = Stand::new(&server);
-    let address = stand.proxy.address();
-    let as_user = |stand: &mut Stand<'_>, user: &str| {
-        stand.config.servers = format!("nats://{user}{address}").parse().unwrap();
+    let mut fixture = Fixture::new(&server);
+    let address = fixture.proxy.address();
+    let as_user = |fixture: &mut Fixture<'_>, user: &str| {
+        fixture.config.servers = format!("nats://{user}{address}").parse().unwrap();
     };
-    expect_misconfigured(&stand, "`url` or `credentials`").await;
-    as_user(&mut stand, "ann:s3cret2@");
-    expect_misconfigured(&stand, "`url` or `credentials`").await;
+    expect_misconfigured(&fixture, "`url` or `credentials`").await;
+    as_user(&mut fixture, "ann:s3cret2@");
+    expect_misconfigured(&fixture, "`url` or `credentials`").await;
     // It may make the stream, and may publish to none of its subjects.
-    as_user(&mut stand, "reader:s3cret@");
-    expect_misconfigured(&stand, "grant its user").await;
-    as_user(&mut stand, "ann:s3cret@");
-    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+    as_user(&mut fixture, "reader:s3cret@");
+    expect_misconfigured(&fixture, "grant its user").await;
+    as_user(&mut fixture, "ann:s3cret@");
+    assert_eq!(fixture.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
 
-    as_user(&mut stand, "");
+    as_user(&mut fixture, "");
     let file = server.folder().join("user.nk");
-    stand.config.credentials = Some(file.clone());
-    expect_misconfigured(&stand, "user.nk").await;
+    fixture.config.credentials = Some(file.clone());
+    expect_misconfigured(&fixture, "user.nk").await;
     std::fs::write(&file, "nothing\n").unwrap();
-    expect_misconfigured(&stand, "no seed").await;
+    expect_misconfigured(&fixture, "no seed").await;
     std::fs::write(&file, format!("{SEED}\n")).unwrap();
-    assert_eq!(stand.sink().write(&plain(1, 1, 5)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(fixture.sink().write(&plain(1, 1, 5)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
 async fn a_token_lets_in() {
     let Some(server) = NatsServer::start_with(&format!("{ROOMY}authorization {{ token: s3cret }}\n")) else { return };
-    let mut stand = Stand::new(&server);
-    expect_misconfigured(&stand, "`url` or `credentials`").await;
-    stand.config.servers = format!("nats://s3cret@{}", stand.proxy.address()).parse().unwrap();
-    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+    let mut fixture = Fixture::new(&server);
+    expect_misconfigured(&fixture, "`url` or `credentials`").await;
+    fixture.config.servers = format!("nats://s3cret@{}", fixture.proxy.address()).parse().unwrap();
+    assert_eq!(fixture.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
@@ -120,46 +120,46 @@ async fn a_stream_that_is_not_fit_gets_nothing_and_is_told_of_by_what_is_to_be_s
         (",\"allow_rollup_hdrs\":false", "allow_rollup_hdrs"),
         (",\"max_age\":60000000000,\"allow_msg_ttl\":false", "allow_msg_ttl"),
     ] {
-        let stand = Stand::new(server);
-        let made = server.client().stream("CREATE", &stand.stream, &stand.description(settings));
+        let fixture = Fixture::new(server);
+        let made = server.client().stream("CREATE", &fixture.stream, &fixture.description(settings));
         assert!(!made.contains("\"error\""), "{made}");
-        expect_misconfigured(&stand, words).await;
-        assert_eq!(stand.count(), 0, "{words}");
+        expect_misconfigured(&fixture, words).await;
+        assert_eq!(fixture.count(), 0, "{words}");
     }
-    let mut stand = Stand::new(server);
-    let description = stand.description("").replace(&format!(",\"forebay.cursors.{}.>\"", stand.stream), "");
-    server.client().stream("CREATE", &stand.stream, &description);
-    expect_misconfigured(&stand, "forebay.cursors.").await;
-    stand.config.stream = "NONE".parse().unwrap();
-    stand.config.creation = None;
-    expect_misconfigured(&stand, "create = false").await;
+    let mut fixture = Fixture::new(server);
+    let description = fixture.description("").replace(&format!(",\"forebay.cursors.{}.>\"", fixture.stream), "");
+    server.client().stream("CREATE", &fixture.stream, &description);
+    expect_misconfigured(&fixture, "forebay.cursors.").await;
+    fixture.config.stream = "NONE".parse().unwrap();
+    fixture.config.creation = None;
+    expect_misconfigured(&fixture, "create = false").await;
     // Another stream has its subjects already.
-    let Some(creation) = Stand::new(server).config.creation else { panic!("stands make streams") };
-    stand.config.creation = Some(creation);
-    expect_misconfigured(&stand, "another stream listens").await;
+    let Some(creation) = Fixture::new(server).config.creation else { panic!("stands make streams") };
+    fixture.config.creation = Some(creation);
+    expect_misconfigured(&fixture, "another stream listens").await;
     // More copies than there are servers.
-    let mut stand = Stand::new(server);
-    stand.config.creation = Some(sink_nats::Creation { replicas: 3, ..creation });
-    expect_misconfigured(&stand, "fewer servers").await;
+    let mut fixture = Fixture::new(server);
+    fixture.config.creation = Some(sink_nats::Creation { replicas: 3, ..creation });
+    expect_misconfigured(&fixture, "fewer servers").await;
 }
 
 #[tokio::test]
 async fn a_server_without_jetstream_and_what_is_no_nats_server_are_named() {
     let Some(server) = NatsServer::start_with("jetstream: false\n") else { return };
-    let stand = Stand::new(&server);
-    let answer = stand.sink().write(&plain(0, 1, 1)).await;
+    let fixture = Fixture::new(&server);
+    let answer = fixture.sink().write(&plain(0, 1, 1)).await;
     let Err(error) = answer else { panic!("nobody has stored anything") };
     assert!(error.to_string().contains("JetStream"), "{error}");
 
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut stand = Stand::new(&server);
-    stand.config.servers = format!("nats://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let mut fixture = Fixture::new(&server);
+    fixture.config.servers = format!("nats://{}", listener.local_addr().unwrap()).parse().unwrap();
     let greet = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut socket, b"SSH-2.0-OpenSSH_9.2\r\n").await.unwrap();
         socket
     };
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let (answer, _socket) = tokio::join!(sink.connect(), greet);
     assert!(answer.clone().is_err_and(|error| error.to_string().contains("is it a NATS server?")), "{answer:?}");
 }
@@ -168,15 +168,15 @@ async fn a_server_without_jetstream_and_what_is_no_nats_server_are_named() {
 async fn a_server_that_is_too_old_gets_nothing() {
     let Some(server) = server() else { return };
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let mut stand = Stand::new(server);
-    stand.config.servers = format!("nats://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let mut fixture = Fixture::new(server);
+    fixture.config.servers = format!("nats://{}", listener.local_addr().unwrap()).parse().unwrap();
     let greet = async {
         let (mut socket, _) = listener.accept().await.unwrap();
         let info = b"INFO {\"version\":\"2.9.10\",\"headers\":true,\"max_payload\":1048576}\r\nPONG\r\n";
         tokio::io::AsyncWriteExt::write_all(&mut socket, info).await.unwrap();
         socket
     };
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let (answer, _socket) = tokio::join!(sink.connect(), greet);
     let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("2.9.10") && reason.contains("2.12.1 or later"), "{reason}");

@@ -4,21 +4,21 @@ use event::EventId;
 use sink::{Cursor, Record, Sink, Write, WriteOutcome};
 use sink_nats::{Creation, Nats, NatsConfig};
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::events::{batch_named, batch_of, deliver, id, lane, plain};
 use testkit::nats::{NatsServer, ROOMY};
 
 #[tokio::test]
 async fn a_message_is_the_payload_and_says_which_event_it_is() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
-    stand.config.subject = format!("{}.{{day}}.{{type}}.x", stand.stream).parse().unwrap();
+    let mut fixture = Fixture::new(server);
+    fixture.config.subject = format!("{}.{{day}}.{{type}}.x", fixture.stream).parse().unwrap();
     let batch = batch_of(3, 7, &["{\"a\":\t1}", "[2]"], |record| match record.sequence {
         7 => record,
         _ => Record { event_time: Some(0), write: Write::Upsert(4), ..record },
     });
-    assert_eq!(stand.sink().write(&batch).await, Ok(WriteOutcome::Committed));
-    let messages = server.client().messages(&stand.stream, ">");
+    assert_eq!(fixture.sink().write(&batch).await, Ok(WriteOutcome::Committed));
+    let messages = server.client().messages(&fixture.stream, ">");
     let [first, second, cursor] = messages.as_slice() else { panic!("{messages:?}") };
     assert_eq!(first.payload, b"{\"a\":\t1}");
     let header = |name| (first.header(name), second.header(name));
@@ -30,8 +30,8 @@ async fn a_message_is_the_payload_and_says_which_event_it_is() {
     assert_eq!(header("Forebay-Event-Time").1, Some("1970-01-01T00:00:00.000000Z"));
     assert_eq!(header("Forebay-Position"), (Some("3:7"), Some("3:8")));
     assert_eq!((cursor.header("Forebay-Cursor"), cursor.payload.len()), (Some("8"), 0));
-    let taken = |subject: &str| server.client().messages(&stand.stream, subject).len();
-    let prefix = &stand.stream;
+    let taken = |subject: &str| server.client().messages(&fixture.stream, subject).len();
+    let prefix = &fixture.stream;
     assert_eq!(taken(&format!("{prefix}.2025-10-09.access.x")), 1);
     assert_eq!(taken(&format!("{prefix}.1970-01-01.access.x")), 1);
     assert_eq!(taken(&format!("forebay.cursors.{prefix}.{}.3.warehouse", "09".repeat(16))), 1);
@@ -40,68 +40,72 @@ async fn a_message_is_the_payload_and_says_which_event_it_is() {
 #[tokio::test]
 async fn one_cursor_is_kept_for_each_lane_and_does_not_age() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
-    stand.config.creation = Some(Creation { replicas: 1, age_max: Some(std::time::Duration::from_secs(1)) });
-    let sink = stand.sink();
+    let mut fixture = Fixture::new(server);
+    fixture.config.creation = Some(Creation { replicas: 1, age_max: Some(std::time::Duration::from_secs(1)) });
+    let sink = fixture.sink();
     for first in [1, 1_501] {
         deliver(&sink, &plain(0, first, 1_500)).await;
         deliver(&sink, &plain(1, first, 1)).await;
     }
     // Events are gone when they are old, cursors aren't.
-    while stand.count() > 2 {
+    while fixture.count() > 2 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    assert_eq!(stand.messages(), []);
+    assert_eq!(fixture.messages(), []);
     for (shard, position) in [(0, 3_000), (1, 1_501)] {
-        assert_eq!(stand.sink().cursor(&lane(shard)).await, Ok(Cursor::Store(position)));
+        assert_eq!(fixture.sink().cursor(&lane(shard)).await, Ok(Cursor::Store(position)));
     }
-    deliver(&stand.sink(), &plain(0, 3_001, 1)).await;
+    deliver(&fixture.sink(), &plain(0, 3_001, 1)).await;
 }
 
 /// What another gateway has delivered, or a lane that lost its cursor to a power cut.
 #[tokio::test]
 async fn an_event_that_the_stream_knows_is_left_out_and_its_neighbours_are_stored() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server);
-    let sink = stand.sink();
+    let fixture = Fixture::new(server);
+    let sink = fixture.sink();
     let known: Vec<u64> = vec![1, 2, 500, 999, 1_000, 1_200];
     for at in &known {
-        server.client().publish(&format!("{}.access", stand.stream), &format!("Nats-Msg-Id: {}\r\n", id(0, *at)), "1");
+        server.client().publish(
+            &format!("{}.access", fixture.stream),
+            &format!("Nats-Msg-Id: {}\r\n", id(0, *at)),
+            "1",
+        );
     }
-    assert_eq!(server.client().count(&stand.stream), None, "there is no stream yet: nobody has kept them");
+    assert_eq!(server.client().count(&fixture.stream), None, "there is no stream yet: nobody has kept them");
     sink.connect().await.unwrap();
     for at in &known {
         let header = format!("Nats-Msg-Id: {}\r\n", id(0, *at));
-        let answer = server.client().publish(&format!("{}.access", stand.stream), &header, "\"of another\"");
+        let answer = server.client().publish(&format!("{}.access", fixture.stream), &header, "\"of another\"");
         assert!(answer.contains("\"seq\""), "{answer}");
     }
     // An id twice in one batch, too.
     let last = id(0, 1_200);
     let batch = batch_named(0, 1, &vec!["1"; 1_202], |at| if at > 1_200 { last } else { id(0, at) });
     assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
-    let mut ids: Vec<EventId> = stand.messages().into_iter().map(|(id, _)| id).collect();
+    let mut ids: Vec<EventId> = fixture.messages().into_iter().map(|(id, _)| id).collect();
     ids.sort();
     assert_eq!(ids, (1..=1_200).map(|at| id(0, at)).collect::<Vec<_>>());
-    assert_eq!(stand.sink().cursor(&lane(0)).await, Ok(Cursor::Store(1_202)));
+    assert_eq!(fixture.sink().cursor(&lane(0)).await, Ok(Cursor::Store(1_202)));
 }
 
 #[tokio::test]
 async fn a_server_that_takes_few_messages_a_batch_gets_few() {
     let limits = format!("{ROOMY}jetstream {{ limits {{ batch {{ max_msgs: 7 }} }} }}\n");
     let Some(server) = NatsServer::start_with(&limits) else { return };
-    let stand = Stand::new(&server);
-    deliver(&stand.sink(), &plain(0, 1, 100)).await;
-    assert_eq!(stand.messages().len(), 100);
+    let fixture = Fixture::new(&server);
+    deliver(&fixture.sink(), &plain(0, 1, 100)).await;
+    assert_eq!(fixture.messages().len(), 100);
 }
 
 #[tokio::test]
 async fn two_gateways_with_two_shards_each_write_one_stream() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server);
-    stand.sink().connect().await.unwrap();
+    let fixture = Fixture::new(server);
+    fixture.sink().connect().await.unwrap();
     let mut writes = Vec::new();
     for origin in 0..2_u8 {
-        let sink = Sink::new(Nats::new(NatsConfig { ..stand.config.clone() }));
+        let sink = Sink::new(Nats::new(NatsConfig { ..fixture.config.clone() }));
         for shard in 0..2 {
             let sink = sink.clone();
             writes.push(tokio::spawn(async move {
@@ -114,10 +118,10 @@ async fn two_gateways_with_two_shards_each_write_one_stream() {
     for write in writes {
         write.await.unwrap();
     }
-    let mut ids: Vec<_> = stand.messages().into_iter().map(|(id, _)| id).collect();
+    let mut ids: Vec<_> = fixture.messages().into_iter().map(|(id, _)| id).collect();
     assert_eq!(ids.len(), 12_000);
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 12_000, "each once");
-    assert_eq!(stand.count(), 12_004, "and a cursor for each lane");
+    assert_eq!(fixture.count(), 12_004, "and a cursor for each lane");
 }

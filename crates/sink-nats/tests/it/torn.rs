@@ -6,7 +6,7 @@
 use event::Lane;
 use sink::{Batch, Cursor, Sink, SinkError, WriteOutcome};
 
-use crate::stand::Stand;
+use crate::fixture::Fixture;
 use sink_testing::events::{batch, deliver, id, lane};
 use testkit::nats::{NatsServer, ROOMY};
 
@@ -47,9 +47,9 @@ fn large(shard: u16, first: u64, count: usize) -> Batch {
 }
 
 /// A stream whose window for ids is so short that only the cursor keeps events from being stored twice.
-fn forgetful(stand: &Stand<'_>, settings: &str) {
-    let description = stand.description(&format!(",\"duplicate_window\":100000000{settings}"));
-    let made = stand.server.client().stream("CREATE", &stand.stream, &description);
+fn forgetful(fixture: &Fixture<'_>, settings: &str) {
+    let description = fixture.description(&format!(",\"duplicate_window\":100000000{settings}"));
+    let made = fixture.server.client().stream("CREATE", &fixture.stream, &description);
     assert!(!made.contains("\"error\""), "{made}");
 }
 
@@ -59,13 +59,13 @@ async fn forget() {
 }
 
 /// Writes a batch that is acknowledged, and of which only so many events are stored.
-async fn tear(stand: &Stand<'_>, sink: &Sink, events: &Batch, stored: usize) {
-    leave(stand.server, Some(OF_A_CURSOR + stored * OF_AN_EVENT));
-    let before = stand.messages().len();
+async fn tear(fixture: &Fixture<'_>, sink: &Sink, events: &Batch, stored: usize) {
+    leave(fixture.server, Some(OF_A_CURSOR + stored * OF_AN_EVENT));
+    let before = fixture.messages().len();
     let answer = sink.write(events).await;
     let Err(SinkError::Unavailable(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("stored only some of them") && reason.contains("no room left"), "{reason}");
-    assert_eq!(stand.messages().len(), before + stored);
+    assert_eq!(fixture.messages().len(), before + stored);
 }
 
 async fn stands_at(sink: &Sink, lane: &Lane, position: u64) {
@@ -73,8 +73,8 @@ async fn stands_at(sink: &Sink, lane: &Lane, position: u64) {
 }
 
 /// These events of shard 0 are there, each once.
-fn expect(stand: &Stand<'_>, positions: impl Iterator<Item = u64>) {
-    let mut ids: Vec<_> = stand.messages().into_iter().map(|(id, _)| id).collect();
+fn expect(fixture: &Fixture<'_>, positions: impl Iterator<Item = u64>) {
+    let mut ids: Vec<_> = fixture.messages().into_iter().map(|(id, _)| id).collect();
     ids.retain(|found| found.0[6..8] == [0, 0]);
     ids.sort();
     assert_eq!(ids, positions.map(|position| id(0, position)).collect::<Vec<_>>());
@@ -84,34 +84,34 @@ fn expect(stand: &Stand<'_>, positions: impl Iterator<Item = u64>) {
 async fn a_first_batch_of_which_some_is_stored_is_completed() {
     let Some(server) = limited() else { return };
     for (stored, is_restarted) in [(1, false), (1, true), (2, false), (2, true)] {
-        let stand = Stand::new(&server);
-        let sink = stand.sink();
+        let fixture = Fixture::new(&server);
+        let sink = fixture.sink();
         sink.connect().await.unwrap();
-        tear(&stand, &sink, &large(0, 1, 5), stored).await;
-        let sink = if is_restarted { stand.sink() } else { sink };
+        tear(&fixture, &sink, &large(0, 1, 5), stored).await;
+        let sink = if is_restarted { fixture.sink() } else { sink };
         stands_at(&sink, &lane(0), 0).await;
         leave(&server, None);
         deliver(&sink, &large(0, 1, 5)).await;
-        expect(&stand, 1..=5);
-        stands_at(&stand.sink(), &lane(0), 5).await;
+        expect(&fixture, 1..=5);
+        stands_at(&fixture.sink(), &lane(0), 5).await;
     }
 }
 
 #[tokio::test]
 async fn a_batch_that_is_torn_again_and_again_is_stored_once_by_its_cursors_alone() {
     let Some(server) = limited() else { return };
-    let stand = Stand::new(&server);
-    forgetful(&stand, "");
+    let fixture = Fixture::new(&server);
+    forgetful(&fixture, "");
     for stored in [1, 1, 2] {
-        let sink = stand.sink();
+        let sink = fixture.sink();
         stands_at(&sink, &lane(0), 0).await;
-        tear(&stand, &sink, &large(0, 1, 6), stored).await;
+        tear(&fixture, &sink, &large(0, 1, 6), stored).await;
         forget().await;
     }
     leave(&server, None);
-    deliver(&stand.sink(), &large(0, 1, 6)).await;
-    expect(&stand, 1..=6);
-    stands_at(&stand.sink(), &lane(0), 6).await;
+    deliver(&fixture.sink(), &large(0, 1, 6)).await;
+    expect(&fixture, 1..=6);
+    stands_at(&fixture.sink(), &lane(0), 6).await;
 }
 
 #[tokio::test]
@@ -120,20 +120,20 @@ async fn a_batch_that_is_torn_at_the_beginning_of_a_purged_stream_is_completed()
     // Alone in its stream a lane knows where its last batch ended; with another lane's purged messages in between it doesn't.
     for others in [0, 20] {
         for is_restarted in [false, true] {
-            let stand = Stand::new(&server);
+            let fixture = Fixture::new(&server);
             leave(&server, None);
-            let sink = stand.sink();
+            let sink = fixture.sink();
             deliver(&sink, &large(0, 1, 10)).await;
             if others > 0 {
                 deliver(&sink, &large(1, 1, others)).await;
             }
-            server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"}}", stand.stream));
-            tear(&stand, &sink, &large(0, 11, 5).sent_after(10, 10), 1).await;
-            let sink = if is_restarted { stand.sink() } else { sink };
+            server.client().stream("PURGE", &fixture.stream, &format!("{{\"filter\":\"{}.>\"}}", fixture.stream));
+            tear(&fixture, &sink, &large(0, 11, 5).sent_after(10, 10), 1).await;
+            let sink = if is_restarted { fixture.sink() } else { sink };
             stands_at(&sink, &lane(0), 10).await;
             leave(&server, None);
             deliver(&sink, &large(0, 11, 5).sent_after(10, 15)).await;
-            expect(&stand, 11..=15);
+            expect(&fixture, 11..=15);
         }
     }
 }
@@ -141,69 +141,71 @@ async fn a_batch_that_is_torn_at_the_beginning_of_a_purged_stream_is_completed()
 #[tokio::test]
 async fn a_whole_batch_stays_whole_when_its_messages_are_purged_deleted_or_aged() {
     let Some(server) = limited() else { return };
-    let purge = |stand: &Stand<'_>, what: &str| {
+    let purge = |fixture: &Fixture<'_>, what: &str| {
         let done =
-            server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"{what}}}", stand.stream));
+            server.client().stream("PURGE", &fixture.stream, &format!("{{\"filter\":\"{}.>\"{what}}}", fixture.stream));
         assert!(done.contains("\"success\":true"), "{done}");
     };
-    let delete = |stand: &Stand<'_>, sequence: u64| {
+    let delete = |fixture: &Fixture<'_>, sequence: u64| {
         let done = server
             .client()
-            .ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", stand.stream), &format!("{{\"seq\":{sequence}}}"));
+            .ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", fixture.stream), &format!("{{\"seq\":{sequence}}}"));
         assert!(done.contains("\"success\":true"), "{done}");
     };
-    let spoils: [&dyn Fn(&Stand<'_>); 4] =
-        [&|stand| purge(stand, ""), &|stand| purge(stand, ",\"keep\":2"), &|stand| delete(stand, 1), &|stand| {
-            [1, 2, 4].iter().for_each(|sequence| delete(stand, *sequence))
-        }];
+    let spoils: [&dyn Fn(&Fixture<'_>); 4] = [
+        &|fixture| purge(fixture, ""),
+        &|fixture| purge(fixture, ",\"keep\":2"),
+        &|fixture| delete(fixture, 1),
+        &|fixture| [1, 2, 4].iter().for_each(|sequence| delete(fixture, *sequence)),
+    ];
     for spoil in spoils {
-        let stand = Stand::new(&server);
-        forgetful(&stand, "");
-        deliver(&stand.sink(), &large(0, 1, 5)).await;
-        spoil(&stand);
-        let left = stand.messages().len();
+        let fixture = Fixture::new(&server);
+        forgetful(&fixture, "");
+        deliver(&fixture.sink(), &large(0, 1, 5)).await;
+        spoil(&fixture);
+        let left = fixture.messages().len();
         forget().await;
-        stands_at(&stand.sink(), &lane(0), 5).await;
-        assert_eq!(stand.sink().write(&large(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-        assert_eq!(stand.messages().len(), left, "nothing comes back");
+        stands_at(&fixture.sink(), &lane(0), 5).await;
+        assert_eq!(fixture.sink().write(&large(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(fixture.messages().len(), left, "nothing comes back");
     }
     // By age: the stream then begins with a cursor.
-    let stand = Stand::new(&server);
-    forgetful(&stand, ",\"max_age\":500000000");
-    deliver(&stand.sink(), &large(0, 1, 5)).await;
-    while stand.count() > 1 {
+    let fixture = Fixture::new(&server);
+    forgetful(&fixture, ",\"max_age\":500000000");
+    deliver(&fixture.sink(), &large(0, 1, 5)).await;
+    while fixture.count() > 1 {
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    stands_at(&stand.sink(), &lane(0), 5).await;
-    deliver(&stand.sink(), &large(0, 6, 1)).await;
+    stands_at(&fixture.sink(), &lane(0), 5).await;
+    deliver(&fixture.sink(), &large(0, 6, 1)).await;
 }
 
 /// Nothing is left of it, as if another stream had taken the room: as long as the server knows ids, what it may lack is sent again.
 #[tokio::test]
 async fn a_new_batch_of_which_only_the_cursor_is_left_is_sent_again() {
     let Some(server) = limited() else { return };
-    let stand = Stand::new(&server);
+    let fixture = Fixture::new(&server);
     // Another lane's messages, which are purged then, are where the batch would be.
-    deliver(&stand.sink(), &large(1, 1, 10)).await;
-    tear(&stand, &stand.sink(), &large(0, 1, 5), 1).await;
-    server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"}}", stand.stream));
-    stands_at(&stand.sink(), &lane(0), 0).await;
+    deliver(&fixture.sink(), &large(1, 1, 10)).await;
+    tear(&fixture, &fixture.sink(), &large(0, 1, 5), 1).await;
+    server.client().stream("PURGE", &fixture.stream, &format!("{{\"filter\":\"{}.>\"}}", fixture.stream));
+    stands_at(&fixture.sink(), &lane(0), 0).await;
     leave(&server, None);
-    deliver(&stand.sink(), &large(0, 1, 5)).await;
+    deliver(&fixture.sink(), &large(0, 1, 5)).await;
     // The server has had the first.
-    expect(&stand, 2..=5);
+    expect(&fixture, 2..=5);
 }
 
 /// Whatever an operator removes at once, the server knows the ids of what it had.
 #[tokio::test]
 async fn what_is_purged_right_behind_a_batch_is_not_stored_again() {
     let Some(server) = limited() else { return };
-    let stand = Stand::new(&server);
-    deliver(&stand.sink(), &large(0, 1, 5)).await;
-    server.client().stream("PURGE", &stand.stream, &format!("{{\"filter\":\"{}.>\"}}", stand.stream));
-    deliver(&stand.sink(), &large(0, 1, 5)).await;
-    deliver(&stand.sink(), &large(0, 6, 2)).await;
-    expect(&stand, 6..=7);
+    let fixture = Fixture::new(&server);
+    deliver(&fixture.sink(), &large(0, 1, 5)).await;
+    server.client().stream("PURGE", &fixture.stream, &format!("{{\"filter\":\"{}.>\"}}", fixture.stream));
+    deliver(&fixture.sink(), &large(0, 1, 5)).await;
+    deliver(&fixture.sink(), &large(0, 6, 2)).await;
+    expect(&fixture, 6..=7);
 }
 
 /// Proofs that are left although messages of the batch, or before it, are gone.
@@ -212,20 +214,20 @@ async fn a_torn_batch_is_known_by_what_is_left_of_it() {
     let Some(server) = limited() else { return };
     // Events 1 and 2 of 5 are stored, and then one of them or both are deleted: what is gone isn't there, what is missing is sent.
     for (deleted, left) in [(vec![1], vec![2, 3, 4, 5]), (vec![2], vec![1, 3, 4, 5])] {
-        let stand = Stand::new(&server);
-        forgetful(&stand, "");
-        tear(&stand, &stand.sink(), &large(0, 1, 5), 2).await;
+        let fixture = Fixture::new(&server);
+        forgetful(&fixture, "");
+        tear(&fixture, &fixture.sink(), &large(0, 1, 5), 2).await;
         for sequence in &deleted {
             server
                 .client()
-                .ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", stand.stream), &format!("{{\"seq\":{sequence}}}"));
+                .ask(&format!("$JS.API.STREAM.MSG.DELETE.{}", fixture.stream), &format!("{{\"seq\":{sequence}}}"));
         }
         forget().await;
-        stands_at(&stand.sink(), &lane(0), 0).await;
+        stands_at(&fixture.sink(), &lane(0), 0).await;
         leave(&server, None);
-        deliver(&stand.sink(), &large(0, 1, 5)).await;
+        deliver(&fixture.sink(), &large(0, 1, 5)).await;
         let all: std::collections::BTreeSet<u64> = left.iter().chain(&deleted).copied().collect();
         // A deleted message of a torn batch can't be told from one that was never stored: it is sent again.
-        expect(&stand, all.into_iter());
+        expect(&fixture, all.into_iter());
     }
 }

@@ -1,57 +1,57 @@
 //! Tables that somebody alters while connections are open: each value is written as the type that its column has then, or not at all.
 
 use sink::{Batch, Record, Sink, SinkError, TableName, Write, WriteOutcome};
-use sink_postgres::{Column, Kind, Layout, Partition, PayloadKind};
+use sink_postgres::{Column, ColumnType, Partition, PayloadKind, TableLayout};
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{RECEIVED_AT, batch, batch_of, deliver, plain};
 use testkit::postgres::PostgresServer;
 
 const DAY: i64 = 24 * 3_600_000_000;
 
 /// A stand whose table has these columns beside the payload, filled from members of their names.
-async fn typed(server: &PostgresServer, columns: &[(&str, Kind)]) -> Stand {
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let column = |(name, kind): &(&str, Kind)| Column {
+async fn typed(server: &PostgresServer, columns: &[(&str, ColumnType)]) -> Fixture {
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let column = |(name, kind): &(&str, ColumnType)| Column {
         name: TableName::new(name).unwrap(),
         pointer: format!("/{name}").parse().unwrap(),
         kind: Some(*kind),
     };
     let columns = columns.iter().map(column).collect();
-    stand.config.layout = Layout::Columns { columns, payload: Some(PayloadKind::Jsonb) };
-    stand
+    fixture.config.layout = TableLayout::Columns { columns, payload: Some(PayloadKind::Jsonb) };
+    fixture
 }
 
 /// The stand's table, altered so.
-fn alter(stand: &Stand, how: &str) -> String {
-    format!("alter table {}.events {how}", stand.schema)
+fn alter(fixture: &Fixture, how: &str) -> String {
+    format!("alter table {}.events {how}", fixture.schema)
 }
 
 /// Gives columns other types. Nothing in them is kept.
-fn retype(stand: &Stand, types: &[(&str, &str)]) -> String {
+fn retype(fixture: &Fixture, types: &[(&str, &str)]) -> String {
     let each = |(name, kind): &(&str, &str)| format!("alter {name} type {kind} using null");
-    alter(stand, &types.iter().map(each).collect::<Vec<_>>().join(", "))
+    alter(fixture, &types.iter().map(each).collect::<Vec<_>>().join(", "))
 }
 
 /// What stands in these columns of the row that was written last.
-fn last(server: &PostgresServer, stand: &Stand, columns: &str) -> String {
-    server.psql(&format!("select {columns} from {}.events order by id desc limit 1", stand.schema))
+fn last(server: &PostgresServer, fixture: &Fixture, columns: &str) -> String {
+    server.psql(&format!("select {columns} from {}.events order by id desc limit 1", fixture.schema))
 }
 
 #[tokio::test]
 async fn values_have_the_types_that_their_columns_were_given_since_the_last_batch() {
     let Some(server) = server() else { return };
     let before = [
-        ("a", Kind::Double),
-        ("b", Kind::Bigint),
-        ("c", Kind::Integer),
-        ("d", Kind::Real),
-        ("e", Kind::Text),
-        ("f", Kind::Numeric),
-        ("g", Kind::Timestamptz),
+        ("a", ColumnType::Double),
+        ("b", ColumnType::Bigint),
+        ("c", ColumnType::Integer),
+        ("d", ColumnType::Real),
+        ("e", ColumnType::Text),
+        ("f", ColumnType::Numeric),
+        ("g", ColumnType::Timestamptz),
     ];
-    let stand = typed(server, &before).await;
-    let (sink, payload) = (stand.sink(), r#"{"a": 7, "b": 7, "c": 7, "d": 7, "e": "7", "f": 7, "g": null}"#);
+    let fixture = typed(server, &before).await;
+    let (sink, payload) = (fixture.sink(), r#"{"a": 7, "b": 7, "c": 7, "d": 7, "e": "7", "f": 7, "g": null}"#);
     deliver(&sink, &batch(0, 1, &[payload])).await;
     let after = [
         ("a", "bigint"),
@@ -63,67 +63,67 @@ async fn values_have_the_types_that_their_columns_were_given_since_the_last_batc
         ("g", "bigint"),
         ("payload", "text"),
     ];
-    server.psql(&retype(&stand, &after));
+    server.psql(&retype(&fixture, &after));
     assert_eq!(sink.write(&batch(0, 2, &[payload, payload])).await, Ok(WriteOutcome::Committed));
-    assert_eq!(last(server, &stand, "a, b, c, d, e, f, g"), "7|7|7|7|\"7\"|7|");
-    assert_eq!(last(server, &stand, "payload"), payload);
-    assert_eq!(stand.count(server).await, 3);
+    assert_eq!(last(server, &fixture, "a, b, c, d, e, f, g"), "7|7|7|7|\"7\"|7|");
+    assert_eq!(last(server, &fixture, "payload"), payload);
+    assert_eq!(fixture.count(server).await, 3);
 }
 
 #[tokio::test]
 async fn what_a_column_does_not_take_any_more_is_refused_and_not_bent() {
     let Some(server) = server() else { return };
-    let stand = typed(server, &[("a", Kind::Double), ("b", Kind::Bigint)]).await;
-    let sink = stand.sink();
+    let fixture = typed(server, &[("a", ColumnType::Double), ("b", ColumnType::Bigint)]).await;
+    let sink = fixture.sink();
     deliver(&sink, &batch(0, 1, &[r#"{"a": 1.5, "b": 1}"#])).await;
-    server.psql(&retype(&stand, &[("a", "bigint"), ("b", "timestamptz")]));
+    server.psql(&retype(&fixture, &[("a", "bigint"), ("b", "timestamptz")]));
     let answer = sink.write(&batch(0, 2, &[r#"{"a": 2}"#, r#"{"a": 1.5}"#, r#"{"b": 1}"#])).await;
     let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}") };
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1, 2]);
     assert!(refused[0].reason.contains("column a is bigint and 1.5 can't be one"), "{refused:?}");
     assert!(refused[1].reason.contains("column b is timestamptz"), "{refused:?}");
-    assert_eq!(stand.count(server).await, 1);
+    assert_eq!(fixture.count(server).await, 1);
 }
 
 #[tokio::test]
 async fn what_a_column_takes_since_it_was_altered_is_not_refused() {
     let Some(server) = server() else { return };
-    let stand = typed(server, &[("a", Kind::Integer)]).await;
-    let sink = stand.sink();
+    let fixture = typed(server, &[("a", ColumnType::Integer)]).await;
+    let sink = fixture.sink();
     deliver(&sink, &batch(0, 1, &[r#"{"a": 7}"#])).await;
-    server.psql(&alter(&stand, "alter a type text"));
+    server.psql(&alter(&fixture, "alter a type text"));
     assert_eq!(sink.write(&batch(0, 2, &[r#"{"a": 8}"#, r#"{"a": "late"}"#])).await, Ok(WriteOutcome::Committed));
-    assert_eq!(last(server, &stand, "a"), "late");
+    assert_eq!(last(server, &fixture, "a"), "late");
 }
 
 #[tokio::test]
 async fn a_column_of_a_type_that_is_not_written_keeps_everything_out() {
     let Some(server) = server() else { return };
     for to in ["bytea", "timestamp", "date", "xml"] {
-        let stand = typed(server, &[("a", Kind::Text), ("b", Kind::Double)]).await;
-        let sink = stand.sink();
+        let fixture = typed(server, &[("a", ColumnType::Text), ("b", ColumnType::Double)]).await;
+        let sink = fixture.sink();
         let payload = r#"{"a": "7", "b": 7}"#;
         deliver(&sink, &batch(0, 1, &[payload])).await;
         let (name, other) = if to == "timestamp" { ("b", "double precision") } else { ("a", "text") };
-        server.psql(&retype(&stand, &[(name, to)]));
+        server.psql(&retype(&fixture, &[(name, to)]));
         let answer = sink.write(&batch(0, 2, &[payload])).await;
         let Err(SinkError::Misconfigured(reason) | SinkError::Unavailable(reason)) = answer else {
             panic!("{to}: {answer:?}")
         };
         let Err(SinkError::Misconfigured(again)) = sink.write(&batch(0, 2, &[payload])).await else { panic!("{to}") };
         assert!(again.contains(&format!("column {name} can't be {to}")), "{to}: {reason}, then {again}");
-        assert_eq!(stand.count(server).await, 1, "{to}");
-        server.psql(&retype(&stand, &[(name, other)]));
+        assert_eq!(fixture.count(server).await, 1, "{to}");
+        server.psql(&retype(&fixture, &[(name, other)]));
         deliver(&sink, &batch(0, 2, &[payload])).await;
-        assert_eq!(last(server, &stand, "a, b"), "7|7");
+        assert_eq!(last(server, &fixture, "a, b"), "7|7");
     }
 }
 
 /// Has a batch wait for the table's lock, alters the table meanwhile, and lets both go: what became of the batch.
-async fn altered_meanwhile(stand: &Stand, sink: &Sink, batch: Batch, how: &str) -> Result<WriteOutcome, SinkError> {
+async fn altered_meanwhile(fixture: &Fixture, sink: &Sink, batch: Batch, how: &str) -> Result<WriteOutcome, SinkError> {
     let server = server().unwrap();
     let (other, watcher) = (client(server).await, client(server).await);
-    let lock = format!("begin; lock table {}.events in access exclusive mode", stand.schema);
+    let lock = format!("begin; lock table {}.events in access exclusive mode", fixture.schema);
     other.batch_execute(&lock).await.unwrap();
     let write = {
         let sink = sink.clone();
@@ -131,7 +131,7 @@ async fn altered_meanwhile(stand: &Stand, sink: &Sink, batch: Batch, how: &str) 
     };
     let waiting = format!(
         "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and query like '%\"{}\".\"events\"%'",
-        stand.schema
+        fixture.schema
     );
     while watcher.query_one(&waiting, &[]).await.unwrap().get::<_, i64>(0) == 0 {
         assert!(!write.is_finished(), "it wrote though the table is locked");
@@ -143,48 +143,48 @@ async fn altered_meanwhile(stand: &Stand, sink: &Sink, batch: Batch, how: &str) 
 #[tokio::test]
 async fn a_batch_that_waits_for_the_one_who_alters_the_table_is_written_anew() {
     let Some(server) = server() else { return };
-    let stand = typed(server, &[("a", Kind::Double), ("b", Kind::Integer)]).await;
-    let (sink, payload) = (stand.sink(), r#"{"a": 7, "b": 7}"#);
+    let fixture = typed(server, &[("a", ColumnType::Double), ("b", ColumnType::Integer)]).await;
+    let (sink, payload) = (fixture.sink(), r#"{"a": 7, "b": 7}"#);
     deliver(&sink, &batch(0, 1, &[payload])).await;
-    let how = retype(&stand, &[("a", "bigint"), ("b", "real")]);
-    let answer = altered_meanwhile(&stand, &sink, batch(0, 2, &vec![payload; 3_000]), &how).await;
+    let how = retype(&fixture, &[("a", "bigint"), ("b", "real")]);
+    let answer = altered_meanwhile(&fixture, &sink, batch(0, 2, &vec![payload; 3_000]), &how).await;
     assert_eq!(answer, Ok(WriteOutcome::Committed));
-    assert_eq!(last(server, &stand, "a, b"), "7|7");
-    let same = format!("select count(*) from {}.events where a = 7 and b = 7", stand.schema);
+    assert_eq!(last(server, &fixture, "a, b"), "7|7");
+    let same = format!("select count(*) from {}.events where a = 7 and b = 7", fixture.schema);
     assert_eq!(server.psql(&same), "3000");
 }
 
 #[tokio::test]
 async fn a_result_that_waits_for_the_one_who_alters_the_table_is_not_rounded() {
     let Some(server) = server() else { return };
-    let stand = typed(server, &[("a", Kind::Numeric)]).await;
-    let sink = stand.sink();
+    let fixture = typed(server, &[("a", ColumnType::Numeric)]).await;
+    let sink = fixture.sink();
     let result = |sequence, payload: &str| {
         batch_of(0, sequence, &[payload], |record| Record { write: Write::Upsert(1), ..record })
     };
     deliver(&sink, &result(1, r#"{"a": 1.5}"#)).await;
-    let how = retype(&stand, &[("a", "integer")]);
-    let answer = altered_meanwhile(&stand, &sink, result(2, r#"{"a": 1.5}"#), &how).await;
-    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}: {}", last(server, &stand, "a")) };
+    let how = retype(&fixture, &[("a", "integer")]);
+    let answer = altered_meanwhile(&fixture, &sink, result(2, r#"{"a": 1.5}"#), &how).await;
+    let Ok(WriteOutcome::Rejected { refused }) = answer else { panic!("{answer:?}: {}", last(server, &fixture, "a")) };
     assert!(refused[0].reason.contains("column a is integer and 1.5 can't be one"), "{refused:?}");
 }
 
 #[tokio::test]
 async fn a_column_that_was_dropped_and_added_again_is_another_one() {
     let Some(server) = server() else { return };
-    let stand = typed(server, &[("a", Kind::Bigint), ("b", Kind::Text)]).await;
-    let (sink, payload) = (stand.sink(), r#"{"a": 7, "b": "7"}"#);
+    let fixture = typed(server, &[("a", ColumnType::Bigint), ("b", ColumnType::Text)]).await;
+    let (sink, payload) = (fixture.sink(), r#"{"a": 7, "b": "7"}"#);
     deliver(&sink, &batch(0, 1, &[payload])).await;
-    server.psql(&alter(&stand, "drop a, add a double precision, drop b, add b json"));
+    server.psql(&alter(&fixture, "drop a, add a double precision, drop b, add b json"));
     assert_eq!(sink.write(&batch(0, 2, &[payload])).await, Ok(WriteOutcome::Committed));
-    assert_eq!(last(server, &stand, "a, b"), "7|\"7\"");
+    assert_eq!(last(server, &fixture, "a, b"), "7|\"7\"");
 }
 
 #[tokio::test]
 async fn a_table_that_was_made_anew_under_its_name_is_looked_at_as_a_whole() {
     let Some(server) = server() else { return };
-    let stand = typed(server, &[("a", Kind::Bigint)]).await;
-    let (sink, payload, schema) = (stand.sink(), r#"{"a": 7}"#, &stand.schema);
+    let fixture = typed(server, &[("a", ColumnType::Bigint)]).await;
+    let (sink, payload, schema) = (fixture.sink(), r#"{"a": 7}"#, &fixture.schema);
     deliver(&sink, &batch(0, 1, &[payload])).await;
     let table = |key: &str, kind: &str| {
         format!(
@@ -194,26 +194,26 @@ async fn a_table_that_was_made_anew_under_its_name_is_looked_at_as_a_whole() {
     };
     server.psql(&table("primary key", "double precision"));
     assert_eq!(sink.write(&batch(0, 2, &[payload])).await, Ok(WriteOutcome::Committed));
-    assert_eq!(last(server, &stand, "a"), "7");
+    assert_eq!(last(server, &fixture, "a"), "7");
     server.psql(&table("not null", "double precision"));
     let answer = sink.write(&batch(0, 3, &[payload])).await;
     let Err(SinkError::Misconfigured(reason)) = answer else { panic!("{answer:?}") };
     assert!(reason.contains("its id isn't unique"), "{reason}");
-    assert_eq!(stand.count(server).await, 0);
+    assert_eq!(fixture.count(server).await, 0);
 }
 
 #[tokio::test]
 async fn a_table_that_comes_before_another_in_the_search_path_is_looked_at() {
     let Some(server) = server() else { return };
-    let mut stand = typed(server, &[("a", Kind::Bigint)]).await;
-    let schema = stand.schema.clone();
+    let mut fixture = typed(server, &[("a", ColumnType::Bigint)]).await;
+    let schema = fixture.schema.clone();
     server.psql(&format!("create schema first_{schema}; create schema {schema}_last"));
-    let path = format!("{}&options=-c%20search_path%3Dfirst_{schema},{schema}_last", stand.proxy.url());
-    (stand.config.server, stand.config.table) = (path.parse().unwrap(), "events".parse().unwrap());
+    let path = format!("{}&options=-c%20search_path%3Dfirst_{schema},{schema}_last", fixture.proxy.url());
+    (fixture.config.server, fixture.config.table) = (path.parse().unwrap(), "events".parse().unwrap());
     server.psql(&format!(
         "create table {schema}_last.events (id uuid primary key, received_at timestamptz, a bigint, payload jsonb)"
     ));
-    let sink = stand.sink();
+    let sink = fixture.sink();
     deliver(&sink, &batch(0, 1, &[r#"{"a": 7}"#])).await;
     server.psql(&format!(
         "create table first_{schema}.events (id uuid primary key, received_at timestamptz, a double precision, payload jsonb)"
@@ -226,9 +226,9 @@ async fn a_table_that_comes_before_another_in_the_search_path_is_looked_at() {
 #[tokio::test]
 async fn rows_that_are_moved_to_their_day_keep_columns_that_came_since() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
-    stand.config.partition = Partition::Day;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+    fixture.config.partition = Partition::Day;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &plain(0, 1, 1)).await;
     server.psql(&format!(
         "alter table {schema}.events add note text; insert into {schema}.events (id, event_time, note) values \
@@ -243,9 +243,9 @@ async fn rows_that_are_moved_to_their_day_keep_columns_that_came_since() {
 #[tokio::test]
 async fn rows_of_a_default_partition_that_was_taken_out_stay_there() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
-    stand.config.partition = Partition::Day;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+    fixture.config.partition = Partition::Day;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &plain(0, 1, 1)).await;
     let row = "(id, event_time) values ('00000000-0000-0000-0000-00000000000N', '2025-10-08T12:00:00Z')";
     server.psql(&format!(

@@ -7,10 +7,10 @@ use sink_postgres::{Partition, PayloadKind};
 use sink_testing::conformance::{SinkHarness, check, sequences};
 use tokio_postgres::Client;
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::through_writer::{Offers, Through};
 use testkit::postgres::PostgresServer;
-use testkit::proxy::Fault;
+use testkit::proxy::FaultGuard;
 
 /// Random sequences for each kind of payload.
 const SEQUENCES: u32 = 24;
@@ -18,11 +18,11 @@ const SEQUENCES: u32 = 24;
 const CUTS: usize = 24;
 const CUT_STEP: usize = 61;
 
-struct Subjected<const TEXT: bool, const DAYS: bool = false>(Stand);
+struct TestedSink<const TEXT: bool, const DAYS: bool = false>(Fixture);
 
 /// What keeps the server from answering, until it is dropped.
 enum Hindered {
-    Cut { _proxy: Fault },
+    Cut { _proxy: FaultGuard },
     Locked { _connection: Client },
 }
 
@@ -30,7 +30,7 @@ fn known() -> &'static PostgresServer {
     server().expect("asked before")
 }
 
-impl<const TEXT: bool, const DAYS: bool> Subjected<TEXT, DAYS> {
+impl<const TEXT: bool, const DAYS: bool> TestedSink<TEXT, DAYS> {
     /// Holds a lock that no batch gets past until the connection ends. Who reads doesn't notice.
     async fn lock(&self) -> Hindered {
         let connection = client(known()).await;
@@ -40,7 +40,7 @@ impl<const TEXT: bool, const DAYS: bool> Subjected<TEXT, DAYS> {
     }
 }
 
-impl<const TEXT: bool, const DAYS: bool> SinkHarness for Subjected<TEXT, DAYS> {
+impl<const TEXT: bool, const DAYS: bool> SinkHarness for TestedSink<TEXT, DAYS> {
     const COMPARES: bool = true;
     type Fault = Hindered;
 
@@ -57,9 +57,9 @@ impl<const TEXT: bool, const DAYS: bool> SinkHarness for Subjected<TEXT, DAYS> {
 
     async fn fresh() -> Self {
         let payload = if TEXT { PayloadKind::Text } else { PayloadKind::Jsonb };
-        let mut stand = Stand::new(known(), payload).await;
-        stand.config.partition = if DAYS { Partition::Day } else { Partition::None };
-        Self(stand)
+        let mut fixture = Fixture::new(known(), payload).await;
+        fixture.config.partition = if DAYS { Partition::Day } else { Partition::None };
+        Self(fixture)
     }
 
     fn sink(&self) -> Sink {
@@ -89,7 +89,7 @@ impl<const TEXT: bool, const DAYS: bool> SinkHarness for Subjected<TEXT, DAYS> {
     }
 }
 
-impl<const TEXT: bool, const DAYS: bool> Offers for Subjected<TEXT, DAYS> {
+impl<const TEXT: bool, const DAYS: bool> Offers for TestedSink<TEXT, DAYS> {
     const STORE: &'static str = "postgres";
     const READS: bool = true;
 }
@@ -97,48 +97,48 @@ impl<const TEXT: bool, const DAYS: bool> Offers for Subjected<TEXT, DAYS> {
 #[test]
 fn jsonb_passes_each_case_through_writers() {
     if server().is_some() {
-        check::<Through<Subjected<false>>>();
+        check::<Through<TestedSink<false>>>();
     }
 }
 
 #[test]
 fn text_passes_each_case() {
     if server().is_some() {
-        check::<Subjected<true>>();
+        check::<TestedSink<true>>();
     }
 }
 
 #[test]
 fn jsonb_passes_each_case() {
     if server().is_some() {
-        check::<Subjected<false>>();
+        check::<TestedSink<false>>();
     }
 }
 
 #[test]
 fn a_divided_table_passes_each_case() {
     if server().is_some() {
-        check::<Subjected<true, true>>();
+        check::<TestedSink<true, true>>();
     }
 }
 
 #[test]
 fn a_divided_table_follows_the_model() {
     if server().is_some() {
-        sequences::<Subjected<true, true>>(SEQUENCES);
+        sequences::<TestedSink<true, true>>(SEQUENCES);
     }
 }
 
 #[test]
 fn text_follows_the_model() {
     if server().is_some() {
-        sequences::<Subjected<true>>(SEQUENCES);
+        sequences::<TestedSink<true>>(SEQUENCES);
     }
 }
 
 #[test]
 fn jsonb_follows_the_model() {
     if server().is_some() {
-        sequences::<Subjected<false>>(SEQUENCES);
+        sequences::<TestedSink<false>>(SEQUENCES);
     }
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use event::read::{Filter, Query, ReadError, Wanted};
 use sink::{SinkError, WriteOutcome};
-use sink_postgres::{Connections, PayloadKind};
+use sink_postgres::{PayloadKind, PoolLimits};
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{deliver, plain};
 use testkit::postgres::PostgresServer;
 
@@ -15,28 +15,28 @@ use testkit::postgres::PostgresServer;
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A stand whose connections can be told from those of other tests.
-async fn named(server: &PostgresServer, connections: Connections) -> Stand {
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let url = format!("{}&application_name={}", stand.proxy.url(), stand.schema);
-    stand.config.server = url.parse().unwrap();
-    stand.config.connections = connections;
-    stand
+async fn named(server: &PostgresServer, connections: PoolLimits) -> Fixture {
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let url = format!("{}&application_name={}", fixture.proxy.url(), fixture.schema);
+    fixture.config.server = url.parse().unwrap();
+    fixture.config.connections = connections;
+    fixture
 }
 
-fn at_most(count: usize) -> Connections {
-    Connections { max: NonZeroUsize::new(count), ..Connections::default() }
+fn at_most(count: usize) -> PoolLimits {
+    PoolLimits { max: NonZeroUsize::new(count), ..PoolLimits::default() }
 }
 
-/// How many sessions of the stand there are on the server that are in this state of waiting.
-async fn count(watcher: &tokio_postgres::Client, stand: &Stand, what: &str) -> i64 {
-    let sql = format!("select count(*) from pg_stat_activity where application_name = '{}' and {what}", stand.schema);
+/// How many sessions of the fixture there are on the server that are in this state of waiting.
+async fn count(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &str) -> i64 {
+    let sql = format!("select count(*) from pg_stat_activity where application_name = '{}' and {what}", fixture.schema);
     watcher.query_one(&sql, &[]).await.unwrap().get(0)
 }
 
 /// Waits until there are so many of them.
-async fn wait_for(watcher: &tokio_postgres::Client, stand: &Stand, what: &str, wanted: i64) {
+async fn wait_for(watcher: &tokio_postgres::Client, fixture: &Fixture, what: &str, wanted: i64) {
     let began = Instant::now();
-    while count(watcher, stand, what).await != wanted {
+    while count(watcher, fixture, what).await != wanted {
         assert!(began.elapsed() < PATIENCE, "never {wanted} sessions with {what}");
     }
 }
@@ -45,27 +45,27 @@ async fn wait_for(watcher: &tokio_postgres::Client, stand: &Stand, what: &str, w
 async fn lanes_share_as_many_connections_as_there_may_be() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
-    for (connections, most) in [(at_most(2), 2), (at_most(1), 1), (Connections::default(), 5)] {
-        let stand = named(server, connections).await;
-        let sink = stand.sink();
+    for (connections, most) in [(at_most(2), 2), (at_most(1), 1), (PoolLimits::default(), 5)] {
+        let fixture = named(server, connections).await;
+        let sink = fixture.sink();
         sink.connect().await.unwrap();
         let lock = client(server).await;
-        let held = format!("begin; lock table {}.forebay_cursors in exclusive mode", stand.schema);
+        let held = format!("begin; lock table {}.forebay_cursors in exclusive mode", fixture.schema);
         lock.batch_execute(&held).await.unwrap();
         let mut writes = Vec::new();
         for shard in 0..5 {
             let sink = sink.clone();
             writes.push(tokio::spawn(async move { sink.write(&plain(shard, 1, 10)).await }));
         }
-        wait_for(&watcher, &stand, "wait_event_type = 'Lock'", most).await;
-        assert_eq!(count(&watcher, &stand, "true").await, most, "and the others wait for a connection");
+        wait_for(&watcher, &fixture, "wait_event_type = 'Lock'", most).await;
+        assert_eq!(count(&watcher, &fixture, "true").await, most, "and the others wait for a connection");
         lock.batch_execute("rollback").await.unwrap();
         for write in writes {
             assert_eq!(write.await.unwrap(), Ok(WriteOutcome::Committed));
         }
-        assert_eq!(count(&watcher, &stand, "true").await, most, "those that are free are kept");
+        assert_eq!(count(&watcher, &fixture, "true").await, most, "those that are free are kept");
         sink.close().await.unwrap();
-        wait_for(&watcher, &stand, "true", 0).await;
+        wait_for(&watcher, &fixture, "true", 0).await;
     }
 }
 
@@ -73,18 +73,18 @@ async fn lanes_share_as_many_connections_as_there_may_be() {
 async fn a_call_that_waits_for_a_connection_ends_when_the_sink_is_closed() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
-    let stand = named(server, at_most(1)).await;
-    let sink = stand.sink();
+    let fixture = named(server, at_most(1)).await;
+    let sink = fixture.sink();
     sink.connect().await.unwrap();
     let lock = client(server).await;
-    let held = format!("begin; lock table {}.forebay_cursors in exclusive mode", stand.schema);
+    let held = format!("begin; lock table {}.forebay_cursors in exclusive mode", fixture.schema);
     lock.batch_execute(&held).await.unwrap();
     let write = |shard| {
         let sink = sink.clone();
         tokio::spawn(async move { sink.write(&plain(shard, 1, 1)).await })
     };
     let writes = [write(0), write(1)];
-    wait_for(&watcher, &stand, "wait_event_type = 'Lock'", 1).await;
+    wait_for(&watcher, &fixture, "wait_event_type = 'Lock'", 1).await;
     sink.close().await.unwrap();
     for write in writes {
         assert!(matches!(write.await.unwrap(), Err(SinkError::Unavailable(_))));
@@ -97,17 +97,17 @@ async fn a_call_that_waits_for_a_connection_ends_when_the_sink_is_closed() {
 async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
-    let stand = named(server, Connections::default()).await;
-    let sink = stand.sink();
+    let fixture = named(server, PoolLimits::default()).await;
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 1)).await;
     let lock = client(server).await;
-    lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", stand.schema)).await.unwrap();
+    lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", fixture.schema)).await.unwrap();
     let query = Query { wanted: Wanted::Stored(Filter::default()), after: None, limit: 2, bytes_max: 1 << 20 };
     let read = {
         let (sink, query) = (sink.clone(), query.clone());
         tokio::spawn(async move { sink.read(query).await })
     };
-    wait_for(&watcher, &stand, "wait_event_type = 'Lock'", 1).await;
+    wait_for(&watcher, &fixture, "wait_event_type = 'Lock'", 1).await;
     sink.close().await.unwrap();
     let Err(ReadError::Unavailable(reason)) = read.await.unwrap() else { panic!("the table is locked") };
     assert!(reason.contains("closed"), "{reason}");
@@ -119,29 +119,29 @@ async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
 async fn a_connection_that_nobody_uses_is_closed_though_nothing_runs_here() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
-    let idle = Connections { idle: Duration::from_secs(1), ..Connections::default() };
-    let stand = named(server, idle).await;
-    let sink = stand.sink();
+    let idle = PoolLimits { idle: Duration::from_secs(1), ..PoolLimits::default() };
+    let fixture = named(server, idle).await;
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 1)).await;
-    assert_eq!(count(&watcher, &stand, "true").await, 1);
-    wait_for(&watcher, &stand, "true", 0).await;
+    assert_eq!(count(&watcher, &fixture, "true").await, 1);
+    wait_for(&watcher, &fixture, "true", 0).await;
     assert_eq!(
         sink.write(&plain(0, 2, 1)).await,
         Ok(WriteOutcome::Committed),
         "and the next call has another one at once"
     );
-    assert_eq!(stand.count(server).await, 2);
+    assert_eq!(fixture.count(server).await, 2);
 }
 
 #[tokio::test]
 async fn a_connection_is_used_for_as_long_as_it_may_be() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
-    let short = Connections { lifetime: Duration::from_secs(1), ..Connections::default() };
-    for (connections, is_another) in [(short, true), (Connections::default(), false)] {
-        let stand = named(server, connections).await;
-        let sink = stand.sink();
-        let sql = format!("select pid from pg_stat_activity where application_name = '{}'", stand.schema);
+    let short = PoolLimits { lifetime: Duration::from_secs(1), ..PoolLimits::default() };
+    for (connections, is_another) in [(short, true), (PoolLimits::default(), false)] {
+        let fixture = named(server, connections).await;
+        let sink = fixture.sink();
+        let sql = format!("select pid from pg_stat_activity where application_name = '{}'", fixture.schema);
         deliver(&sink, &plain(0, 1, 1)).await;
         let session = async || watcher.query(&sql, &[]).await.unwrap().last().map(|row| row.get::<_, i32>(0));
         let (first, began) = (session().await, Instant::now());
@@ -152,7 +152,7 @@ async fn a_connection_is_used_for_as_long_as_it_may_be() {
             next += 1;
         }
         assert_eq!(session().await != first, is_another);
-        assert_eq!(stand.count(server).await, next - 1);
+        assert_eq!(fixture.count(server).await, next - 1);
     }
 }
 
@@ -160,9 +160,9 @@ async fn a_connection_is_used_for_as_long_as_it_may_be() {
 async fn a_statement_that_takes_too_long_is_ended_by_the_server_and_buries_no_row() {
     let Some(server) = server() else { return };
     let watcher = client(server).await;
-    let mut stand = named(server, Connections::default()).await;
-    stand.config.timeout = Duration::from_secs(1);
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let mut fixture = named(server, PoolLimits::default()).await;
+    fixture.config.timeout = Duration::from_secs(1);
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     sink.connect().await.unwrap();
     let slow = format!(
         "create function {schema}.slow() returns trigger language plpgsql as $$ begin
@@ -172,7 +172,7 @@ async fn a_statement_that_takes_too_long_is_ended_by_the_server_and_buries_no_ro
     client(server).await.batch_execute(&slow).await.unwrap();
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 2)).await else { panic!("it takes ten minutes") };
     assert!(reason.contains("57014"), "{reason}");
-    wait_for(&watcher, &stand, "state <> 'idle'", 0).await;
+    wait_for(&watcher, &fixture, "state <> 'idle'", 0).await;
     let lock = client(server).await;
     lock.batch_execute(&format!("begin; lock table {schema}.forebay_cursors in exclusive mode")).await.unwrap();
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 1, 2)).await else { panic!("it is locked") };
@@ -180,5 +180,5 @@ async fn a_statement_that_takes_too_long_is_ended_by_the_server_and_buries_no_ro
     lock.batch_execute("rollback").await.unwrap();
     client(server).await.batch_execute(&format!("drop trigger slow on {schema}.events")).await.unwrap();
     deliver(&sink, &plain(0, 1, 2)).await;
-    assert_eq!(stand.count(server).await, 2);
+    assert_eq!(fixture.count(server).await, 2);
 }

@@ -1,9 +1,9 @@
 //! Tables that are divided by day: which partitions there are, who waits for whom, and what once means in them.
 
 use sink::{Batch, Cursor, Record, SinkError, Write, WriteOutcome};
-use sink_postgres::{Conflict, Partition, PayloadKind};
+use sink_postgres::{Partition, PayloadKind, RowConflictPolicy};
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{RECEIVED_AT, batch_of, deliver, id, lane, plain};
 use testkit::postgres::PostgresServer;
 
@@ -11,10 +11,10 @@ const HOUR: i64 = 3_600_000_000;
 const DAY: i64 = 24 * HOUR;
 
 /// A schema whose table is to be divided.
-async fn divided(server: &PostgresServer) -> Stand {
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
-    stand.config.partition = Partition::Day;
-    stand
+async fn divided(server: &PostgresServer) -> Fixture {
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+    fixture.config.partition = Partition::Day;
+    fixture
 }
 
 /// Events that happened so much after they were received, each at its own time.
@@ -26,52 +26,53 @@ fn timed(shard: u16, first: u64, after: &[i64]) -> Batch {
 }
 
 /// The rows of each partition, by its name.
-fn parts(server: &PostgresServer, stand: &Stand) -> String {
+fn parts(server: &PostgresServer, fixture: &Fixture) -> String {
     let sql = format!(
         "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
          where i.inhparent = '{}.events'::regclass order by 1",
-        stand.schema
+        fixture.schema
     );
     let names = server.psql(&sql);
-    let count = |name: &str| server.psql(&format!("select count(*) from {}.{name}", stand.schema));
+    let count = |name: &str| server.psql(&format!("select count(*) from {}.{name}", fixture.schema));
     names.lines().map(|name| format!("{}={} ", name.trim_start_matches("events_"), count(name))).collect()
 }
 
 #[tokio::test]
 async fn each_near_day_has_a_partition_and_the_next_one_has_it_ahead() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let sink = stand.sink();
+    let fixture = divided(server).await;
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
-    assert_eq!(parts(server, &stand), "20251009=5 20251010=0 default=0 ");
+    assert_eq!(parts(server, &fixture), "20251009=5 20251010=0 default=0 ");
     let far = [-DAY, DAY, -366 * DAY, -367 * DAY, 2 * DAY, 3_000 * DAY, -2 * DAY];
     deliver(&sink, &timed(0, 6, &far)).await;
     assert_eq!(
-        parts(server, &stand),
+        parts(server, &fixture),
         "20241008=1 20251007=1 20251008=1 20251009=5 20251010=1 default=3 ",
         "what is too far away has no partition of its own"
     );
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(12)));
-    assert_eq!(stand.count(server).await, 12);
+    assert_eq!(fixture.count(server).await, 12);
 }
 
 #[tokio::test]
 async fn many_connections_make_the_same_partitions_at_once() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
+    let fixture = divided(server).await;
     let days: Vec<i64> = (0..10).map(|day| -day * DAY).collect();
     let mut writes = Vec::new();
     for shard in 0..6 {
-        let (sink, batch) = (stand.sink(), timed(shard, 1, &days));
+        let (sink, batch) = (fixture.sink(), timed(shard, 1, &days));
         writes.push(tokio::spawn(async move { deliver(&sink, &batch).await }));
     }
     for write in writes {
         write.await.unwrap();
     }
-    assert_eq!(stand.count(server).await, 60);
-    assert_eq!(server.psql(&format!("select count(*) from {}.events_default", stand.schema)), "0");
+    assert_eq!(fixture.count(server).await, 60);
+    assert_eq!(server.psql(&format!("select count(*) from {}.events_default", fixture.schema)), "0");
     assert_eq!(
-        server.psql(&format!("select count(*) from pg_inherits where inhparent = '{}.events'::regclass", stand.schema)),
+        server
+            .psql(&format!("select count(*) from pg_inherits where inhparent = '{}.events'::regclass", fixture.schema)),
         "12"
     );
 }
@@ -79,7 +80,7 @@ async fn many_connections_make_the_same_partitions_at_once() {
 #[tokio::test]
 async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payload_is_refused() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
+    let fixture = divided(server).await;
     let again = |shard, first, payload: &str, at: i64| {
         batch_of(shard, first, &[payload], |record| Record {
             id: id(0, 1),
@@ -87,28 +88,28 @@ async fn an_event_that_comes_again_with_its_time_is_stored_once_and_another_payl
             ..record
         })
     };
-    let sink = stand.sink();
+    let sink = fixture.sink();
     assert_eq!(sink.write(&again(0, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
     assert_eq!(sink.write(&again(1, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
     let Ok(WriteOutcome::Rejected { refused }) = sink.write(&again(2, 1, "2", 0)).await else {
         panic!("it is another one")
     };
     assert!(refused[0].reason.contains("its id is taken"), "{refused:?}");
-    assert_eq!(stand.count(server).await, 1);
+    assert_eq!(fixture.count(server).await, 1);
     // This is how far it goes: the key of a partition has its time in it.
     assert_eq!(sink.write(&again(3, 1, "2", 2 * HOUR)).await, Ok(WriteOutcome::Committed));
-    assert_eq!(stand.count(server).await, 2);
+    assert_eq!(fixture.count(server).await, 2);
     // It is held against the row of its own time only.
     assert_eq!(sink.write(&again(4, 1, "1", 0)).await, Ok(WriteOutcome::Committed));
-    assert_eq!(stand.count(server).await, 2);
+    assert_eq!(fixture.count(server).await, 2);
 }
 
 #[tokio::test]
 async fn by_rule_what_comes_again_with_its_time_is_let_go() {
     let Some(server) = server() else { return };
-    let mut stand = divided(server).await;
-    stand.config.conflict = Conflict::Ignore;
-    let sink = stand.sink();
+    let mut fixture = divided(server).await;
+    fixture.config.conflict = RowConflictPolicy::Ignore;
+    let sink = fixture.sink();
     for (shard, payload) in (0..).zip(["1", "2"]) {
         let batch = batch_of(shard, 1, &[payload, payload], |record| Record {
             id: id(0, 1),
@@ -117,14 +118,14 @@ async fn by_rule_what_comes_again_with_its_time_is_let_go() {
         });
         assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
     }
-    assert_eq!(server.psql(&format!("select payload from {}.events", stand.schema)), "1");
+    assert_eq!(server.psql(&format!("select payload from {}.events", fixture.schema)), "1");
 }
 
 #[tokio::test]
 async fn a_result_replaces_its_older_revision_in_whichever_partition_that_is() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let sink = stand.sink();
+    let fixture = divided(server).await;
+    let sink = fixture.sink();
     let results = |first, revision: u64, payload: &str, at: i64| {
         batch_of(0, first, &[payload], |record| Record {
             id: id(0, 1),
@@ -136,11 +137,11 @@ async fn a_result_replaces_its_older_revision_in_whichever_partition_that_is() {
     deliver(&sink, &results(1, 1, "1", 0)).await;
     deliver(&sink, &results(2, 2, "2", -DAY)).await;
     deliver(&sink, &results(3, 1, "3", 0)).await;
-    assert_eq!(parts(server, &stand), "20251008=1 20251009=0 20251010=0 default=0 ");
-    assert_eq!(server.psql(&format!("select payload from {}.events", stand.schema)), "2");
-    server.psql(&format!("delete from {}.events", stand.schema));
+    assert_eq!(parts(server, &fixture), "20251008=1 20251009=0 20251010=0 default=0 ");
+    assert_eq!(server.psql(&format!("select payload from {}.events", fixture.schema)), "2");
+    server.psql(&format!("delete from {}.events", fixture.schema));
     deliver(&sink, &results(4, 4, "4", 0)).await;
-    assert_eq!(server.psql(&format!("select payload from {}.events", stand.schema)), "4", "and is written again");
+    assert_eq!(server.psql(&format!("select payload from {}.events", fixture.schema)), "4", "and is written again");
 }
 
 /// Waits until a connection to the server waits for a lock.
@@ -155,26 +156,26 @@ async fn wait_for_a_lock(server: &PostgresServer, schema: &str, query: &str) {
 #[tokio::test]
 async fn a_long_report_holds_up_no_batch_and_the_rows_are_moved_when_it_is_done() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let sink = stand.sink();
+    let fixture = divided(server).await;
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;
     let report = client(server).await;
-    report.batch_execute(&format!("begin; select count(*) from {}.events", stand.schema)).await.unwrap();
+    report.batch_execute(&format!("begin; select count(*) from {}.events", fixture.schema)).await.unwrap();
     deliver(&sink, &timed(0, 6, &[-DAY, -DAY])).await;
-    assert_eq!(parts(server, &stand), "20251009=5 20251010=0 default=2 ");
+    assert_eq!(parts(server, &fixture), "20251009=5 20251010=0 default=2 ");
     deliver(&sink, &timed(0, 8, &[-DAY])).await;
     report.batch_execute("commit").await.unwrap();
     // Whoever comes next doesn't know that it didn't go.
-    deliver(&stand.sink(), &timed(0, 9, &[-DAY])).await;
-    assert_eq!(parts(server, &stand), "20251008=4 20251009=5 20251010=0 default=0 ");
-    assert_eq!(stand.rows(server).await.len(), 9);
+    deliver(&fixture.sink(), &timed(0, 9, &[-DAY])).await;
+    assert_eq!(parts(server, &fixture), "20251008=4 20251009=5 20251010=0 default=0 ");
+    assert_eq!(fixture.rows(server).await.len(), 9);
 }
 
 #[tokio::test]
 async fn a_partition_that_is_made_while_rows_are_on_their_way_to_the_default_one_buries_none() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let fixture = divided(server).await;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &plain(0, 1, 1)).await;
     let other = client(server).await;
     let lock = format!("begin; lock table {schema}.events_default in access exclusive mode");
@@ -207,26 +208,26 @@ async fn a_partition_that_is_made_while_rows_are_on_their_way_to_the_default_one
 #[tokio::test]
 async fn what_was_dropped_with_its_day_stays_away_and_what_comes_late_has_a_place() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let fixture = divided(server).await;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     let batch = timed(0, 1, &[-DAY, 0]);
     deliver(&sink, &batch).await;
     server.psql(&format!("drop table {schema}.events_20251008"));
     deliver(&sink, &batch).await;
-    assert_eq!(stand.count(server).await, 1, "the cursor is past it");
+    assert_eq!(fixture.count(server).await, 1, "the cursor is past it");
     deliver(&sink, &timed(0, 3, &[-DAY])).await;
-    assert_eq!(stand.count(server).await, 2);
+    assert_eq!(fixture.count(server).await, 2);
     // A day that was only taken out keeps its name.
     server.psql(&format!("alter table {schema}.events detach partition {schema}.events_20251009"));
-    deliver(&stand.sink(), &timed(0, 4, &[0, -DAY])).await;
-    assert_eq!(parts(server, &stand), "20251008=2 20251010=0 default=1 ");
+    deliver(&fixture.sink(), &timed(0, 4, &[0, -DAY])).await;
+    assert_eq!(parts(server, &fixture), "20251008=2 20251010=0 default=1 ");
 }
 
 #[tokio::test]
 async fn partitions_of_somebodys_own_are_used() {
     let Some(server) = server() else { return };
-    let stand = divided(server).await;
-    let schema = &stand.schema;
+    let fixture = divided(server).await;
+    let schema = &fixture.schema;
     server.psql(&format!(
         "create table {schema}.events (note text default 'none', id uuid, event_time timestamptz, type text, source text,
          received_at timestamptz, twice int generated always as (2) stored, payload jsonb check (payload <> '0'),
@@ -234,7 +235,7 @@ async fn partitions_of_somebodys_own_are_used() {
          create table {schema}.october partition of {schema}.events for values from ('2025-10-01') to ('2025-11-01');
          create table {schema}.rest partition of {schema}.events default"
     ));
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let far = 60 * DAY;
     let batch = batch_of(0, 1, &["1", "2", "0"], |record| Record {
         event_time: Some(RECEIVED_AT + if record.sequence == 2 { -far } else { 0 }),
@@ -243,22 +244,22 @@ async fn partitions_of_somebodys_own_are_used() {
     let Ok(WriteOutcome::Rejected { refused }) = sink.write(&batch).await else { panic!("0 isn't taken") };
     assert_eq!(refused[0].index, 2);
     deliver(&sink, &batch.without(&[2])).await;
-    assert_eq!(parts(server, &stand), "20250810=1 october=1 rest=0 ");
+    assert_eq!(parts(server, &fixture), "20250810=1 october=1 rest=0 ");
     assert_eq!(server.psql(&format!("select note, twice, payload from {schema}.events_20250810")), "none|2|2");
 }
 
 #[tokio::test]
 async fn who_may_not_make_partitions_writes_to_those_that_are_there() {
     let Some(server) = server() else { return };
-    let mut stand = divided(server).await;
-    let schema = stand.schema.clone();
-    deliver(&stand.sink(), &plain(0, 1, 1)).await;
+    let mut fixture = divided(server).await;
+    let schema = fixture.schema.clone();
+    deliver(&fixture.sink(), &plain(0, 1, 1)).await;
     server.psql(&format!(
         "create role {schema} login; grant usage on schema {schema} to {schema};
          grant select, insert, update on all tables in schema {schema} to {schema}"
     ));
-    stand.config.server = stand.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
-    let sink = stand.sink();
+    fixture.config.server = fixture.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 2, 1)).await;
     let Err(SinkError::Misconfigured(reason)) = sink.write(&timed(0, 3, &[-DAY])).await else { panic!("it may not") };
     assert!(reason.contains("42501") && reason.contains("partition"), "{reason}");
@@ -290,15 +291,15 @@ async fn a_table_that_is_not_divided_so_says_what_to_do() {
             "divided themselves",
         ),
     ] {
-        let stand = divided(server).await;
-        let rest = rest.replace("COLUMNS", columns).replace("SCHEMA", &stand.schema);
-        server.psql(&format!("create table {}.events {rest}", stand.schema));
-        let Err(SinkError::Misconfigured(reason)) = stand.sink().connect().await else { panic!("{word}") };
+        let fixture = divided(server).await;
+        let rest = rest.replace("COLUMNS", columns).replace("SCHEMA", &fixture.schema);
+        server.psql(&format!("create table {}.events {rest}", fixture.schema));
+        let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("{word}") };
         assert!(reason.contains(word), "{reason}");
     }
-    let mut stand = divided(server).await;
-    stand.sink().connect().await.unwrap();
-    stand.config.partition = Partition::None;
-    let Err(SinkError::Misconfigured(reason)) = stand.sink().connect().await else { panic!("it is divided") };
+    let mut fixture = divided(server).await;
+    fixture.sink().connect().await.unwrap();
+    fixture.config.partition = Partition::None;
+    let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("it is divided") };
     assert!(reason.contains("partition = \"day\""), "{reason}");
 }

@@ -6,14 +6,14 @@ use sink::{Cursor, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 use sink_testing::faults::{CutStep, FaultHarness, Load, cut_at_any_byte, freeze_and_thaw, kill_under_load};
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{deliver, lane, plain};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 
 /// A schema and its server. The primary key of its table keeps each event once.
-struct Schema<'a>(Stand, &'a PostgresServer);
+struct Schema<'a>(Fixture, &'a PostgresServer);
 
 impl FaultHarness for Schema<'_> {
     fn sink(&self) -> Sink {
@@ -36,7 +36,7 @@ impl FaultHarness for Schema<'_> {
 #[tokio::test]
 async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
-    let schema = Schema(Stand::new(server, PayloadKind::Jsonb).await, server);
+    let schema = Schema(Fixture::new(server, PayloadKind::Jsonb).await, server);
     schema.sink().connect().await.unwrap();
     let step = CutStep { new: 29, open: 29 }.unless_all(std::env::var("FOREBAY_POSTGRES_CUTS").ok());
     cut_at_any_byte(&schema, step, 20).await;
@@ -45,10 +45,10 @@ async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
 #[tokio::test]
 async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
     // The other connection waits for the frozen one, and writes when the server has given it up.
-    stand.config.timeout = Duration::from_secs(1);
-    freeze_and_thaw(&Schema(stand, server), &[1, 30, 90, 150, 200, 260, 400, 10_000], 2_000).await;
+    fixture.config.timeout = Duration::from_secs(1);
+    freeze_and_thaw(&Schema(fixture, server), &[1, 30, 90, 150, 200, 260, 400, 10_000], 2_000).await;
 }
 
 #[tokio::test]
@@ -61,50 +61,50 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
         server.kill();
         server.run();
     };
-    kill_under_load(&Schema(Stand::new(server, PayloadKind::Jsonb).await, server), load, restart).await;
+    kill_under_load(&Schema(Fixture::new(server, PayloadKind::Jsonb).await, server), load, restart).await;
 }
 
 #[tokio::test]
 async fn a_server_that_has_lost_a_tail_takes_no_batch_that_leaves_a_gap() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let sink = stand.sink();
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     deliver(&sink, &plain(0, 11, 10)).await;
     let lost = format!(
         "delete from {0}.events where received_at > '2025-10-09 08:53:20.000010Z'; update {0}.forebay_cursors set position = 10",
-        stand.schema
+        fixture.schema
     );
     client(server).await.batch_execute(&lost).await.unwrap();
     // Another process, which has seen nothing of it.
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 21, 1).sent_after(20, 20)).await else {
         panic!("11 to 20 are missing")
     };
     assert!(reason.contains("older copy"), "{reason}");
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(10)), "and whoever asks can go on from there");
     deliver(&sink, &plain(0, 11, 11)).await;
-    assert_eq!(stand.count(server).await, 21);
+    assert_eq!(fixture.count(server).await, 21);
 }
 
 #[tokio::test]
 async fn of_several_hosts_the_one_that_takes_writes_is_found() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let closed = free_address();
-    let url = stand.proxy.url().replace("@127.0.0.1", &format!("@{closed},127.0.0.1"));
-    stand.config.server = url.parse().unwrap();
-    deliver(&stand.sink(), &plain(0, 1, 5)).await;
-    assert_eq!(stand.count(server).await, 5);
+    let url = fixture.proxy.url().replace("@127.0.0.1", &format!("@{closed},127.0.0.1"));
+    fixture.config.server = url.parse().unwrap();
+    deliver(&fixture.sink(), &plain(0, 1, 5)).await;
+    assert_eq!(fixture.count(server).await, 5);
 }
 
 #[tokio::test]
 async fn lanes_of_several_gateways_share_a_table() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let mut writes = Vec::new();
     for shard in 0..6 {
-        let sink = stand.sink();
+        let sink = fixture.sink();
         writes.push(tokio::spawn(async move {
             for round in 0..10 {
                 deliver(&sink, &plain(shard, 1 + round * 200, 200)).await;
@@ -114,7 +114,7 @@ async fn lanes_of_several_gateways_share_a_table() {
     for write in writes {
         write.await.unwrap();
     }
-    assert_eq!(stand.count(server).await, 6 * 10 * 200);
+    assert_eq!(fixture.count(server).await, 6 * 10 * 200);
 }
 
 /// The bytes of the server's answer to `begin`.
@@ -123,16 +123,16 @@ const BEGIN_ANSWER: usize = 17;
 #[tokio::test]
 async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let (frozen, twin) = (stand.sink(), stand.past_the_proxy(server));
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let (frozen, twin) = (fixture.sink(), fixture.past_the_proxy(server));
     deliver(&twin, &plain(0, 1, 1)).await;
     assert_eq!(frozen.cursor(&lane(0)).await, Ok(Cursor::Store(1)));
     // It has been answered where the lane stands, and doesn't know yet.
-    let freeze = stand.proxy.freeze_after(BEGIN_ANSWER + 1);
+    let freeze = fixture.proxy.freeze_after(BEGIN_ANSWER + 1);
     let held = tokio::spawn(async move { frozen.write(&plain(0, 2, 1)).await });
     let watcher = client(server).await;
     let count = async |what: &str| {
-        let query = format!("select position, claim, %from \"{}\".% for update", stand.schema);
+        let query = format!("select position, claim, %from \"{}\".% for update", fixture.schema);
         let sql = format!("select count(*) from pg_stat_activity where query like '{query}' and {what}");
         watcher.query_one(&sql, &[]).await.unwrap().get::<_, i64>(0)
     };
@@ -146,6 +146,6 @@ async fn a_twin_waits_for_whoever_has_begun_with_the_lanes_cursor() {
     drop(freeze);
     assert_eq!(held.await.unwrap(), Ok(WriteOutcome::Committed));
     assert_eq!(waiting.await.unwrap(), Ok(WriteOutcome::Committed));
-    assert_eq!(stand.count(server).await, 4);
-    assert_eq!(stand.sink().cursor(&lane(0)).await, Ok(Cursor::Store(4)));
+    assert_eq!(fixture.count(server).await, 4);
+    assert_eq!(fixture.sink().cursor(&lane(0)).await, Ok(Cursor::Store(4)));
 }

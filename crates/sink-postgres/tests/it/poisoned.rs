@@ -5,25 +5,25 @@ use std::time::{Duration, Instant};
 use sink::{Batch, RejectedRecord, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{batch, plain};
 use testkit::postgres::PostgresServer;
 
 const BAD: &str = r#"{"a": "bad"}"#;
 
 /// A stand whose table is there, with a trigger that does this for each row, `bad` being whether its event is [`BAD`].
-async fn triggered(server: &PostgresServer, body: &str) -> (Stand, Sink) {
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let sink = stand.sink();
+async fn triggered(server: &PostgresServer, body: &str) -> (Fixture, Sink) {
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let sink = fixture.sink();
     sink.connect().await.unwrap();
     let trigger = format!(
         "create function {0}.own() returns trigger language plpgsql as $$
          declare bad boolean := new.payload->>'a' = 'bad'; begin {body} return new; end $$;
          create trigger own before insert on {0}.events for each row execute function {0}.own()",
-        stand.schema
+        fixture.schema
     );
-    client(server).await.batch_execute(&trigger.replace("{schema}", &stand.schema)).await.unwrap();
-    (stand, sink)
+    client(server).await.batch_execute(&trigger.replace("{schema}", &fixture.schema)).await.unwrap();
+    (fixture, sink)
 }
 
 fn raise(code: &str) -> String {
@@ -48,7 +48,7 @@ async fn misconfigured(sink: &Sink, batch: &Batch) -> String {
 async fn whatever_code_one_row_brings_it_is_refused_alone_and_the_hint_is_told() {
     let Some(server) = server() else { return };
     for code in ["0A000", "XX000", "42501", "42P01", "42703", "F0000", "HV000", "26000", "3D000", "72000", "28000"] {
-        let (stand, sink) = triggered(server, &raise(code)).await;
+        let (fixture, sink) = triggered(server, &raise(code)).await;
         let whole = batch(0, 1, &["{}", BAD, "{}"]);
         let refused = withheld(&sink, &whole).await;
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1], "{code}: {refused:?}");
@@ -56,7 +56,7 @@ async fn whatever_code_one_row_brings_it_is_refused_alone_and_the_hint_is_told()
         assert!(reason.contains("not this one") && reason.contains(code), "{reason}");
         assert!(reason.contains("hint: try another"), "{reason}");
         assert_eq!(sink.write(&whole.without(&[1])).await, Ok(WriteOutcome::Committed));
-        assert_eq!(stand.count(server).await, 2);
+        assert_eq!(fixture.count(server).await, 2);
     }
 }
 
@@ -64,12 +64,12 @@ async fn whatever_code_one_row_brings_it_is_refused_alone_and_the_hint_is_told()
 async fn what_may_pass_is_no_rows_fault() {
     let Some(server) = server() else { return };
     for code in ["08006", "25006", "40001", "40P01", "53100", "55P03", "57014", "58030"] {
-        let (stand, sink) = triggered(server, &raise(code)).await;
+        let (fixture, sink) = triggered(server, &raise(code)).await;
         let whole = batch(0, 1, &["{}", BAD, "{}"]);
         for _ in 0..3 {
             assert!(sink.write(&whole).await.is_err(), "{code}");
         }
-        client(server).await.batch_execute(&format!("drop trigger own on {}.events", stand.schema)).await.unwrap();
+        client(server).await.batch_execute(&format!("drop trigger own on {}.events", fixture.schema)).await.unwrap();
         assert_eq!(sink.write(&whole).await, Ok(WriteOutcome::Committed), "{code}");
     }
 }
@@ -78,7 +78,7 @@ async fn what_may_pass_is_no_rows_fault() {
 async fn a_row_that_is_alone_is_judged_when_another_comes() {
     let Some(server) = server() else { return };
     for code in ["XX000", "P0001"] {
-        let (stand, sink) = triggered(server, &raise(code)).await;
+        let (fixture, sink) = triggered(server, &raise(code)).await;
         let reason = misconfigured(&sink, &batch(0, 1, &[BAD])).await;
         assert!(reason.contains("the only event") && reason.contains("hint: try another"), "{reason}");
         let reason = misconfigured(&sink, &batch(0, 1, &[BAD, BAD])).await;
@@ -86,7 +86,7 @@ async fn a_row_that_is_alone_is_judged_when_another_comes() {
         let more = batch(0, 1, &[BAD, BAD, "{}"]);
         let refused = withheld(&sink, &more).await;
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 1]);
-        assert_eq!(stand.count(server).await, 0, "it is withheld");
+        assert_eq!(fixture.count(server).await, 0, "it is withheld");
         assert_eq!(sink.write(&more.without(&[0, 1])).await, Ok(WriteOutcome::Committed));
     }
 }
@@ -94,16 +94,16 @@ async fn a_row_that_is_alone_is_judged_when_another_comes() {
 #[tokio::test]
 async fn a_value_that_is_wrong_by_its_code_needs_no_neighbour() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    assert_eq!(withheld(&stand.sink(), &batch(0, 1, &[r#"{"a": "\u0000"}"#])).await.len(), 1);
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    assert_eq!(withheld(&fixture.sink(), &batch(0, 1, &[r#"{"a": "\u0000"}"#])).await.len(), 1);
 }
 
 #[tokio::test]
 async fn a_table_that_takes_nothing_buries_nothing_and_is_asked_little() {
     let Some(server) = server() else { return };
     let everything = "perform nextval('{schema}.asked'); raise exception 'closed';";
-    let (stand, sink) = triggered(server, everything).await;
-    let schema = &stand.schema;
+    let (fixture, sink) = triggered(server, everything).await;
+    let schema = &fixture.schema;
     server.psql(&format!("create sequence {schema}.asked"));
     for _ in 0..3 {
         let reason = misconfigured(&sink, &plain(0, 1, 1_000)).await;
@@ -119,15 +119,15 @@ async fn a_table_that_takes_nothing_buries_nothing_and_is_asked_little() {
 #[tokio::test]
 async fn a_right_that_is_missing_buries_nothing() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    stand.sink().connect().await.unwrap();
-    let schema = stand.schema.clone();
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    fixture.sink().connect().await.unwrap();
+    let schema = fixture.schema.clone();
     server.psql(&format!(
         "create role {schema} login; grant usage on schema {schema} to {schema};
          grant select, insert, update on all tables in schema {schema} to {schema}"
     ));
-    stand.config.server = stand.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
-    let sink = stand.sink();
+    fixture.config.server = fixture.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
+    let sink = fixture.sink();
     assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
     server.psql(&format!("revoke insert on {schema}.events from {schema}"));
     let next = plain(0, 4, 20);
@@ -171,11 +171,11 @@ async fn a_row_that_refers_to_a_later_one_is_not_refused_with_another() {
     let child =
         "if new.payload ? 'of' and not exists (select from {schema}.events e where e.payload->'n' = new.payload->'of')
         then raise exception 'no parent'; end if;";
-    let (stand, sink) = triggered(server, &format!("{} {child}", raise("XX000"))).await;
+    let (fixture, sink) = triggered(server, &format!("{} {child}", raise("XX000"))).await;
     let whole = batch(0, 1, &[r#"{"of": 3}"#, BAD, r#"{"n": 3}"#, "{}"]);
     let refused = withheld(&sink, &whole).await;
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1], "{refused:?}");
-    let _ = stand;
+    let _ = fixture;
 }
 
 #[tokio::test]
@@ -184,8 +184,8 @@ async fn what_passes_when_it_is_tried_again_is_not_refused() {
     // How often the row is tried in one attempt: by COPY, with all, in two halves or three, and once more behind its neighbours.
     for times in 1..12 {
         let body = format!("if bad and nextval('{{schema}}.tried') <= {times} then raise exception 'not yet'; end if;");
-        let (stand, sink) = triggered(server, &body).await;
-        server.psql(&format!("create sequence {}.tried", stand.schema));
+        let (fixture, sink) = triggered(server, &body).await;
+        server.psql(&format!("create sequence {}.tried", fixture.schema));
         let whole = batch(0, 1, &["{}", "{}", BAD, "{}"]);
         let mut answers = Vec::new();
         while answers.len() < 10 && answers.last() != Some(&Ok(WriteOutcome::Committed)) {
@@ -198,7 +198,7 @@ async fn what_passes_when_it_is_tried_again_is_not_refused() {
             answers.push(answer);
         }
         if answers.last() == Some(&Ok(WriteOutcome::Committed)) {
-            assert_eq!(stand.count(server).await, 4);
+            assert_eq!(fixture.count(server).await, 4);
         }
     }
 }
@@ -208,7 +208,7 @@ async fn a_table_that_takes_few_rows_at_a_time_gets_few() {
     let Some(server) = server() else { return };
     let few = "if (select count(*) from {schema}.events e where e.stored_in = txid_current()) >= 20
         then raise exception 'too many at a time'; end if;";
-    let (stand, sink) = triggered(server, few).await;
+    let (fixture, sink) = triggered(server, few).await;
     let whole = plain(0, 1, 100);
     for _ in 0..50 {
         match sink.write(&whole).await {
@@ -217,13 +217,13 @@ async fn a_table_that_takes_few_rows_at_a_time_gets_few() {
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(stand.count(server).await, 100);
+    assert_eq!(fixture.count(server).await, 100);
 }
 
 #[tokio::test]
 async fn a_poisoned_event_among_ten_thousand_is_found_at_once() {
     let Some(server) = server() else { return };
-    let (stand, sink) = triggered(server, &raise("XX000")).await;
+    let (fixture, sink) = triggered(server, &raise("XX000")).await;
     let mut payloads = vec!["{}"; 10_000];
     payloads[6_789] = BAD;
     let whole = batch(0, 1, &payloads);
@@ -232,5 +232,5 @@ async fn a_poisoned_event_among_ten_thousand_is_found_at_once() {
     assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [6_789]);
     assert_eq!(sink.write(&whole.without(&[6_789])).await, Ok(WriteOutcome::Committed));
     assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-    assert_eq!(stand.count(server).await, 9_999);
+    assert_eq!(fixture.count(server).await, 9_999);
 }

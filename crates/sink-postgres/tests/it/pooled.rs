@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sink::{SinkError, WriteOutcome};
 use sink_postgres::{PayloadKind, Pooler};
 
-use crate::stand::{Stand, server};
+use crate::fixture::{Fixture, server};
 use sink_testing::events::plain;
 use testkit::ports::free_port;
 use testkit::postgres::PostgresServer;
@@ -69,10 +69,10 @@ impl Drop for Pool {
     }
 }
 
-async fn behind(server: &PostgresServer, pool: &Pool) -> Stand {
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    stand.config.server = pool.url().parse().unwrap();
-    stand
+async fn behind(server: &PostgresServer, pool: &Pool) -> Fixture {
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    fixture.config.server = pool.url().parse().unwrap();
+    fixture
 }
 
 /// What another client of the pool finds set.
@@ -96,14 +96,14 @@ async fn a_pool_of_transactions_is_refused_by_name_and_gets_no_settings() {
     for (mode, size) in [("transaction", 1), ("transaction", 3), ("statement", 2)] {
         let Some(pool) = Pool::start(server, mode, size) else { return };
         let before = settings(&pool).await;
-        let stand = behind(server, &pool).await;
-        let sink = stand.sink();
+        let fixture = behind(server, &pool).await;
+        let sink = fixture.sink();
         for _ in 0..3 {
             let Err(SinkError::Misconfigured(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("{mode}") };
             assert!(mode == "statement" || reason.contains("pool_mode = session"), "{reason}");
         }
         assert_eq!(settings(&pool).await, before, "{mode}");
-        assert_eq!(stand.count(server).await, 0);
+        assert_eq!(fixture.count(server).await, 0);
     }
 }
 
@@ -123,9 +123,11 @@ async fn a_pool_of_transactions_that_others_use_is_refused_too() {
             })
         })
         .collect();
-    let stand = behind(server, &pool).await;
+    let fixture = behind(server, &pool).await;
     for _ in 0..10 {
-        let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 3)).await else { panic!("taken") };
+        let Err(SinkError::Misconfigured(reason)) = fixture.sink().write(&plain(0, 1, 3)).await else {
+            panic!("taken")
+        };
         // Where the others' turns hide the change of processes, a statement that is gone tells of it.
         assert!(reason.contains("pool_mode = session") || reason.contains("prepared statement"), "{reason}");
     }
@@ -137,14 +139,14 @@ async fn a_pool_of_sessions_is_used() {
     let Some(server) = server() else { return };
     for (size, pooler) in [(5, Pooler::Detect), (1, Pooler::Detect), (1, Pooler::Session)] {
         let Some(pool) = Pool::start(server, "session", size) else { return };
-        let mut stand = behind(server, &pool).await;
-        stand.config.connections.pooler = pooler;
-        let (sink, begun) = (stand.sink(), Instant::now());
+        let mut fixture = behind(server, &pool).await;
+        fixture.config.connections.pooler = pooler;
+        let (sink, begun) = (fixture.sink(), Instant::now());
         assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
         assert!(pooler == Pooler::Detect || begun.elapsed() < Duration::from_secs(3), "nothing is looked for");
         assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
         sink.close().await.unwrap();
-        assert_eq!(stand.count(server).await, 6);
+        assert_eq!(fixture.count(server).await, 6);
     }
 }
 
@@ -152,9 +154,9 @@ async fn a_pool_of_sessions_is_used() {
 async fn who_says_that_a_pool_keeps_sessions_and_is_wrong_gets_nothing_mixed_up() {
     let Some(server) = server() else { return };
     let Some(pool) = Pool::start(server, "transaction", 3) else { return };
-    let mut stand = behind(server, &pool).await;
-    stand.config.connections.pooler = Pooler::Session;
-    let sink = stand.sink();
+    let mut fixture = behind(server, &pool).await;
+    fixture.config.connections.pooler = Pooler::Session;
+    let sink = fixture.sink();
     let (client, connection) = tokio_postgres::connect(&pool.url(), tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let mut stored = 0;
@@ -167,5 +169,5 @@ async fn who_says_that_a_pool_keeps_sessions_and_is_wrong_gets_nothing_mixed_up(
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(stand.count(server).await, stored);
+    assert_eq!(fixture.count(server).await, stored);
 }

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use event::EventId;
 use event::read::{Bookmark, Filter, Page, Query, ReadError, Wanted};
 use sink::Sink;
-use sink_postgres::{Conflict, Partition, PayloadKind};
+use sink_postgres::{Partition, PayloadKind, RowConflictPolicy};
 use tokio_postgres::Client;
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{batch, batch_of, deliver, id};
 use testkit::postgres::PostgresServer;
 
@@ -87,7 +87,7 @@ struct Writer {
 
 impl Writer {
     /// Begins, writes, commits or gives up: whatever comes. Tells what was committed.
-    async fn act(&mut self, dice: &mut Dice, stand: &Stand, number: &mut u64) -> Vec<EventId> {
+    async fn act(&mut self, dice: &mut Dice, fixture: &Fixture, number: &mut u64) -> Vec<EventId> {
         let Some(rows) = &mut self.open else {
             self.client.batch_execute("begin; select txid_current()").await.unwrap();
             self.open = Some(Vec::new());
@@ -106,12 +106,12 @@ impl Writer {
             _ => {
                 *number += 1;
                 let (id, length, days) = (id(9, *number), dice.below(900), dice.below(3));
-                let more = if stand.config.partition == Partition::Day { ", event_time" } else { "" };
+                let more = if fixture.config.partition == Partition::Day { ", event_time" } else { "" };
                 let time = if more.is_empty() { String::new() } else { format!(", now() - interval '{days} days'") };
                 let sql = format!(
                     "insert into {}.events (id, type, source, received_at, payload{more}) \
                      values ('{id}', 'access', '', now(), '\"{}\"'{time})",
-                    stand.schema,
+                    fixture.schema,
                     "x".repeat(usize::try_from(length).unwrap())
                 );
                 self.client.batch_execute(&sql).await.unwrap();
@@ -126,9 +126,9 @@ impl Writer {
 async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
     let Some(server) = server() else { return };
     for (partition, seed) in [(Partition::None, 1), (Partition::None, 2), (Partition::Day, 3)] {
-        let mut stand = Stand::new(server, PayloadKind::Text).await;
-        stand.config.partition = partition;
-        let (sink, mut dice) = (stand.past_the_proxy(server), Dice(0x9e37_79b9_7f4a_7c15 ^ seed));
+        let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+        fixture.config.partition = partition;
+        let (sink, mut dice) = (fixture.past_the_proxy(server), Dice(0x9e37_79b9_7f4a_7c15 ^ seed));
         sink.connect().await.unwrap();
         let forgotten = client(server).await;
         forgotten.batch_execute("begin; select txid_current()").await.unwrap();
@@ -143,7 +143,7 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
         let (mut follower, mut committed, mut number) = (Follower::default(), HashSet::new(), 0);
         for step in 0..600 {
             let writer = usize::try_from(dice.below(4)).unwrap();
-            committed.extend(writers[writer].act(&mut dice, &stand, &mut number).await);
+            committed.extend(writers[writer].act(&mut dice, &fixture, &mut number).await);
             if step % 7 == 0 {
                 follower.read_on(&sink, usize::try_from(dice.below(9)).unwrap() + 1).await;
                 assert_eq!(follower.seen, committed, "what is committed is there to read, at once");
@@ -156,8 +156,8 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
 #[tokio::test]
 async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_stand() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Text).await;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let fixture = Fixture::new(server, PayloadKind::Text).await;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &batch(0, 1, &["1"; 60])).await;
     deliver(&sink, &batch(0, 61, &["1"; 60])).await;
     assert_eq!(read_on(&sink, &mut all(7)).await, (1..=120).collect::<Vec<u8>>());
@@ -172,9 +172,9 @@ async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_
 #[tokio::test]
 async fn a_row_that_is_replaced_comes_again_to_who_follows() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
-    stand.config.conflict = Conflict::Overwrite;
-    let sink = stand.sink();
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+    fixture.config.conflict = RowConflictPolicy::Overwrite;
+    let sink = fixture.sink();
     deliver(&sink, &batch(0, 1, &["1", "2", "3", "4"])).await;
     let mut query = all(3);
     assert_eq!(read_on(&sink, &mut query).await, [1, 2, 3, 4]);
@@ -188,9 +188,9 @@ async fn a_row_that_is_replaced_comes_again_to_who_follows() {
 #[tokio::test]
 async fn a_bookmark_holds_over_partitions_that_go_and_not_for_another_table() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
-    stand.config.partition = Partition::Day;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+    fixture.config.partition = Partition::Day;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &days()).await;
     let mut query = all(2);
     let page = sink.read(query.clone()).await.unwrap();
@@ -199,15 +199,15 @@ async fn a_bookmark_holds_over_partitions_that_go_and_not_for_another_table() {
     server.psql(&format!("vacuum full {schema}.events; drop table {schema}.events_20251008"));
     assert_eq!(read_on(&sink, &mut query.clone()).await, [3, 4, 5]);
     server.psql(&format!("drop table {schema}.events; delete from {schema}.forebay_cursors"));
-    deliver(&stand.sink(), &days()).await;
+    deliver(&fixture.sink(), &days()).await;
     assert_eq!(sink.read(query).await, Err(ReadError::Bookmark));
 }
 
 #[tokio::test]
 async fn rows_that_came_by_a_dump_are_read_by_their_places() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Text).await;
-    let (sink, schema) = (stand.sink(), &stand.schema);
+    let fixture = Fixture::new(server, PayloadKind::Text).await;
+    let (sink, schema) = (fixture.sink(), &fixture.schema);
     deliver(&sink, &batch(0, 1, &["1", "2", "3", "4"])).await;
     server.psql(&format!("update {schema}.events set stored_in = stored_in + 1000000000 where payload in ('1', '2')"));
     assert_eq!(read_on(&sink, &mut all(3)).await.len(), 4, "with numbers that this server hasn't given");
@@ -227,12 +227,12 @@ fn days() -> sink::Batch {
 #[tokio::test]
 async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bookmark_outlives_its_partition() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Text).await;
-    stand.config.partition = Partition::Day;
-    let schema = &stand.schema;
-    stand.sink().connect().await.unwrap();
+    let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+    fixture.config.partition = Partition::Day;
+    let schema = &fixture.schema;
+    fixture.sink().connect().await.unwrap();
     forget_order(server, schema);
-    let sink = stand.sink();
+    let sink = fixture.sink();
     deliver(&sink, &days()).await;
     assert_eq!(read_on(&sink, &mut all(2)).await, [4, 3, 2, 6, 1, 5], "the default partition, then the days");
     let mut query = all(2);

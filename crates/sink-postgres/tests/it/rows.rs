@@ -1,9 +1,9 @@
 //! What the server refuses, and what it is given: rows that can't be stored, typed columns, tables that don't fit.
 
 use sink::{Sink, SinkError, TableName, WriteOutcome};
-use sink_postgres::{Column, Conflict, Kind, Layout, PayloadKind};
+use sink_postgres::{Column, ColumnType, PayloadKind, RowConflictPolicy, TableLayout};
 
-use crate::stand::{Stand, client, server};
+use crate::fixture::{Fixture, client, server};
 use sink_testing::events::{batch, batch_named, id, plain};
 
 /// Writes what must be refused in part, and the rest again: why which records were refused.
@@ -18,46 +18,46 @@ async fn refused(sink: &Sink, batch: &sink::Batch) -> Vec<(usize, String)> {
 #[tokio::test]
 async fn what_jsonb_cannot_hold_is_refused_alone_and_in_the_servers_words() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let mut payloads = vec!["{\"a\": 1}"; 2_000];
     payloads[17] = r#"{"a": "\u0000"}"#;
     payloads[1_017] = r#"{"a": "\ud800"}"#;
     payloads[1_999] = "1e999999";
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let refused = refused(&sink, &batch(0, 1, &payloads)).await;
     let indices: Vec<usize> = refused.iter().map(|(index, _)| *index).collect();
     assert_eq!(indices, [17, 1_017, 1_999]);
     assert!(refused[0].1.contains("\\u0000 cannot be converted to text"), "{}", refused[0].1);
     assert!(refused[1].1.contains("surrogate"), "{}", refused[1].1);
     assert!(refused[0].1.contains(&id(0, 18).to_string()), "{}", refused[0].1);
-    assert_eq!(stand.count(server).await, 1_997);
+    assert_eq!(fixture.count(server).await, 1_997);
 }
 
-fn column(name: &str, kind: Option<Kind>) -> Column {
+fn column(name: &str, kind: Option<ColumnType>) -> Column {
     Column { name: TableName::new(name).unwrap(), pointer: format!("/{name}").parse().unwrap(), kind }
 }
 
 #[tokio::test]
 async fn columns_hold_the_values_of_pointers_in_each_type() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let kinds = [
-        ("b", Kind::Boolean),
-        ("i2", Kind::Smallint),
-        ("i4", Kind::Integer),
-        ("i8", Kind::Bigint),
-        ("f4", Kind::Real),
-        ("f8", Kind::Double),
-        ("n", Kind::Numeric),
-        ("t", Kind::Text),
-        ("v", Kind::Varchar),
-        ("u", Kind::Uuid),
-        ("at", Kind::Timestamptz),
-        ("j", Kind::Json),
+        ("b", ColumnType::Boolean),
+        ("i2", ColumnType::Smallint),
+        ("i4", ColumnType::Integer),
+        ("i8", ColumnType::Bigint),
+        ("f4", ColumnType::Real),
+        ("f8", ColumnType::Double),
+        ("n", ColumnType::Numeric),
+        ("t", ColumnType::Text),
+        ("v", ColumnType::Varchar),
+        ("u", ColumnType::Uuid),
+        ("at", ColumnType::Timestamptz),
+        ("j", ColumnType::Json),
     ];
     let mut columns: Vec<Column> = kinds.iter().map(|(name, kind)| column(name, Some(*kind))).collect();
     columns.push(column("any", None));
-    stand.config.layout = Layout::Columns { columns, payload: None };
+    fixture.config.layout = TableLayout::Columns { columns, payload: None };
     let full = r#"{"b": true, "i2": -7.0, "i4": 7E+4, "i8": 90071992547409930e-1, "f4": 0.5, "f8": -1e-3, "n": -1234567890.00012e-2,
         "t": "na\u00efve", "v": {"x": [1]}, "u": "80808080-8080-8080-8080-808080808081", "at": "2026-11-22T10:00:00.5+01:00",
         "j": [1,  2], "any": {"k": "v"}}"#;
@@ -68,14 +68,14 @@ async fn columns_hold_the_values_of_pointers_in_each_type() {
     let mut payloads = vec![full, "{}", r#"{"b": null}"#, wrong];
     payloads.extend(numbers.iter().map(String::as_str));
     payloads.extend(others);
-    let refused = refused(&stand.sink(), &batch(0, 1, &payloads)).await;
+    let refused = refused(&fixture.sink(), &batch(0, 1, &payloads)).await;
     let indices: Vec<usize> = refused.iter().map(|(index, _)| *index).collect();
     assert_eq!(indices, [3, 11, 12, 13, 14], "{refused:?}");
     assert!(
         refused[0].0 == 3 && refused[0].1.contains("column i4 is integer and \"many\" can't be one"),
         "{refused:?}"
     );
-    let schema = &stand.schema;
+    let schema = &fixture.schema;
     let row = server.psql(&format!(
         "set timezone = 'UTC'; select b, i2, i4, i8, f4, f8, n, t, v, u, at, j, \"any\" from {schema}.events order by id limit 1"
     ));
@@ -93,16 +93,17 @@ async fn columns_hold_the_values_of_pointers_in_each_type() {
 #[tokio::test]
 async fn a_table_that_is_there_keeps_its_types_and_its_constraints() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    stand.config.layout = Layout::Columns { columns: vec![column("status", None)], payload: Some(PayloadKind::Jsonb) };
-    let schema = stand.schema.clone();
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    fixture.config.layout =
+        TableLayout::Columns { columns: vec![column("status", None)], payload: Some(PayloadKind::Jsonb) };
+    let schema = fixture.schema.clone();
     let table = format!(
         "create table {schema}.events (note text default 'none', payload text, id uuid primary key, status integer
          check (status < 600), received_at timestamptz not null)"
     );
     client(server).await.batch_execute(&table).await.unwrap();
     let payloads = [r#"{"status": 200}"#, r#"{"status": 700}"#, r#"{"status": 1.5}"#, r#"{"status":  404}"#];
-    let refused = refused(&stand.sink(), &batch(0, 1, &payloads)).await;
+    let refused = refused(&fixture.sink(), &batch(0, 1, &payloads)).await;
     assert_eq!(refused.len(), 2);
     assert!(refused[0].1.contains("check constraint"), "{refused:?}");
     let rows = server.psql(&format!("select status, note, payload from {schema}.events order by id"));
@@ -112,20 +113,20 @@ async fn a_table_that_is_there_keeps_its_types_and_its_constraints() {
 #[tokio::test]
 async fn what_is_found_wrong_at_the_end_of_a_transaction_only_is_refused_too() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let sink = stand.sink();
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let sink = fixture.sink();
     sink.connect().await.unwrap();
     let trigger = format!(
         "create function {0}.late() returns trigger language plpgsql as $$ begin
          if new.payload->>'a' = 'late' then raise exception 'too late'; end if; return null; end $$;
          create constraint trigger late after insert on {0}.events deferrable initially deferred
          for each row execute function {0}.late()",
-        stand.schema
+        fixture.schema
     );
     client(server).await.batch_execute(&trigger).await.unwrap();
     let refused = refused(&sink, &batch(0, 1, &["{}", r#"{"a": "late"}"#, "{}"])).await;
     assert!(refused.len() == 1 && refused[0].0 == 1 && refused[0].1.contains("too late"), "{refused:?}");
-    assert_eq!(stand.count(server).await, 2);
+    assert_eq!(fixture.count(server).await, 2);
 }
 
 #[tokio::test]
@@ -152,51 +153,51 @@ async fn a_table_that_does_not_fit_says_what_to_do() {
             "column x",
         ),
     ] {
-        let stand = Stand::new(server, PayloadKind::Jsonb).await;
-        let table = format!("create table {}.events ({columns})", stand.schema);
+        let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+        let table = format!("create table {}.events ({columns})", fixture.schema);
         client(server).await.batch_execute(&table).await.unwrap();
-        let Err(SinkError::Misconfigured(reason)) = stand.sink().connect().await else { panic!("{word}") };
+        let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("{word}") };
         assert!(reason.contains(word), "{reason}");
     }
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let view = format!("create view {}.events as select 1", stand.schema);
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let view = format!("create view {}.events as select 1", fixture.schema);
     client(server).await.batch_execute(&view).await.unwrap();
-    let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 1)).await else { panic!("a view") };
+    let Err(SinkError::Misconfigured(reason)) = fixture.sink().write(&plain(0, 1, 1)).await else { panic!("a view") };
     assert!(reason.contains("plain table"), "{reason}");
 }
 
 #[tokio::test]
 async fn who_may_not_make_tables_writes_to_those_that_are_there() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let schema = stand.schema.clone();
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let schema = fixture.schema.clone();
     let role = format!("create role {schema} login; grant usage on schema {schema} to {schema}");
     client(server).await.batch_execute(&role).await.unwrap();
-    let admin = stand.sink();
-    stand.config.server = stand.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
-    let Err(SinkError::Misconfigured(reason)) = stand.sink().connect().await else { panic!("it may not") };
+    let admin = fixture.sink();
+    fixture.config.server = fixture.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
+    let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("it may not") };
     assert!(reason.contains("42501") && reason.contains("grant"), "{reason}");
     admin.connect().await.unwrap();
     let grant = format!("grant select, insert, update on all tables in schema {schema} to {schema}");
     client(server).await.batch_execute(&grant).await.unwrap();
-    assert_eq!(stand.sink().write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(fixture.sink().write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
 }
 
 #[tokio::test]
 async fn an_event_that_comes_again_is_the_same_though_its_columns_round() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let columns = ["n", "at", "v", "f", "j"].map(|name| column(name, None));
-    stand.config.layout = Layout::Columns { columns: columns.into(), payload: None };
+    fixture.config.layout = TableLayout::Columns { columns: columns.into(), payload: None };
     let table = format!(
         "create table {}.events (id uuid primary key, received_at timestamptz(0), n numeric(10, 2), at timestamptz(0),
          v varchar(4), f real, j json)",
-        stand.schema
+        fixture.schema
     );
     client(server).await.batch_execute(&table).await.unwrap();
     let full = r#"{"n": 1.23456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
     let other = r#"{"n": 1.24456, "at": "2026-11-22T10:00:00.6Z", "v": "abc    ", "f": 0.1, "j": [1,  2]}"#;
-    let sink = stand.sink();
+    let sink = fixture.sink();
     assert_eq!(sink.write(&batch(0, 1, &[full])).await, Ok(WriteOutcome::Committed));
     // It comes again through another shard.
     let again = |first, payload| batch_named(1, first, &[payload], |_| id(0, 1));
@@ -209,14 +210,14 @@ async fn an_event_that_comes_again_is_the_same_though_its_columns_round() {
 async fn what_a_trigger_raises_by_a_code_of_its_own_is_refused_alone() {
     let Some(server) = server() else { return };
     for code in ["ZZ001", "45000", "P0001", "38000"] {
-        let stand = Stand::new(server, PayloadKind::Jsonb).await;
-        let sink = stand.sink();
+        let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+        let sink = fixture.sink();
         sink.connect().await.unwrap();
         let trigger = format!(
             "create function {0}.own() returns trigger language plpgsql as $$ begin
              if new.payload->>'a' = 'bad' then raise exception 'not this one' using errcode = '{code}'; end if; return new; end $$;
              create trigger own before insert on {0}.events for each row execute function {0}.own()",
-            stand.schema
+            fixture.schema
         );
         client(server).await.batch_execute(&trigger).await.unwrap();
         let refused = refused(&sink, &batch(0, 1, &["{}", r#"{"a": "bad"}"#, "{}"])).await;
@@ -224,58 +225,58 @@ async fn what_a_trigger_raises_by_a_code_of_its_own_is_refused_alone() {
             refused.len() == 1 && refused[0].0 == 1 && refused[0].1.contains("not this one"),
             "{code}: {refused:?}"
         );
-        assert_eq!(stand.count(server).await, 2);
+        assert_eq!(fixture.count(server).await, 2);
     }
 }
 
 #[tokio::test]
 async fn a_trigger_that_names_what_is_not_there_is_the_tables_fault_and_buries_no_row() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, PayloadKind::Jsonb).await;
-    let sink = stand.sink();
+    let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    let sink = fixture.sink();
     sink.connect().await.unwrap();
     let trigger = format!(
         "create function {0}.own() returns trigger language plpgsql as $$ begin
          insert into {0}.audit values (new.id); return new; end $$;
          create trigger own before insert on {0}.events for each row execute function {0}.own()",
-        stand.schema
+        fixture.schema
     );
     client(server).await.batch_execute(&trigger).await.unwrap();
     let Err(SinkError::Misconfigured(reason)) = sink.write(&plain(0, 1, 3)).await else { panic!("no such table") };
     assert!(reason.contains("42P01"), "{reason}");
-    let table = format!("create table {}.audit (id uuid)", stand.schema);
+    let table = format!("create table {}.audit (id uuid)", fixture.schema);
     client(server).await.batch_execute(&table).await.unwrap();
     assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
 }
 
 /// Writes payloads one batch after the other, all of one id and from other lanes, and says what is stored then.
-async fn stored_of(conflict: Conflict, layout: Layout, batches: &[&[&str]]) -> Option<String> {
+async fn stored_of(conflict: RowConflictPolicy, layout: TableLayout, batches: &[&[&str]]) -> Option<String> {
     let server = server()?;
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    (stand.config.conflict, stand.config.layout) = (conflict, layout);
-    let sink = stand.sink();
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    (fixture.config.conflict, fixture.config.layout) = (conflict, layout);
+    let sink = fixture.sink();
     for (shard, payloads) in (0..).zip(batches) {
         let batch = batch_named(shard, 1, payloads, |_| id(0, 1));
         assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed), "{payloads:?}");
     }
-    Some(server.psql(&format!("select payload from {}.events", stand.schema)))
+    Some(server.psql(&format!("select payload from {}.events", fixture.schema)))
 }
 
-fn whole() -> Layout {
-    Layout::Whole { payload: PayloadKind::Text }
+fn whole() -> TableLayout {
+    TableLayout::Whole { payload: PayloadKind::Text }
 }
 
 #[tokio::test]
 async fn by_rule_a_row_stays_or_is_replaced_by_the_last() {
     let batches: [&[&str]; 3] = [&["1"], &["2", "3"], &["4", "5", "5"]];
-    let Some(stored) = stored_of(Conflict::Ignore, whole(), &batches).await else { return };
+    let Some(stored) = stored_of(RowConflictPolicy::Ignore, whole(), &batches).await else { return };
     assert_eq!(stored, "1");
-    assert_eq!(stored_of(Conflict::Overwrite, whole(), &batches).await.unwrap(), "5");
+    assert_eq!(stored_of(RowConflictPolicy::Overwrite, whole(), &batches).await.unwrap(), "5");
 }
 
 #[tokio::test]
 async fn by_rule_a_row_is_replaced_by_one_that_is_newer() {
-    let newest = || Conflict::Newest("/v".parse().unwrap());
+    let newest = || RowConflictPolicy::Newest("/v".parse().unwrap());
     let batches: [&[&str]; 4] = [
         &[r#"{"v":null}"#],
         &[r#"{"v":9,"n":1}"#, r#"{"v":10,"n":2}"#, r#"{"v":10,"n":3}"#, r#"{"v":2}"#, r#"{}"#],
@@ -284,8 +285,8 @@ async fn by_rule_a_row_is_replaced_by_one_that_is_newer() {
     ];
     let Some(stored) = stored_of(newest(), whole(), &batches).await else { return };
     assert_eq!(stored, r#"{"v":10,"n":2}"#, "as numbers, and of equal ones the first");
-    for kind in [Some(Kind::Integer), Some(Kind::Json), None] {
-        let columns = || Layout::Columns { columns: vec![column("v", kind)], payload: Some(PayloadKind::Text) };
+    for kind in [Some(ColumnType::Integer), Some(ColumnType::Json), None] {
+        let columns = || TableLayout::Columns { columns: vec![column("v", kind)], payload: Some(PayloadKind::Text) };
         assert_eq!(stored_of(newest(), columns(), &batches).await.unwrap(), stored, "{kind:?}");
     }
 }
@@ -293,15 +294,15 @@ async fn by_rule_a_row_is_replaced_by_one_that_is_newer() {
 #[tokio::test]
 async fn a_rule_lets_nothing_pass_that_a_trigger_leaves_out() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server, PayloadKind::Jsonb).await;
-    stand.config.conflict = Conflict::Overwrite;
-    let sink = stand.sink();
+    let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+    fixture.config.conflict = RowConflictPolicy::Overwrite;
+    let sink = fixture.sink();
     sink.connect().await.unwrap();
     let trigger = format!(
         "create function {0}.out() returns trigger language plpgsql as $$ begin
          if new.payload->>'a' = 'out' then return null; end if; return new; end $$;
          create trigger out before insert on {0}.events for each row execute function {0}.out()",
-        stand.schema
+        fixture.schema
     );
     client(server).await.batch_execute(&trigger).await.unwrap();
     let refused = refused(&sink, &batch(0, 1, &["{}", r#"{"a": "out"}"#])).await;

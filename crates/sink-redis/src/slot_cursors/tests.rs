@@ -53,8 +53,8 @@ impl InMemory {
     }
 }
 
-impl Ask for InMemory {
-    async fn ask(&mut self, key: &str, command: Command) -> Result<Answer, Failure> {
+impl Execute for InMemory {
+    async fn execute(&mut self, key: &str, command: Command) -> Result<Answer, Failure> {
         let (Answer::List(words), _) = protocol::answer(&command.into_bytes())?.unwrap() else { panic!("no command") };
         let words: Vec<String> = words
             .into_iter()

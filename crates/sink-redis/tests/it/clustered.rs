@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use event::EventId;
 use sink::{Batch, Cursor, Record, Sink, SinkError};
-use sink_redis::{Deployment, Redis, RedisConfig, Server, Structure};
+use sink_redis::{Deployment, Redis, RedisConfig, RedisServerUrl, Structure};
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::stand::{STREAM, Stand, server, until};
+use crate::fixture::{Fixture, STREAM, server, until};
 use sink_testing::events::{batch_of, bring_to, lane};
-use testkit::proxy::{Fault, Proxy};
+use testkit::proxy::{FaultGuard, Proxy};
 use testkit::redis::cluster::Cluster;
-use testkit::redis::{RedisServer, Value};
+use testkit::redis::{RedisReply, RedisServer};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -26,7 +26,7 @@ const CUT_STEP: usize = 5;
 const QUICK: u32 = 1_500;
 /// Where none is, whatever else the machine does.
 const PATIENT: u32 = 60_000;
-const SPOILT: &str = "spoilt";
+const POISON: &str = "spoilt";
 /// Types, each with a key of its own: the first letters of one name.
 const TYPES: [&str; 6] = ["a", "ac", "acc", "acce", "acces", "access"];
 
@@ -58,7 +58,7 @@ impl Nodes {
 
     fn config(&self, key: &str, structure: Structure) -> RedisConfig {
         let url = format!("redis://{},{}", self.proxies[0].address(), self.proxies[1].address());
-        let (server, more) = Server::nodes(&url).unwrap();
+        let (server, more) = RedisServerUrl::nodes(&url).unwrap();
         RedisConfig {
             server,
             deployment: Deployment::Cluster(more),
@@ -76,7 +76,7 @@ impl Nodes {
 
     /// Ids and payloads of the entries of these streams.
     fn entries(&self, pattern: &str) -> Vec<(EventId, Vec<u8>)> {
-        let row = |entry: Value| {
+        let row = |entry: RedisReply| {
             let fields = entry.list().remove(1).list();
             (fields[1].clone().text().parse().unwrap(), fields[3].clone().bytes())
         };
@@ -110,18 +110,18 @@ fn mixed_plain(shard: u16) -> impl Fn(u64, usize) -> Batch {
 const ENTRIES: u8 = 0;
 const STRINGS: u8 = 1;
 
-struct Subjected<const OF: u8> {
+struct TestedSink<const OF: u8> {
     nodes: &'static Nodes,
     key: String,
 }
 
-impl<const OF: u8> SinkHarness for Subjected<OF> {
+impl<const OF: u8> SinkHarness for TestedSink<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF == STRINGS;
     const REFUSES: bool = OF == STRINGS;
     const WITHHOLDS_ALL: bool = false;
     const SHARES_FAULTS: bool = true;
-    type Fault = Vec<Fault>;
+    type Fault = Vec<FaultGuard>;
 
     async fn fresh() -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -154,14 +154,14 @@ impl<const OF: u8> SinkHarness for Subjected<OF> {
         let id = id.to_string();
         // A string doesn't take a list's place.
         let digit = id.chars().last().unwrap();
-        self.nodes.cluster.ask(&["RPUSH", &format!("{{{digit}}}{}:{id}", self.key), SPOILT]);
+        self.nodes.cluster.ask(&["RPUSH", &format!("{{{digit}}}{}:{id}", self.key), POISON]);
     }
 
-    async fn outage(&self, stage: usize) -> Option<Vec<Fault>> {
+    async fn outage(&self, stage: usize) -> Option<Vec<FaultGuard>> {
         (stage < CUTS).then(|| self.nodes.proxies.iter().map(|proxy| proxy.cut_after(stage * CUT_STEP)).collect())
     }
 
-    async fn stall(&self) -> Vec<Fault> {
+    async fn stall(&self) -> Vec<FaultGuard> {
         self.nodes.proxies.iter().map(|proxy| proxy.freeze_after(0)).collect()
     }
 }
@@ -169,10 +169,10 @@ impl<const OF: u8> SinkHarness for Subjected<OF> {
 #[test]
 fn a_cluster_passes_each_case_and_follows_the_model() {
     if Nodes::shared().is_some() {
-        check::<Subjected<ENTRIES>>();
-        sequences::<Subjected<ENTRIES>>(SEQUENCES);
-        check::<Subjected<STRINGS>>();
-        sequences::<Subjected<STRINGS>>(SEQUENCES);
+        check::<TestedSink<ENTRIES>>();
+        sequences::<TestedSink<ENTRIES>>(SEQUENCES);
+        check::<TestedSink<STRINGS>>();
+        sequences::<TestedSink<STRINGS>>(SEQUENCES);
     }
 }
 
@@ -328,8 +328,8 @@ async fn what_is_no_cluster_or_has_not_all_slots_is_told() {
     let single = RedisConfig { deployment: Deployment::Alone, ..right.clone() };
     let SinkError::Misconfigured(reason) = failure(single).await else { panic!("it is one of several") };
     assert!(reason.contains("set cluster = true"), "{reason}");
-    let stand = Stand::new(alone, STREAM);
-    let cluster = RedisConfig { deployment: Deployment::Cluster(Vec::new()), ..stand.config.clone() };
+    let fixture = Fixture::new(alone, STREAM);
+    let cluster = RedisConfig { deployment: Deployment::Cluster(Vec::new()), ..fixture.config.clone() };
     let SinkError::Misconfigured(reason) = failure(cluster).await else { panic!("it is alone") };
     assert!(reason.contains("leave out `cluster`"), "{reason}");
 

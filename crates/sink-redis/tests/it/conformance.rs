@@ -5,10 +5,10 @@ use sink::Sink;
 use sink_redis::Structure;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
-use crate::stand::{STREAM, Stand, server};
+use crate::fixture::{Fixture, STREAM, server};
 use sink_testing::through_writer::{Offers, Through};
-use testkit::proxy::Fault;
-use testkit::redis::Value;
+use testkit::proxy::FaultGuard;
+use testkit::redis::RedisReply;
 
 /// Random sequences for each structure.
 const SEQUENCES: u32 = 48;
@@ -16,20 +16,20 @@ const SEQUENCES: u32 = 48;
 const CUTS: usize = 24;
 const CUT_STEP: usize = 3;
 /// What is put in an event's place so that it is refused.
-const SPOILT: &str = "spoilt";
+const POISON: &str = "spoilt";
 
 /// The structures, by number.
 const STREAMS: u8 = 0;
 const HASHES: u8 = 1;
 const STRINGS: u8 = 2;
 
-struct Subjected<const OF: u8>(Stand<'static>);
+struct TestedSink<const OF: u8>(Fixture<'static>);
 
-impl<const OF: u8> SinkHarness for Subjected<OF> {
+impl<const OF: u8> SinkHarness for TestedSink<OF> {
     const COMPARES: bool = true;
     const KNOWS_IDS: bool = OF != STREAMS;
     const REFUSES: bool = OF != STREAMS;
-    type Fault = Fault;
+    type Fault = FaultGuard;
 
     async fn fresh() -> Self {
         let structure = match OF {
@@ -37,7 +37,7 @@ impl<const OF: u8> SinkHarness for Subjected<OF> {
             HASHES => Structure::Hash,
             _ => Structure::Strings,
         };
-        Self(Stand::new(server().expect("asked before"), structure))
+        Self(Fixture::new(server().expect("asked before"), structure))
     }
 
     fn sink(&self) -> Sink {
@@ -53,32 +53,32 @@ impl<const OF: u8> SinkHarness for Subjected<OF> {
     }
 
     async fn poison(&self, id: EventId) {
-        let Stand { server, key, .. } = &self.0;
+        let Fixture { server, key, .. } = &self.0;
         match OF {
-            HASHES => server.ask(&["HSET", key, &id.to_string(), SPOILT]),
+            HASHES => server.ask(&["HSET", key, &id.to_string(), POISON]),
             // A string doesn't take a list's place.
-            _ => server.ask(&["RPUSH", &format!("{key}:{id}"), SPOILT]),
+            _ => server.ask(&["RPUSH", &format!("{key}:{id}"), POISON]),
         };
     }
 
-    async fn outage(&self, stage: usize) -> Option<Fault> {
+    async fn outage(&self, stage: usize) -> Option<FaultGuard> {
         (stage < CUTS).then(|| self.0.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Fault {
+    async fn stall(&self) -> FaultGuard {
         self.0.proxy.freeze_after(0)
     }
 }
 
-fn fields(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
-    let all = stand.server.ask(&["HGETALL", &stand.key]).list();
-    let row = |pair: &[Value]| (pair[0].clone().text().parse().unwrap(), pair[1].clone().bytes());
-    all.chunks(2).map(row).filter(|(_, payload)| payload != SPOILT.as_bytes()).collect()
+fn fields(fixture: &Fixture<'_>) -> Vec<(EventId, Vec<u8>)> {
+    let all = fixture.server.ask(&["HGETALL", &fixture.key]).list();
+    let row = |pair: &[RedisReply]| (pair[0].clone().text().parse().unwrap(), pair[1].clone().bytes());
+    all.chunks(2).map(row).filter(|(_, payload)| payload != POISON.as_bytes()).collect()
 }
 
-fn strings(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
-    let mut client = stand.server.client();
-    let keys = client.ask(&["KEYS", &format!("{}:*", stand.key)]).list();
+fn strings(fixture: &Fixture<'_>) -> Vec<(EventId, Vec<u8>)> {
+    let mut client = fixture.server.client();
+    let keys = client.ask(&["KEYS", &format!("{}:*", fixture.key)]).list();
     let mut rows = Vec::new();
     for key in keys {
         let key = key.text();
@@ -89,7 +89,7 @@ fn strings(stand: &Stand<'_>) -> Vec<(EventId, Vec<u8>)> {
     rows
 }
 
-impl<const OF: u8> Offers for Subjected<OF> {
+impl<const OF: u8> Offers for TestedSink<OF> {
     const STORE: &'static str = "redis";
     const READS: bool = false;
 }
@@ -97,31 +97,31 @@ impl<const OF: u8> Offers for Subjected<OF> {
 #[test]
 fn streams_and_strings_pass_each_case_through_writers() {
     if server().is_some() {
-        check::<Through<Subjected<STREAMS>>>();
-        check::<Through<Subjected<STRINGS>>>();
+        check::<Through<TestedSink<STREAMS>>>();
+        check::<Through<TestedSink<STRINGS>>>();
     }
 }
 
 #[test]
 fn streams_pass_each_case_and_follow_the_model() {
     if server().is_some() {
-        check::<Subjected<STREAMS>>();
-        sequences::<Subjected<STREAMS>>(SEQUENCES);
+        check::<TestedSink<STREAMS>>();
+        sequences::<TestedSink<STREAMS>>(SEQUENCES);
     }
 }
 
 #[test]
 fn hashes_pass_each_case_and_follow_the_model() {
     if server().is_some() {
-        check::<Subjected<HASHES>>();
-        sequences::<Subjected<HASHES>>(SEQUENCES);
+        check::<TestedSink<HASHES>>();
+        sequences::<TestedSink<HASHES>>(SEQUENCES);
     }
 }
 
 #[test]
 fn strings_pass_each_case_and_follow_the_model() {
     if server().is_some() {
-        check::<Subjected<STRINGS>>();
-        sequences::<Subjected<STRINGS>>(SEQUENCES);
+        check::<TestedSink<STRINGS>>();
+        sequences::<TestedSink<STRINGS>>(SEQUENCES);
     }
 }

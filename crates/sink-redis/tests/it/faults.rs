@@ -6,12 +6,12 @@ use sink_testing::faults::{
     CutStep, FaultHarness, Load, count_in_order, cut_at_any_byte, freeze_and_thaw, kill_under_load,
 };
 
-use crate::stand::{STREAM, Stand, server};
+use crate::fixture::{Fixture, STREAM, server};
 use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::proxy::Proxy;
 use testkit::redis::RedisServer;
 
-impl FaultHarness for Stand<'_> {
+impl FaultHarness for Fixture<'_> {
     fn sink(&self) -> Sink {
         self.sink()
     }
@@ -33,14 +33,14 @@ impl FaultHarness for Stand<'_> {
 async fn cut_at_any_byte_of_an_answer_a_batch_is_stored_once() {
     let Some(server) = server() else { return };
     let step = CutStep { new: 29, open: 1 }.unless_all(std::env::var("FOREBAY_REDIS_CUTS").ok());
-    cut_at_any_byte(&Stand::new(server, STREAM), step, 100).await;
+    cut_at_any_byte(&Fixture::new(server, STREAM), step, 100).await;
 }
 
 #[tokio::test]
 async fn a_connection_that_froze_in_a_batch_and_thaws_behind_it_writes_nothing() {
     let Some(server) = server() else { return };
     // Before the first script's answer, in it, and between scripts.
-    freeze_and_thaw(&Stand::new(server, STREAM), &[0, 1, 10, 20, 30, 50, 10_000], 3_000).await;
+    freeze_and_thaw(&Fixture::new(server, STREAM), &[0, 1, 10, 20, 30, 50, 10_000], 3_000).await;
 }
 
 #[tokio::test]
@@ -53,47 +53,47 @@ async fn a_server_that_is_killed_under_load_has_everything_once() {
         server.kill();
         server.run();
     };
-    kill_under_load(&Stand::new(server, STREAM), load, restart).await;
+    kill_under_load(&Fixture::new(server, STREAM), load, restart).await;
 }
 
 #[tokio::test]
 async fn a_server_that_was_emptied_takes_no_batch_that_leaves_a_gap() {
     let Some(server) = RedisServer::start() else { return };
-    let stand = Stand::new(&server, STREAM);
-    let sink = stand.sink();
+    let fixture = Fixture::new(&server, STREAM);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     server.ask(&["FLUSHALL"]);
     // Another process knows it as well.
-    let sink = stand.sink();
+    let sink = fixture.sink();
     let next = plain(0, 11, 1).sent_after(10, 10);
     let Err(SinkError::Unavailable(reason)) = sink.write(&next).await else { panic!("1 to 10 are missing") };
     assert!(reason.contains("it was emptied"), "{reason}");
-    assert_eq!(stand.server.ask(&["DBSIZE"]).number(), 0, "nothing was written");
+    assert_eq!(fixture.server.ask(&["DBSIZE"]).number(), 0, "nothing was written");
     assert_eq!(sink.cursor(&lane(0)).await, Ok(Cursor::Store(0)), "and whoever asks can go on from there");
     deliver(&sink, &plain(0, 1, 11)).await;
-    assert_eq!(stand.count(), 11);
+    assert_eq!(fixture.count(), 11);
 }
 
 #[tokio::test]
 async fn a_server_without_room_stores_nothing_of_a_script_and_goes_on_when_it_has() {
     let Some(server) = RedisServer::start() else { return };
-    let stand = Stand::new(&server, STREAM);
-    let sink = stand.sink();
+    let fixture = Fixture::new(&server, STREAM);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
     let Err(SinkError::Unavailable(reason)) = sink.write(&plain(0, 11, 5_000)).await else { panic!("it has no room") };
     assert!(reason.contains("OOM") && reason.contains("maxmemory"), "{reason}");
-    assert_eq!((stand.count(), sink.cursor(&lane(0)).await), (10, Ok(Cursor::Store(10))));
+    assert_eq!((fixture.count(), sink.cursor(&lane(0)).await), (10, Ok(Cursor::Store(10))));
     server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
     deliver(&sink, &plain(0, 11, 5_000)).await;
-    assert_eq!(stand.count(), 5_010);
+    assert_eq!(fixture.count(), 5_010);
 }
 
 #[tokio::test]
 async fn a_server_that_became_a_replica_gets_nothing() {
     let Some(server) = RedisServer::start() else { return };
-    let stand = Stand::new(&server, STREAM);
-    let sink = stand.sink();
+    let fixture = Fixture::new(&server, STREAM);
+    let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 10)).await;
     server.ask(&["REPLICAOF", "127.0.0.1", "1"]);
     for _ in 0..2 {
@@ -102,17 +102,17 @@ async fn a_server_that_became_a_replica_gets_nothing() {
     }
     server.ask(&["REPLICAOF", "NO", "ONE"]);
     deliver(&sink, &plain(0, 11, 5)).await;
-    assert_eq!(stand.count(), 15);
+    assert_eq!(fixture.count(), 15);
 }
 
 #[tokio::test]
 async fn a_script_that_fails_on_the_way_is_resumed_behind_what_it_has_done() {
     let Some(server) = server() else { return };
     let field = || "/f".parse().unwrap();
-    let stand = Stand::new(server, Structure::Counter { field: field(), by: Some("/n".parse().unwrap()) });
-    let sink = stand.sink();
-    let counted = |field: &str| server.ask(&["HGET", &stand.key, field]);
-    server.ask(&["HSET", &stand.key, "full", "9223372036854775807", "text", "x"]);
+    let fixture = Fixture::new(server, Structure::Counter { field: field(), by: Some("/n".parse().unwrap()) });
+    let sink = fixture.sink();
+    let counted = |field: &str| server.ask(&["HGET", &fixture.key, field]);
+    server.ask(&["HSET", &fixture.key, "full", "9223372036854775807", "text", "x"]);
     let one = r#"{"f": "a", "n": 1}"#;
     let payloads = [one, r#"{"f": "full", "n": 1}"#, one, r#"{"f": "text", "n": 1}"#, one];
     let (mut rest, mut refused) = (batch(0, 1, &payloads), Vec::new());
@@ -135,20 +135,20 @@ async fn a_script_that_fails_on_the_way_is_resumed_behind_what_it_has_done() {
 #[tokio::test]
 async fn who_may_not_write_everything_writes_nothing() {
     let Some(server) = RedisServer::start() else { return };
-    let mut stand = Stand::new(&server, STREAM);
-    let url = format!("redis://ann:secret@{}", stand.proxy.address());
-    stand.config.server = url.parse().unwrap();
+    let mut fixture = Fixture::new(&server, STREAM);
+    let url = format!("redis://ann:secret@{}", fixture.proxy.address());
+    fixture.config.server = url.parse().unwrap();
     let allow = |rules: &[&str]| {
         server.ask(&[&["ACL", "SETUSER", "ann", "reset", "on", ">secret", "+info", "+config|get"], rules].concat());
     };
-    let key = format!("~{}", stand.key);
+    let key = format!("~{}", fixture.key);
     let all = ["+eval", "+hget", "+hset", "+hdel", "+type", "+xadd", "~forebay:*"];
     let expect_refusal = async |words: &str| {
-        let Err(SinkError::Misconfigured(reason)) = stand.sink().write(&plain(0, 1, 5)).await else {
+        let Err(SinkError::Misconfigured(reason)) = fixture.sink().write(&plain(0, 1, 5)).await else {
             panic!("{words}")
         };
         assert!(reason.contains(words) && !reason.contains("secret"), "{reason}");
-        assert_eq!(server.ask(&["EXISTS", &stand.key]).number(), 0, "{reason}");
+        assert_eq!(server.ask(&["EXISTS", &fixture.key]).number(), 0, "{reason}");
     };
     expect_refusal("may log in").await;
     allow(&["+eval", "+hget", "+hset", "+hdel", "+type", "~forebay:*", &key]);
@@ -161,6 +161,6 @@ async fn who_may_not_write_everything_writes_nothing() {
         expect_refusal("grant its user").await;
     }
     allow(&[&all[..], &[&key]].concat());
-    assert_eq!(stand.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-    assert_eq!(stand.count(), 5);
+    assert_eq!(fixture.sink().write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
+    assert_eq!(fixture.count(), 5);
 }

@@ -4,6 +4,6 @@
 mod clustered;
 mod conformance;
 mod faults;
-mod stand;
+mod fixture;
+mod sentinels;
 mod structures;
-mod watched;

@@ -5,9 +5,9 @@ use event::EventId;
 use sink::{Batch, Record, Sink, SinkError, Write, WriteOutcome};
 use sink_redis::{Redis, RedisConfig, Structure};
 
-use crate::stand::{STREAM, Stand, server};
+use crate::fixture::{Fixture, STREAM, server};
 use sink_testing::events::{id, lane};
-use testkit::redis::{RedisServer, Value};
+use testkit::redis::{RedisReply, RedisServer};
 
 /// What an event is, beside its place.
 struct Event {
@@ -56,8 +56,8 @@ async fn write(sink: &Sink, shard: u16, first: u64, events: &[Event]) -> Result<
     report
 }
 
-fn texts(value: Value) -> Vec<String> {
-    value.list().into_iter().map(Value::text).collect()
+fn texts(value: RedisReply) -> Vec<String> {
+    value.list().into_iter().map(RedisReply::text).collect()
 }
 
 fn plain(count: u64) -> Vec<Event> {
@@ -67,13 +67,13 @@ fn plain(count: u64) -> Vec<Event> {
 #[tokio::test]
 async fn lists_and_sets_hold_payloads() {
     let Some(server) = server() else { return };
-    let list = Stand::new(server, Structure::List { entries_max: None });
+    let list = Fixture::new(server, Structure::List { entries_max: None });
     assert_eq!(write(&list.sink(), 0, 1, &plain(3)).await, Ok(WriteOutcome::Committed));
     assert_eq!(texts(server.ask(&["LRANGE", &list.key, "0", "-1"])), ["1", "2", "3"]);
-    let short = Stand::new(server, Structure::List { entries_max: Some(2) });
+    let short = Fixture::new(server, Structure::List { entries_max: Some(2) });
     assert_eq!(write(&short.sink(), 0, 1, &plain(3)).await, Ok(WriteOutcome::Committed));
     assert_eq!(texts(server.ask(&["LRANGE", &short.key, "0", "-1"])), ["2", "3"]);
-    let set = Stand::new(server, Structure::Set);
+    let set = Fixture::new(server, Structure::Set);
     let twice: Vec<Event> = plain(2).into_iter().chain(plain(2)).collect();
     assert_eq!(write(&set.sink(), 0, 1, &twice).await, Ok(WriteOutcome::Committed));
     let mut members = texts(server.ask(&["SMEMBERS", &set.key]));
@@ -84,23 +84,23 @@ async fn lists_and_sets_hold_payloads() {
 #[tokio::test]
 async fn streams_are_trimmed_and_say_revisions() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, Structure::Stream { entries_max: Some(100) });
-    assert_eq!(write(&stand.sink(), 0, 1, &plain(1_000)).await, Ok(WriteOutcome::Committed));
-    let count = stand.count();
+    let fixture = Fixture::new(server, Structure::Stream { entries_max: Some(100) });
+    assert_eq!(write(&fixture.sink(), 0, 1, &plain(1_000)).await, Ok(WriteOutcome::Committed));
+    let count = fixture.count();
     assert!((100..300).contains(&count), "{count} entries");
-    let stand = Stand::new(server, STREAM);
-    assert_eq!(write(&stand.sink(), 0, 1, &[Event::new(1, "7").revised(3)]).await, Ok(WriteOutcome::Committed));
-    let entry = server.ask(&["XRANGE", &stand.key, "-", "+"]).list().remove(0).list().remove(1);
+    let fixture = Fixture::new(server, STREAM);
+    assert_eq!(write(&fixture.sink(), 0, 1, &[Event::new(1, "7").revised(3)]).await, Ok(WriteOutcome::Committed));
+    let entry = server.ask(&["XRANGE", &fixture.key, "-", "+"]).list().remove(0).list().remove(1);
     assert_eq!(texts(entry), ["id", &id(7, 1).to_string(), "revision", "3", "payload", "7"]);
 }
 
 #[tokio::test]
 async fn of_each_field_the_latest_is_kept_whichever_lane_it_comes_by() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, Structure::Latest { field: "/d".parse().unwrap() });
-    let sink = stand.sink();
+    let fixture = Fixture::new(server, Structure::Latest { field: "/d".parse().unwrap() });
+    let sink = fixture.sink();
     let of = |device: &str, n: u64| Event::new(n, &format!("{{\"d\": {device}, \"n\": {n}}}"));
-    let kept = |device: &str| server.ask(&["HGET", &stand.key, device]).text();
+    let kept = |device: &str| server.ask(&["HGET", &fixture.key, device]).text();
     let first = [of("\"a\"", 1).at(10), of("7", 2).at(10), of("\"a\"", 3).at(12), of("\"a\"", 4).at(11)];
     assert_eq!(write(&sink, 0, 1, &first).await, Ok(WriteOutcome::Committed));
     assert_eq!(kept("a"), r#"{"d": "a", "n": 3}"#);
@@ -122,10 +122,10 @@ async fn of_each_field_the_latest_is_kept_whichever_lane_it_comes_by() {
 async fn counters_count_each_event_once_and_each_result_by_its_newest_revision() {
     let Some(server) = server() else { return };
     let structure = Structure::Counter { field: "/s".parse().unwrap(), by: Some("/n".parse().unwrap()) };
-    let stand = Stand::new(server, structure);
-    let sink = stand.sink();
+    let fixture = Fixture::new(server, structure);
+    let sink = fixture.sink();
     let of = |id: u64, s: &str, n: i64| Event::new(id, &format!("{{\"s\": \"{s}\", \"n\": {n}}}"));
-    let count = |field: &str| server.ask(&["HGET", &stand.key, field]).text();
+    let count = |field: &str| server.ask(&["HGET", &fixture.key, field]).text();
     assert_eq!(
         write(&sink, 0, 1, &[of(1, "a", 5), of(2, "a", -2), of(3, "b b", i64::MAX)]).await,
         Ok(WriteOutcome::Committed)
@@ -148,39 +148,39 @@ async fn counters_count_each_event_once_and_each_result_by_its_newest_revision()
 #[tokio::test]
 async fn messages_reach_who_is_listening() {
     let Some(server) = server() else { return };
-    let stand = Stand::new(server, Structure::Publish);
+    let fixture = Fixture::new(server, Structure::Publish);
     let mut listener = server.client();
-    listener.ask(&["SUBSCRIBE", &stand.key]);
-    assert_eq!(write(&stand.sink(), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
+    listener.ask(&["SUBSCRIBE", &fixture.key]);
+    assert_eq!(write(&fixture.sink(), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
     for payload in ["1", "2"] {
-        assert_eq!(texts(listener.next_push()), ["message", &stand.key, payload]);
+        assert_eq!(texts(listener.next_push()), ["message", &fixture.key, payload]);
     }
-    assert_eq!(server.ask(&["EXISTS", &stand.key]).number(), 0);
+    assert_eq!(server.ask(&["EXISTS", &fixture.key]).number(), 0);
 }
 
 #[tokio::test]
 async fn what_stands_under_the_key_already_is_left_alone() {
     let Some(server) = server() else { return };
     for structure in [STREAM, Structure::List { entries_max: None }, Structure::Set, Structure::Hash] {
-        let stand = Stand::new(server, structure);
-        server.ask(&["SET", &stand.key, "mine"]);
-        let Err(SinkError::Misconfigured(reason)) = write(&stand.sink(), 0, 1, &plain(2)).await else {
-            panic!("a string is no {}", stand.config.structure)
+        let fixture = Fixture::new(server, structure);
+        server.ask(&["SET", &fixture.key, "mine"]);
+        let Err(SinkError::Misconfigured(reason)) = write(&fixture.sink(), 0, 1, &plain(2)).await else {
+            panic!("a string is no {}", fixture.config.structure)
         };
         assert!(reason.contains("move it away"), "{reason}");
-        assert_eq!(server.ask(&["GET", &stand.key]).text(), "mine");
-        server.ask(&["DEL", &stand.key]);
-        assert_eq!(write(&stand.sink(), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(server.ask(&["GET", &fixture.key]).text(), "mine");
+        server.ask(&["DEL", &fixture.key]);
+        assert_eq!(write(&fixture.sink(), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
     }
 }
 
 #[tokio::test]
 async fn types_have_keys_of_their_own_and_databases_are_told_apart() {
     let Some(server) = RedisServer::start() else { return };
-    let stand = Stand::new(&server, STREAM);
-    let url = format!("redis://{}/3", stand.proxy.address());
+    let fixture = Fixture::new(&server, STREAM);
+    let url = format!("redis://{}/3", fixture.proxy.address());
     let config =
-        RedisConfig { key: "of:{type}".parse().unwrap(), server: url.parse().unwrap(), ..stand.config.clone() };
+        RedisConfig { key: "of:{type}".parse().unwrap(), server: url.parse().unwrap(), ..fixture.config.clone() };
     assert_eq!(write(&Sink::new(Redis::new(config)), 0, 1, &plain(2)).await, Ok(WriteOutcome::Committed));
     assert_eq!(server.ask(&["DBSIZE"]).number(), 0);
     let mut client = server.client();

@@ -20,7 +20,7 @@ use super::token::DeliverToken;
 use net::http_client::Endpoint;
 
 use server::ServerKey;
-pub use server::{RequestOutcome, Server};
+pub use server::{RequestOutcome, WriterServer};
 pub(super) use servers::Choice;
 use servers::Servers;
 
@@ -179,13 +179,13 @@ impl Upstream {
 
     /// The current writers.
     #[must_use]
-    pub fn servers(&self) -> Vec<Arc<Server>> {
+    pub fn servers(&self) -> Vec<Arc<WriterServer>> {
         self.shared.servers.all()
     }
 
     /// The writer that got the lane's last batch.
     #[must_use]
-    pub fn server_of(&self, lane: &Lane) -> Option<Arc<Server>> {
+    pub fn server_of(&self, lane: &Lane) -> Option<Arc<WriterServer>> {
         self.shared.servers.user_of(lane)
     }
 

@@ -52,7 +52,7 @@ impl RequestOutcome {
 
 /// A writer.
 #[derive(Debug)]
-pub struct Server {
+pub struct WriterServer {
     key: ServerKey,
     state: Mutex<State>,
     requests: [Counter; RequestOutcome::ALL.len()],
@@ -81,7 +81,7 @@ struct Load {
     in_flight: u32,
 }
 
-impl Server {
+impl WriterServer {
     pub(super) fn new(key: ServerKey) -> Self {
         Self {
             key,
@@ -214,7 +214,7 @@ impl Load {
 
 /// A request in flight, until it is dropped.
 pub(crate) struct InFlight<'a> {
-    server: &'a Server,
+    server: &'a WriterServer,
     since: Instant,
 }
 

@@ -9,7 +9,7 @@ use event::Lane;
 use tokio::time::Instant;
 
 use super::Spread;
-use super::server::{Server, ServerKey};
+use super::server::{ServerKey, WriterServer};
 
 /// The current writers of an upstream.
 #[derive(Debug, Default)]
@@ -17,10 +17,10 @@ pub(crate) struct Servers(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    servers: Vec<Arc<Server>>,
+    servers: Vec<Arc<WriterServer>>,
     spread: Spread,
     /// The writer that got a lane's last batch.
-    used: HashMap<Lane, Arc<Server>>,
+    used: HashMap<Lane, Arc<WriterServer>>,
     /// Whether the last request found no writer that answers.
     is_unreachable: bool,
     /// The number of picks of two writers so far: the seed of the next one.
@@ -43,7 +43,7 @@ impl Servers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<Server>> {
+    pub(super) fn all(&self) -> Vec<Arc<WriterServer>> {
         self.held().servers.clone()
     }
 
@@ -56,7 +56,8 @@ impl Servers {
         let mut held = self.held();
         let before = std::mem::take(&mut held.servers);
         let known = |key: &ServerKey| before.iter().find(|server| server.key() == key).cloned();
-        held.servers = keys.into_iter().map(|key| known(&key).unwrap_or_else(|| Arc::new(Server::new(key)))).collect();
+        held.servers =
+            keys.into_iter().map(|key| known(&key).unwrap_or_else(|| Arc::new(WriterServer::new(key)))).collect();
         let is_same = before.len() == held.servers.len()
             && held.servers.iter().all(|server| before.iter().any(|known| Arc::ptr_eq(known, server)));
         let State { servers, used, .. } = &mut *held;
@@ -69,17 +70,17 @@ impl Servers {
         let servers = &mut self.held().servers;
         for key in keys {
             if !servers.iter().any(|server| *server.key() == key) {
-                servers.push(Arc::new(Server::new(key)));
+                servers.push(Arc::new(WriterServer::new(key)));
             }
         }
     }
 
-    pub(super) fn user_of(&self, lane: &Lane) -> Option<Arc<Server>> {
+    pub(super) fn user_of(&self, lane: &Lane) -> Option<Arc<WriterServer>> {
         self.held().used.get(lane).cloned()
     }
 
     /// Records that the lane's batch goes to this writer.
-    pub(crate) fn uses(&self, lane: &Lane, server: &Arc<Server>) {
+    pub(crate) fn uses(&self, lane: &Lane, server: &Arc<WriterServer>) {
         let mut held = self.held();
         match held.used.get_mut(lane) {
             Some(used) => used.clone_from(server),
@@ -96,12 +97,14 @@ impl Servers {
     }
 
     /// The writers in the order in which they are tried. Ejected ones come last, the oldest failure first, so there is always one to try.
-    pub(crate) fn order(&self, choice: &Choice<'_>) -> Vec<Arc<Server>> {
+    pub(crate) fn order(&self, choice: &Choice<'_>) -> Vec<Arc<WriterServer>> {
         let now = Instant::now();
         let mut held = self.held();
-        let is_wanted = |server: &&Arc<Server>| choice.server.is_none() || server.key().0.as_deref() == choice.server;
+        let is_wanted =
+            |server: &&Arc<WriterServer>| choice.server.is_none() || server.key().0.as_deref() == choice.server;
         // Rendezvous hashing: removing a writer moves its own lanes only.
-        let rank = |server: &Arc<Server>| (server.failed_at(choice.sink, now), Reverse(weight(choice.lane, server)));
+        let rank =
+            |server: &Arc<WriterServer>| (server.failed_at(choice.sink, now), Reverse(weight(choice.lane, server)));
         let mut order: Vec<_> =
             held.servers.iter().filter(is_wanted).map(|server| (rank(server), Arc::clone(server))).collect();
         order.sort_by_key(|(rank, _)| *rank);
@@ -116,7 +119,7 @@ impl Servers {
     }
 }
 
-fn weight(lane: &Lane, server: &Server) -> u64 {
+fn weight(lane: &Lane, server: &WriterServer) -> u64 {
     let (_, endpoint, address) = server.key();
     let mut hasher = DefaultHasher::new();
     (lane, endpoint.to_string(), address).hash(&mut hasher);
@@ -159,7 +162,7 @@ mod tests {
         servers
     }
 
-    fn order_of(servers: &Servers, lane: &Lane, sink: &str, server: Option<&str>) -> Vec<Arc<Server>> {
+    fn order_of(servers: &Servers, lane: &Lane, sink: &str, server: Option<&str>) -> Vec<Arc<WriterServer>> {
         servers.order(&Choice { lane, sink, server, is_batch: true })
     }
 

@@ -2,27 +2,27 @@
 
 use super::LARGE;
 use super::events::{Event, batch, lane, numbered};
-use super::stand::{Stand, may_pass};
+use super::fixture::{Fixture, may_pass};
 use super::suite::Suite;
 use event::limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use event::{Lane, Origin};
 use sink::Batch;
 
 pub(super) async fn empty_batch(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     let lane = lane(0);
-    stand.expect_cursor(&lane, 0).await;
+    fixture.expect_cursor(&lane, 0).await;
     let mut empty = Batch::new(lane.clone(), 1);
-    stand.store(&empty).await;
-    stand.expect_cursor(&lane, 0).await;
+    fixture.store(&empty).await;
+    fixture.expect_cursor(&lane, 0).await;
     empty.cover(5);
-    stand.store(&empty).await;
-    stand.expect_cursor(&lane, 5).await;
-    stand.expect_rows(&[]).await;
+    fixture.store(&empty).await;
+    fixture.expect_cursor(&lane, 5).await;
+    fixture.expect_rows(&[]).await;
 }
 
 pub(super) async fn full_batch(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     let broken = "{\r\n\t\"lines\": [\"\\n\"]\n}";
     let odd = [
         broken,
@@ -39,110 +39,110 @@ pub(super) async fn full_batch(suite: Suite) {
         payload.clone_into(&mut event.payload);
     }
     events[odd.len()].payload = format!("\"{}\"", "x".repeat(EVENT_BYTES_MAX - 2));
-    stand.store(&batch(&lane(0), 1, &events)).await;
-    stand.expect_cursor(&lane(0), u64::from(count)).await;
-    stand.expect_rows(&events).await;
+    fixture.store(&batch(&lane(0), 1, &events)).await;
+    fixture.expect_cursor(&lane(0), u64::from(count)).await;
+    fixture.expect_rows(&events).await;
 }
 
 pub(super) async fn bad_record(suite: Suite) {
     if !suite.refuses {
         return;
     }
-    let mut stand = Stand::new(suite).await;
+    let mut fixture = Fixture::new(suite).await;
     let mut events = numbered(1, 50);
     events[20].payload = format!("\"{}\"", "x".repeat(LARGE - 2));
-    stand.subject.poison(events[20].id).await;
-    stand.sink = stand.subject.sink();
+    fixture.subject.poison(events[20].id).await;
+    fixture.sink = fixture.subject.sink();
     let whole = batch(&lane(0), 1, &events);
-    if stand.is_fenced() {
-        assert!(matches!(stand.sink.write(&whole).await, Ok(sink::WriteOutcome::Rejected { .. })));
+    if fixture.is_fenced() {
+        assert!(matches!(fixture.sink.write(&whole).await, Ok(sink::WriteOutcome::Rejected { .. })));
         if suite.withholds_all {
-            stand.expect_rows(&[]).await;
+            fixture.expect_rows(&[]).await;
         }
-        stand.expect_cursor(&lane(0), 0).await;
+        fixture.expect_cursor(&lane(0), 0).await;
     }
-    stand.store_without(&whole, &[20]).await;
+    fixture.store_without(&whole, &[20]).await;
     events.remove(20);
-    stand.expect_rows(&events).await;
-    stand.expect_cursor(&lane(0), 50).await;
+    fixture.expect_rows(&events).await;
+    fixture.expect_cursor(&lane(0), 50).await;
 }
 
 pub(super) async fn same_batch_twice(suite: Suite) {
-    let mut stand = Stand::new(suite).await;
+    let mut fixture = Fixture::new(suite).await;
     let events = numbered(1, 20);
     let whole = batch(&lane(0), 1, &events);
-    stand.store(&whole).await;
-    stand.store(&whole).await;
-    stand.sink = stand.subject.sink();
-    stand.store(&whole).await;
-    stand.expect_rows(&events).await;
-    stand.expect_cursor(&lane(0), 20).await;
+    fixture.store(&whole).await;
+    fixture.store(&whole).await;
+    fixture.sink = fixture.subject.sink();
+    fixture.store(&whole).await;
+    fixture.expect_rows(&events).await;
+    fixture.expect_cursor(&lane(0), 20).await;
 }
 
 pub(super) async fn overlapping_batch(suite: Suite) {
-    let stand = Stand::new(suite).await;
-    if !stand.knows_records() {
+    let fixture = Fixture::new(suite).await;
+    if !fixture.knows_records() {
         return;
     }
     let events = numbered(1, 15);
-    stand.store(&batch(&lane(0), 1, &events[..10])).await;
-    stand.store(&batch(&lane(0), 6, &events[5..])).await;
-    stand.expect_rows(&events).await;
-    stand.expect_cursor(&lane(0), 15).await;
+    fixture.store(&batch(&lane(0), 1, &events[..10])).await;
+    fixture.store(&batch(&lane(0), 6, &events[5..])).await;
+    fixture.expect_rows(&events).await;
+    fixture.expect_cursor(&lane(0), 15).await;
 }
 
 pub(super) async fn late_twin(suite: Suite) {
-    let mut stand = Stand::new(suite).await;
+    let mut fixture = Fixture::new(suite).await;
     let events = numbered(1, 30);
     let (early, late) = (batch(&lane(0), 1, &events[..10]), batch(&lane(0), 11, &events[10..]));
-    let twin = stand.sink.clone();
-    stand.store(&early).await;
-    stand.sink = stand.subject.sink();
-    stand.store(&late).await;
-    stand.sink = twin;
-    stand.store(&early).await;
-    if stand.knows_records() {
-        stand.store(&batch(&lane(0), 5, &events[4..12])).await;
+    let twin = fixture.sink.clone();
+    fixture.store(&early).await;
+    fixture.sink = fixture.subject.sink();
+    fixture.store(&late).await;
+    fixture.sink = twin;
+    fixture.store(&early).await;
+    if fixture.knows_records() {
+        fixture.store(&batch(&lane(0), 5, &events[4..12])).await;
     }
-    stand.expect_rows(&events).await;
-    stand.expect_cursor(&lane(0), 30).await;
+    fixture.expect_rows(&events).await;
+    fixture.expect_cursor(&lane(0), 30).await;
 }
 
 pub(super) async fn floor(suite: Suite) {
-    let mut stand = Stand::new(suite).await;
-    if !stand.is_fenced() {
+    let mut fixture = Fixture::new(suite).await;
+    if !fixture.is_fenced() {
         return;
     }
     let events = numbered(1, 30);
-    stand.store(&batch(&lane(0), 1, &events[..10])).await;
+    fixture.store(&batch(&lane(0), 1, &events[..10])).await;
     // The lane knows 20 events to be stored, as before a failover. A process without that memory detects the loss by the batch's floor.
-    stand.sink = stand.subject.sink();
+    fixture.sink = fixture.subject.sink();
     let third = batch(&lane(0), 21, &events[20..]);
-    let answer = stand.sink.write(&third.clone().sent_after(20, 20)).await;
+    let answer = fixture.sink.write(&third.clone().sent_after(20, 20)).await;
     assert!(answer.as_ref().is_err_and(may_pass), "11 to 20 are missing, and the answer is {answer:?}");
-    stand.expect_rows(&events[..10]).await;
-    stand.expect_cursor(&lane(0), 10).await;
-    stand.store(&batch(&lane(0), 11, &events[10..20]).sent_after(10, 30)).await;
-    stand.store(&third.sent_after(20, 30)).await;
-    stand.expect_rows(&events).await;
+    fixture.expect_rows(&events[..10]).await;
+    fixture.expect_cursor(&lane(0), 10).await;
+    fixture.store(&batch(&lane(0), 11, &events[10..20]).sent_after(10, 30)).await;
+    fixture.store(&third.sent_after(20, 30)).await;
+    fixture.expect_rows(&events).await;
 }
 
 pub(super) async fn revisions(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     if !suite.knows_ids {
-        return logged_revisions(&stand).await;
+        return logged_revisions(&fixture).await;
     }
-    stand.store(&batch(&lane(0), 1, &[revision(1, 2, "2"), revision(2, 0, "0")])).await;
-    stand.expect_rows(&[revision(1, 2, "2"), revision(2, 0, "0")]).await;
-    stand.store(&batch(&lane(0), 3, &[revision(1, 1, "1")])).await;
-    stand.store(&batch(&lane(0), 4, &[revision(1, 2, "\"again\"")])).await;
-    stand.expect_rows(&[revision(1, 2, "2"), revision(2, 0, "0")]).await;
+    fixture.store(&batch(&lane(0), 1, &[revision(1, 2, "2"), revision(2, 0, "0")])).await;
+    fixture.expect_rows(&[revision(1, 2, "2"), revision(2, 0, "0")]).await;
+    fixture.store(&batch(&lane(0), 3, &[revision(1, 1, "1")])).await;
+    fixture.store(&batch(&lane(0), 4, &[revision(1, 2, "\"again\"")])).await;
+    fixture.expect_rows(&[revision(1, 2, "2"), revision(2, 0, "0")]).await;
     let within = [revision(1, 3, "3"), revision(1, 9, "9"), revision(1, 8, "8"), revision(2, 1, "1")];
-    stand.store(&batch(&lane(0), 5, &within)).await;
-    stand.expect_rows(&[revision(1, 9, "9"), revision(2, 1, "1")]).await;
+    fixture.store(&batch(&lane(0), 5, &within)).await;
+    fixture.expect_rows(&[revision(1, 9, "9"), revision(2, 1, "1")]).await;
     // Between lanes revisions decide, because positions can't.
-    stand.store(&batch(&lane(1), 1, &[revision(1, 7, "7"), revision(2, 2, "2")])).await;
-    stand.expect_rows(&[revision(1, 9, "9"), revision(2, 2, "2")]).await;
+    fixture.store(&batch(&lane(1), 1, &[revision(1, 7, "7"), revision(2, 2, "2")])).await;
+    fixture.expect_rows(&[revision(1, 9, "9"), revision(2, 2, "2")]).await;
 }
 
 fn revision(number: u32, revision: u64, payload: &str) -> Event {
@@ -150,37 +150,37 @@ fn revision(number: u32, revision: u64, payload: &str) -> Event {
 }
 
 /// A log keeps each revision, as it keeps each event beyond its cursor. The reader takes the highest.
-async fn logged_revisions(stand: &Stand) {
-    if !stand.is_fenced() {
+async fn logged_revisions(fixture: &Fixture) {
+    if !fixture.is_fenced() {
         return;
     }
     let events = [revision(1, 2, "2"), revision(2, 0, "0"), revision(1, 1, "1"), revision(1, 3, "3")];
-    stand.store(&batch(&lane(0), 1, &events[..3])).await;
-    stand.store(&batch(&lane(0), 2, &events[1..])).await;
-    stand.expect_rows(&events).await;
-    stand.expect_cursor(&lane(0), 4).await;
+    fixture.store(&batch(&lane(0), 1, &events[..3])).await;
+    fixture.store(&batch(&lane(0), 2, &events[1..])).await;
+    fixture.expect_rows(&events).await;
+    fixture.expect_cursor(&lane(0), 4).await;
     let other = revision(1, 7, "7");
-    stand.store(&batch(&lane(1), 1, std::slice::from_ref(&other))).await;
-    stand.expect_rows(&[&events[..], &[other]].concat()).await;
+    fixture.store(&batch(&lane(1), 1, std::slice::from_ref(&other))).await;
+    fixture.expect_rows(&[&events[..], &[other]].concat()).await;
 }
 
 /// A log may keep an event whose id another one has, or leave it out while it remembers the id. It refuses nothing, and loses nothing.
-async fn logged_ids(stand: &Stand, stored: &[Event], others: &[Event]) {
-    if !stand.is_fenced() {
+async fn logged_ids(fixture: &Fixture, stored: &[Event], others: &[Event]) {
+    if !fixture.is_fenced() {
         return;
     }
-    stand.store(&batch(&lane(0), 11, others)).await;
-    stand.expect_cursor(&lane(0), 10 + others.len() as u64).await;
-    let rows = stand.subject.rows().await;
-    let is_there = |event: &Event| rows.iter().any(|(id, payload)| (*id, payload.clone()) == event.row(stand.suite));
+    fixture.store(&batch(&lane(0), 11, others)).await;
+    fixture.expect_cursor(&lane(0), 10 + others.len() as u64).await;
+    let rows = fixture.subject.rows().await;
+    let is_there = |event: &Event| rows.iter().any(|(id, payload)| (*id, payload.clone()) == event.row(fixture.suite));
     assert!(stored.iter().all(is_there), "an event is lost whose id came again");
     assert!(others.iter().all(|other| rows.iter().any(|(id, _)| *id == other.id)), "an id isn't there");
 }
 
 pub(super) async fn taken_id(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     let mut events = numbered(1, 10);
-    stand.store(&batch(&lane(0), 1, &events)).await;
+    fixture.store(&batch(&lane(0), 1, &events)).await;
     let others = [
         Event::new(3).with_payload("\"another\""),
         Event::new(4),
@@ -191,34 +191,34 @@ pub(super) async fn taken_id(suite: Suite) {
         Event::new(5).with_payload("\"a result\"").with_revision(1),
     ];
     if !suite.knows_ids {
-        return logged_ids(&stand, &events, &others[..6]).await;
+        return logged_ids(&fixture, &events, &others[..6]).await;
     }
     events.extend(numbered(11, 12));
     if suite.compares {
-        stand.store_without(&batch(&lane(0), 11, &others), &[0, 3, 6]).await;
+        fixture.store_without(&batch(&lane(0), 11, &others), &[0, 3, 6]).await;
     } else {
-        stand.store(&batch(&lane(0), 11, &others[..6])).await;
+        fixture.store(&batch(&lane(0), 11, &others[..6])).await;
     }
-    stand.expect_rows(&events).await;
+    fixture.expect_rows(&events).await;
 }
 
 pub(super) async fn two_lanes(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     let lanes =
         [lane(0), lane(1), Lane { origin: Origin([8; 16]), ..lane(0) }, Lane { sink: "suite-dead".into(), ..lane(0) }];
     let events = numbered(1, 40);
     let mut writes = Vec::new();
     for (lane, events) in lanes.iter().zip(events.chunks(10)) {
-        let (sink, batch) = (stand.sink.clone(), batch(lane, 1, events));
+        let (sink, batch) = (fixture.sink.clone(), batch(lane, 1, events));
         writes.push(tokio::spawn(async move { sink.write(&batch).await }));
     }
     for write in writes {
         assert_eq!(write.await.expect("a write doesn't panic"), Ok(sink::WriteOutcome::Committed));
     }
     let more = numbered(41, 45);
-    stand.store(&batch(&lanes[1], 11, &more)).await;
+    fixture.store(&batch(&lanes[1], 11, &more)).await;
     for (lane, position) in lanes.iter().zip([10, 15, 10, 10]) {
-        stand.expect_cursor(lane, position).await;
+        fixture.expect_cursor(lane, position).await;
     }
-    stand.expect_rows(&[events, more].concat()).await;
+    fixture.expect_rows(&[events, more].concat()).await;
 }

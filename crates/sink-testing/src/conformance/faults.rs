@@ -1,7 +1,7 @@
 //! Cases in which the store fails or stalls, or a write is cancelled.
 
 use super::events::{batch, lane, numbered};
-use super::stand::{Stand, may_pass};
+use super::fixture::{Fixture, may_pass};
 use super::suite::Suite;
 use sink::Cursor;
 
@@ -12,50 +12,50 @@ const TURNS_MAX: usize = 8;
 const RECORDS: u32 = 500;
 
 pub(super) async fn outage(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     let events = numbered(1, 1_000);
     let mut stored = 0;
     for stage in 0.. {
-        let Some(outage) = stand.subject.outage(stage).await else { break };
+        let Some(outage) = fixture.subject.outage(stage).await else { break };
         let next = batch(&lane(0), stored as u64 + 1, &events[stored..stored + 10]);
         // A cut may be too late to have an effect. No other success is allowed.
-        match stand.sink.write(&next).await {
+        match fixture.sink.write(&next).await {
             Ok(report) => {
-                assert!(stand.may_pass_in_part(&report), "stage {stage} of an outage was answered {report:?}")
+                assert!(fixture.may_pass_in_part(&report), "stage {stage} of an outage was answered {report:?}")
             }
             Err(error) => assert!(may_pass(&error), "stage {stage} of an outage was answered {error}"),
         }
         drop(outage);
-        stand.resend(&next).await;
+        fixture.resend(&next).await;
         stored += 10;
-        stand.expect_rows(&events[..stored]).await;
-        stand.expect_cursor(&lane(0), stored as u64).await;
+        fixture.expect_rows(&events[..stored]).await;
+        fixture.expect_cursor(&lane(0), stored as u64).await;
     }
     assert!(stored > 0, "a subject has at least one kind of outage");
 }
 
 pub(super) async fn stall(suite: Suite) {
-    let stand = Stand::new(suite).await;
+    let fixture = Fixture::new(suite).await;
     let events = numbered(1, 10);
     let whole = batch(&lane(0), 1, &events);
-    let stall = stand.subject.stall().await;
-    let (sink, sent) = (stand.sink.clone(), whole.clone());
+    let stall = fixture.subject.stall().await;
+    let (sink, sent) = (fixture.sink.clone(), whole.clone());
     let write = tokio::spawn(async move { sink.write(&sent).await });
     turns(1).await;
     // A sink that blocks the runtime's thread would have finished by now, with its store's time-out.
     assert!(!write.is_finished(), "a slow store must not block the thread");
-    stand.expect_rows(&[]).await;
+    fixture.expect_rows(&[]).await;
     drop(stall);
     match write.await.expect("a write doesn't panic") {
-        Ok(report) => assert!(stand.may_pass_in_part(&report), "a slow store was answered {report:?}"),
+        Ok(report) => assert!(fixture.may_pass_in_part(&report), "a slow store was answered {report:?}"),
         Err(error) => assert!(may_pass(&error), "a slow store was answered {error}"),
     }
-    stand.resend(&whole).await;
-    stand.expect_rows(&events).await;
+    fixture.resend(&whole).await;
+    fixture.expect_rows(&events).await;
 }
 
 pub(super) async fn dropped_while_writing(suite: Suite) {
-    let mut stand = Stand::new(suite).await;
+    let mut fixture = Fixture::new(suite).await;
     let mut stored = Vec::new();
     for turn in 0..TURNS_MAX {
         let number = u16::try_from(turn).expect("few turns");
@@ -67,50 +67,50 @@ pub(super) async fn dropped_while_writing(suite: Suite) {
         if turn == 0 || !suite.knows_ids {
             stored.extend(events);
         }
-        let (sink, sent) = (stand.sink.clone(), whole.clone());
+        let (sink, sent) = (fixture.sink.clone(), whole.clone());
         let write = tokio::spawn(async move { sink.write(&sent).await });
         turns(turn).await;
         write.abort();
         drop(write.await);
-        stand.sink = stand.subject.sink();
+        fixture.sink = fixture.subject.sink();
         if turn == 0 {
-            expect_all_or_nothing(&stand).await;
+            expect_all_or_nothing(&fixture).await;
         }
-        stand.resend(&whole).await;
-        stand.expect_rows(&stored).await;
-        stand.expect_cursor(&lane, u64::from(RECORDS)).await;
+        fixture.resend(&whole).await;
+        fixture.expect_rows(&stored).await;
+        fixture.expect_cursor(&lane, u64::from(RECORDS)).await;
     }
 }
 
 pub(super) async fn closed_while_writing(suite: Suite) {
     for turn in 0..TURNS_MAX {
-        let mut stand = Stand::new(suite).await;
+        let mut fixture = Fixture::new(suite).await;
         let events = numbered(1, RECORDS);
         let whole = batch(&lane(0), 1, &events);
-        let (sink, sent) = (stand.sink.clone(), whole.clone());
+        let (sink, sent) = (fixture.sink.clone(), whole.clone());
         let write = tokio::spawn(async move { sink.write(&sent).await });
         turns(turn).await;
-        assert_eq!(stand.sink.close().await, Ok(()));
+        assert_eq!(fixture.sink.close().await, Ok(()));
         let answer = write.await.expect("a write doesn't panic");
-        assert!(answer.as_ref().map_or_else(may_pass, |report| stand.may_pass_in_part(report)), "{answer:?}");
+        assert!(answer.as_ref().map_or_else(may_pass, |report| fixture.may_pass_in_part(report)), "{answer:?}");
         if answer.is_ok() {
-            stand.expect_rows(&events).await;
+            fixture.expect_rows(&events).await;
         }
         // The closed sink reconnects, and so does a new one.
-        stand.resend(&whole).await;
-        stand.sink = stand.subject.sink();
-        expect_all_or_nothing(&stand).await;
-        stand.resend(&whole).await;
-        stand.expect_rows(&events).await;
+        fixture.resend(&whole).await;
+        fixture.sink = fixture.subject.sink();
+        expect_all_or_nothing(&fixture).await;
+        fixture.resend(&whole).await;
+        fixture.expect_rows(&events).await;
     }
 }
 
 /// A fenced store never shows a partial batch, nor a cursor without its data.
-async fn expect_all_or_nothing(stand: &Stand) {
-    if stand.is_fenced() {
+async fn expect_all_or_nothing(fixture: &Fixture) {
+    if fixture.is_fenced() {
         // Read the cursor first: a write in flight may end in between.
-        let cursor = stand.sink.cursor(&lane(0)).await;
-        let rows = stand.rows().await.len();
+        let cursor = fixture.sink.cursor(&lane(0)).await;
+        let rows = fixture.rows().await.len();
         assert!(rows == 0 || rows == RECORDS as usize, "a half-written batch can be seen: {rows} rows");
         assert!(cursor == Ok(Cursor::Store(0)) || rows > 0, "cursor {cursor:?} without its rows");
     }

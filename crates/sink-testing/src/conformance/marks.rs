@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::events::{batch, lane, numbered};
-use super::stand::Stand;
+use super::fixture::Fixture;
 use super::suite::Suite;
 use sink::{Mark, Sink, SinkError};
 
@@ -35,21 +35,21 @@ pub(super) async fn marks(suite: Suite) {
     }
     assert_eq!(found.len(), 1, "sinks that connect at once agree: {found:?}");
     let Some(Some(found)) = found.pop_first() else { return };
-    let stand = Stand { suite, sink: subject.sink(), subject };
-    assert_eq!(mark(stand.sink.clone()).await, Ok(Some(found)), "a later sink agrees");
+    let fixture = Fixture { suite, sink: subject.sink(), subject };
+    assert_eq!(mark(fixture.sink.clone()).await, Ok(Some(found)), "a later sink agrees");
     if suite.has_own_mark {
         assert_ne!(mark(suite.fresh().await.sink()).await, Ok(Some(found)), "another store has another mark");
     }
-    if stand.sink.bound_to().is_some() {
+    if fixture.sink.bound_to().is_some() {
         // A sink of a gateway sends the mark itself.
         return;
     }
     let (events, other) = (numbered(1, 3), Mark([0xee; 16]));
     let batch = batch(&lane(0), 1, &events);
-    let refused = stand.sink.write(&batch.clone().for_store(Some(other))).await;
+    let refused = fixture.sink.write(&batch.clone().for_store(Some(other))).await;
     assert_eq!(refused, Err(SinkError::OtherStore(found)), "a batch for another store is refused");
-    stand.expect_cursor(&lane(0), 0).await;
-    stand.expect_rows(&[]).await;
-    stand.store(&batch.for_store(Some(found))).await;
-    stand.expect_rows(&events).await;
+    fixture.expect_cursor(&lane(0), 0).await;
+    fixture.expect_rows(&[]).await;
+    fixture.store(&batch.for_store(Some(found))).await;
+    fixture.expect_rows(&events).await;
 }

@@ -5,10 +5,10 @@ mod basics;
 mod claims;
 mod events;
 mod faults;
+mod fixture;
 mod marks;
 mod reading;
 mod sequences;
-mod stand;
 mod suite;
 
 use std::future::Future;

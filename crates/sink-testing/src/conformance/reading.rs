@@ -5,7 +5,7 @@ use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted}
 use event::{EventId, TypeName};
 
 use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
-use super::stand::Stand;
+use super::fixture::Fixture;
 use super::suite::Suite;
 
 /// The maximum number of pages before a query counts as endless.
@@ -20,7 +20,7 @@ fn page_of(wanted: Wanted, limit: usize) -> Query {
     Query { wanted, after: None, limit, bytes_max: READ_BYTES_MAX }
 }
 
-impl Stand {
+impl Fixture {
     async fn page(&self, query: &Query) -> Page {
         self.sink.read(query.clone()).await.expect("a store at hand can be read")
     }
@@ -53,8 +53,8 @@ fn expect(suite: Suite, read: &[StoredEvent], expected: &[Event]) {
 }
 
 pub(super) async fn read_back(suite: Suite) {
-    let mut stand = Stand::new(suite).await;
-    if !stand.sink.can_read() {
+    let mut fixture = Fixture::new(suite).await;
+    if !fixture.sink.can_read() {
         return;
     }
     let mut events = numbered(1, 60);
@@ -62,12 +62,12 @@ pub(super) async fn read_back(suite: Suite) {
     events[4] = Event::new(5).with_payload("-0.0e-7");
     // Ids in descending order, unlike the positions.
     events.reverse();
-    expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &[]);
-    stand.store(&batch(&lane(0), 1, &events[..20])).await;
-    let read = stand
+    expect(suite, &fixture.all(Wanted::Stored(Filter::default())).await, &[]);
+    fixture.store(&batch(&lane(0), 1, &events[..20])).await;
+    let read = fixture
         .pages(page_of(Wanted::Stored(Filter::default()), 6), async |number| {
             if number == 0 {
-                stand.store(&batch(&lane(0), 21, &events[20..40])).await;
+                fixture.store(&batch(&lane(0), 21, &events[20..40])).await;
             }
         })
         .await;
@@ -76,24 +76,24 @@ pub(super) async fn read_back(suite: Suite) {
     assert_eq!(read[1].received_at, RECEIVED_AT + 2);
 
     let mut query = page_of(Wanted::Stored(Filter::default()), 40);
-    let page = stand.page(&Query { limit: 39, ..query.clone() }).await;
-    stand.sink = stand.subject.sink();
+    let page = fixture.page(&Query { limit: 39, ..query.clone() }).await;
+    fixture.sink = fixture.subject.sink();
     query.after = page.next;
-    stand.store(&batch(&lane(0), 41, &events[40..])).await;
-    expect(suite, &stand.page(&query).await.events, &events[39..]);
-    assert!(stand.sink.close().await.is_ok());
-    expect(suite, &stand.page(&query).await.events, &events[39..]);
+    fixture.store(&batch(&lane(0), 41, &events[40..])).await;
+    expect(suite, &fixture.page(&query).await.events, &events[39..]);
+    assert!(fixture.sink.close().await.is_ok());
+    expect(suite, &fixture.page(&query).await.events, &events[39..]);
 }
 
 pub(super) async fn read_chosen(suite: Suite) {
-    let stand = Stand::new(suite).await;
-    if !stand.sink.can_read() {
+    let fixture = Fixture::new(suite).await;
+    if !fixture.sink.can_read() {
         return;
     }
     let events = numbered(1, 50);
-    stand.store(&batch(&lane(0), 1, &events)).await;
-    expect(suite, &stand.all(Wanted::Stored(of_type(Some(TYPE_NAME)))).await, &events);
-    expect(suite, &stand.all(Wanted::Stored(of_type(Some("other")))).await, &[]);
+    fixture.store(&batch(&lane(0), 1, &events)).await;
+    expect(suite, &fixture.all(Wanted::Stored(of_type(Some(TYPE_NAME)))).await, &events);
+    expect(suite, &fixture.all(Wanted::Stored(of_type(Some("other")))).await, &[]);
     let at = |number: i64| Some(RECEIVED_AT + number);
     for (since, until, expected) in [
         (at(11), None, &events[10..]),
@@ -101,39 +101,39 @@ pub(super) async fn read_chosen(suite: Suite) {
         (at(11), at(20), &events[10..19]),
         (at(20), at(20), &[]),
     ] {
-        expect(suite, &stand.all(Wanted::Stored(Filter { since, until, ..of_type(None) })).await, expected);
+        expect(suite, &fixture.all(Wanted::Stored(Filter { since, until, ..of_type(None) })).await, expected);
     }
     let ids = |first: &Event, last: &Event| Wanted::Ids { first: first.id, last: last.id };
-    expect(suite, &stand.all(ids(&events[4], &events[30])).await, &events[4..=30]);
-    expect(suite, &stand.all(ids(&events[8], &events[8])).await, &events[8..9]);
-    expect(suite, &stand.all(Wanted::Ids { first: EventId([0xff; 16]), last: EventId([0xff; 16]) }).await, &[]);
+    expect(suite, &fixture.all(ids(&events[4], &events[30])).await, &events[4..=30]);
+    expect(suite, &fixture.all(ids(&events[8], &events[8])).await, &events[8..9]);
+    expect(suite, &fixture.all(Wanted::Ids { first: EventId([0xff; 16]), last: EventId([0xff; 16]) }).await, &[]);
     // An event that doesn't fit begins the next page.
     let few_bytes = Query { bytes_max: 1, ..page_of(Wanted::Stored(Filter::default()), 7) };
-    expect(suite, &stand.pages(few_bytes, async |_| {}).await, &events);
+    expect(suite, &fixture.pages(few_bytes, async |_| {}).await, &events);
 }
 
 pub(super) async fn read_while_stalled(suite: Suite) {
-    let stand = Stand::new(suite).await;
-    if !stand.sink.can_read() {
+    let fixture = Fixture::new(suite).await;
+    if !fixture.sink.can_read() {
         return;
     }
     let events = numbered(1, 20);
-    stand.store(&batch(&lane(0), 1, &events)).await;
-    let stalled = stand.subject.stall().await;
+    fixture.store(&batch(&lane(0), 1, &events)).await;
+    let stalled = fixture.subject.stall().await;
     let write = {
-        let (sink, batch) = (stand.sink.clone(), batch(&lane(0), 21, &numbered(21, 22)));
+        let (sink, batch) = (fixture.sink.clone(), batch(&lane(0), 21, &numbered(21, 22)));
         tokio::spawn(async move { sink.write(&batch).await })
     };
-    expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &events);
+    expect(suite, &fixture.all(Wanted::Stored(Filter::default())).await, &events);
     let ids = Wanted::Ids { first: events[2].id, last: events[9].id };
     for wanted in [Wanted::Stored(Filter::default()), ids] {
         for wrong in [vec![], vec![0], vec![0xff; 25], vec![1; 200]] {
             let query = Query { after: Some(Bookmark(wrong)), ..page_of(wanted.clone(), 7) };
-            assert_eq!(stand.sink.read(query).await, Err(ReadError::Bookmark));
+            assert_eq!(fixture.sink.read(query).await, Err(ReadError::Bookmark));
         }
     }
     drop(stalled);
     let _ = write.await.expect("a write doesn't panic");
-    stand.resend(&batch(&lane(0), 21, &numbered(21, 22))).await;
-    expect(suite, &stand.all(Wanted::Stored(Filter::default())).await, &numbered(1, 22));
+    fixture.resend(&batch(&lane(0), 21, &numbered(21, 22))).await;
+    expect(suite, &fixture.all(Wanted::Stored(Filter::default())).await, &numbered(1, 22));
 }

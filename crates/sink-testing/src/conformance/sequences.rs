@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use super::events::{Event, lane, sparse};
-use super::stand::Stand;
+use super::fixture::Fixture;
 use super::suite::Suite;
 use super::{SinkHarness, block_on};
 use sink::{Batch, Write};
@@ -57,39 +57,39 @@ fn sequences_of(suite: Suite, cases: u32) {
 }
 
 async fn play(suite: Suite, steps: &[Step]) {
-    let mut stand = Stand::new(suite).await;
-    let mut twin = stand.subject.sink();
+    let mut fixture = Fixture::new(suite).await;
+    let mut twin = fixture.subject.sink();
     let mut model = Model::default();
     for step in steps {
         match *step {
-            Step::Write { lane, back, length } => write(&stand, &mut model, lane, back, length).await,
+            Step::Write { lane, back, length } => write(&fixture, &mut model, lane, back, length).await,
             Step::Twin { lane, back, length } => {
-                std::mem::swap(&mut stand.sink, &mut twin);
-                write(&stand, &mut model, lane, back, length).await;
-                std::mem::swap(&mut stand.sink, &mut twin);
+                std::mem::swap(&mut fixture.sink, &mut twin);
+                write(&fixture, &mut model, lane, back, length).await;
+                std::mem::swap(&mut fixture.sink, &mut twin);
             }
-            Step::Close => assert_eq!(stand.sink.close().await, Ok(())),
-            Step::Abandon => stand.sink = stand.subject.sink(),
+            Step::Close => assert_eq!(fixture.sink.close().await, Ok(())),
+            Step::Abandon => fixture.sink = fixture.subject.sink(),
         }
         let rows: Vec<_> = model.rows.iter().map(|(id, row)| (*id, (suite.as_kept)(&row.payload))).collect();
-        assert!(stand.rows().await == rows, "the store differs from the model after {step:?}");
+        assert!(fixture.rows().await == rows, "the store differs from the model after {step:?}");
         for shard in 0..LANES {
-            stand.expect_cursor(&lane(shard), model.cursor(shard)).await;
+            fixture.expect_cursor(&lane(shard), model.cursor(shard)).await;
         }
     }
 }
 
-async fn write(stand: &Stand, model: &mut Model, shard: u16, back: u64, length: u64) {
-    let batch = if stand.knows_records() {
+async fn write(fixture: &Fixture, model: &mut Model, shard: u16, back: u64, length: u64) {
+    let batch = if fixture.knows_records() {
         // In a log an overlap is left to the cursor, and to nothing else.
-        let event = |at| if stand.suite.knows_ids { event_at(shard, at) } else { own_event_at(shard, at) };
+        let event = |at| if fixture.suite.knows_ids { event_at(shard, at) } else { own_event_at(shard, at) };
         let first = (model.cursor(shard) + 1).saturating_sub(back).max(1);
         sparse(&lane(shard), first, (first..first + length).map(|at| (at, event(at))))
     } else {
         model.new_or_again(shard, back, length)
     };
-    let refused = model.write(shard, &batch, stand.is_fenced(), stand.suite.compares);
-    stand.store_without(&batch, &refused).await;
+    let refused = model.write(shard, &batch, fixture.is_fenced(), fixture.suite.compares);
+    fixture.store_without(&batch, &refused).await;
 }
 
 /// The event at a position: most have a unique id, some share an id with others, some positions have no

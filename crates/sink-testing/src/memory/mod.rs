@@ -14,7 +14,7 @@ use event::{EventId, Lane};
 use tokio::sync::watch;
 
 use sink::{Batch, Capabilities, Claim, Held, SinkError, Store, Takeover, WriteOutcome};
-pub use state::{Call, Stored};
+pub use state::{Call, StoredRecord};
 use state::{Data, State, unavailable};
 
 /// The store and its remote control. Clones, and all sinks built from them, share one store.
@@ -139,13 +139,13 @@ impl MemoryHandle {
 
     /// The event stored under `id`.
     #[must_use]
-    pub fn get(&self, id: EventId) -> Option<Stored> {
+    pub fn get(&self, id: EventId) -> Option<StoredRecord> {
         self.state().get(id).cloned()
     }
 
     /// Everything stored, in the order in which ids came first.
     #[must_use]
-    pub fn events(&self) -> Vec<Stored> {
+    pub fn events(&self) -> Vec<StoredRecord> {
         self.state().data.events.clone()
     }
 

@@ -3,16 +3,16 @@
 use event::EventId;
 use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, StoredEvent, Wanted};
 
-use super::state::Stored;
+use super::state::StoredRecord;
 
-pub(super) fn read(events: &[Stored], query: &Query) -> Result<Page, ReadError> {
+pub(super) fn read(events: &[StoredRecord], query: &Query) -> Result<Page, ReadError> {
     match &query.wanted {
         Wanted::Ids { first, last } => among_ids(events, query, *first, *last),
         Wanted::Stored(filter) => in_order(events, query, filter),
     }
 }
 
-fn among_ids(events: &[Stored], query: &Query, first: EventId, last: EventId) -> Result<Page, ReadError> {
+fn among_ids(events: &[StoredRecord], query: &Query, first: EventId, last: EventId) -> Result<Page, ReadError> {
     let after = query.after.as_ref().map(bytes).transpose()?.map(EventId);
     let is_wanted = |id: EventId| (first..=last).contains(&id) && after.is_none_or(|after| id > after);
     let mut wanted: Vec<_> = events.iter().filter(|event| is_wanted(event.id)).collect();
@@ -20,16 +20,16 @@ fn among_ids(events: &[Stored], query: &Query, first: EventId, last: EventId) ->
     Ok(page(wanted.into_iter(), query, |event| event.id.0.to_vec()))
 }
 
-fn in_order(events: &[Stored], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
+fn in_order(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
     let after = query.after.as_ref().map(bytes).transpose()?.map_or(0, usize::from_be_bytes);
-    let fits = |event: &Stored| {
+    let fits = |event: &StoredRecord| {
         filter.type_name.as_ref().is_none_or(|name| name.as_str() == event.type_name)
             && filter.since.is_none_or(|since| event.received_at >= since)
             && filter.until.is_none_or(|until| event.received_at < until)
     };
     let places = events.iter().enumerate().skip(after).filter(|(_, event)| fits(event));
     let places: Vec<_> = places.collect();
-    let count_before = |wanted: &Stored| {
+    let count_before = |wanted: &StoredRecord| {
         let at = places.iter().find(|(_, event)| event.id == wanted.id).map_or(after, |(at, _)| at + 1);
         at.to_be_bytes().to_vec()
     };
@@ -42,9 +42,9 @@ fn bytes<const N: usize>(Bookmark(bytes): &Bookmark) -> Result<[u8; N], ReadErro
 
 /// What fits of these, and the place behind the last of them where there are more.
 fn page<'a>(
-    events: impl Iterator<Item = &'a Stored>,
+    events: impl Iterator<Item = &'a StoredRecord>,
     query: &Query,
-    place_behind: impl Fn(&Stored) -> Vec<u8>,
+    place_behind: impl Fn(&StoredRecord) -> Vec<u8>,
 ) -> Page {
     let mut gathered = Gathered::new(query);
     let mut last = None;
@@ -57,7 +57,7 @@ fn page<'a>(
     gathered.page(None)
 }
 
-impl Stored {
+impl StoredRecord {
     fn to_read(&self) -> StoredEvent {
         let Self { id, type_name, source, received_at, payload, .. } = self.clone();
         StoredEvent { id, type_name, source, received_at, payload }

@@ -11,7 +11,7 @@ use sink::{
 
 /// An event as the memory store keeps it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredRecord {
     /// Its id.
     pub id: EventId,
     /// Its type's name.
@@ -44,7 +44,7 @@ pub struct Call {
 /// What is stored.
 #[derive(Clone, Default)]
 pub(super) struct Data {
-    pub(super) events: Vec<Stored>,
+    pub(super) events: Vec<StoredRecord>,
     places: HashMap<EventId, usize>,
     cursors: HashMap<Lane, u64>,
     claims: HashMap<Lane, Claim>,
@@ -81,11 +81,11 @@ enum Outcome {
 enum Change {
     Added,
     /// The event at this place was another revision.
-    Replaced(usize, Stored),
+    Replaced(usize, StoredRecord),
 }
 
 impl State {
-    pub(super) fn get(&self, id: EventId) -> Option<&Stored> {
+    pub(super) fn get(&self, id: EventId) -> Option<&StoredRecord> {
         self.data.places.get(&id).map(|place| &self.data.events[*place])
     }
 
@@ -225,7 +225,7 @@ impl State {
     }
 
     fn store(&mut self, record: &Record<'_>, revision: Option<u64>) -> Change {
-        let stored = Stored {
+        let stored = StoredRecord {
             id: record.id,
             type_name: record.type_name.to_owned(),
             source: record.source.to_owned(),
@@ -262,7 +262,7 @@ fn revision(write: Write) -> Option<u64> {
     }
 }
 
-fn same(stored: &Stored, record: &Record<'_>) -> bool {
+fn same(stored: &StoredRecord, record: &Record<'_>) -> bool {
     stored.payload == record.payload && stored.type_name == record.type_name && stored.source == record.source
 }
 

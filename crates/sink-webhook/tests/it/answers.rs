@@ -9,20 +9,20 @@ use tokio::time::Instant;
 
 use crate::{config, sink};
 use sink_testing::events::plain;
+use testkit::mock_server::{MockResponse, MockServer};
 use testkit::ports::free_address;
-use testkit::stand_in::{Answer, StandIn};
 
-fn answer(status: u16) -> Answer {
+fn answer(status: u16) -> MockResponse {
     (status, Vec::new(), b"some words".to_vec())
 }
 
-fn sink_to(receiver: &StandIn) -> Sink {
+fn sink_to(receiver: &MockServer) -> Sink {
     sink(config(&format!("http://{}/", receiver.address)))
 }
 
 #[tokio::test]
 async fn a_message_that_is_refused_or_fails_alone_holds_up_no_other() {
-    let receiver = StandIn::start(|asked| match asked.header("webhook-id").unwrap().chars().last() {
+    let receiver = MockServer::start(|asked| match asked.header("webhook-id").unwrap().chars().last() {
         Some('3') => answer(422),
         Some('5') => answer(500),
         _ => answer(204),
@@ -40,7 +40,7 @@ async fn a_message_that_is_refused_or_fails_alone_holds_up_no_other() {
 async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
     for (status, acts) in [(429, false), (503, false), (502, false), (301, true), (401, true), (404, true), (410, true)]
     {
-        let receiver = StandIn::start(move |_| answer(status));
+        let receiver = MockServer::start(move |_| answer(status));
         match sink_to(&receiver).write(&plain(0, 1, 1_000)).await {
             Err(SinkError::Unavailable(reason)) => {
                 assert!(!acts && reason.contains("some words"), "{status}: {reason}")
@@ -62,7 +62,8 @@ async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
 async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
     let count = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&count);
-    let receiver = StandIn::start(move |_| answer(if asked.fetch_add(1, Ordering::Relaxed) < 10 { 200 } else { 503 }));
+    let receiver =
+        MockServer::start(move |_| answer(if asked.fetch_add(1, Ordering::Relaxed) < 10 { 200 } else { 503 }));
     let batch = plain(0, 1, 30);
     let Ok(WriteOutcome::Partial { refused, retry }) = sink_to(&receiver).write(&batch).await else {
         panic!("ten were taken")
@@ -75,7 +76,7 @@ async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
 #[tokio::test]
 async fn a_receiver_that_asks_for_it_is_left_alone() {
     let count = AtomicUsize::new(0);
-    let receiver = StandIn::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
+    let receiver = MockServer::start(move |_| match count.fetch_add(1, Ordering::Relaxed) {
         0 => (429, vec![("Retry-After", "1".to_owned())], Vec::new()),
         _ => answer(200),
     });
@@ -90,7 +91,7 @@ async fn a_receiver_that_asks_for_it_is_left_alone() {
 async fn what_a_receiver_says_has_no_effect_on_a_terminal_or_a_log() {
     let words = "\u{1b}[2J\u{9b}31m\nforged \u{202e}txt";
     for (status, is_refused) in [(422, true), (503, false)] {
-        let receiver = StandIn::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));
+        let receiver = MockServer::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));
         let said = match sink_to(&receiver).write(&plain(0, 1, 1)).await {
             Ok(WriteOutcome::Partial { refused, .. }) if is_refused => refused[0].reason.to_string(),
             Err(error) if !is_refused => error.to_string(),

@@ -5,21 +5,21 @@ use sink::Sink;
 use sink_testing::conformance::{SinkHarness, check, sequences};
 
 use crate::receiver::Receiver;
-use testkit::proxy::{Fault, Proxy};
+use testkit::proxy::{FaultGuard, Proxy};
 
 const SEQUENCES: u32 = 24;
 /// Places at which the proxy cuts: behind so many times so many bytes of answers.
 const CUTS: usize = 24;
 const CUT_STEP: usize = 7;
 
-struct Subjected {
+struct TestedSink {
     receiver: Receiver,
     proxy: Proxy,
 }
 
-impl SinkHarness for Subjected {
+impl SinkHarness for TestedSink {
     const COMPARES: bool = true;
-    type Fault = Fault;
+    type Fault = FaultGuard;
 
     async fn fresh() -> Self {
         let receiver = Receiver::start();
@@ -39,17 +39,17 @@ impl SinkHarness for Subjected {
         self.receiver.poison(id);
     }
 
-    async fn outage(&self, stage: usize) -> Option<Fault> {
+    async fn outage(&self, stage: usize) -> Option<FaultGuard> {
         (stage < CUTS).then(|| self.proxy.cut_after(stage * CUT_STEP))
     }
 
-    async fn stall(&self) -> Fault {
+    async fn stall(&self) -> FaultGuard {
         self.proxy.freeze_after(0)
     }
 }
 
 #[test]
 fn a_receiver_that_knows_ids_gets_each_event_once() {
-    check::<Subjected>();
-    sequences::<Subjected>(SEQUENCES);
+    check::<TestedSink>();
+    sequences::<TestedSink>(SEQUENCES);
 }

@@ -11,7 +11,7 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use sink::Sink;
-use sink_webhook::{Shape, Webhook, WebhookConfig};
+use sink_webhook::{MessageShape, Webhook, WebhookConfig};
 
 /// A sink's configuration for a receiver.
 fn config(url: &str) -> WebhookConfig {
@@ -19,7 +19,7 @@ fn config(url: &str) -> WebhookConfig {
         url: url.parse().unwrap(),
         secrets: Vec::new(),
         headers: Vec::new(),
-        shape: Shape::Payload,
+        shape: MessageShape::Payload,
         requests_max: NonZeroUsize::new(4).unwrap(),
         ca: None,
         timeout: Duration::from_secs(60),

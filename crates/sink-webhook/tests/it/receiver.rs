@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 
 use event::EventId;
 
-use testkit::bulk_stand_in::{Request, StandIn};
+use testkit::mock_bulk_server::{MockBulkServer, Request};
 
 /// Messages by their ids.
 type Messages = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// The receiver. Its threads end with the connections.
 pub(crate) struct Receiver {
-    server: StandIn,
+    server: MockBulkServer,
     messages: Messages,
 }
 
@@ -21,7 +21,7 @@ impl Receiver {
     pub(crate) fn start() -> Self {
         let messages = Messages::default();
         let kept = Arc::clone(&messages);
-        Self { server: StandIn::raw(move |request| take(&kept, request)), messages }
+        Self { server: MockBulkServer::raw(move |request| take(&kept, request)), messages }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

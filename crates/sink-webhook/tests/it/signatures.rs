@@ -5,14 +5,14 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use sink::WriteOutcome;
-use sink_webhook::{HookHeader, Shape};
+use sink_webhook::{HookHeader, MessageShape};
 
 use crate::{config, sink};
 use sink_testing::events::{batch, id};
-use testkit::stand_in::{Asked, StandIn};
+use testkit::mock_server::{MockRequest, MockServer};
 
 /// As a receiver checks it: by the bytes that came, for one of the signatures.
-fn is_signed_by(asked: &Asked, key: &[u8]) -> bool {
+fn is_signed_by(asked: &MockRequest, key: &[u8]) -> bool {
     let header = |name| asked.header(name).unwrap();
     let mut mac = Hmac::<Sha256>::new_from_slice(key).unwrap();
     mac.update(format!("{}.{}.", header("webhook-id"), header("webhook-timestamp")).as_bytes());
@@ -23,7 +23,7 @@ fn is_signed_by(asked: &Asked, key: &[u8]) -> bool {
 
 #[tokio::test]
 async fn a_message_is_signed_with_each_secret_and_has_its_headers() {
-    let receiver = StandIn::start(|_| (200, Vec::new(), Vec::new()));
+    let receiver = MockServer::start(|_| (200, Vec::new(), Vec::new()));
     let (new, old) = ([1; 32].to_vec(), [2; 24].to_vec());
     let mut config = config(&format!("http://{}/a/{{type}}?b=c", receiver.address));
     config.secrets = [&new, &old].map(|key| format!("whsec_{}", STANDARD.encode(key)).parse().unwrap()).into();
@@ -47,9 +47,9 @@ async fn a_message_is_signed_with_each_secret_and_has_its_headers() {
 
 #[tokio::test]
 async fn a_message_may_have_the_form_that_the_standard_recommends_and_no_signature() {
-    let receiver = StandIn::start(|_| (200, Vec::new(), Vec::new()));
+    let receiver = MockServer::start(|_| (200, Vec::new(), Vec::new()));
     let mut config = config(&format!("http://{}/", receiver.address));
-    config.shape = Shape::Envelope;
+    config.shape = MessageShape::Envelope;
     assert_eq!(sink(config).write(&batch(0, 1, &["[1]"])).await, Ok(WriteOutcome::Committed));
     let [asked] = &receiver.asked()[..] else { panic!("one event, one message") };
     assert_eq!(asked.header("webhook-signature"), None);

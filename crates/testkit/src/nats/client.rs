@@ -11,7 +11,7 @@ const PAGE: usize = 500;
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
 /// A connection.
-pub struct Client {
+pub struct NatsClient {
     stream: BufReader<TcpStream>,
     /// What subjects of answers begin with: nobody else's do.
     inbox: String,
@@ -20,20 +20,20 @@ pub struct Client {
 
 /// A message as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
+pub struct NatsMessage {
     pub subject: String,
     pub headers: String,
     pub payload: Vec<u8>,
 }
 
-impl Message {
+impl NatsMessage {
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim()))
     }
 }
 
-impl Client {
+impl NatsClient {
     /// Connects as a user.
     ///
     /// # Panics
@@ -90,7 +90,7 @@ impl Client {
     }
 
     /// The next message for this client.
-    fn next(&mut self) -> Message {
+    fn next(&mut self) -> NatsMessage {
         loop {
             let line = self.line();
             let words: Vec<&str> = line.split_ascii_whitespace().collect();
@@ -105,7 +105,7 @@ impl Client {
             let mut body = vec![0; all + 2];
             self.stream.read_exact(&mut body).unwrap();
             let headers = String::from_utf8(body[..length].to_vec()).unwrap();
-            return Message { subject: words[1].to_owned(), headers, payload: body[length..all].to_vec() };
+            return NatsMessage { subject: words[1].to_owned(), headers, payload: body[length..all].to_vec() };
         }
     }
 
@@ -124,14 +124,14 @@ impl Client {
 
     /// Each message that a stream has under subjects, in its order, as a consumer gets them. Their subjects are those of
     /// acknowledgements: they end with numbers, of which the first two tell how often it was delivered and its sequence.
-    pub fn messages(&mut self, stream: &str, subjects: &str) -> Vec<Message> {
+    pub fn messages(&mut self, stream: &str, subjects: &str) -> Vec<NatsMessage> {
         let mut messages = Vec::new();
         self.each(stream, subjects, |message| messages.push(message));
         messages
     }
 
     /// The same, one at a time.
-    pub fn each(&mut self, stream: &str, subjects: &str, mut take: impl FnMut(Message)) {
+    pub fn each(&mut self, stream: &str, subjects: &str, mut take: impl FnMut(NatsMessage)) {
         let wanted = format!(
             "{{\"stream_name\":\"{stream}\",\"config\":{{\"deliver_policy\":\"all\",\"ack_policy\":\"none\",\
              \"filter_subject\":\"{subjects}\",\"inactive_threshold\":60000000000,\"mem_storage\":true}}}}"

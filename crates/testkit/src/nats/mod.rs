@@ -14,7 +14,7 @@ use crate::ports::free_address;
 use crate::skipped;
 use crate::tools::tool;
 use crate::wait::PATIENCE;
-pub use client::{Client, Message};
+pub use client::{NatsClient, NatsMessage};
 
 /// Room for the largest event and its headers.
 pub const ROOMY: &str = "max_payload: 2MB\n";
@@ -105,13 +105,13 @@ impl NatsServer {
     }
 
     /// A connection past sink and proxy.
-    pub fn client(&self) -> Client {
-        Client::connect(self.address, "")
+    pub fn client(&self) -> NatsClient {
+        NatsClient::connect(self.address, "")
     }
 
     /// The same of a user: `"user":"ann","pass":"x"`.
-    pub fn client_of(&self, user: &str) -> Client {
-        Client::connect(self.address, user)
+    pub fn client_of(&self, user: &str) -> NatsClient {
+        NatsClient::connect(self.address, user)
     }
 }
 

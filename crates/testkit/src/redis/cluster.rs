@@ -1,7 +1,7 @@
 //! A cluster of three masters with a replica each.
 
 use crate::ports::free_port;
-use crate::redis::{RedisServer, Value};
+use crate::redis::{RedisReply, RedisServer};
 use crate::wait::wait_until;
 
 const MASTERS: usize = 3;
@@ -84,19 +84,19 @@ impl Cluster {
     pub fn owner_as_seen_by(&self, node: usize, key: &str) -> Option<usize> {
         let slot = self.slot(key);
         let ranges = self.nodes[node].client().try_ask(&["CLUSTER", "SLOTS"]).ok()?.list();
-        let mut ranges = ranges.into_iter().map(Value::list);
+        let mut ranges = ranges.into_iter().map(RedisReply::list);
         let mut range = ranges.find(|range| (range[0].clone().number()..=range[1].clone().number()).contains(&slot))?;
         let id = range.remove(2).list().remove(2).text();
         (0..self.nodes.len()).find(|number| self.nodes[*number].answers() && self.id(*number) == id)
     }
 
     /// What the node that serves a key answers.
-    pub fn ask(&self, words: &[&str]) -> Value {
+    pub fn ask(&self, words: &[&str]) -> RedisReply {
         self.try_ask(words).unwrap_or_else(|| panic!("nobody answers {words:?}"))
     }
 
     /// The same where it may be that nobody does.
-    pub fn try_ask(&self, words: &[&str]) -> Option<Value> {
+    pub fn try_ask(&self, words: &[&str]) -> Option<RedisReply> {
         let mut running = self.nodes.iter().filter(|node| node.answers());
         running.find_map(|node| node.client().try_ask(words).ok())
     }
@@ -105,7 +105,7 @@ impl Cluster {
     pub fn keys(&self, pattern: &str) -> Vec<String> {
         let is_master =
             |node: &&RedisServer| node.answers() && node.ask(&["ROLE"]).list()[0].clone().text() == "master";
-        let keys = |node: &RedisServer| node.ask(&["KEYS", pattern]).list().into_iter().map(Value::text);
+        let keys = |node: &RedisServer| node.ask(&["KEYS", pattern]).list().into_iter().map(RedisReply::text);
         self.nodes.iter().filter(is_master).flat_map(keys).collect()
     }
 }

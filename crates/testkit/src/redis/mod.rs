@@ -31,14 +31,14 @@ pub struct RedisServer {
 
 /// What a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Value {
+pub enum RedisReply {
     Bytes(Vec<u8>),
     Number(i64),
     Nothing,
-    List(Vec<Value>),
+    List(Vec<RedisReply>),
 }
 
-impl Value {
+impl RedisReply {
     pub fn text(self) -> String {
         let Self::Bytes(bytes) = self else { panic!("{self:?} is no text") };
         String::from_utf8(bytes).unwrap()
@@ -184,12 +184,12 @@ impl RedisServer {
     }
 
     /// A connection past sink and proxy.
-    pub fn client(&self) -> Client {
-        Client(BufReader::new(UnixStream::connect(self.socket()).unwrap()))
+    pub fn client(&self) -> RedisClient {
+        RedisClient(BufReader::new(UnixStream::connect(self.socket()).unwrap()))
     }
 
     /// What the server answers to one command.
-    pub fn ask(&self, words: &[&str]) -> Value {
+    pub fn ask(&self, words: &[&str]) -> RedisReply {
         self.client().ask(words)
     }
 }
@@ -207,16 +207,16 @@ impl Drop for RedisServer {
 }
 
 /// A connection.
-pub struct Client(BufReader<UnixStream>);
+pub struct RedisClient(BufReader<UnixStream>);
 
-impl Client {
+impl RedisClient {
     /// What the server answers to a command. A refusal fails the test.
-    pub fn ask(&mut self, words: &[&str]) -> Value {
+    pub fn ask(&mut self, words: &[&str]) -> RedisReply {
         self.try_ask(words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
     }
 
     /// The same. Where it refuses, or the connection breaks, what was said.
-    pub fn try_ask(&mut self, words: &[&str]) -> Result<Value, String> {
+    pub fn try_ask(&mut self, words: &[&str]) -> Result<RedisReply, String> {
         let mut command = format!("*{}\r\n", words.len());
         words.iter().for_each(|word| command += &format!("${}\r\n{word}\r\n", word.len()));
         self.0.get_mut().write_all(command.as_bytes()).map_err(|error| error.to_string())?;
@@ -224,27 +224,27 @@ impl Client {
     }
 
     /// What comes without being asked for.
-    pub fn next_push(&mut self) -> Value {
+    pub fn next_push(&mut self) -> RedisReply {
         self.answer().unwrap()
     }
 
-    fn answer(&mut self) -> Result<Value, String> {
+    fn answer(&mut self) -> Result<RedisReply, String> {
         let mut line = String::new();
         self.0.read_line(&mut line).map_err(|error| error.to_string())?;
         let rest = line.get(1..).unwrap_or_default().trim_end();
         let number = || rest.parse::<i64>().unwrap();
         match line.as_bytes().first() {
-            Some(b'+') => Ok(Value::Bytes(rest.into())),
+            Some(b'+') => Ok(RedisReply::Bytes(rest.into())),
             Some(b'-') => Err(rest.into()),
-            Some(b':') => Ok(Value::Number(number())),
-            Some(b'$') if number() < 0 => Ok(Value::Nothing),
+            Some(b':') => Ok(RedisReply::Number(number())),
+            Some(b'$') if number() < 0 => Ok(RedisReply::Nothing),
             Some(b'$') => {
                 let mut bytes = vec![0; usize::try_from(number()).unwrap() + 2];
                 self.0.read_exact(&mut bytes).map_err(|error| error.to_string())?;
                 bytes.truncate(bytes.len() - 2);
-                Ok(Value::Bytes(bytes))
+                Ok(RedisReply::Bytes(bytes))
             }
-            Some(b'*') => (0..number()).map(|_| self.answer()).collect::<Result<_, _>>().map(Value::List),
+            Some(b'*') => (0..number()).map(|_| self.answer()).collect::<Result<_, _>>().map(RedisReply::List),
             _ => Err(format!("the connection ended: {line:?}")),
         }
     }

@@ -28,14 +28,14 @@ impl Said {
 }
 
 /// A client with a token.
-pub struct Client {
+pub struct SwiftClient {
     address: SocketAddr,
     token: String,
     /// The path of the account.
     account: String,
 }
 
-impl Client {
+impl SwiftClient {
     /// Asks for a token; `None` where there is none to be had.
     pub fn try_new(address: SocketAddr) -> Option<Self> {
         let said = exchange(address, "GET", "/auth/v1.0", &[("X-Auth-User", USER), ("X-Auth-Key", KEY)], b"")?;

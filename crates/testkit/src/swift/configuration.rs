@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{KEY, Part};
+use super::{KEY, SwiftProcess};
 
 /// Builds the three rings.
 const RINGS: &str = "
@@ -27,7 +27,7 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
          [storage-policy:0]\nname = one\ndefault = yes\n"
             .to_owned(),
     );
-    for part in [Part::Account, Part::Container, Part::Object] {
+    for part in [SwiftProcess::Account, SwiftProcess::Container, SwiftProcess::Object] {
         let (name, port) = (part.name(), ports[part as usize]);
         file(
             &format!("{name}.conf"),
@@ -39,7 +39,7 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
             ),
         );
     }
-    let (port, memcached) = (ports[Part::Proxy as usize], ports[Part::Memcached as usize]);
+    let (port, memcached) = (ports[SwiftProcess::Proxy as usize], ports[SwiftProcess::Memcached as usize]);
     file(
         "proxy.conf",
         format!(
@@ -59,7 +59,10 @@ pub(super) fn write(folder: &Path, ports: [u16; 5]) {
     );
     let mut rings = Command::new("/usr/bin/python3");
     rings.args(["-c", RINGS]).arg(folder);
-    rings.args([Part::Account, Part::Container, Part::Object].map(|part| ports[part as usize].to_string()));
+    rings.args(
+        [SwiftProcess::Account, SwiftProcess::Container, SwiftProcess::Object]
+            .map(|part| ports[part as usize].to_string()),
+    );
     let output = rings.output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
@@ -78,8 +81,8 @@ fn user() -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-pub(super) fn command(folder: &Path, part: Part, port: u16) -> Command {
-    if part == Part::Memcached {
+pub(super) fn command(folder: &Path, part: SwiftProcess, port: u16) -> Command {
+    if part == SwiftProcess::Memcached {
         let mut command = Command::new("memcached");
         command.args(["-l", "127.0.0.1", "-p", &port.to_string(), "-m", "8", "-U", "0", "-u", &user()]);
         return command;

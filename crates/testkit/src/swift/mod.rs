@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use crate::ports::free_port;
 use crate::skipped;
 use crate::wait::PATIENCE;
-pub use client::Client;
+pub use client::SwiftClient;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -26,7 +26,7 @@ pub const KEY: &str = "testing";
 
 /// One of the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SwiftProcess {
     Memcached,
     Account,
     Container,
@@ -34,7 +34,7 @@ pub enum Part {
     Proxy,
 }
 
-impl Part {
+impl SwiftProcess {
     pub const ALL: [Self; 5] = [Self::Memcached, Self::Account, Self::Container, Self::Object, Self::Proxy];
 
     const fn name(self) -> &'static str {
@@ -81,12 +81,12 @@ impl SwiftServer {
 
     /// Starts what isn't running, and waits until it answers.
     pub fn run(&self) {
-        Part::ALL.into_iter().for_each(|part| self.run_part(part));
+        SwiftProcess::ALL.into_iter().for_each(|part| self.run_part(part));
         self.wait_ready();
     }
 
     /// Starts one of the processes if it isn't running, and waits until it takes connections.
-    pub fn run_part(&self, part: Part) {
+    pub fn run_part(&self, part: SwiftProcess) {
         let mut processes = self.processes.lock().unwrap();
         let process = &mut processes[part as usize];
         if process.is_some() {
@@ -109,7 +109,8 @@ impl SwiftServer {
     /// The first requests of a new account may be refused.
     fn wait_ready(&self) {
         let deadline = Instant::now() + PATIENCE;
-        while !Client::try_new(self.address()).is_some_and(|client| client.ask("PUT", "/ready", &[], b"").is_success())
+        while !SwiftClient::try_new(self.address())
+            .is_some_and(|client| client.ask("PUT", "/ready", &[], b"").is_success())
         {
             assert!(Instant::now() < deadline, "Swift isn't ready: {}", self.log());
             std::thread::sleep(Duration::from_millis(20));
@@ -122,7 +123,7 @@ impl SwiftServer {
     }
 
     /// Ends one of the processes at once, as a crash would.
-    pub fn kill_part(&self, part: Part) {
+    pub fn kill_part(&self, part: SwiftProcess) {
         let Some(mut child) = self.processes.lock().unwrap()[part as usize].take() else { return };
         child.kill().unwrap();
         child.wait().unwrap();
@@ -130,21 +131,21 @@ impl SwiftServer {
 
     /// Ends them all.
     pub fn kill(&self) {
-        Part::ALL.into_iter().rev().for_each(|part| self.kill_part(part));
+        SwiftProcess::ALL.into_iter().rev().for_each(|part| self.kill_part(part));
     }
 
     /// Where the proxy listens.
     pub fn address(&self) -> SocketAddr {
-        self.address_of(Part::Proxy)
+        self.address_of(SwiftProcess::Proxy)
     }
 
-    fn address_of(&self, part: Part) -> SocketAddr {
+    fn address_of(&self, part: SwiftProcess) -> SocketAddr {
         SocketAddr::from(([127, 0, 0, 1], self.ports[part as usize]))
     }
 
     /// Somebody else who asks the store.
-    pub fn client(&self) -> Client {
-        Client::try_new(self.address()).unwrap()
+    pub fn client(&self) -> SwiftClient {
+        SwiftClient::try_new(self.address()).unwrap()
     }
 
     pub fn folder(&self) -> &Path {

@@ -3,7 +3,7 @@
 
 use expression::Expression;
 use json::ValueIndex;
-use schema::{Documents, Fault, Schema, SchemaOptions};
+use schema::{Documents, Schema, SchemaOptions, ValidationError};
 use testkit::fuzz::{Corpus, run};
 use transform::{Context, Scratch, StepSpec, Tables, Transform, TransformOutcome};
 
@@ -147,7 +147,7 @@ fn fuzz_schema() {
         };
         let outcome = schema.check(document);
         let again = schema.check_within(values.read(document), &mut { STEPS_MAX });
-        if !matches!(again, Err(Fault::OutOfSteps)) {
+        if !matches!(again, Err(ValidationError::OutOfSteps)) {
             assert_eq!(outcome.is_ok(), again.is_ok(), "{text} on {document}");
         }
         Some(Ok(outcome.map_err(|violations| (violations.list.len(), magnitude(&format!("{violations:?}"))))))

@@ -71,7 +71,7 @@ fn pick<T: Copy>(random: &mut Random, from: &[T]) -> T {
 
 /// What makes a configuration wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wrong {
+pub(super) enum ConfigFault {
     NotToml,
     UnknownSink,
     UnknownSetting,
@@ -80,7 +80,7 @@ pub(super) enum Wrong {
     Empty,
 }
 
-impl Wrong {
+impl ConfigFault {
     /// One configuration in three is wrong.
     pub(super) fn any(random: &mut Random) -> Option<Self> {
         let all =
@@ -89,7 +89,7 @@ impl Wrong {
     }
 
     /// The file of the plan, spoilt.
-    pub(super) fn spoil(self, plan: &Plan) -> String {
+    pub(super) fn poison(self, plan: &Plan) -> String {
         let text = plan.text();
         match self {
             Self::NotToml => text + "[types\n",

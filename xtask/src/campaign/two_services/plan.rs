@@ -60,14 +60,14 @@ impl fmt::Display for Action {
 
 /// An action, and when it is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct PlannedAction {
     pub(super) at: Duration,
     pub(super) action: Action,
 }
 
 /// All steps in their order.
 #[derive(Debug)]
-pub(super) struct Plan(Vec<Step>);
+pub(super) struct Plan(Vec<PlannedAction>);
 
 impl Plan {
     /// Each kind of fault about as often, on writers that have none at that time. Faults of different writers overlap.
@@ -99,10 +99,10 @@ impl Plan {
         }
         // A stable order: of two at one time the first one stays the first.
         steps.sort_by_key(|(at, _)| *at);
-        Ok(Self(steps.into_iter().map(|(at, action)| Step { at, action }).collect()))
+        Ok(Self(steps.into_iter().map(|(at, action)| PlannedAction { at, action }).collect()))
     }
 
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(super) fn steps(&self) -> &[PlannedAction] {
         &self.0
     }
 }

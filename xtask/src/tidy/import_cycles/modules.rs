@@ -37,7 +37,7 @@ pub(super) struct Module {
 
 /// Where the modules of a file are looked for.
 #[derive(Clone)]
-struct Place {
+struct RunningStore {
     file: String,
     /// The folder of its child modules, with a slash at the end.
     children: String,
@@ -47,7 +47,7 @@ struct Place {
 pub(super) fn read(files: &Files, root: &str) -> Result<Vec<Module>> {
     let mut modules = Vec::new();
     let folder = folder_of(root).to_owned();
-    read_file(files, &Place { file: root.to_owned(), children: folder }, "crate", None, &mut modules)?;
+    read_file(files, &RunningStore { file: root.to_owned(), children: folder }, "crate", None, &mut modules)?;
     Ok(modules)
 }
 
@@ -57,7 +57,7 @@ fn folder_of(file: &str) -> &str {
 
 fn read_file(
     files: &Files,
-    place: &Place,
+    place: &RunningStore,
     name: &str,
     parent: Option<usize>,
     modules: &mut Vec<Module>,
@@ -72,7 +72,7 @@ fn read_file(
 
 fn add(
     files: &Files,
-    place: &Place,
+    place: &RunningStore,
     (name, parent): (&str, Option<usize>),
     items: Vec<Item>,
     modules: &mut Vec<Module>,
@@ -110,20 +110,20 @@ fn add(
 
 fn add_child(
     files: &Files,
-    place: &Place,
+    place: &RunningStore,
     parent: usize,
     child: ItemMod,
     modules: &mut Vec<Module>,
 ) -> Result<Option<usize>> {
     let name = plain(&child.ident);
     if let Some((_, items)) = child.content {
-        let inside = Place { file: place.file.clone(), children: format!("{}{name}/", place.children) };
+        let inside = RunningStore { file: place.file.clone(), children: format!("{}{name}/", place.children) };
         return add(files, &inside, (&name, Some(parent)), items, modules).map(Some);
     }
     let below = format!("{}{name}/", place.children);
     if let Some(path) = path_attribute(&child.attrs) {
         let file = normal(&format!("{}{path}", folder_of(&place.file)));
-        let inside = Place { children: folder_of(&file).to_owned(), file };
+        let inside = RunningStore { children: folder_of(&file).to_owned(), file };
         // A file of another crate's folder is that crate's.
         return if files.contains_key(&inside.file) {
             read_file(files, &inside, &name, Some(parent), modules)
@@ -133,7 +133,7 @@ fn add_child(
     }
     let flat = format!("{}{name}.rs", place.children);
     let file = if files.contains_key(&flat) { flat } else { format!("{below}mod.rs") };
-    read_file(files, &Place { file, children: below }, &name, Some(parent), modules)
+    read_file(files, &RunningStore { file, children: below }, &name, Some(parent), modules)
 }
 
 /// `a/b/../c` as `a/c`.

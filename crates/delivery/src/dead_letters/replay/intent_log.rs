@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use eventlog::{Record, StateFile, make_directory, unix_microseconds};
+use eventlog::{JournalRecord, StateFile, make_directory, unix_microseconds};
 use sink::Sink;
 
 use crate::dead_letters::page::{Numbered, Page};
@@ -22,7 +22,7 @@ const DIRECTORY: &str = "replays";
 /// An event's place: its shard, and its sequence there.
 type Place = (u16, u64);
 
-fn place_of(letter: &Record<'_>) -> Option<Place> {
+fn place_of(letter: &JournalRecord<'_>) -> Option<Place> {
     letter.dead.map(|dead| (dead.shard, dead.sequence))
 }
 

@@ -40,7 +40,7 @@ mod tracker;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::{Lane, Origin};
-use eventlog::{LogChunk, Record, Settled};
+use eventlog::{JournalRecord, LogChunk, Settled};
 use objects::ObjectSink;
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -244,7 +244,7 @@ impl Replayer {
         }
     }
 
-    fn lane_has_passed(&self, letter: &Record<'_>) -> bool {
+    fn lane_has_passed(&self, letter: &JournalRecord<'_>) -> bool {
         letter.dead.is_some_and(|dead| self.ledger.has_passed(self.dead.sink(), dead.shard, dead.sequence))
     }
 
@@ -272,7 +272,7 @@ impl Replayer {
         let [letter] = records.as_slice() else {
             return Err("several letters of this sink fit: choose one, by the time of its receipt or its reason".into());
         };
-        self.dead.amend(&[Record { payload, ..*letter }]).map_err(|error| error.to_string())?;
+        self.dead.amend(&[JournalRecord { payload, ..*letter }]).map_err(|error| error.to_string())?;
         outcome.edited += 1;
         Ok(())
     }
@@ -372,12 +372,12 @@ impl Replayer {
         let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
         let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);
-        let amended: Vec<Record<'_>> = records
+        let amended: Vec<JournalRecord<'_>> = records
             .into_iter()
             .zip(&reasons)
             .filter_map(|(record, (_, reason))| {
                 let dead = record.dead.filter(|dead| dead.reason != &**reason)?;
-                Some(Record { dead: Some(eventlog::Dead { reason, ..dead }), ..record })
+                Some(JournalRecord { dead: Some(eventlog::Dead { reason, ..dead }), ..record })
             })
             .collect();
         self.dead.amend(&amended).map_err(|error| error.to_string())?;

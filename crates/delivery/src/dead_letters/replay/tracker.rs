@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::failover_window::Contacts;
+use crate::failover_window::ContactLog;
 
 /// A batch of letters that the store has taken.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Sent {
 /// The replays of one sink that aren't settled.
 #[derive(Debug, Default)]
 pub(crate) struct ReplayTracker {
-    contacts: Contacts,
+    contacts: ContactLog,
     sent: Vec<Sent>,
     lost: Vec<(u64, u64)>,
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use event::{EventId, KeyedIds, TypeName};
 use eventlog::{
-    AppendBatch, AppendOutcome, DataDirectory, DedupKey, Finding, Inspected, LogChunk, Record, ShardOptions,
+    AppendBatch, AppendOutcome, DataDirectory, DedupKey, Finding, Inspected, JournalRecord, LogChunk, ShardOptions,
     SourceLine, forget_lost_ids, inspect_shard,
 };
 use journal::repair_shard;
-use journal::simulated_disk::{CutStyle, Failure, Operation, SimulatedDisk};
+use journal::simulated_disk::{CutStyle, Operation, SimulatedDisk, SimulatedError};
 
-use super::{INLINE, Outcome, World, record};
+use super::{Harness, INLINE, Outcome, record};
 
 thread_local! {
     static TOLD: RefCell<Vec<(u16, char)>> = const { RefCell::new(Vec::new()) };
@@ -55,12 +55,12 @@ impl Damage {
     /// The disk of a process that was killed when all ids were saved.
     fn disk(self) -> SimulatedDisk {
         let disk = SimulatedDisk::new(1);
-        let world = World::open(&disk, INLINE);
+        let harness = Harness::open(&disk, INLINE);
         for key in KEYS {
-            assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+            assert!(matches!(harness.run(async |harness| harness.post(0, key, "1").await), Outcome::New(_)));
         }
-        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
-        drop(world);
+        assert_eq!(harness.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
+        drop(harness);
         disk.settle();
         self.bytes.iter().for_each(|byte| disk.flip_bit(SEGMENT, byte * 8).unwrap());
         assert_eq!(told(), []);
@@ -68,15 +68,15 @@ impl Damage {
     }
 
     /// Events that are lost may come again, once, and no others, after a further start too.
-    fn check(self, mut world: World, what: &str) {
+    fn check(self, mut harness: Harness, what: &str) {
         for again in [false, true] {
             for key in KEYS {
-                let outcome = world.run(async |world| world.post(0, key, "1").await);
+                let outcome = harness.run(async |harness| harness.post(0, key, "1").await);
                 let is_new = matches!(outcome, Outcome::New(_));
                 assert_eq!(is_new, self.lost.contains(&key) && !again, "{self:?}, {what}: {key}: {outcome:?}");
                 assert!(is_new || matches!(outcome, Outcome::Again(_)), "{self:?}, {what}: {key}: {outcome:?}");
             }
-            world = world.crash(true);
+            harness = harness.crash(true);
         }
         assert!(told().contains(&(0, self.letter)), "{self:?}, {what}: nobody was told");
     }
@@ -85,7 +85,7 @@ impl Damage {
 #[test]
 fn what_is_lost_may_come_again_and_what_is_left_may_not() {
     for damage in DAMAGES {
-        damage.check(World::open(&damage.disk(), INLINE), "a start");
+        damage.check(Harness::open(&damage.disk(), INLINE), "a start");
     }
 }
 
@@ -99,9 +99,9 @@ fn a_start_that_loses_its_power_has_told_and_forgotten_what_it_found_or_the_next
                 operations += 1;
                 let disk = left.fork(operations);
                 disk.fail_power_at(operations);
-                let is_done = World::try_open(&disk, INLINE).is_ok() && !disk.power_is_off();
+                let is_done = Harness::try_open(&disk, INLINE).is_ok() && !disk.power_is_off();
                 disk.power_cut_in_style(style);
-                damage.check(World::open(&disk, INLINE), &format!("{style:?} at operation {operations}"));
+                damage.check(Harness::open(&disk, INLINE), &format!("{style:?} at operation {operations}"));
                 if is_done {
                     break;
                 }
@@ -119,14 +119,14 @@ fn a_start_that_breaks_off_has_told_and_forgotten_what_it_found_or_the_next_one_
             for call in 1.. {
                 let disk = left.fork(call);
                 let before = disk.calls(operation);
-                disk.fail_call(operation, call, Failure::Io);
-                drop(World::try_open(&disk, INLINE));
+                disk.fail_call(operation, call, SimulatedError::Io);
+                drop(Harness::try_open(&disk, INLINE));
                 if disk.calls(operation) < before + call {
                     told();
                     break;
                 }
                 disk.clear_faults();
-                damage.check(World::open(&disk, INLINE), &format!("{operation:?} {call}"));
+                damage.check(Harness::open(&disk, INLINE), &format!("{operation:?} {call}"));
             }
         }
     }
@@ -136,16 +136,16 @@ fn a_start_that_breaks_off_has_told_and_forgotten_what_it_found_or_the_next_one_
 #[test]
 fn a_shard_that_can_t_be_opened_leaves_the_others_as_they_were() {
     let foreign = SimulatedDisk::new(2);
-    drop(World::open(&foreign, INLINE));
+    drop(Harness::open(&foreign, INLINE));
     let other = "/data/journal/0001/0000000000000001.segment";
     for damage in DAMAGES {
         let disk = damage.disk();
         let own = disk.content(other).unwrap();
         disk.put(other, &foreign.content(other).unwrap()).unwrap();
-        assert!(World::try_open(&disk, INLINE).is_err());
+        assert!(Harness::try_open(&disk, INLINE).is_err());
         assert_eq!(told(), [(0, damage.letter)], "it was looked at before the other one");
         disk.put(other, &own).unwrap();
-        damage.check(World::open(&disk, INLINE), "a start after one that broke off");
+        damage.check(Harness::open(&disk, INLINE), "a start after one that broke off");
     }
 }
 
@@ -174,20 +174,21 @@ fn what_a_repair_has_taken_out_may_come_again() {
         };
         repair_shard(&options).unwrap();
         drop(directory);
-        damage.check(World::open(&disk, INLINE), "a repair");
+        damage.check(Harness::open(&disk, INLINE), "a repair");
     }
 }
 
 /// A batch as the gateway makes it: one type, a key, and an event that has an id of its own.
-fn keyed(world: &World, key: &[u8], payloads: &[&str]) -> AppendBatch {
+fn keyed(harness: &Harness, key: &[u8], payloads: &[&str]) -> AppendBatch {
     let name = TypeName::new("event").unwrap();
-    let type_id = world.log.types().intern(&name);
+    let type_id = harness.log.types().intern(&name);
     let ids = KeyedIds::new("", &name, key);
     let mut batch = AppendBatch::default();
     for (number, payload) in (0..).zip(payloads) {
-        let own = (*payload == OWN).then(|| world.log.content_hash().of(payload.as_bytes()));
+        let own = (*payload == OWN).then(|| harness.log.content_hash().of(payload.as_bytes()));
         let id = if own.is_some() { EventId([7; 16]) } else { ids.id(number + 1) };
-        let record = Record { id, content: own, request_start: number == 0, request_end: false, ..record(payload) };
+        let record =
+            JournalRecord { id, content: own, request_start: number == 0, request_end: false, ..record(payload) };
         batch.push(&record, SourceLine { number, type_id });
     }
     batch.end_request();
@@ -199,13 +200,13 @@ const OWN: &str = "\"own\"";
 const BATCH: [&str; 6] = ["\"one\"", "\"two\"", "\"three\"", OWN, "\"four\"", "\"last\""];
 
 /// Sends the batch until it is known what becomes of it: the numbers of records that came before, and whether others were appended.
-fn send(world: &World) -> (Vec<u32>, bool) {
-    let mut batch = keyed(world, b"key", &BATCH);
-    world.run(async |world| {
-        let mut taken = world.shard(0).append(&mut batch).unwrap();
+fn send(harness: &Harness) -> (Vec<u32>, bool) {
+    let mut batch = keyed(harness, b"key", &BATCH);
+    harness.run(async |harness| {
+        let mut taken = harness.shard(0).append(&mut batch).unwrap();
         if matches!(taken, AppendOutcome::Partial) {
             batch.index_individually();
-            taken = world.shard(0).append(&mut batch).unwrap();
+            taken = harness.shard(0).append(&mut batch).unwrap();
         }
         let appended = match taken {
             AppendOutcome::Appended(append) => append.await.is_ok(),
@@ -218,11 +219,11 @@ fn send(world: &World) -> (Vec<u32>, bool) {
 }
 
 /// All payloads of the first shard, in order.
-fn payloads(world: &World) -> Vec<String> {
-    let mut lane = world.shard(0).reader(0);
+fn payloads(harness: &Harness) -> Vec<String> {
+    let mut lane = harness.shard(0).reader(0);
     let mut found = Vec::new();
     while let Some(chunk) = lane.read().unwrap() {
-        let text = |record: &Record<'_>| String::from_utf8(record.payload.to_vec()).unwrap();
+        let text = |record: &JournalRecord<'_>| String::from_utf8(record.payload.to_vec()).unwrap();
         match chunk {
             LogChunk::Block(block) => found.extend(block.records().map(|(_, record)| text(&record))),
             LogChunk::Damaged(damaged) => found.extend(damaged.survivors().iter().map(|(_, record)| text(record))),
@@ -244,27 +245,27 @@ fn of_a_batch_with_a_key_what_is_lost_may_come_again_and_what_is_left_may_not() 
     let cases: [&[usize]; 6] = [&[1], &[0], &[1, 2], &[0, 1, 2, 3], &[3], &[2, 4]];
     for lost in cases {
         let disk = SimulatedDisk::new(1);
-        let world = World::open(&disk, INLINE);
-        let before = world.run(async |world| world.post(0, 1, "0").await);
+        let harness = Harness::open(&disk, INLINE);
+        let before = harness.run(async |harness| harness.post(0, 1, "0").await);
         assert!(matches!(before, Outcome::New(_)));
-        assert_eq!(send(&world), (vec![], true));
-        let behind = world.run(async |world| world.post(0, 2, "2").await);
+        assert_eq!(send(&harness), (vec![], true));
+        let behind = harness.run(async |harness| harness.post(0, 2, "2").await);
         assert!(matches!(behind, Outcome::New(_)));
-        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [8, 0]);
-        drop(world);
+        assert_eq!(harness.log.save_ids(&[0, 0]).unwrap(), [8, 0]);
+        drop(harness);
         disk.settle();
         lost.iter().for_each(|number| rot(&disk, BATCH[*number]));
 
-        let mut world = World::open(&disk, INLINE);
+        let mut harness = Harness::open(&disk, INLINE);
         assert_eq!(told(), [(0, 'B')]);
         let left: Vec<u32> = (0..6).filter(|number| !lost.contains(&(*number as usize))).collect();
-        assert_eq!(send(&world), (left, true), "{lost:?}");
+        assert_eq!(send(&harness), (left, true), "{lost:?}");
         for _ in 0..2 {
             let mut all: Vec<_> = [&BATCH[..], &["0", "2"]].concat();
             all.sort_unstable();
-            assert_eq!(payloads(&world), all, "{lost:?}");
-            assert_eq!(send(&world), ((0..6).collect(), false), "{lost:?}");
-            world = world.crash(true);
+            assert_eq!(payloads(&harness), all, "{lost:?}");
+            assert_eq!(send(&harness), ((0..6).collect(), false), "{lost:?}");
+            harness = harness.crash(true);
         }
     }
 }
@@ -273,21 +274,21 @@ fn of_a_batch_with_a_key_what_is_lost_may_come_again_and_what_is_left_may_not() 
 #[test]
 fn what_is_left_of_a_batch_isn_t_known_by_another_one_s_key() {
     let disk = SimulatedDisk::new(1);
-    let world = World::open(&disk, INLINE);
+    let harness = Harness::open(&disk, INLINE);
     let [one, other] = [(b"one", [r#""1a""#, r#""1b""#]), (b"two", [r#""2a""#, r#""2b""#])].map(|(key, payloads)| {
-        let mut batch = keyed(&world, key, &payloads);
+        let mut batch = keyed(&harness, key, &payloads);
         let ids: Vec<EventId> = batch.records().ids().collect();
-        drop(world.shard(0).append(&mut batch).unwrap());
+        drop(harness.shard(0).append(&mut batch).unwrap());
         ids
     });
-    world.shard(0).commit_pending();
-    let behind = world.run(async |world| world.post(0, 2, "2").await);
+    harness.shard(0).commit_pending();
+    let behind = harness.run(async |harness| harness.post(0, 2, "2").await);
     assert!(matches!(behind, Outcome::New(_)));
-    drop(world);
+    drop(harness);
     disk.settle();
     [r#""1b""#, r#""2a""#].into_iter().for_each(|payload| rot(&disk, payload));
-    let world = World::open(&disk, INLINE);
+    let harness = Harness::open(&disk, INLINE);
     assert_eq!(told(), [(0, 'B')]);
-    let known = [one[0], other[1]].map(|id| world.shard(0).position_of(id).map(|position| position.sequence));
+    let known = [one[0], other[1]].map(|id| harness.shard(0).position_of(id).map(|position| position.sequence));
     assert_eq!(known, [None, Some(4)]);
 }

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use event::{EventId, Position, TypeName};
 use eventlog::{
-    AppendBatch, AppendError, AppendOutcome, DataDirectory, DedupKey, EventLog, LineRejection, LogOptions, Record,
-    Shard, SourceLine,
+    AppendBatch, AppendError, AppendOutcome, DataDirectory, DedupKey, EventLog, JournalRecord, LineRejection,
+    LogOptions, Shard, SourceLine,
 };
 use journal::simulated_disk::{CutStyle, SimulatedDisk};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
@@ -20,7 +20,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 const INLINE: Duration = Duration::MAX;
 const AWAY: Duration = Duration::ZERO;
 
-struct World {
+struct Harness {
     disk: SimulatedDisk,
     inline_commit_max: Duration,
     _directory: DataDirectory,
@@ -35,7 +35,7 @@ enum Outcome {
     Failed(AppendError),
 }
 
-impl World {
+impl Harness {
     fn open(disk: &SimulatedDisk, inline_commit_max: Duration) -> Self {
         Self::try_open(disk, inline_commit_max).unwrap()
     }
@@ -88,7 +88,7 @@ impl World {
     async fn post_with(&self, shard: usize, key: u8, payload: &str, checks: bool) -> Outcome {
         let type_id = self.log.types().intern(&TypeName::new("event").unwrap());
         let content = checks.then(|| self.log.content_hash().of(payload.as_bytes()));
-        let record = Record { id: EventId([key; 16]), content, ..record(payload) };
+        let record = JournalRecord { id: EventId([key; 16]), content, ..record(payload) };
         match self.shard(shard).append_one(&record, type_id) {
             Ok(AppendOutcome::Appended(append)) => {
                 let position = append.position();
@@ -110,8 +110,8 @@ impl World {
     }
 }
 
-fn record(payload: &str) -> Record<'_> {
-    Record {
+fn record(payload: &str) -> JournalRecord<'_> {
+    JournalRecord {
         id: EventId([0; 16]),
         received_at: 1,
         event_time: None,
@@ -129,19 +129,19 @@ fn record(payload: &str) -> Record<'_> {
 }
 
 /// A batch of events, of which some have ids of their own. Each is a line of its own.
-fn batch(world: &World, key: Option<u8>, events: &[(Option<u8>, &str)]) -> AppendBatch {
+fn batch(harness: &Harness, key: Option<u8>, events: &[(Option<u8>, &str)]) -> AppendBatch {
     let lines: Vec<u32> = (0..).take(events.len()).collect();
-    batch_of_lines(world, key, &lines, events)
+    batch_of_lines(harness, key, &lines, events)
 }
 
-fn batch_of_lines(world: &World, key: Option<u8>, lines: &[u32], events: &[(Option<u8>, &str)]) -> AppendBatch {
-    let type_id = world.log.types().intern(&TypeName::new("event").unwrap());
+fn batch_of_lines(harness: &Harness, key: Option<u8>, lines: &[u32], events: &[(Option<u8>, &str)]) -> AppendBatch {
+    let type_id = harness.log.types().intern(&TypeName::new("event").unwrap());
     let mut batch = AppendBatch::default();
     for (line, (own, payload)) in lines.iter().zip(events) {
-        let content = own.map(|_| world.log.content_hash().of(payload.as_bytes()));
+        let content = own.map(|_| harness.log.content_hash().of(payload.as_bytes()));
         let number = batch.records().len();
         let id = EventId(own.map_or([200 + u8::try_from(number).unwrap(); 16], |own| [own; 16]));
-        let record = Record { id, content, request_start: number == 0, request_end: false, ..record(payload) };
+        let record = JournalRecord { id, content, request_start: number == 0, request_end: false, ..record(payload) };
         batch.push(&record, SourceLine { number: *line, type_id });
     }
     batch.end_request();
@@ -154,13 +154,13 @@ fn batch_of_lines(world: &World, key: Option<u8>, lines: &[u32], events: &[(Opti
 #[test]
 fn an_id_has_one_effect_however_often_it_comes_at_once() {
     for inline in [INLINE, AWAY] {
-        let world = World::open(&SimulatedDisk::new(1), inline);
-        let outcomes = world.run(async |world| {
-            let posts = (0..40).map(|number| world.post(number % 2, u8::try_from(number % 4).unwrap(), "{}"));
+        let harness = Harness::open(&SimulatedDisk::new(1), inline);
+        let outcomes = harness.run(async |harness| {
+            let posts = (0..40).map(|number| harness.post(number % 2, u8::try_from(number % 4).unwrap(), "{}"));
             join_all(posts).await
         });
         let new: Vec<_> = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::New(_))).collect();
-        assert_eq!((new.len(), world.events()), (4, 4), "{outcomes:?}");
+        assert_eq!((new.len(), harness.events()), (4, 4), "{outcomes:?}");
         for (number, outcome) in outcomes.iter().enumerate() {
             let Outcome::New(first) = outcomes[number % 4] else { panic!("the first of each is new") };
             assert!(number < 4 || *outcome == Outcome::Again(first), "{number}: {outcome:?}");
@@ -170,25 +170,26 @@ fn an_id_has_one_effect_however_often_it_comes_at_once() {
 
 #[test]
 fn other_bytes_under_an_id_are_refused() {
-    let world = World::open(&SimulatedDisk::new(1), INLINE);
-    let outcomes = world.run(async |world| [world.post(0, 1, "1").await, world.post(1, 1, "2").await]);
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+    let outcomes = harness.run(async |harness| [harness.post(0, 1, "1").await, harness.post(1, 1, "2").await]);
     assert!(matches!(outcomes, [Outcome::New(_), Outcome::OtherBytes]));
-    assert_eq!(world.events(), 1);
+    assert_eq!(harness.events(), 1);
 }
 
 #[test]
 fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
     for inline in [INLINE, AWAY] {
         let disk = SimulatedDisk::new(1);
-        let world = World::open(&disk, inline);
+        let harness = Harness::open(&disk, inline);
         let large = format!("\"{}\"", "x".repeat(60_000));
-        assert!(matches!(world.run(async |world| world.post(0, 1, &large).await), Outcome::New(_)));
+        assert!(matches!(harness.run(async |harness| harness.post(0, 1, &large).await), Outcome::New(_)));
         disk.set_capacity(Some(disk.bytes_used()));
         let mut key = 1;
         let failed = loop {
             key += 1;
-            let posts = async |world: &World| join_all((0..3).map(|shard| world.post(shard % 2, key, &large))).await;
-            let outcomes = world.run(posts);
+            let posts =
+                async |harness: &Harness| join_all((0..3).map(|shard| harness.post(shard % 2, key, &large))).await;
+            let outcomes = harness.run(posts);
             if !matches!(outcomes[0], Outcome::New(_)) {
                 break outcomes;
             }
@@ -196,7 +197,8 @@ fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
         assert_eq!(failed[0], Outcome::Failed(AppendError::NoSpace));
         assert!(failed[1..].iter().all(|outcome| matches!(outcome, Outcome::Failed(_))), "{failed:?}");
         disk.set_capacity(None);
-        let again = world.run(async |world| [world.post(0, key + 1, "0").await, world.post(1, key, "other").await]);
+        let again =
+            harness.run(async |harness| [harness.post(0, key + 1, "0").await, harness.post(1, key, "other").await]);
         assert!(again.iter().all(|outcome| matches!(outcome, Outcome::New(_))), "{again:?}");
     }
 }
@@ -204,32 +206,32 @@ fn a_first_copy_that_was_not_written_leaves_nothing_behind() {
 #[test]
 fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
     for power in [false, true] {
-        let mut world = World::open(&SimulatedDisk::new(1), INLINE);
-        let first = world.run(async |world| world.post(0, 1, "1").await);
+        let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+        let first = harness.run(async |harness| harness.post(0, 1, "1").await);
         let Outcome::New(position) = first else { panic!("{first:?}") };
-        world = world.crash(power);
-        assert_eq!(world.run(async |world| world.post(1, 1, "1").await), Outcome::Again(position));
+        harness = harness.crash(power);
+        assert_eq!(harness.run(async |harness| harness.post(1, 1, "1").await), Outcome::Again(position));
         let filler = "x".repeat(10_000);
         for key in 2..60 {
-            let outcome = world.run(async |world| world.post(0, key, &filler).await);
+            let outcome = harness.run(async |harness| harness.post(0, key, &filler).await);
             assert!(matches!(outcome, Outcome::New(_)), "{outcome:?}");
         }
-        let durable = world.shard(0).durable();
-        let safe = world.log.save_ids(&[durable, 0]).unwrap();
+        let durable = harness.shard(0).durable();
+        let safe = harness.log.save_ids(&[durable, 0]).unwrap();
         assert_eq!(safe[0], durable);
-        assert!(world.shard(0).segments().free_up_to(durable).unwrap() > 1);
-        assert!(world.shard(0).segments().oldest().unwrap() > 30);
+        assert!(harness.shard(0).segments().free_up_to(durable).unwrap() > 1);
+        assert!(harness.shard(0).segments().oldest().unwrap() > 30);
         for _ in 0..2 {
-            world = world.crash(power);
+            harness = harness.crash(power);
             for key in 1..60 {
                 let payload = if key == 1 { "1" } else { &filler };
-                let outcome = world.run(async |world| world.post(0, key, payload).await);
+                let outcome = harness.run(async |harness| harness.post(0, key, payload).await);
                 assert!(matches!(outcome, Outcome::Again(_)), "{key}: {outcome:?}");
-                assert_eq!(world.run(async |world| world.post(0, key, "other").await), Outcome::OtherBytes);
+                assert_eq!(harness.run(async |harness| harness.post(0, key, "other").await), Outcome::OtherBytes);
             }
-            world.log.save_ids(&[0, 0]).unwrap();
+            harness.log.save_ids(&[0, 0]).unwrap();
         }
-        assert_eq!(world.log.ids_remembered(), 59);
+        assert_eq!(harness.log.ids_remembered(), 59);
     }
 }
 
@@ -237,51 +239,51 @@ fn ids_are_known_after_a_restart_and_after_their_segments_are_freed() {
 /// start would read it.
 #[test]
 fn events_without_ids_leave_nothing_in_the_files() {
-    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
-    let bytes = |world: &World| -> u64 {
-        let paths = world.disk.paths().into_iter().filter(|path| path.starts_with("/data/duplicates"));
-        paths.map(|path| world.disk.content(path).unwrap().len() as u64).sum()
+    let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+    let bytes = |harness: &Harness| -> u64 {
+        let paths = harness.disk.paths().into_iter().filter(|path| path.starts_with("/data/duplicates"));
+        paths.map(|path| harness.disk.content(path).unwrap().len() as u64).sum()
     };
-    assert!(matches!(world.run(async |world| world.post(0, 1, "1").await), Outcome::New(_)));
+    assert!(matches!(harness.run(async |harness| harness.post(0, 1, "1").await), Outcome::New(_)));
     let filler = "x".repeat(60_000);
     let mut freed = 0;
     for _ in 0..40 {
-        assert!(matches!(world.run(async |world| world.post_with(0, 9, &filler, false).await), Outcome::New(_)));
-        let durable = world.shard(0).durable();
-        let safe = world.log.save_ids(&[durable, 0]).unwrap();
-        freed += world.shard(0).segments().free_up_to(safe[0]).unwrap();
+        assert!(matches!(harness.run(async |harness| harness.post_with(0, 9, &filler, false).await), Outcome::New(_)));
+        let durable = harness.shard(0).durable();
+        let safe = harness.log.save_ids(&[durable, 0]).unwrap();
+        freed += harness.shard(0).segments().free_up_to(safe[0]).unwrap();
     }
     assert!(freed > 3, "{freed}");
-    let of_one = bytes(&world);
+    let of_one = bytes(&harness);
     assert!((1..200).contains(&of_one), "{of_one}");
-    assert!(matches!(world.run(async |world| world.post(0, 2, "2").await), Outcome::New(_)));
+    assert!(matches!(harness.run(async |harness| harness.post(0, 2, "2").await), Outcome::New(_)));
     // What stands between the two is spoken of, so that a start reads the log behind them only.
     for _ in 0..2 {
-        world = world.crash(true);
+        harness = harness.crash(true);
         for (key, payload) in [(1, "1"), (2, "2")] {
-            let outcome = world.run(async |world| world.post(0, key, payload).await);
+            let outcome = harness.run(async |harness| harness.post(0, key, payload).await);
             assert!(matches!(outcome, Outcome::Again(_)), "{key}: {outcome:?}");
         }
-        world.log.save_ids(&[0, 0]).unwrap();
+        harness.log.save_ids(&[0, 0]).unwrap();
     }
 }
 
 #[test]
 fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
     let disk = SimulatedDisk::new(1);
-    let world = World::open(&disk, INLINE);
+    let harness = Harness::open(&disk, INLINE);
     for key in 1..=3 {
-        assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+        assert!(matches!(harness.run(async |harness| harness.post(0, key, "1").await), Outcome::New(_)));
     }
-    assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
-    drop(world);
+    assert_eq!(harness.log.save_ids(&[0, 0]).unwrap(), [3, 0]);
+    drop(harness);
     // An older copy of the journal is put back, but not of the ids.
     for path in disk.paths().into_iter().filter(|path| path.starts_with("/data/journal")) {
         disk.put(path, b"").unwrap();
     }
-    let world = World::open(&disk, INLINE);
-    let outcome = world.run(async |world| world.post(0, 2, "1").await);
-    assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", world.shard(0).durable());
+    let harness = Harness::open(&disk, INLINE);
+    let outcome = harness.run(async |harness| harness.post(0, 2, "1").await);
+    assert!(matches!(outcome, Outcome::New(_)), "{outcome:?} {}", harness.shard(0).durable());
 }
 
 /// What recovery finds it finds once: the start after it must not believe what the files of ids said before.
@@ -289,13 +291,13 @@ fn what_the_log_has_lost_is_not_taken_for_a_duplicate() {
 fn what_the_log_has_lost_is_not_taken_for_a_duplicate_by_a_later_start() {
     for power in [false, true] {
         let disk = SimulatedDisk::new(1);
-        let world = World::open(&disk, INLINE);
+        let harness = Harness::open(&disk, INLINE);
         for key in 1..=3 {
-            assert!(matches!(world.run(async |world| world.post(0, key, "1").await), Outcome::New(_)));
+            assert!(matches!(harness.run(async |harness| harness.post(0, key, "1").await), Outcome::New(_)));
         }
-        assert!(matches!(world.run(async |world| world.post(1, 4, "1").await), Outcome::New(_)));
-        assert_eq!(world.log.save_ids(&[0, 0]).unwrap(), [3, 1]);
-        drop(world);
+        assert!(matches!(harness.run(async |harness| harness.post(1, 4, "1").await), Outcome::New(_)));
+        assert_eq!(harness.log.save_ids(&[0, 0]).unwrap(), [3, 1]);
+        drop(harness);
         let segment = |path: &&std::path::PathBuf| {
             path.starts_with("/data/journal/0000") && path.extension().is_some_and(|end| end == "segment")
         };
@@ -303,16 +305,17 @@ fn what_the_log_has_lost_is_not_taken_for_a_duplicate_by_a_later_start() {
         let lost = paths.iter().find(segment).unwrap_or_else(|| panic!("{paths:?}"));
         disk.put(lost.clone(), &[0; 8192]).unwrap();
 
-        let mut world = World::open(&disk, INLINE);
-        assert!(!world.log.findings().is_empty());
-        assert!(matches!(world.run(async |world| world.post(0, 5, "1").await), Outcome::New(_)));
+        let mut harness = Harness::open(&disk, INLINE);
+        assert!(!harness.log.findings().is_empty());
+        assert!(matches!(harness.run(async |harness| harness.post(0, 5, "1").await), Outcome::New(_)));
         for _ in 0..2 {
-            world = world.crash(power);
-            let [kept, new] = world.run(async |world| [world.post(0, 4, "1").await, world.post(1, 5, "1").await]);
+            harness = harness.crash(power);
+            let [kept, new] =
+                harness.run(async |harness| [harness.post(0, 4, "1").await, harness.post(1, 5, "1").await]);
             assert!(matches!([kept, new], [Outcome::Again(_), Outcome::Again(_)]), "{kept:?} {new:?}");
         }
         for key in 1..=3 {
-            let outcome = world.run(async |world| world.post(0, key, "1").await);
+            let outcome = harness.run(async |harness| harness.post(0, key, "1").await);
             assert!(matches!(outcome, Outcome::New(_)), "{key}: {outcome:?}");
         }
     }
@@ -320,11 +323,11 @@ fn what_the_log_has_lost_is_not_taken_for_a_duplicate_by_a_later_start() {
 
 #[test]
 fn a_batch_is_known_as_a_whole() {
-    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let events = [(None, "1"), (None, "2")];
     for restart in 0..3 {
-        let mut batch = batch(&world, Some(9), &events);
-        let again = world.run(async |world| match world.shard(0).append(&mut batch).unwrap() {
+        let mut batch = batch(&harness, Some(9), &events);
+        let again = harness.run(async |harness| match harness.shard(0).append(&mut batch).unwrap() {
             AppendOutcome::Appended(append) => append.await.map(|()| false),
             AppendOutcome::Duplicate(earlier) => earlier.durable().await.map(|_| true),
             AppendOutcome::IdConflict
@@ -332,74 +335,74 @@ fn a_batch_is_known_as_a_whole() {
             | AppendOutcome::RetryAfter(_)
             | AppendOutcome::Empty => panic!("it is the same"),
         });
-        assert_eq!((again, world.events()), (Ok(restart > 0), 2));
-        world = world.crash(true);
+        assert_eq!((again, harness.events()), (Ok(restart > 0), 2));
+        harness = harness.crash(true);
     }
-    let mut other = batch(&world, Some(9), &[(None, "3")]);
-    assert!(matches!(world.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
+    let mut other = batch(&harness, Some(9), &[(None, "3")]);
+    assert!(matches!(harness.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
 }
 
 #[test]
 fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
-    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     // The key's bytes are the same each time; at first the third isn't taken.
-    let of = |world: &World, payloads: &[&str]| {
+    let of = |harness: &Harness, payloads: &[&str]| {
         let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
-        let mut batch = batch(world, Some(9), &events);
+        let mut batch = batch(harness, Some(9), &events);
         batch.set_key(DedupKey { id: EventId([9; 16]), content: 3 });
         batch.options.is_partial = payloads.len() < 3;
         batch
     };
     for restart in 0..4 {
-        let mut sent = of(&world, if restart < 2 { &["1", "2"] } else { &["1", "2", "3"] });
-        let asks = matches!(world.shard(0).append(&mut sent), Ok(AppendOutcome::Partial));
+        let mut sent = of(&harness, if restart < 2 { &["1", "2"] } else { &["1", "2", "3"] });
+        let asks = matches!(harness.shard(0).append(&mut sent), Ok(AppendOutcome::Partial));
         assert!(asks, "somebody must say what each is known by");
         sent.index_individually();
-        let taken = world.run(async |world| match world.shard(0).append(&mut sent).unwrap() {
+        let taken = harness.run(async |harness| match harness.shard(0).append(&mut sent).unwrap() {
             AppendOutcome::Appended(append) => append.await.map(|()| true),
             AppendOutcome::Empty => Ok(false),
             _ => panic!("it is told record by record"),
         });
         let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
-        assert_eq!((taken, world.events()), (Ok(appended), stored), "{restart}");
+        assert_eq!((taken, harness.events()), (Ok(appended), stored), "{restart}");
         let repeated = [0, 2, 2, 3][restart];
         assert_eq!(sent.result.duplicates.len(), repeated, "{restart}");
-        world = world.crash(restart % 2 == 0);
+        harness = harness.crash(restart % 2 == 0);
     }
-    let mut other = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
-    assert!(matches!(world.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
+    let mut other = batch(&harness, Some(9), &[(None, "1"), (None, "2")]);
+    assert!(matches!(harness.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
 }
 
 #[test]
 fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
-    let world = World::open(&SimulatedDisk::new(1), INLINE);
-    let first = world.run(async |world| world.post(0, 1, "1").await);
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+    let first = harness.run(async |harness| harness.post(0, 1, "1").await);
     assert!(matches!(first, Outcome::New(_)));
     let events = [(Some(2), "2"), (Some(1), "other"), (Some(2), "2"), (Some(3), "3"), (Some(4), "4")];
-    let mut sent = batch_of_lines(&world, None, &[1, 1, 2, 3, 4], &events);
+    let mut sent = batch_of_lines(&harness, None, &[1, 1, 2, 3, 4], &events);
     sent.add_dependent_line(3);
-    let position = world.run(async |world| {
-        let append = world.shard(0).append(&mut sent).unwrap().appended().expect("two lines are taken");
+    let position = harness.run(async |harness| {
+        let append = harness.shard(0).append(&mut sent).unwrap().appended().expect("two lines are taken");
         let position = append.position();
         append.await.map(|()| position)
     });
     assert!(position.is_ok());
     assert_eq!(sent.result.rejected, [(1, LineRejection::IdConflict), (3, LineRejection::DependsOnRejected)].into());
     assert!(sent.result.duplicates.is_empty(), "the second line isn't known by an id of the first, which isn't there");
-    assert_eq!((world.events(), sent.type_counts()[0].1), (3, 2));
-    let again = world.run(async |world| {
+    assert_eq!((harness.events(), sent.type_counts()[0].1), (3, 2));
+    let again = harness.run(async |harness| {
         let mut outcomes = Vec::new();
         for (key, payload) in [(2, "2"), (4, "4"), (3, "3")] {
-            outcomes.push(matches!(world.post(0, key, payload).await, Outcome::Again(_)));
+            outcomes.push(matches!(harness.post(0, key, payload).await, Outcome::Again(_)));
         }
         outcomes
     });
     assert_eq!(again, [true, true, false]);
 
     let events = [(Some(5), "5"), (Some(1), "other"), (Some(5), "5")];
-    let mut without_dependent = batch_of_lines(&world, None, &[1, 1, 2], &events);
-    let appended = world.run(async |world| {
-        let taken = world.shard(0).append(&mut without_dependent).unwrap();
+    let mut without_dependent = batch_of_lines(&harness, None, &[1, 1, 2], &events);
+    let appended = harness.run(async |harness| {
+        let taken = harness.shard(0).append(&mut without_dependent).unwrap();
         taken.appended().expect("one line is taken").await
     });
     assert!(appended.is_ok() && without_dependent.result.duplicates.is_empty(), "the refused line's id isn't known");
@@ -408,9 +411,9 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
 
 #[test]
 fn events_of_a_batch_that_came_before_are_dropped_from_it() {
-    let world = World::open(&SimulatedDisk::new(1), INLINE);
-    let post = async |world: &World, mut batch: AppendBatch| {
-        let taken = world.shard(0).append(&mut batch).unwrap();
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+    let post = async |harness: &Harness, mut batch: AppendBatch| {
+        let taken = harness.shard(0).append(&mut batch).unwrap();
         let appended = matches!(taken, AppendOutcome::Appended(_));
         if let Some(append) = taken.appended() {
             append.await.unwrap();
@@ -420,20 +423,20 @@ fn events_of_a_batch_that_came_before_are_dropped_from_it() {
         }
         (appended, batch)
     };
-    let first = batch(&world, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
-    let (appended, first) = world.run(async |world| post(world, first).await);
+    let first = batch(&harness, None, &[(Some(1), "1"), (None, "2"), (Some(3), "3"), (Some(1), "1")]);
+    let (appended, first) = harness.run(async |harness| post(harness, first).await);
     assert!(appended && first.result.rejected.is_empty());
-    assert_eq!((world.events(), first.type_counts()[0].1), (3, 3));
-    let second = batch(&world, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
-    let (appended, second) = world.run(async |world| post(world, second).await);
+    assert_eq!((harness.events(), first.type_counts()[0].1), (3, 3));
+    let second = batch(&harness, None, &[(Some(3), "3"), (Some(1), "other"), (Some(4), "4"), (Some(3), "3")]);
+    let (appended, second) = harness.run(async |harness| post(harness, second).await);
     assert!(appended);
-    assert_eq!((&second.result.rejected, world.events()), (&[(1, LineRejection::IdConflict)].into(), 4));
-    let third = batch(&world, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
-    let (appended, _) = world.run(async |world| post(world, third).await);
+    assert_eq!((&second.result.rejected, harness.events()), (&[(1, LineRejection::IdConflict)].into(), 4));
+    let third = batch(&harness, Some(7), &[(Some(3), "3"), (Some(4), "4")]);
+    let (appended, _) = harness.run(async |harness| post(harness, third).await);
     assert!(!appended);
-    assert_eq!(world.events(), 4);
+    assert_eq!(harness.events(), 4);
 
-    let mut lane = world.shard(0).reader(0);
+    let mut lane = harness.shard(0).reader(0);
     let mut requests = Vec::new();
     while let Some(eventlog::LogChunk::Block(block)) = lane.read().unwrap() {
         requests.extend(

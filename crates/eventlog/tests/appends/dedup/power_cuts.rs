@@ -9,7 +9,7 @@ use event::Position;
 use eventlog::{EventLog, LogChunk};
 use journal::simulated_disk::{Random, SimulatedDisk};
 
-use super::{INLINE, Outcome, World, join_all};
+use super::{Harness, INLINE, Outcome, join_all};
 
 /// What a negative control takes out. A campaign must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,19 +71,19 @@ impl Run {
     }
 
     fn go(mut self) -> Result<Tally, String> {
-        let mut world = self.restart()?;
+        let mut harness = self.restart()?;
         for _ in 0..STEPS {
             if self.random.once_in(2) {
                 self.disk.fail_power_at(1 + self.random.below(14));
             }
             let lives = match self.random.below(8) {
-                0..=4 => self.post(&world)?,
-                5..=6 => self.save(&world)?,
+                0..=4 => self.post(&harness)?,
+                5..=6 => self.save(&harness)?,
                 _ => false,
             };
             if !lives || self.disk.power_is_off() {
-                drop(world);
-                world = self.restart()?;
+                drop(harness);
+                harness = self.restart()?;
             }
         }
         self.disk.clear_faults();
@@ -91,7 +91,7 @@ impl Run {
     }
 
     /// Opens what is left after a kill or a cut, which may come again meanwhile.
-    fn restart(&mut self) -> Result<World, String> {
+    fn restart(&mut self) -> Result<Harness, String> {
         if self.disk.power_is_off() || self.random.once_in(2) {
             self.disk.power_cut();
             self.tally.states += 1;
@@ -100,9 +100,9 @@ impl Run {
         if self.random.once_in(4) {
             self.disk.fail_power_at(1 + self.random.below(20));
         }
-        let world = loop {
-            match World::try_open(&self.disk, INLINE) {
-                Ok(world) => break world,
+        let harness = loop {
+            match Harness::try_open(&self.disk, INLINE) {
+                Ok(harness) => break harness,
                 Err(error) if !self.disk.power_is_off() => return Err(format!("nothing was wrong, but: {error}")),
                 Err(_) => {
                     self.disk.power_cut();
@@ -112,24 +112,24 @@ impl Run {
             }
         };
         self.disk.clear_faults();
-        if !self.read(&world.log)? {
+        if !self.read(&harness.log)? {
             return Err("the power is on, and the log can't be read".into());
         }
         match self.acknowledged.iter().find(|(key, position)| self.found.get(key) != Some(position)) {
             Some((key, position)) => Err(format!("{key} was acknowledged at {position}, and isn't there")),
-            None => Ok(world),
+            None => Ok(harness),
         }
     }
 
     /// Some posts at once, of keys that may have come before; whether the process lives on.
-    fn post(&mut self, world: &World) -> Result<bool, String> {
+    fn post(&mut self, harness: &Harness) -> Result<bool, String> {
         let some = 1 + self.random.below(5);
         let posts: Vec<(usize, u8)> = (0..some)
             .map(|_| (self.random.index(SHARDS), u8::try_from(self.random.below(KEYS)).unwrap_or_default()))
             .collect();
         let checks = self.wrong != Some(Wrong::NoCheck);
-        let outcomes = world.run(async |world| {
-            join_all(posts.iter().map(|(shard, key)| world.post_with(*shard, *key, payload(*key), checks))).await
+        let outcomes = harness.run(async |harness| {
+            join_all(posts.iter().map(|(shard, key)| harness.post_with(*shard, *key, payload(*key), checks))).await
         });
         for ((_, key), outcome) in posts.iter().zip(outcomes) {
             match outcome {
@@ -146,18 +146,18 @@ impl Run {
                 Outcome::Failed(error) => return Err(format!("nothing was wrong, but: {error}")),
             }
         }
-        self.read(&world.log)
+        self.read(&harness.log)
     }
 
     /// Saves the ids, and frees what was read; whether the process lives on.
-    fn save(&mut self, world: &World) -> Result<bool, String> {
+    fn save(&mut self, harness: &Harness) -> Result<bool, String> {
         let safe = if self.wrong == Some(Wrong::FreesFirst) {
             Ok(self.read_up_to.to_vec())
         } else {
-            world.log.save_ids(&self.read_up_to)
+            harness.log.save_ids(&self.read_up_to)
         };
         let freed = safe.and_then(|safe| {
-            let shards = world.log.shards().iter().zip(self.read_up_to).zip(safe);
+            let shards = harness.log.shards().iter().zip(self.read_up_to).zip(safe);
             shards.map(|((shard, read), safe)| shard.segments().free_up_to(read.min(safe))).sum::<Result<usize, _>>()
         });
         match freed {

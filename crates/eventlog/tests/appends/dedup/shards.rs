@@ -4,106 +4,111 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use event::EventId;
-use eventlog::{AppendBatch, AppendError, AppendOutcome, DedupKey, Record, SourceLine};
+use eventlog::{AppendBatch, AppendError, AppendOutcome, DedupKey, JournalRecord, SourceLine};
 use journal::simulated_disk::SimulatedDisk;
 
-use super::{INLINE, Outcome, World, batch, record};
+use super::{Harness, INLINE, Outcome, batch, record};
 
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
-    let mut world = World::open(&SimulatedDisk::new(1), INLINE);
+    let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let events = [(Some(1), "1"), (None, "2")];
     for crashes in [true, false] {
-        let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
-        let content = Some(world.log.content_hash().of(b"1"));
-        let first = Record { id: EventId([1; 16]), content, ..record("1") };
+        let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
+        let content = Some(harness.log.content_hash().of(b"1"));
+        let first = JournalRecord { id: EventId([1; 16]), content, ..record("1") };
         if crashes {
-            assert!(matches!(world.shard(0).append_one(&first, type_id), Ok(AppendOutcome::Appended(_))));
+            assert!(matches!(harness.shard(0).append_one(&first, type_id), Ok(AppendOutcome::Appended(_))));
         }
-        let mut sent = batch(&world, Some(9), &events);
-        assert!(matches!(world.shard(1).append(&mut sent), Ok(AppendOutcome::Partial)));
+        let mut sent = batch(&harness, Some(9), &events);
+        assert!(matches!(harness.shard(1).append(&mut sent), Ok(AppendOutcome::Partial)));
         sent.index_individually();
-        assert!(matches!(world.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
+        assert!(matches!(harness.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
         // The other shard's block is never written.
-        world.shard(1).commit_pending();
-        assert_eq!((world.shard(0).durable(), world.shard(1).durable()), (0, if crashes { 1 } else { 2 }));
-        world = world.crash(crashes);
+        harness.shard(1).commit_pending();
+        assert_eq!((harness.shard(0).durable(), harness.shard(1).durable()), (0, if crashes { 1 } else { 2 }));
+        harness = harness.crash(crashes);
     }
-    let mut again = batch(&world, Some(9), &events);
-    assert!(matches!(world.shard(1).append(&mut again), Ok(AppendOutcome::Partial)));
+    let mut again = batch(&harness, Some(9), &events);
+    assert!(matches!(harness.shard(1).append(&mut again), Ok(AppendOutcome::Partial)));
     again.index_individually();
-    assert!(matches!(world.shard(1).append(&mut again), Ok(AppendOutcome::Empty)), "all of it is there by now");
+    assert!(matches!(harness.shard(1).append(&mut again), Ok(AppendOutcome::Empty)), "all of it is there by now");
 }
 
 /// Whoever has it appended can say then what of it is durable, and needn't refuse it when half of it is.
 #[test]
 fn a_batch_may_wait_for_what_it_leans_on() {
     for crashes in [false, true] {
-        let mut world = World::open(&SimulatedDisk::new(1), INLINE);
-        let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
-        let content = Some(world.log.content_hash().of(b"1"));
-        let first = Record { id: EventId([1; 16]), content, ..record("1") };
-        assert!(matches!(world.shard(0).append_one(&first, type_id), Ok(AppendOutcome::Appended(_))));
+        let mut harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+        let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
+        let content = Some(harness.log.content_hash().of(b"1"));
+        let first = JournalRecord { id: EventId([1; 16]), content, ..record("1") };
+        assert!(matches!(harness.shard(0).append_one(&first, type_id), Ok(AppendOutcome::Appended(_))));
         // The second line is the first once more: that is as durable as the batch.
-        let sent = |world: &World| {
-            let mut sent = batch(world, None, &[(Some(1), "1"), (Some(2), "2"), (Some(2), "2"), (None, "3")]);
+        let sent = |harness: &Harness| {
+            let mut sent = batch(harness, None, &[(Some(1), "1"), (Some(2), "2"), (Some(2), "2"), (None, "3")]);
             sent.options.wait_for_originals = true;
             sent
         };
-        let mut early = sent(&world);
+        let mut early = sent(&harness);
         assert!(
-            matches!(world.shard(1).append(&mut early), Ok(AppendOutcome::RetryAfter(earlier)) if earlier.id() == first.id)
+            matches!(harness.shard(1).append(&mut early), Ok(AppendOutcome::RetryAfter(earlier)) if earlier.id() == first.id)
         );
-        world.shard(1).commit_pending();
-        assert_eq!(world.events(), 0, "nothing of it is appended");
+        harness.shard(1).commit_pending();
+        assert_eq!(harness.events(), 0, "nothing of it is appended");
         if crashes {
-            world = world.crash(true);
+            harness = harness.crash(true);
         } else {
-            world.shard(0).commit_pending();
+            harness.shard(0).commit_pending();
         }
-        let mut sent = sent(&world);
-        assert!(matches!(world.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
-        world.shard(1).commit_pending();
-        assert_eq!((world.events(), sent.result.duplicates.len()), (3, if crashes { 1 } else { 2 }));
+        let mut sent = sent(&harness);
+        assert!(matches!(harness.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
+        harness.shard(1).commit_pending();
+        assert_eq!((harness.events(), sent.result.duplicates.len()), (3, if crashes { 1 } else { 2 }));
     }
 }
 
 #[test]
 fn a_key_that_another_shard_may_still_lose_is_waited_for() {
-    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let sent = |lacks_some| {
-        let mut sent = batch(&world, Some(9), &[(None, "1"), (None, "2")]);
+        let mut sent = batch(&harness, Some(9), &[(None, "1"), (None, "2")]);
         sent.options.is_partial = lacks_some;
         sent.index_individually();
         sent
     };
-    assert!(matches!(world.shard(1).append(&mut sent(true)), Ok(AppendOutcome::Appended(_))));
+    assert!(matches!(harness.shard(1).append(&mut sent(true)), Ok(AppendOutcome::Appended(_))));
     let mut fuller = sent(true);
-    let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+    let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
     fuller.push(
-        &Record { id: EventId([8; 16]), content: Some(1), request_start: false, ..record("3") },
+        &JournalRecord { id: EventId([8; 16]), content: Some(1), request_start: false, ..record("3") },
         SourceLine { number: 2, type_id },
     );
-    assert!(matches!(world.shard(0).append(&mut fuller), Ok(AppendOutcome::RetryAfter(_))));
-    world.shard(1).commit_pending();
+    assert!(matches!(harness.shard(0).append(&mut fuller), Ok(AppendOutcome::RetryAfter(_))));
+    harness.shard(1).commit_pending();
     fuller.index_individually();
-    assert!(matches!(world.shard(0).append(&mut fuller), Ok(AppendOutcome::Appended(_))));
-    world.shard(0).commit_pending();
-    assert_eq!(world.events(), 3);
+    assert!(matches!(harness.shard(0).append(&mut fuller), Ok(AppendOutcome::Appended(_))));
+    harness.shard(0).commit_pending();
+    assert_eq!(harness.events(), 3);
 }
 
 /// Many events with ids of their own, and a few that only the key is for.
-fn large(world: &World, key: Option<u8>, round: u32) -> AppendBatch {
+fn large(harness: &Harness, key: Option<u8>, round: u32) -> AppendBatch {
     const OWN: u32 = 5_000;
-    let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+    let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
     let mut batch = AppendBatch::default();
     for number in 0..OWN + 5 {
         let content = (number < OWN).then_some(7);
-        let record =
-            Record { id: id(round, number), content, request_start: number == 0, request_end: false, ..record("1") };
+        let record = JournalRecord {
+            id: id(round, number),
+            content,
+            request_start: number == 0,
+            request_end: false,
+            ..record("1")
+        };
         batch.push(&record, SourceLine { number, type_id });
     }
     batch.end_request();
@@ -123,11 +128,11 @@ fn id(round: u32, number: u32) -> EventId {
 #[test]
 fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
     const ROUNDS: u8 = 20;
-    let world = World::open(&SimulatedDisk::new(1), INLINE);
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     for round in 0..ROUNDS {
         let start = Barrier::new(2);
         let send = |shard: usize| {
-            let (shard, mut batch) = (world.shard(shard), large(&world, Some(round), round.into()));
+            let (shard, mut batch) = (harness.shard(shard), large(&harness, Some(round), round.into()));
             start.wait();
             if let AppendOutcome::Partial = shard.append(&mut batch).unwrap() {
                 batch.index_individually();
@@ -141,35 +146,35 @@ fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
             scope.spawn(|| send(1));
         });
         // What leant on a batch that wasn't taken in the end is sent again.
-        let mut again = large(&world, Some(round), round.into());
-        if let AppendOutcome::Partial = world.shard(0).append(&mut again).unwrap() {
+        let mut again = large(&harness, Some(round), round.into());
+        if let AppendOutcome::Partial = harness.shard(0).append(&mut again).unwrap() {
             again.index_individually();
-            world.shard(0).append(&mut again).unwrap();
+            harness.shard(0).append(&mut again).unwrap();
         }
-        world.shard(0).commit_pending();
-        assert_eq!(world.events(), usize::from(round + 1) * 5_005, "round {round}");
+        harness.shard(0).commit_pending();
+        assert_eq!(harness.events(), usize::from(round + 1) * 5_005, "round {round}");
     }
 }
 
 #[test]
 fn who_leans_on_what_is_forgotten_is_told() {
-    let world = World::open(&SimulatedDisk::new(1), INLINE);
-    assert!(matches!(world.run(async |world| world.post(0, 1, "1").await), Outcome::New(_)));
-    let type_id = world.log.types().intern(&event::TypeName::new("event").unwrap());
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+    assert!(matches!(harness.run(async |harness| harness.post(0, 1, "1").await), Outcome::New(_)));
+    let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
     let has_leant = |round: u32| {
-        let mut refused = large(&world, None, round);
+        let mut refused = large(&harness, None, round);
         refused.options.atomic = true;
         let number = refused.records().len();
-        let conflicting = Record { id: EventId([1; 16]), content: Some(9), request_start: false, ..record("2") };
+        let conflicting = JournalRecord { id: EventId([1; 16]), content: Some(9), request_start: false, ..record("2") };
         refused.push(&conflicting, SourceLine { number, type_id });
-        let before = world.log.ids_remembered();
+        let before = harness.log.ids_remembered();
         std::thread::scope(|scope| {
-            let refuses = scope.spawn(|| matches!(world.shard(0).append(&mut refused), Ok(AppendOutcome::Empty)));
-            while world.log.ids_remembered() == before && !refuses.is_finished() {
+            let refuses = scope.spawn(|| matches!(harness.shard(0).append(&mut refused), Ok(AppendOutcome::Empty)));
+            while harness.log.ids_remembered() == before && !refuses.is_finished() {
                 std::hint::spin_loop();
             }
-            let leans = Record { id: id(round, 0), content: Some(7), ..record("1") };
-            let taken = world.shard(1).append_one(&leans, type_id).unwrap();
+            let leans = JournalRecord { id: id(round, 0), content: Some(7), ..record("1") };
+            let taken = harness.shard(1).append_one(&leans, type_id).unwrap();
             let leant = if let AppendOutcome::Duplicate(earlier) = taken {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
                 let told = runtime.block_on(async { tokio::time::timeout(PATIENCE, earlier.durable()).await });
@@ -181,7 +186,7 @@ fn who_leans_on_what_is_forgotten_is_told() {
             } else {
                 false
             };
-            world.shard(1).commit_pending();
+            harness.shard(1).commit_pending();
             assert!(refuses.join().unwrap());
             leant
         })

@@ -16,7 +16,7 @@ use config::{self, Flags};
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
-use load::{Server, Target};
+use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
@@ -51,18 +51,18 @@ pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
 }
 
 /// Where the letters and routes are.
-pub(crate) enum Place {
+pub(crate) enum DeadLetterSource {
     Directory(DataDirectory),
     Server(RunningServer),
 }
 
 /// A server, and the origin of the data directory that it should have.
 pub(crate) struct RunningServer {
-    server: Server,
+    server: ServerConnector,
     origin: Option<String>,
 }
 
-impl Place {
+impl DeadLetterSource {
     /// The data directory, if no server has it; else the server.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Place {
 }
 
 /// The admin address in the named configuration or the environment.
-fn address(at: &DeadAt) -> anyhow::Result<Target> {
+fn address(at: &DeadAt) -> anyhow::Result<ServerUrl> {
     let loaded = config::load(
         at.config.as_deref(),
         &Environment::of(std::env::vars_os()),
@@ -163,12 +163,12 @@ fn print_letters(
 
 /// The letters of a query; `path` names one id where payloads are wanted.
 fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
-    match Place::find(at)? {
-        Place::Server(server) => {
+    match DeadLetterSource::find(at)? {
+        DeadLetterSource::Server(server) => {
             let found = server.ask(at, ("GET", &format!("/api/dead{path}")), query, &[])?;
             Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
         }
-        Place::Directory(directory) => {
+        DeadLetterSource::Directory(directory) => {
             let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
             let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
             let found = found.map_err(failed_at(directory.path().join("dead")))?;
@@ -192,9 +192,9 @@ fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
 
 /// Has the running server do something with letters, and prints what became of them.
 fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
-    let server = match Place::find(at)? {
-        Place::Server(server) => server,
-        Place::Directory(directory) => bail!(
+    let server = match DeadLetterSource::find(at)? {
+        DeadLetterSource::Server(server) => server,
+        DeadLetterSource::Directory(directory) => bail!(
             "no Forebay is running on {}: start it, and then edit, replay or drop; only list and show work without it",
             directory.path().display()
         ),

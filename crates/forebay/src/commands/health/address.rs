@@ -6,7 +6,7 @@ use std::path::Path;
 
 use config::Role;
 use config::{ADMIN, WRITER_ADMIN};
-use load::Target;
+use load::ServerUrl;
 use settings::files;
 use settings::{Environment, expand};
 use toml::Table;
@@ -21,7 +21,7 @@ const TLS: (&str, &str) = ("tls", "FOREBAY_ADMIN_TLS_CERTIFICATE");
 ///
 /// # Errors
 /// The file can't be read, isn't TOML, or has no address there: the reason.
-pub(super) fn find(role: Role, file: Option<&Path>, environment: &Environment) -> Result<Target, String> {
+pub(super) fn find(role: Role, file: Option<&Path>, environment: &Environment) -> Result<ServerUrl, String> {
     let (table, variable, default) = match role {
         Role::Writer => ("writer", "FOREBAY_WRITER_ADMIN", WRITER_ADMIN),
         Role::Serve | Role::Gateway => ("gateway", "FOREBAY_GATEWAY_ADMIN", ADMIN),

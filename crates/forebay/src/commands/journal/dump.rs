@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use event::EventId;
-use journal::{Block, DataDirectory, Inspected, Record, SegmentHeader};
+use journal::{Block, DataDirectory, Inspected, JournalRecord, SegmentHeader};
 
 use super::{inspect, shards};
 use crate::commands::output::Output;
@@ -50,8 +50,8 @@ fn dump_block(output: &mut impl Write, offset: u64, block: &Block) -> io::Result
     block.records().try_for_each(|(sequence, record)| dump_record(output, sequence, &record))
 }
 
-fn dump_record(output: &mut impl Write, sequence: u64, record: &Record<'_>) -> io::Result<()> {
-    let Record { id, type_name, source, received_at, payload, .. } = record;
+fn dump_record(output: &mut impl Write, sequence: u64, record: &JournalRecord<'_>) -> io::Result<()> {
+    let JournalRecord { id, type_name, source, received_at, payload, .. } = record;
     let id: &EventId = id;
     write!(output, "    {sequence} {id} type {type_name}")?;
     if !source.is_empty() {

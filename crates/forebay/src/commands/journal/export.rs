@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use event::TypeName;
-use journal::{DataDirectory, Inspected, Record};
+use journal::{DataDirectory, Inspected, JournalRecord};
 
 use super::{EXIT_DAMAGED, inspect, shards};
 use crate::commands::output::Output;
@@ -52,7 +52,7 @@ fn export(output: &mut impl Write, item: &Inspected<'_>) -> io::Result<()> {
 }
 
 /// One line for each payload: a line break in a JSON text is white space between tokens, so it may become a blank.
-fn export_record(output: &mut impl Write, record: &Record<'_>) -> io::Result<()> {
+fn export_record(output: &mut impl Write, record: &JournalRecord<'_>) -> io::Result<()> {
     // Nobody posted results of aggregates, nor their ticks.
     if record.revision.is_some() || TypeName::new(record.type_name).is_err() {
         return Ok(());

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use anyhow::bail;
-use load::loader::{self, Counters, Counts, Ended};
+use load::loader::{self, Counts, Ended, LoadCounters};
 
 use crate::cli::LoadFlags;
 use crate::commands::interrupt;
@@ -36,7 +36,7 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
     if !options.count {
         interrupt::sets(stop.clone()).map_err(cannot("wait for signals"))?;
     }
-    let counters = Counters::default();
+    let counters = LoadCounters::default();
     let shows_progress = io::stderr().is_terminal();
     let ended = thread::scope(|scope| {
         let progress = shows_progress.then(|| Progress::start(scope, &counters));

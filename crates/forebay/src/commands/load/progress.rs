@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use load::loader::{Counters, Counts};
+use load::loader::{Counts, LoadCounters};
 
 const SHOW_EVERY: Duration = Duration::from_millis(200);
 const BAR_WIDTH: usize = 24;
@@ -16,7 +16,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, counters: &'scope Counters) -> Self {
+    pub(super) fn start<'scope>(scope: &'scope Scope<'scope, '_>, counters: &'scope LoadCounters) -> Self {
         let (end, ended) = mpsc::channel();
         scope.spawn(move || {
             let (begun, first) = (Instant::now(), counters.read());

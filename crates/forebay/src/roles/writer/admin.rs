@@ -11,7 +11,7 @@ use hyper::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
 use writer::Writer;
 
-use crate::admin::{self, AdminAuth, Answer};
+use crate::admin::{self, AdminAuth, AdminResponse};
 use crate::metrics::text_format::Exposition;
 
 /// The state that the admin port shows.
@@ -36,9 +36,9 @@ fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Resp
     }
     let answer = match path {
         admin::METRICS => admin::metrics(render(shown)),
-        admin::HEALTH => Answer::text(StatusCode::OK, admin::ALIVE),
+        admin::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
         admin::READY => admin::readiness(shown.writer.is_draining().then_some("the writer is stopping")),
-        _ => Answer::text(StatusCode::NOT_FOUND, "not found: there are /metrics, /healthz and /readyz\n"),
+        _ => AdminResponse::text(StatusCode::NOT_FOUND, "not found: there are /metrics, /healthz and /readyz\n"),
     };
     answer.into_response()
 }

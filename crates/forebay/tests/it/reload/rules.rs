@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use super::Stand;
+use super::Fixture;
 use crate::support::HANGS;
 
 /// A type whose rules change, and one whose rules don't, though it has some of each kind.
@@ -16,16 +16,16 @@ fn config(rules: &str, sink: &str) -> String {
 }
 
 /// Begins a batch, whose first half has come when this ends.
-fn begin(stand: &Stand, type_name: &str, headers: &str) -> TcpStream {
-    let before = stand.server().metric("forebay_http_in_flight_bytes");
-    let mut client = TcpStream::connect(stand.server().intake).unwrap();
+fn begin(fixture: &Fixture, type_name: &str, headers: &str) -> TcpStream {
+    let before = fixture.server().metric("forebay_http_in_flight_bytes");
+    let mut client = TcpStream::connect(fixture.server().intake).unwrap();
     client.set_read_timeout(Some(HANGS)).unwrap();
     let head = format!(
         "POST /ingest/batch/{type_name} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\
          Content-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n{{\"x\":1}}\n\r\n"
     );
     client.write_all(head.as_bytes()).unwrap();
-    stand.server().wait("forebay_http_in_flight_bytes", |bytes| bytes >= before + 8);
+    fixture.server().wait("forebay_http_in_flight_bytes", |bytes| bytes >= before + 8);
     client
 }
 
@@ -44,12 +44,12 @@ fn assert_later(answer: &str, of: &str) {
 
 #[test]
 fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
-    let mut stand = Stand { server: None, folder: crate::support::Folder::new() };
-    stand.folder.write("kept.json", "{\"type\": \"object\"}");
-    stand.folder.write("t.json", "{\"type\": \"object\"}");
+    let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
+    fixture.folder.write("kept.json", "{\"type\": \"object\"}");
+    fixture.folder.write("t.json", "{\"type\": \"object\"}");
     let plain = config("", "one");
-    stand.folder.write("forebay.toml", &plain);
-    stand.start();
+    fixture.folder.write("forebay.toml", &plain);
+    fixture.start();
     for (rules, headers) in [
         ("transform = [{ drop = \"/x\" }]", ""),
         ("transform = [{ drop = \"/x\" }]", "Forebay-Ack: memory\r\n"),
@@ -62,51 +62,51 @@ fn a_batch_made_by_rules_that_do_not_hold_any_more_is_to_be_sent_again() {
     ] {
         let (there, back) = (config(rules, "two"), &plain);
         for (to, of) in [(&there, "a change"), (back, "the way back")] {
-            let (changed, kept) = (begin(&stand, "t", headers), begin(&stand, "kept", ""));
-            stand.accepts(to);
+            let (changed, kept) = (begin(&fixture, "t", headers), begin(&fixture, "kept", ""));
+            fixture.accepts(to);
             assert_later(&end(changed), &format!("{of}: {rules} {headers}"));
             let kept = end(kept);
             assert!(kept.starts_with("HTTP/1.1 200 "), "{of}: {rules}: {kept}");
         }
     }
-    stand.server().wait_delivered();
-    assert_eq!(stand.counts("t", "one"), [0; 4]);
-    assert_eq!((stand.rows("events"), stand.rows("two")), (28, 28), "those of the other type");
-    assert_eq!(stand.server().metric("forebay_ledger_errors_total"), 0);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.counts("t", "one"), [0; 4]);
+    assert_eq!((fixture.rows("events"), fixture.rows("two")), (28, 28), "those of the other type");
+    assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
 
 #[test]
 fn a_schema_whose_file_has_changed_is_another_one() {
-    let mut stand = Stand { server: None, folder: crate::support::Folder::new() };
-    stand.folder.write("kept.json", "{\"type\": \"object\"}");
-    stand.folder.write("t.json", "{\"type\": \"object\"}");
+    let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
+    fixture.folder.write("kept.json", "{\"type\": \"object\"}");
+    fixture.folder.write("t.json", "{\"type\": \"object\"}");
     let config = config("schema = \"t.json\"", "one");
-    stand.folder.write("forebay.toml", &config);
-    stand.start();
-    let same = begin(&stand, "t", "");
-    stand.accepts(&config);
+    fixture.folder.write("forebay.toml", &config);
+    fixture.start();
+    let same = begin(&fixture, "t", "");
+    fixture.accepts(&config);
     let same = end(same);
     assert!(same.starts_with("HTTP/1.1 200 "), "{same}");
-    let changed = begin(&stand, "t", "");
-    stand.folder.write("t.json", "{\"required\": [\"y\"]}");
-    stand.accepts(&config);
+    let changed = begin(&fixture, "t", "");
+    fixture.folder.write("t.json", "{\"required\": [\"y\"]}");
+    fixture.accepts(&config);
     assert_later(&end(changed), "the file");
-    stand.server().wait_delivered();
-    assert_eq!(stand.rows("events"), 2);
+    fixture.server().wait_delivered();
+    assert_eq!(fixture.rows("events"), 2);
 }
 
 /// A batch whose steps leave out or refuse what others would take.
 #[test]
 fn a_batch_of_which_nothing_is_left_by_old_rules_is_to_be_sent_again() {
-    let mut stand = Stand { server: None, folder: crate::support::Folder::new() };
-    stand.folder.write("kept.json", "{\"type\": \"object\"}");
-    stand.folder.write("t.json", "{\"required\": [\"y\"]}");
+    let mut fixture = Fixture { server: None, folder: crate::support::Folder::new() };
+    fixture.folder.write("kept.json", "{\"type\": \"object\"}");
+    fixture.folder.write("t.json", "{\"required\": [\"y\"]}");
     for rules in ["transform = [{ filter = \"x > 9\" }]", "schema = \"t.json\""] {
-        stand.folder.write("forebay.toml", config(rules, "one"));
-        stand.start();
-        let begun = begin(&stand, "t", "");
-        stand.accepts(&config("", "one"));
+        fixture.folder.write("forebay.toml", config(rules, "one"));
+        fixture.start();
+        let begun = begin(&fixture, "t", "");
+        fixture.accepts(&config("", "one"));
         assert_later(&end(begun), rules);
-        assert_eq!(stand.stop("-TERM"), Some(0));
+        assert_eq!(fixture.stop("-TERM"), Some(0));
     }
 }

@@ -37,7 +37,7 @@ fn decode_pieces(coding: Coding, pieces: &[&[u8]], room: usize) -> Result<Vec<u8
     for piece in pieces {
         let mut at = 0;
         while at < piece.len() {
-            let Step { read, written } = decoder.step(&piece[at..], &mut output)?;
+            let DecodeProgress { read, written } = decoder.step(&piece[at..], &mut output)?;
             at += read;
             decoded.extend_from_slice(&output[..written]);
         }

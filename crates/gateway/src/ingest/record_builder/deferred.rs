@@ -98,7 +98,7 @@ mod tests {
     use crate::ingest::envelope::{Envelope, Headers};
     use crate::ingest::params::IngestParams;
     use crate::ingest::rejected_record::RejectedRecord;
-    use crate::ingest::sequence::{Stop, type_of};
+    use crate::ingest::sequence::{SequenceStop, type_of};
 
     /// Each element is held against each other one.
     const COSTLY: &str = "l.all(x, l.all(y, x + y < 9))";
@@ -197,7 +197,7 @@ mod tests {
     fn a_type_that_takes_long_to_find_is_not_found_on_the_shard() {
         let mut types = types(COSTLY);
         let mut find = |payload: &str, mut work: CostBudget| {
-            let slot = type_of(&mut types, payload, &mut work).map_err(|stop| matches!(stop, Stop::OverBudget));
+            let slot = type_of(&mut types, payload, &mut work).map_err(|stop| matches!(stop, SequenceStop::OverBudget));
             slot.map(|slot| types.get(slot).name.to_string())
         };
         assert_eq!(find("{\"l\":[1]}", CostBudget::inline()).as_deref(), Ok("a"));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, id};
-use eventlog::{AppendBatch, ContentHash, DedupKey, Record, SourceLine};
+use eventlog::{AppendBatch, ContentHash, DedupKey, JournalRecord, SourceLine};
 use json::batch::{Form, Item};
 use transform::Filtered;
 
@@ -18,8 +18,8 @@ use super::envelope::Envelope;
 use super::ids::{ChosenBy, RequestKey};
 use super::params::IngestParams;
 use super::rejected_record::RejectedRecord;
-use super::room::Room;
-use super::sequence::{Event, Input, Made, Processed, Sequence, Stop, Workspace};
+use super::request_budget::RequestBudget;
+use super::sequence::{Event, Input, Made, Processed, Sequence, SequenceStop, Workspace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
@@ -164,11 +164,11 @@ impl RecordBuilder {
                 self.add(item, processed);
                 Ok(())
             }
-            Err(Stop::Rejected(problem)) => {
+            Err(SequenceStop::Rejected(problem)) => {
                 self.reject(RejectedRecord::of_problem(item.line, problem));
                 Ok(())
             }
-            Err(Stop::OverBudget) => Err(OverBudget),
+            Err(SequenceStop::OverBudget) => Err(OverBudget),
         };
         workspace.forget();
         result
@@ -182,7 +182,7 @@ impl RecordBuilder {
         self.budget = CostBudget::unlimited();
         let mut workspace = Workspace::default();
         let processed = self.sequence(None).run(Input::Bytes(bytes), &mut workspace, None);
-        let Processed { slot, made, .. } = processed.map_err(Stop::into_problem)?;
+        let Processed { slot, made, .. } = processed.map_err(SequenceStop::into_problem)?;
         let (entry, content) = (self.types.get(slot).clone(), self.content.of(bytes));
         let made = match made {
             Made::One(event) => Made::One(event.into_owned()),
@@ -197,7 +197,8 @@ impl RecordBuilder {
     }
 
     fn sequence(&mut self, number: Option<u32>) -> Sequence<'_> {
-        let room = Room::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
+        let room =
+            RequestBudget::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
         Sequence {
             types: &mut self.types,
             named: self.slot,
@@ -279,7 +280,7 @@ impl RecordBuilder {
         let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
         let line = SourceLine { number: source.line, type_id: entry.id };
         let record = self.envelope.record(entry, (id, entry.count_time(time)), &payload);
-        self.batch.push(&Record { request_start: number == 0, request_end: false, content, ..record }, line);
+        self.batch.push(&JournalRecord { request_start: number == 0, request_end: false, content, ..record }, line);
         self.first_id.get_or_insert(id);
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use crate::stand::Client;
+use crate::fixture::Client;
 
 /// What came over a connection.
 #[derive(Debug, PartialEq, Eq)]

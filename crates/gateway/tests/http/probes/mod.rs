@@ -13,7 +13,7 @@ mod proxy;
 mod sizes;
 mod targets;
 
-use crate::stand::{Client, Stand};
+use crate::fixture::{Client, Fixture};
 use answers::Answers;
 use probe::{Outcome, Probe};
 
@@ -50,13 +50,13 @@ impl Pace {
 }
 
 /// Sends the probe with a good event behind it, the marker; says what came out other than expected.
-fn failure(stand: &Stand, probe: &Probe, pace: Pace, number: usize) -> Option<String> {
+fn failure(fixture: &Fixture, probe: &Probe, pace: Pace, number: usize) -> Option<String> {
     let marker = format!("\"marker {number}\"");
-    let before = stand.payloads().len();
-    let mut client = stand.connect();
+    let before = fixture.payloads().len();
+    let mut client = fixture.connect();
     pace.send(&mut client, &[probe.bytes.as_slice(), &probe::last_post(&marker)].concat());
     let answers = Answers::read(&mut client);
-    let stored = stand.payloads().split_off(before);
+    let stored = fixture.payloads().split_off(before);
     let markers = stored.iter().filter(|payload| **payload == marker).count();
     let fits = match probe.outcome {
         Outcome::Refused(statuses) => matches!(answers.statuses[..], [status] if statuses.contains(&status)),
@@ -71,10 +71,10 @@ fn failure(stand: &Stand, probe: &Probe, pace: Pace, number: usize) -> Option<St
 }
 
 fn check(probes: &[Probe], paces: &[Pace]) {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     let cases = paces.iter().flat_map(|pace| probes.iter().map(move |probe| (*pace, probe)));
     let failures: Vec<_> =
-        cases.enumerate().filter_map(|(number, (pace, probe))| failure(&stand, probe, pace, number)).collect();
+        cases.enumerate().filter_map(|(number, (pace, probe))| failure(&fixture, probe, pace, number)).collect();
     assert!(failures.is_empty(), "{} probes:\n{}", failures.len(), failures.join("\n"));
 }
 
@@ -98,18 +98,18 @@ fn behind_the_last_request_of_a_connection_nothing_is_a_request() {
 /// RFC 9112 §8: who closes before a request's end has sent none. Of a head there may be no answer.
 #[test]
 fn a_request_that_ends_early_is_none_wherever_it_ends() {
-    let stand = Stand::open();
+    let fixture = Fixture::open();
     for whole in
         [probe::post("Content-Length: 5", "[1,2]"), probe::chunked("2;a=\"b\"\r\n[1\r\n3\r\n,2]\r\n0\r\nX: y\r\n\r\n")]
     {
         let head = whole.windows(4).position(|bytes| bytes == b"\r\n\r\n").unwrap() + 4;
         for end in 0..whole.len() {
-            let mut client = stand.connect();
+            let mut client = fixture.connect();
             client.send(&whole[..end]);
             client.finish_sending();
             let expected: &[u16] = if end < head { &[] } else { &[400] };
             assert_eq!(Answers::read(&mut client).statuses, expected, "{end} of {:?}", String::from_utf8_lossy(&whole));
         }
     }
-    assert!(stand.stored().is_empty());
+    assert!(fixture.stored().is_empty());
 }

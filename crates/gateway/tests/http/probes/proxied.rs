@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::probe::{self, Probe};
 use super::proxy::{Kind, Proxy};
 use super::{answered, odd, refused};
-use crate::stand::{Client, Stand};
+use crate::fixture::{Client, Fixture};
 
 /// A client that has had no byte for so long says that it sends no more: a proxy may wait for the rest of what it
 /// understood as a body. Nothing goes wrong if it says so too early.
@@ -33,7 +33,7 @@ fn all_answers(client: &mut Client) -> String {
 }
 
 /// Posts a marker on a connection of its own; says what is wrong where the answer isn't the one to it.
-fn stranger(stand: &Stand, proxy: &Proxy, marker: &str) -> Option<String> {
+fn stranger(fixture: &Fixture, proxy: &Proxy, marker: &str) -> Option<String> {
     let mut client = Client::connect(proxy.address);
     client.post("/ingest/event", "Accept: application/json\r\nConnection: close\r\n", marker.as_bytes());
     let answer = client.answer();
@@ -41,19 +41,19 @@ fn stranger(stand: &Stand, proxy: &Proxy, marker: &str) -> Option<String> {
         return Some(format!("another client got {answer:?}"));
     }
     let id = answer.json()["id"].as_str().unwrap().to_owned();
-    let payload = stand.stored().into_iter().find(|event| event.id == id).map(|event| event.payload);
+    let payload = fixture.stored().into_iter().find(|event| event.id == id).map(|event| event.payload);
     (payload.as_deref() != Some(marker)).then(|| format!("another client got the answer to {payload:?}"))
 }
 
-fn failure(stand: &Stand, proxy: &Proxy, probe: &Probe, number: usize) -> Option<String> {
-    let before = stand.stored().len();
+fn failure(fixture: &Fixture, proxy: &Proxy, probe: &Probe, number: usize) -> Option<String> {
+    let before = fixture.stored().len();
     let mut client = Client::connect(proxy.address);
     let _ = client.try_send([probe.bytes.as_slice(), &probe::last_post(&format!("\"marker {number}\""))].concat());
     let answers = all_answers(&mut client);
     let done = answers.matches("HTTP/1.1 200 ").count();
-    let stored = stand.payloads().split_off(before);
+    let stored = fixture.payloads().split_off(before);
     let fault = if stored.len() == done {
-        stranger(stand, proxy, &format!("\"stranger {number}\""))
+        stranger(fixture, proxy, &format!("\"stranger {number}\""))
     } else {
         Some(format!("{done} answers for {stored:?}"))
     };
@@ -61,15 +61,15 @@ fn failure(stand: &Stand, proxy: &Proxy, probe: &Probe, number: usize) -> Option
 }
 
 fn check(kind: Kind) {
-    let stand = Stand::open();
-    let Some(proxy) = kind.start(stand.address()) else { return };
+    let fixture = Fixture::open();
+    let Some(proxy) = kind.start(fixture.address()) else { return };
     for number in 0..10 {
-        assert_eq!(stranger(&stand, &proxy, &format!("\"first {number}\"")), None);
+        assert_eq!(stranger(&fixture, &proxy, &format!("\"first {number}\"")), None);
     }
-    assert_eq!(stand.counters().connections_accepted(), 1, "clients share a connection to the gateway");
+    assert_eq!(fixture.counters().connections_accepted(), 1, "clients share a connection to the gateway");
     let probes: Vec<_> = [refused(), answered(), odd::last()].into_iter().flatten().collect();
     let failures: Vec<_> =
-        probes.iter().enumerate().filter_map(|(number, probe)| failure(&stand, &proxy, probe, number)).collect();
+        probes.iter().enumerate().filter_map(|(number, probe)| failure(&fixture, &proxy, probe, number)).collect();
     assert!(failures.is_empty(), "{} probes:\n{}", failures.len(), failures.join("\n"));
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::stand::LOOK_EVERY;
+use crate::fixture::LOOK_EVERY;
 use testkit::ports::free_address;
 
 /// What takes longer hangs.

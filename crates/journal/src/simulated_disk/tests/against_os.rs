@@ -13,7 +13,7 @@ const PATHS: [&str; 8] = ["a", "b", "d", "d/a", "d/b", "d/e", "d/e/a", "missing/
 
 /// An operation; paths are indices of [`PATHS`], handles count from the newest.
 #[derive(Clone, Debug)]
-enum Step {
+enum ScanItem {
     Create(usize),
     Open(usize),
     Close(usize),
@@ -33,28 +33,28 @@ enum Step {
     Allocate(usize, u64),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = ScanItem> {
     let (path, handle, offset, length) = (0..PATHS.len(), 0..3_usize, 0..20_000_u64, 0..9_000_usize);
     prop_oneof![
-        3 => path.clone().prop_map(Step::Create),
-        3 => path.clone().prop_map(Step::Open),
-        1 => handle.clone().prop_map(Step::Close),
-        2 => (path.clone(), path.clone()).prop_map(|(from, to)| Step::Rename(from, to)),
-        1 => path.clone().prop_map(Step::Remove),
-        2 => path.clone().prop_map(Step::CreateDirectory),
-        1 => path.clone().prop_map(Step::RemoveDirectory),
-        1 => path.clone().prop_map(Step::List),
-        1 => Just(Step::SyncDirectory),
-        1 => path.prop_map(Step::Lock),
-        1 => Just(Step::Unlock),
+        3 => path.clone().prop_map(ScanItem::Create),
+        3 => path.clone().prop_map(ScanItem::Open),
+        1 => handle.clone().prop_map(ScanItem::Close),
+        2 => (path.clone(), path.clone()).prop_map(|(from, to)| ScanItem::Rename(from, to)),
+        1 => path.clone().prop_map(ScanItem::Remove),
+        2 => path.clone().prop_map(ScanItem::CreateDirectory),
+        1 => path.clone().prop_map(ScanItem::RemoveDirectory),
+        1 => path.clone().prop_map(ScanItem::List),
+        1 => Just(ScanItem::SyncDirectory),
+        1 => path.prop_map(ScanItem::Lock),
+        1 => Just(ScanItem::Unlock),
         3 => (handle.clone(), offset.clone(), length.clone())
-            .prop_map(|(handle, offset, length)| Step::Read { handle, offset, length }),
+            .prop_map(|(handle, offset, length)| ScanItem::Read { handle, offset, length }),
         5 => (handle.clone(), offset.clone(), length)
-            .prop_map(|(handle, offset, length)| Step::Write { handle, offset, length }),
-        1 => handle.clone().prop_map(Step::Sync),
-        1 => handle.clone().prop_map(Step::Length),
-        2 => (handle.clone(), offset.clone()).prop_map(|(handle, length)| Step::SetLength(handle, length)),
-        1 => (handle, offset).prop_map(|(handle, length)| Step::Allocate(handle, length + 1)),
+            .prop_map(|(handle, offset, length)| ScanItem::Write { handle, offset, length }),
+        1 => handle.clone().prop_map(ScanItem::Sync),
+        1 => handle.clone().prop_map(ScanItem::Length),
+        2 => (handle.clone(), offset.clone()).prop_map(|(handle, length)| ScanItem::SetLength(handle, length)),
+        1 => (handle, offset).prop_map(|(handle, length)| ScanItem::Allocate(handle, length + 1)),
     ]
 }
 
@@ -79,29 +79,29 @@ impl<'a> Side<'a> {
     }
 
     /// The step's answer; steps on handles that aren't there have none.
-    fn take(&mut self, number: usize, step: &Step) -> Answer {
+    fn take(&mut self, number: usize, step: &ScanItem) -> Answer {
         let answer = match *step {
-            Step::Create(_) | Step::Open(_) | Step::Close(_) => self.take_handle(step),
-            Step::Rename(from, to) => self.disk.rename(&self.path(from), &self.path(to)).map(word),
-            Step::Remove(path) => self.disk.remove(&self.path(path)).map(word),
-            Step::CreateDirectory(path) => self.disk.create_directory(&self.path(path)).map(word),
-            Step::RemoveDirectory(path) => self.disk.remove_directory(&self.path(path)).map(word),
-            Step::List(path) => self.disk.list(&self.path(path)).map(|mut names| {
+            ScanItem::Create(_) | ScanItem::Open(_) | ScanItem::Close(_) => self.take_handle(step),
+            ScanItem::Rename(from, to) => self.disk.rename(&self.path(from), &self.path(to)).map(word),
+            ScanItem::Remove(path) => self.disk.remove(&self.path(path)).map(word),
+            ScanItem::CreateDirectory(path) => self.disk.create_directory(&self.path(path)).map(word),
+            ScanItem::RemoveDirectory(path) => self.disk.remove_directory(&self.path(path)).map(word),
+            ScanItem::List(path) => self.disk.list(&self.path(path)).map(|mut names| {
                 names.sort();
                 names.join(" ")
             }),
-            Step::SyncDirectory => self.disk.sync_directory(&self.root).map(word),
-            Step::Lock(path) => self.disk.lock(&self.path(path)).map(|lock| {
+            ScanItem::SyncDirectory => self.disk.sync_directory(&self.root).map(word),
+            ScanItem::Lock(path) => self.disk.lock(&self.path(path)).map(|lock| {
                 self.locks.push(lock);
                 String::new()
             }),
-            Step::Unlock => Ok(self.locks.pop().is_some().to_string()),
-            Step::Read { handle, .. }
-            | Step::Write { handle, .. }
-            | Step::Sync(handle)
-            | Step::Length(handle)
-            | Step::SetLength(handle, _)
-            | Step::Allocate(handle, _) => match self.handles.iter().rev().nth(handle) {
+            ScanItem::Unlock => Ok(self.locks.pop().is_some().to_string()),
+            ScanItem::Read { handle, .. }
+            | ScanItem::Write { handle, .. }
+            | ScanItem::Sync(handle)
+            | ScanItem::Length(handle)
+            | ScanItem::SetLength(handle, _)
+            | ScanItem::Allocate(handle, _) => match self.handles.iter().rev().nth(handle) {
                 Some(file) => on_file(&**file, number, step),
                 None => Ok("no such handle".to_owned()),
             },
@@ -109,11 +109,11 @@ impl<'a> Side<'a> {
         answer.map_err(|error| error.kind())
     }
 
-    fn take_handle(&mut self, step: &Step) -> io::Result<String> {
+    fn take_handle(&mut self, step: &ScanItem) -> io::Result<String> {
         match *step {
-            Step::Create(path) => self.handles.push(self.disk.create(&self.path(path))?),
-            Step::Open(path) => self.handles.push(self.disk.open(&self.path(path))?),
-            Step::Close(handle) if handle < self.handles.len() => drop(self.handles.remove(handle)),
+            ScanItem::Create(path) => self.handles.push(self.disk.create(&self.path(path))?),
+            ScanItem::Open(path) => self.handles.push(self.disk.open(&self.path(path))?),
+            ScanItem::Close(handle) if handle < self.handles.len() => drop(self.handles.remove(handle)),
             _ => {}
         }
         Ok(self.handles.len().to_string())
@@ -135,20 +135,20 @@ fn word((): ()) -> String {
     String::new()
 }
 
-fn on_file(file: &dyn DiskFile, number: usize, step: &Step) -> io::Result<String> {
+fn on_file(file: &dyn DiskFile, number: usize, step: &ScanItem) -> io::Result<String> {
     match *step {
-        Step::Read { offset, length, .. } => {
+        ScanItem::Read { offset, length, .. } => {
             let mut bytes = vec![0xee; length];
             let read = file.read_at(&mut bytes, offset)?;
             Ok(format!("{read} {bytes:?}"))
         }
-        Step::Write { offset, length, .. } => {
+        ScanItem::Write { offset, length, .. } => {
             let byte = u8::try_from(number % 250).unwrap() + 1;
             Ok(file.write_at(&vec![byte; length], offset)?.to_string())
         }
-        Step::Length(_) => Ok(file.length()?.to_string()),
-        Step::SetLength(_, length) => file.set_length(length).map(word),
-        Step::Allocate(_, length) => file.allocate(length).map(word),
+        ScanItem::Length(_) => Ok(file.length()?.to_string()),
+        ScanItem::SetLength(_, length) => file.set_length(length).map(word),
+        ScanItem::Allocate(_, length) => file.allocate(length).map(word),
         _ => file.sync().map(word),
     }
 }

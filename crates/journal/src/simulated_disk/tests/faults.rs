@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use super::super::{CutStyle, Failure, Operation, SimulatedDisk};
+use super::super::{CutStyle, Operation, SimulatedDisk, SimulatedError};
 use super::{SEEDS, disk_with, files, make};
 use crate::disk::{Disk, DiskFile};
 
@@ -55,7 +55,7 @@ fn disk_for_calls() -> SimulatedDisk {
 fn the_planned_call_fails_and_no_other() {
     for (number, operation) in Operation::ALL.into_iter().enumerate() {
         let disk = disk_for_calls();
-        disk.fail_call(operation, 2, Failure::Io);
+        disk.fail_call(operation, 2, SimulatedError::Io);
         for round in 0..4 {
             for (called, result) in call_all(&disk, round).into_iter().enumerate() {
                 let planned = round == 1 && called == number;
@@ -71,7 +71,7 @@ fn the_planned_call_fails_and_no_other() {
 #[test]
 fn from_the_planned_call_on_all_fail_until_cleared() {
     let disk = disk_for_calls();
-    disk.fail_from_call(Operation::Create, 2, Failure::NoSpace);
+    disk.fail_from_call(Operation::Create, 2, SimulatedError::NoSpace);
     let create = |name: &str| errno(disk.create(Path::new(name)));
     assert_eq!([create("/1"), create("/2"), create("/3")], [None, ENOSPC, ENOSPC]);
     disk.clear_faults();
@@ -129,7 +129,7 @@ fn after_a_failed_sync_a_later_one_lies() {
     let mut lost = 0;
     for seed in 0..SEEDS {
         let (disk, file) = disk_with(seed, &[0; 1536]);
-        disk.fail_call(Operation::Sync, 1, Failure::Io);
+        disk.fail_call(Operation::Sync, 1, SimulatedError::Io);
         file.write_all_at(&[1; 512], 0).unwrap();
         assert_eq!(errno(file.sync()), EIO);
         assert_eq!(disk.content("/f").unwrap()[0], 1, "the write stays visible");
@@ -149,7 +149,7 @@ fn after_a_failed_sync_of_a_directory_a_later_one_lies() {
     let lost = |seed: &u64| {
         let (disk, _file) = disk_with(*seed, b"");
         make(&disk, "/a", b"");
-        disk.fail_call(Operation::SyncDirectory, 1, Failure::Io);
+        disk.fail_call(Operation::SyncDirectory, 1, SimulatedError::Io);
         assert_eq!(errno(disk.sync_directory(Path::new("/"))), EIO);
         make(&disk, "/b", b"");
         disk.sync_directory(Path::new("/")).unwrap();

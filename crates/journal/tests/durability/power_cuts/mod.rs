@@ -4,7 +4,7 @@
 //! `FOREBAY_POWER_CUT_STATES` says how many states are checked, `FOREBAY_SEED` the first run's seed. A failure
 //! names the seed of its run, which as `FOREBAY_SEED` repeats it at once.
 
-mod meddler;
+mod fault_injector;
 mod model;
 mod process;
 mod run;

@@ -8,7 +8,7 @@ use journal::disk::SharedDisk;
 use journal::simulated_disk::SimulatedDisk;
 use journal::{DataDirectory, Finding, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};
 
-use super::meddler::Meddler;
+use super::fault_injector::FaultInjector;
 use super::run::Setting;
 use crate::events::Event;
 
@@ -16,7 +16,7 @@ const DATA: &str = "/data";
 
 /// What an open data directory consists of.
 pub(crate) struct Process {
-    pub(crate) way: Meddler,
+    pub(crate) way: FaultInjector,
     pub(crate) shard: OpenShard,
     pub(crate) cursor: StateFile,
     /// What the cursor's file said at the start.
@@ -39,7 +39,7 @@ pub(crate) struct Seen {
 
 impl Process {
     /// Opens everything, as a server does at its start. `starts` makes the segments' seeds differ.
-    pub(crate) fn start(way: Meddler, setting: &Setting, starts: u64) -> Result<Self, String> {
+    pub(crate) fn start(way: FaultInjector, setting: &Setting, starts: u64) -> Result<Self, String> {
         let disk: SharedDisk = Arc::new(way.clone());
         make_origin(&disk).map_err(|error| error.to_string())?;
         let directory = DataDirectory::open(disk.clone(), Path::new(DATA)).map_err(|error| error.to_string())?;

@@ -3,7 +3,7 @@
 use journal::simulated_disk::{CutStyle, Random, SimulatedDisk};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::meddler::Meddler;
+use super::fault_injector::FaultInjector;
 use super::model::{Model, Request, Violation};
 use super::process::{Process, Seen, recycled_files};
 use super::tally::Tally;
@@ -221,7 +221,7 @@ impl Run<'_> {
                 }
                 self.disk.clear_faults();
             }
-            let way = Meddler::new(self.disk.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
+            let way = FaultInjector::new(self.disk.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
             match self.random.below(8) {
                 0 => self.disk.fail_power_at(1 + self.random.below(60)),
                 1 => way.kill_at(1 + self.random.below(60)),
@@ -280,7 +280,7 @@ impl Run<'_> {
     /// Lets the power of a copy fail while it recovers; what was begun must harm nobody.
     fn cut_recovery(&mut self, fork: &SimulatedDisk) -> Result<(), Violation> {
         fork.fail_power_at(1 + self.random.below(60));
-        let way = Meddler::new(fork.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
+        let way = FaultInjector::new(fork.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
         let started = Process::start(way, &self.setting, self.starts + 1).map(drop);
         fork.clear_faults();
         if fork.power_is_off() {
@@ -293,7 +293,7 @@ impl Run<'_> {
     }
 
     fn check_state(&mut self, disk: &SimulatedDisk, style: CutStyle) -> Result<(), Violation> {
-        let way = Meddler::new(disk.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
+        let way = FaultInjector::new(disk.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
         let process = Process::start(way, &self.setting, self.starts + 2)
             .map_err(|error| Violation::new(format!("a start failed after a cut in style {style:?}: {error}")))?;
         let seen = self.look(&process)?;

@@ -7,24 +7,24 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::loader::Counters;
+use crate::loader::LoadCounters;
 use crate::loader::ack_watermark::AckWatermark;
 use crate::loader::input::Input;
 use crate::loader::source::{Reading, Source};
 use crate::loader::state::{Settings, State};
 
 /// A folder with a file `a`, and what is said about it.
-struct Stand {
+struct Fixture {
     folder: tempfile::TempDir,
     said: Mutex<Vec<String>>,
-    counters: Counters,
+    counters: LoadCounters,
 }
 
-impl Stand {
+impl Fixture {
     fn new(text: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), text).unwrap();
-        Self { folder, said: Mutex::default(), counters: Counters::default() }
+        Self { folder, said: Mutex::default(), counters: LoadCounters::default() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -101,21 +101,21 @@ fn new_state() -> State {
 
 #[test]
 fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
-    let stand = Stand::new("one");
-    let notify = |message: &str| stand.notify(message);
-    let gaps = Gaps { notify: &notify, counters: &stand.counters };
-    let open = File::open(stand.path("a")).unwrap();
-    let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
+    let fixture = Fixture::new("one");
+    let notify = |message: &str| fixture.notify(message);
+    let gaps = Gaps { notify: &notify, counters: &fixture.counters };
+    let open = File::open(fixture.path("a")).unwrap();
+    let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
     let begin = Instant::now();
     let after = |milliseconds| begin + Duration::from_millis(milliseconds);
     assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
-    stand.rename("a", "a.1");
+    fixture.rename("a", "a.1");
     assert!(matches!(follow.look(3, begin).unwrap(), Change::None));
-    fs::write(stand.path("a"), "two").unwrap();
+    fs::write(fixture.path("a"), "two").unwrap();
     for milliseconds in [0, 4_999] {
         assert!(matches!(follow.look(3, after(milliseconds)).unwrap(), Change::None));
     }
-    stand.append("a.1", "x");
+    fixture.append("a.1", "x");
     for milliseconds in [5_000, 9_999] {
         assert!(matches!(follow.look(4, after(milliseconds)).unwrap(), Change::None), "it has grown");
         assert!(!follow.is_draining());
@@ -124,116 +124,116 @@ fn a_rotated_file_is_read_on_until_it_is_no_longer_written_to() {
     assert!(follow.is_draining());
     assert!(matches!(follow.look(4, after(10_000)).unwrap(), Change::Replaced(_)));
     assert!(!follow.is_draining() && matches!(follow.look(3, after(10_000)).unwrap(), Change::None));
-    assert_eq!(stand.said(), "");
+    assert_eq!(fixture.said(), "");
 }
 
 #[test]
 fn one_that_is_written_to_for_ever_is_left_and_told_of() {
-    let stand = Stand::new("one\n");
-    let notify = |message: &str| stand.notify(message);
-    let gaps = Gaps { notify: &notify, counters: &stand.counters };
-    let open = File::open(stand.path("a")).unwrap();
+    let fixture = Fixture::new("one\n");
+    let notify = |message: &str| fixture.notify(message);
+    let gaps = Gaps { notify: &notify, counters: &fixture.counters };
+    let open = File::open(fixture.path("a")).unwrap();
     let begin = Instant::now();
-    let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
-    stand.rename("a", "a.1");
-    fs::write(stand.path("a"), "two\n").unwrap();
+    let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
+    fixture.rename("a", "a.1");
+    fs::write(fixture.path("a"), "two\n").unwrap();
     for second in 0..60 {
-        stand.append("a.1", "x\n");
+        fixture.append("a.1", "x\n");
         assert!(matches!(follow.look(0, begin + Duration::from_secs(second)).unwrap(), Change::None), "{second}");
     }
-    stand.append("a.1", "x\n");
+    fixture.append("a.1", "x\n");
     let end = begin + SETTLE_MAX;
     assert!(matches!(follow.look(0, end).unwrap(), Change::Draining));
     assert!(matches!(follow.look(4 + 61 * 2, end).unwrap(), Change::Replaced(_)));
     assert!(matches!(follow.look(0, end).unwrap(), Change::None));
-    assert_eq!(stand.said(), "");
-    stand.append("a.1", "late\n");
+    assert_eq!(fixture.said(), "");
+    fixture.append("a.1", "late\n");
     for _ in 0..2 {
         assert!(matches!(follow.look(4, end).unwrap(), Change::None));
     }
-    assert!(stand.said().contains("its lines from byte 126 on are missing"), "{}", stand.said());
-    assert_eq!(stand.counters.read().gaps, 1);
+    assert!(fixture.said().contains("its lines from byte 126 on are missing"), "{}", fixture.said());
+    assert_eq!(fixture.counters.read().gaps, 1);
 }
 
 #[test]
 fn a_cut_file_begins_anew() {
-    let stand = Stand::new("one");
-    let notify = |message: &str| stand.notify(message);
-    let gaps = Gaps { notify: &notify, counters: &stand.counters };
-    let open = File::open(stand.path("a")).unwrap();
-    let mut follow = Follow::new(stand.path("a"), open, None, SETTLE, gaps).unwrap();
-    fs::write(stand.path("a"), "x").unwrap();
+    let fixture = Fixture::new("one");
+    let notify = |message: &str| fixture.notify(message);
+    let gaps = Gaps { notify: &notify, counters: &fixture.counters };
+    let open = File::open(fixture.path("a")).unwrap();
+    let mut follow = Follow::new(fixture.path("a"), open, None, SETTLE, gaps).unwrap();
+    fs::write(fixture.path("a"), "x").unwrap();
     assert!(matches!(follow.look(3, Instant::now()).unwrap(), Change::Replaced(_)));
     assert!(matches!(follow.look(1, Instant::now()).unwrap(), Change::None));
 }
 
 #[test]
 fn files_between_are_read_while_it_follows() {
-    let stand = Stand::new("older\n");
-    stand.rename("a", "a.4");
-    stand.write_after("a", "0\n", "a.4");
+    let fixture = Fixture::new("older\n");
+    fixture.rename("a", "a.4");
+    fixture.write_after("a", "0\n", "a.4");
     let mut is_rotated = false;
-    let text = stand.follow(&mut new_state(), |text| {
+    let text = fixture.follow(&mut new_state(), |text| {
         if !is_rotated {
             is_rotated = true;
-            stand.append("a", "1\n");
-            stand.rename("a", "a.3");
-            stand.write_after("a", "2\n", "a.3");
-            stand.rename("a", "a.2");
-            stand.write_after("a", "3\n", "a.2");
-            stand.rename("a", "a.1");
-            stand.write_after("a", "end\n", "a.1");
+            fixture.append("a", "1\n");
+            fixture.rename("a", "a.3");
+            fixture.write_after("a", "2\n", "a.3");
+            fixture.rename("a", "a.2");
+            fixture.write_after("a", "3\n", "a.2");
+            fixture.rename("a", "a.1");
+            fixture.write_after("a", "end\n", "a.1");
         }
         text.ends_with("end\n")
     });
-    assert_eq!((text.as_str(), stand.said().as_str()), ("0\n1\n2\n3\nend\n", ""));
+    assert_eq!((text.as_str(), fixture.said().as_str()), ("0\n1\n2\n3\nend\n", ""));
 }
 
 #[test]
 fn files_between_are_read_though_nobody_followed() {
-    let stand = Stand::new("0\n");
+    let fixture = Fixture::new("0\n");
     let mut state = new_state();
-    assert_eq!(stand.follow(&mut state, |_| true), "0\n");
-    stand.append("a", "1\n");
-    stand.rename("a", "a-20261121");
-    stand.write_after("a", "2\n", "a-20261121");
-    stand.rename("a", "a-20261122");
-    stand.write_after("a.refused", "no\n", "a-20261122");
-    stand.write_after("a", "end\n", "a-20261122");
+    assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
+    fixture.append("a", "1\n");
+    fixture.rename("a", "a-20261121");
+    fixture.write_after("a", "2\n", "a-20261121");
+    fixture.rename("a", "a-20261122");
+    fixture.write_after("a.refused", "no\n", "a-20261122");
+    fixture.write_after("a", "end\n", "a-20261122");
     // Stopped within the file between, it goes on there.
-    assert_eq!(stand.follow(&mut state, |text| ["2\n", "end\n"].iter().any(|end| text.ends_with(end))), "1\n2\n");
-    stand.append("a-20261122", "3\n");
-    assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "3\nend\n");
-    assert_eq!(stand.said(), "");
+    assert_eq!(fixture.follow(&mut state, |text| ["2\n", "end\n"].iter().any(|end| text.ends_with(end))), "1\n2\n");
+    fixture.append("a-20261122", "3\n");
+    assert_eq!(fixture.follow(&mut state, |text| text.ends_with("end\n")), "3\nend\n");
+    assert_eq!(fixture.said(), "");
 }
 
 #[test]
 fn a_packed_file_between_is_told_of() {
-    let stand = Stand::new("0\n");
+    let fixture = Fixture::new("0\n");
     let mut state = new_state();
-    assert_eq!(stand.follow(&mut state, |_| true), "0\n");
-    stand.rename("a", "a.3");
-    stand.write_after("a.2.gz", "packed", "a.3");
-    stand.write_after("a.1", "1\n", "a.2.gz");
-    stand.write_after("a.1.gz", "still being made", "a.1");
-    stand.write_after("a", "end\n", "a.1");
-    assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "1\nend\n");
-    let said = stand.said();
+    assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
+    fixture.rename("a", "a.3");
+    fixture.write_after("a.2.gz", "packed", "a.3");
+    fixture.write_after("a.1", "1\n", "a.2.gz");
+    fixture.write_after("a.1.gz", "still being made", "a.1");
+    fixture.write_after("a", "end\n", "a.1");
+    assert_eq!(fixture.follow(&mut state, |text| text.ends_with("end\n")), "1\nend\n");
+    let said = fixture.said();
     assert!(said.contains("a.2.gz was never read") && !said.contains("a.1.gz"), "{said}");
-    assert_eq!(stand.counters.read().gaps, 1);
+    assert_eq!(fixture.counters.read().gaps, 1);
 }
 
 #[test]
 fn a_file_that_is_gone_is_told_of() {
-    let stand = Stand::new("0\n");
+    let fixture = Fixture::new("0\n");
     let mut state = new_state();
-    assert_eq!(stand.follow(&mut state, |_| true), "0\n");
-    stand.append("a", "1\n");
-    fs::rename(stand.path("a"), stand.path("elsewhere")).unwrap();
-    stand.write_after("a", "end\n", "elsewhere");
+    assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
+    fixture.append("a", "1\n");
+    fs::rename(fixture.path("a"), fixture.path("elsewhere")).unwrap();
+    fixture.write_after("a", "end\n", "elsewhere");
     let packed = tempfile::tempdir().unwrap();
-    fs::rename(stand.path("elsewhere"), packed.path().join("a")).unwrap();
-    assert_eq!(stand.follow(&mut state, |text| text.ends_with("end\n")), "end\n");
-    assert!(stand.said().contains("from byte 2 on may be missing"), "{}", stand.said());
-    assert_eq!(stand.counters.read().gaps, 1);
+    fs::rename(fixture.path("elsewhere"), packed.path().join("a")).unwrap();
+    assert_eq!(fixture.follow(&mut state, |text| text.ends_with("end\n")), "end\n");
+    assert!(fixture.said().contains("from byte 2 on may be missing"), "{}", fixture.said());
+    assert_eq!(fixture.counters.read().gaps, 1);
 }

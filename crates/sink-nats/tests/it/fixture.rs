@@ -18,14 +18,14 @@ pub(crate) fn server() -> Option<&'static NatsServer> {
 }
 
 /// A stream with a proxy before it.
-pub(crate) struct Stand<'a> {
+pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a NatsServer,
     pub(crate) proxy: Proxy,
     pub(crate) stream: String,
     pub(crate) config: NatsConfig,
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     pub(crate) fn new(server: &'a NatsServer) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let stream = format!("S{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -47,7 +47,7 @@ impl<'a> Stand<'a> {
         Sink::new(Nats::new(self.config.clone()))
     }
 
-    /// A sink on the same stream past this stand's proxy.
+    /// A sink on the same stream past this fixture's proxy.
     pub(crate) fn past_the_proxy(&self) -> Sink {
         let servers = format!("nats://{}", self.server.address()).parse().unwrap();
         Sink::new(Nats::new(NatsConfig { servers, ..self.config.clone() }))
@@ -56,7 +56,7 @@ impl<'a> Stand<'a> {
     /// The messages of events, with ids and payloads, in the stream's order.
     pub(crate) fn messages(&self) -> Vec<(EventId, Vec<u8>)> {
         let messages = self.server.client().messages(&self.stream, &format!("{}.>", self.stream));
-        let row = |message: testkit::nats::Message| {
+        let row = |message: testkit::nats::NatsMessage| {
             let id = message.header("Nats-Msg-Id").unwrap();
             // A result's has its revision behind it.
             (id[..36].parse().unwrap(), message.payload)

@@ -14,13 +14,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// The pause between two attempts. The contract has no event for "free again", since another process's lock on a store has none.
 const RETRY_EVERY: Duration = Duration::from_millis(2);
 
-pub(super) struct Stand {
+pub(super) struct Fixture {
     pub(super) suite: Suite,
     pub(super) subject: Box<dyn Store>,
     pub(super) sink: Sink,
 }
 
-impl Stand {
+impl Fixture {
     pub(super) async fn new(suite: Suite) -> Self {
         let subject = suite.fresh().await;
         let sink = subject.sink();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Where it stands. A manifest has it, so that what is written again is the same, whatever the configuration says meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Apart {
+pub struct AttachmentRule {
     /// The JSON pointer to a text in base64 (RFC 4648 §4). Its bytes become an object, whose name takes its place.
     pub data: Arc<str>,
     /// The JSON pointer to the object's content type.

@@ -2,7 +2,7 @@
 
 /// Why a text is no URL of a server.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidServer {
+pub enum InvalidRedisUrl {
     /// The text doesn't begin as such a URL does, or has more than it may.
     #[error("wanted redis://USER:PASSWORD@HOST:PORT/NUMBER, or rediss:// for TLS")]
     Form,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use event::EventId;
 use net::http_client::Endpoint;
 use objects::Line;
-use objects::{Codec, ObjectRules, ObjectSink, Prefix};
+use objects::{Codec, ObjectFormat, ObjectSink, Prefix};
 use sink::Sink;
 use sink_s3::S3Config;
 use sink_swift::{Auth, SwiftConfig};
@@ -34,18 +34,18 @@ pub(crate) const BOTH: [Protocol; 2] = [Protocol::Swift, Protocol::S3];
 pub(crate) const OF_LINES: [Codec; 3] = [Codec::None, Codec::Gzip, Codec::Zstd];
 
 /// A container with a proxy before it.
-pub(crate) struct Stand<'a> {
+pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a SwiftServer,
     pub(crate) proxy: Proxy,
     pub(crate) container: String,
     pub(crate) protocol: Protocol,
-    pub(crate) rules: ObjectRules,
+    pub(crate) rules: ObjectFormat,
 }
 
-pub(crate) fn rules(codec: Codec, prefix: &str) -> ObjectRules {
+pub(crate) fn rules(codec: Codec, prefix: &str) -> ObjectFormat {
     let prefix = if prefix.is_empty() { Prefix::NONE } else { prefix.parse().unwrap() };
     let (line, age_max) = (Line::Envelope, Duration::from_secs(1));
-    ObjectRules { line, codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
+    ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
 }
 
 /// `TempAuth` behind this address.
@@ -54,7 +54,7 @@ pub(crate) fn tempauth(place: impl std::fmt::Display, user: &str) -> Auth {
     Auth::TempAuth { url, user: user.to_owned(), key: KEY.into() }
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     pub(crate) fn new(server: &'a SwiftServer, protocol: Protocol) -> Self {
         Self::with(server, protocol, Codec::None)
     }
@@ -70,13 +70,13 @@ impl<'a> Stand<'a> {
         self.sink_by(self.proxy.address())
     }
 
-    /// The store alone, past this stand's proxy.
+    /// The store alone, past this fixture's proxy.
     pub(crate) fn store(&self) -> ObjectSink {
         let place = self.server.address();
         ObjectSink::of(&self.sink_by(place)).unwrap().clone()
     }
 
-    /// A sink on the same container past this stand's proxy.
+    /// A sink on the same container past this fixture's proxy.
     pub(crate) fn past_the_proxy(&self) -> Sink {
         self.sink_by(self.server.address())
     }

@@ -10,7 +10,7 @@ use journal::simulated_disk::SimulatedDisk;
 
 /// A process' way to the disk. What it has written stays in the page cache when it is killed.
 #[derive(Clone)]
-pub(crate) struct Meddler {
+pub(crate) struct FaultInjector {
     disk: SimulatedDisk,
     /// Operations until the process is killed; 0 is dead, `u64::MAX` is never.
     left: Arc<AtomicU64>,
@@ -18,7 +18,7 @@ pub(crate) struct Meddler {
     unsynced_state: bool,
 }
 
-impl Meddler {
+impl FaultInjector {
     pub(crate) fn new(disk: SimulatedDisk, unsynced_state: bool) -> Self {
         Self { disk, left: Arc::new(AtomicU64::new(u64::MAX)), unsynced_state }
     }
@@ -48,7 +48,7 @@ impl Meddler {
 
     fn file(&self, path: &Path, file: Box<dyn DiskFile>) -> Box<dyn DiskFile> {
         let unsynced = self.unsynced_state && path.extension().is_some_and(|extension| extension == "new");
-        Box::new(MeddlerFile { meddler: self.clone(), file, unsynced })
+        Box::new(FaultInjectorFile { fault_injector: self.clone(), file, unsynced })
     }
 }
 
@@ -56,7 +56,7 @@ fn killed() -> io::Error {
     io::Error::other("the process was killed")
 }
 
-impl Disk for Meddler {
+impl Disk for FaultInjector {
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
         self.act()?;
         Ok(self.file(path, self.disk.create(path)?))
@@ -107,22 +107,22 @@ impl Disk for Meddler {
     }
 }
 
-struct MeddlerFile {
-    meddler: Meddler,
+struct FaultInjectorFile {
+    fault_injector: FaultInjector,
     file: Box<dyn DiskFile>,
     unsynced: bool,
 }
 
-impl DiskFile for MeddlerFile {
+impl DiskFile for FaultInjectorFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        self.meddler.act()?;
+        self.fault_injector.act()?;
         self.file.read_at(buffer, offset)
     }
 
     /// A process that is killed while it writes has written a part.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<usize> {
-        let was_dead = self.meddler.is_dead();
-        let acted = self.meddler.act();
+        let was_dead = self.fault_injector.is_dead();
+        let acted = self.fault_injector.act();
         if acted.is_err() && !was_dead {
             self.file.write_at(&bytes[..bytes.len() / 2], offset)?;
         }
@@ -131,22 +131,22 @@ impl DiskFile for MeddlerFile {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.meddler.act()?;
+        self.fault_injector.act()?;
         if self.unsynced { Ok(()) } else { self.file.sync() }
     }
 
     fn length(&self) -> io::Result<u64> {
-        self.meddler.act()?;
+        self.fault_injector.act()?;
         self.file.length()
     }
 
     fn set_length(&self, length: u64) -> io::Result<()> {
-        self.meddler.act()?;
+        self.fault_injector.act()?;
         self.file.set_length(length)
     }
 
     fn allocate(&self, length: u64) -> io::Result<()> {
-        self.meddler.act()?;
+        self.fault_injector.act()?;
         self.file.allocate(length)
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use sink::{Cursor, Sink, SinkError};
 use sink_redis::{Deployment, Redis, RedisConfig, Sentinel};
 
-use crate::stand::{STREAM, entries, until};
+use crate::fixture::{STREAM, entries, until};
 use sink_testing::events::{batch, bring_to, lane, plain};
 use testkit::redis::RedisServer;
 use testkit::redis::sentinels::{NAME, Watched};

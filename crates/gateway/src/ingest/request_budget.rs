@@ -7,12 +7,12 @@ use crate::problem::Problem;
 
 /// What a request has room for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct RequestBudget {
     records: usize,
     bytes: usize,
 }
 
-impl Room {
+impl RequestBudget {
     /// The room of a request with at most `bytes_max` bytes of records, of which it has `records` with `bytes` already.
     pub(crate) const fn beside(records: usize, bytes: usize, bytes_max: usize) -> Self {
         Self { records: BATCH_RECORDS_MAX.saturating_sub(records), bytes: bytes_max.saturating_sub(bytes) }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sink::Sink;
-use sink_elasticsearch::{Conflict, Elasticsearch, ElasticsearchConfig, Shape, Target};
+use sink_elasticsearch::{DocumentConflictPolicy, DocumentShape, Elasticsearch, ElasticsearchConfig, IndexTarget};
 
 use testkit::opensearch::OpenSearch;
 use testkit::proxy::Proxy;
@@ -46,8 +46,8 @@ pub(crate) fn set_up(server: &OpenSearch) {
     server.done("PUT", "/_index_template/envelopes", ENVELOPES);
 }
 
-/// An index with a proxy before it. It is removed with the stand.
-pub(crate) struct Stand<'a> {
+/// An index with a proxy before it. It is removed with the fixture.
+pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a OpenSearch,
     pub(crate) proxy: Proxy,
     pub(crate) index: String,
@@ -61,10 +61,10 @@ pub(crate) fn config(url: &str, index: &str) -> ElasticsearchConfig {
         api_key: None,
         ca: None,
         index: index.parse().unwrap(),
-        target: Target::Indices,
-        shape: Shape::Payload,
+        target: IndexTarget::Indices,
+        shape: DocumentShape::Payload,
         template: None,
-        conflict: Conflict::DeadLetter,
+        conflict: DocumentConflictPolicy::DeadLetter,
         request_bytes: 1 << 20,
         requests_max: NonZeroUsize::new(4).unwrap(),
         gzip: false,
@@ -72,7 +72,7 @@ pub(crate) fn config(url: &str, index: &str) -> ElasticsearchConfig {
     }
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     pub(crate) fn new(server: &'a OpenSearch) -> Self {
         Self::named(server, 'k')
     }
@@ -84,9 +84,9 @@ impl<'a> Stand<'a> {
 
     /// An index of envelopes, which events can be read from.
     pub(crate) fn envelopes(server: &'a OpenSearch) -> Self {
-        let mut stand = Self::named(server, 'e');
-        stand.config.shape = Shape::Envelope;
-        stand
+        let mut fixture = Self::named(server, 'e');
+        fixture.config.shape = DocumentShape::Envelope;
+        fixture
     }
 
     fn named(server: &'a OpenSearch, beginning: char) -> Self {
@@ -101,7 +101,7 @@ impl<'a> Stand<'a> {
         Sink::new(Elasticsearch::new(self.config.clone()))
     }
 
-    /// A sink on the same index past this stand's proxy.
+    /// A sink on the same index past this fixture's proxy.
     pub(crate) fn past_the_proxy(&self) -> Sink {
         let nodes = format!("http://{}", Proxy::to(self.server.address()).address()).parse().unwrap();
         Sink::new(Elasticsearch::new(ElasticsearchConfig { nodes, ..self.config.clone() }))
@@ -126,7 +126,7 @@ impl<'a> Stand<'a> {
     }
 }
 
-impl Drop for Stand<'_> {
+impl Drop for Fixture<'_> {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             let _ = self.server.ask("DELETE", &format!("/{0},{0}-*?ignore_unavailable=true", self.index), "");

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const LOOK_EVERY: Duration = Duration::from_micros(200);
 
 /// A gateway that runs, and what it stands on.
-pub(crate) struct Stand {
+pub(crate) struct Fixture {
     pub(crate) log: Arc<EventLog>,
     gateway: Option<Gateway>,
     _directory: DataDirectory,
@@ -39,7 +39,7 @@ pub(crate) struct Stored {
     pub(crate) ends: bool,
 }
 
-impl Stand {
+impl Fixture {
     /// A gateway that takes all types.
     pub(crate) fn open() -> Self {
         Self::with(open_types(), GatewayOptions::default())
@@ -131,7 +131,7 @@ impl Stand {
     }
 }
 
-impl Drop for Stand {
+impl Drop for Fixture {
     fn drop(&mut self) {
         if let Some(gateway) = self.gateway.take() {
             gateway.stop(Instant::now());

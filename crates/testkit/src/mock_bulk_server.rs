@@ -32,12 +32,12 @@ impl Request {
 }
 
 /// The server. Its threads end with the connections.
-pub struct StandIn {
+pub struct MockBulkServer {
     address: SocketAddr,
     requests: Arc<Mutex<Vec<Request>>>,
 }
 
-impl StandIn {
+impl MockBulkServer {
     /// One that answers `_bulk` requests with a status and a body, and says of itself that it is such a store.
     pub fn start(answer: impl Fn(&Request) -> (u16, String) + Send + Sync + 'static) -> Self {
         Self::raw(move |request| if request.is_bulk() { answer(request) } else { (200, ABOUT.to_owned()) })

@@ -7,7 +7,7 @@ use event::TypeName;
 use super::dry_run::RequestContext;
 use super::dry_run_trace::DryRunRejection;
 use super::params::DEFAULT_TYPE;
-use super::sequence::{self, Input, Stop};
+use super::sequence::{self, Input, SequenceStop};
 use crate::event_types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};
 use crate::problem::Refused;
 
@@ -16,9 +16,9 @@ const TYPE_HEADER: &str = "forebay-type";
 
 /// Finds types as a gateway with this configuration does, and opens none.
 #[derive(Clone, Debug, Default)]
-pub struct TypeFinder(GatewayTypes);
+pub struct DryRunTypes(GatewayTypes);
 
-impl TypeFinder {
+impl DryRunTypes {
     /// By these types.
     #[must_use]
     pub const fn new(types: GatewayTypes) -> Self {
@@ -52,7 +52,8 @@ impl TypeFinder {
         }
         let (may_repair, mut repaired) = (types.table().repairs, String::new());
         let (payload, _) = sequence::check_json(Input::Bytes(bytes), may_repair, &mut repaired)?;
-        let slot = sequence::type_of(&mut types, payload, &mut CostBudget::unlimited()).map_err(Stop::into_problem)?;
+        let slot =
+            sequence::type_of(&mut types, payload, &mut CostBudget::unlimited()).map_err(SequenceStop::into_problem)?;
         Ok(types.get(slot).name.clone())
     }
 

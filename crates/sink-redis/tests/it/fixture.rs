@@ -9,7 +9,7 @@ use sink::Sink;
 use sink_redis::{Deployment, Redis, RedisConfig, Structure};
 
 use testkit::proxy::Proxy;
-use testkit::redis::{RedisServer, Value};
+use testkit::redis::{RedisReply, RedisServer};
 
 /// The server, if Redis is installed.
 pub(crate) fn server() -> Option<&'static RedisServer> {
@@ -21,7 +21,7 @@ pub(crate) fn server() -> Option<&'static RedisServer> {
 pub(crate) const STREAM: Structure = Structure::Stream { entries_max: None };
 
 /// Keys with a proxy before them.
-pub(crate) struct Stand<'a> {
+pub(crate) struct Fixture<'a> {
     pub(crate) server: &'a RedisServer,
     pub(crate) proxy: Proxy,
     /// What the keys begin with, or are.
@@ -29,7 +29,7 @@ pub(crate) struct Stand<'a> {
     pub(crate) config: RedisConfig,
 }
 
-impl<'a> Stand<'a> {
+impl<'a> Fixture<'a> {
     pub(crate) fn new(server: &'a RedisServer, structure: Structure) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let key = format!("k{}", NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -51,7 +51,7 @@ impl<'a> Stand<'a> {
         Sink::new(Redis::new(self.config.clone()))
     }
 
-    /// A sink on the same keys past this stand's proxy.
+    /// A sink on the same keys past this fixture's proxy.
     pub(crate) fn past_the_proxy(&self) -> Sink {
         let server = format!("redis://{}", Proxy::start(&self.server.socket()).address()).parse().unwrap();
         Sink::new(Redis::new(RedisConfig { server, ..self.config.clone() }))
@@ -70,7 +70,7 @@ impl<'a> Stand<'a> {
 
 /// The entries of a stream, with ids and payloads.
 pub(crate) fn entries(server: &RedisServer, key: &str) -> Vec<(EventId, Vec<u8>)> {
-    let row = |entry: Value| {
+    let row = |entry: RedisReply| {
         // A result's revision is between the two.
         let mut fields = entry.list().remove(1).list().into_iter();
         let [name, id] = [fields.next().unwrap(), fields.next().unwrap()];

@@ -4,19 +4,19 @@ use serde_json::Value;
 
 use crate::support::{Folder, Server, exchange};
 
-pub(crate) struct Stand {
+pub(crate) struct Fixture {
     /// Killed before its directory goes.
     pub(crate) server: Option<Server>,
     pub(crate) folder: Folder,
 }
 
-impl Stand {
+impl Fixture {
     pub(crate) fn new(config: &str) -> Self {
         let folder = Folder::new();
         folder.write("forebay.toml", config);
-        let mut stand = Self { server: None, folder };
-        stand.start();
-        stand
+        let mut fixture = Self { server: None, folder };
+        fixture.start();
+        fixture
     }
 
     pub(crate) fn start(&mut self) {

@@ -6,32 +6,32 @@ use std::sync::{Arc, Mutex};
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct MockRequest {
     pub method: String,
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl MockRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 }
 
 /// What is answered: status, headers, body.
-pub type Answer = (u16, Vec<(&'static str, String)>, Vec<u8>);
+pub type MockResponse = (u16, Vec<(&'static str, String)>, Vec<u8>);
 
 /// A running server. It ends with the process.
-pub struct StandIn {
+pub struct MockServer {
     pub address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<MockRequest>>>,
 }
 
-impl StandIn {
-    pub fn start(mut answer: impl FnMut(&Asked) -> Answer + Send + 'static) -> Self {
+impl MockServer {
+    pub fn start(mut answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (address, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<Asked>>>::default());
+        let (address, asked) = (listener.local_addr().unwrap(), Arc::<Mutex<Vec<MockRequest>>>::default());
         let noted = asked.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -54,7 +54,7 @@ impl StandIn {
     }
 
     /// All requests so far.
-    pub fn asked(&self) -> Vec<Asked> {
+    pub fn asked(&self) -> Vec<MockRequest> {
         self.asked.lock().unwrap().clone()
     }
 
@@ -64,7 +64,7 @@ impl StandIn {
     }
 }
 
-fn read(stream: &TcpStream) -> Option<Asked> {
+fn read(stream: &TcpStream) -> Option<MockRequest> {
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
@@ -77,7 +77,7 @@ fn read(stream: &TcpStream) -> Option<Asked> {
         let Some((name, value)) = line.split_once(':') else { break };
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
-    let mut asked = Asked { method, path, headers, body: Vec::new() };
+    let mut asked = MockRequest { method, path, headers, body: Vec::new() };
     let length = asked.header("Content-Length").map_or(0, |length| length.parse().unwrap());
     asked.body = vec![0; length];
     reader.read_exact(&mut asked.body).ok()?;

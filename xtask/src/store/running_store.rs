@@ -5,12 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::{BulkLoaded, OpenSearch, Postgres, Redis, Store, Swift};
+use super::{BulkLoaded, CampaignStore, OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
 use crate::workspace;
 
 /// Each store that has a server.
-pub const SERVERS: &[Offer] =
-    &[Offer::of::<Postgres>(), Offer::of::<Redis>(), Offer::of::<OpenSearch>(), Offer::of::<Swift>()];
+pub const SERVERS: &[Offer] = &[
+    Offer::of::<PostgresStore>(),
+    Offer::of::<RedisStore>(),
+    Offer::of::<OpenSearchStore>(),
+    Offer::of::<SwiftStore>(),
+];
 
 /// What a store is started for.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +28,7 @@ pub enum Purpose {
 /// A store that can be started.
 pub struct Offer {
     name: &'static str,
-    start: fn(Purpose) -> Result<Option<Place>>,
+    start: fn(Purpose) -> Result<Option<RunningStore>>,
 }
 
 impl Offer {
@@ -38,7 +42,7 @@ impl Offer {
     }
 
     /// A running server with nothing in it; none, and a message, where the program is missing and it isn't to be measured.
-    pub fn start(&self, purpose: Purpose) -> Result<Option<Place>> {
+    pub fn start(&self, purpose: Purpose) -> Result<Option<RunningStore>> {
         let place = (self.start)(purpose).with_context(|| format!("starting {}", self.name))?;
         if place.is_none() {
             workspace::skipped(&format!("{} is missing, which `cargo xtask services` installs", self.name))?;
@@ -47,16 +51,16 @@ impl Offer {
     }
 }
 
-fn start<S: BulkLoaded + 'static>(purpose: Purpose) -> Result<Option<Place>> {
+fn start<S: BulkLoaded + 'static>(purpose: Purpose) -> Result<Option<RunningStore>> {
     let started = match purpose {
         Purpose::Content => S::start()?.map(|store| (store.sink(), store)),
         Purpose::Rate => Some(S::start_large()?).map(|store| (store.prompt_sink(), store)),
     };
-    Ok(started.map(|(sink, store)| Place { name: S::NAME, sink, store: Box::new(store) }))
+    Ok(started.map(|(sink, store)| RunningStore { name: S::NAME, sink, store: Box::new(store) }))
 }
 
 /// A running store, and a type of event and a sink that are named after it.
-pub struct Place {
+pub struct RunningStore {
     /// What people call it.
     pub name: &'static str,
     /// The settings of its sink.
@@ -64,7 +68,7 @@ pub struct Place {
     store: Box<dyn AnyStore>,
 }
 
-impl Place {
+impl RunningStore {
     /// The name of its type and of its sink.
     pub fn label(&self) -> String {
         self.name.to_lowercase()
@@ -80,12 +84,12 @@ impl Place {
         self.store.kill().with_context(|| format!("killing {}", self.name))
     }
 
-    /// Hands out what is stored, as [`Store::read_payloads`] does.
+    /// Hands out what is stored, as [`CampaignStore::read_payloads`] does.
     pub fn read(&mut self, folder: &Path, read: &mut dyn FnMut(&mut dyn BufRead) -> Result<()>) -> Result<()> {
         self.store.read(folder, read).with_context(|| format!("reading what {} holds", self.name))
     }
 
-    /// How many different ids it shows, as [`Store::ids`] says.
+    /// How many different ids it shows, as [`CampaignStore::ids`] says.
     pub fn ids(&mut self) -> Result<Option<u64>> {
         self.store.ids().with_context(|| format!("counting the ids in {}", self.name))
     }
@@ -99,13 +103,13 @@ trait AnyStore {
     fn ids(&mut self) -> Result<Option<u64>>;
 }
 
-impl<S: Store> AnyStore for S {
+impl<S: CampaignStore> AnyStore for S {
     fn run(&mut self) -> Result<()> {
-        Store::run(self)
+        CampaignStore::run(self)
     }
 
     fn kill(&mut self) -> Result<()> {
-        Store::kill(self)
+        CampaignStore::kill(self)
     }
 
     fn read(&mut self, folder: &Path, read: &mut dyn FnMut(&mut dyn BufRead) -> Result<()>) -> Result<()> {
@@ -113,6 +117,6 @@ impl<S: Store> AnyStore for S {
     }
 
     fn ids(&mut self) -> Result<Option<u64>> {
-        Store::ids(self)
+        CampaignStore::ids(self)
     }
 }

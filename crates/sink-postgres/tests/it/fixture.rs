@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use event::EventId;
 use sink::Sink;
-use sink_postgres::{Conflict, Connections, Layout, Partition, PayloadKind, Postgres, PostgresConfig};
+use sink_postgres::{Partition, PayloadKind, PoolLimits, Postgres, PostgresConfig, RowConflictPolicy, TableLayout};
 use tokio_postgres::{Client, NoTls};
 
 use testkit::postgres::PostgresServer;
@@ -19,13 +19,13 @@ pub(crate) fn server() -> Option<&'static PostgresServer> {
 }
 
 /// A schema with a proxy before it.
-pub(crate) struct Stand {
+pub(crate) struct Fixture {
     pub(crate) proxy: Proxy,
     pub(crate) schema: String,
     pub(crate) config: PostgresConfig,
 }
 
-impl Stand {
+impl Fixture {
     /// A schema of its own, without any table.
     pub(crate) async fn new(server: &PostgresServer, payload: PayloadKind) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -36,11 +36,11 @@ impl Stand {
             server: proxy.url().parse().unwrap(),
             ca: None,
             table: format!("{schema}.events").parse().unwrap(),
-            layout: Layout::Whole { payload },
+            layout: TableLayout::Whole { payload },
             partition: Partition::None,
-            conflict: Conflict::Refuse,
+            conflict: RowConflictPolicy::Refuse,
             timeout: Duration::from_secs(20),
-            connections: Connections::default(),
+            connections: PoolLimits::default(),
         };
         Self { proxy, schema, config }
     }

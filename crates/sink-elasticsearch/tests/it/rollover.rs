@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 use sink::{Batch, Record, Sink, WriteOutcome};
-use sink_elasticsearch::{Elasticsearch, Target, Template};
+use sink_elasticsearch::{Elasticsearch, IndexTarget, Template};
 
-use crate::stand::{Stand, config, server};
+use crate::fixture::{Fixture, config, server};
 use sink_testing::events::{batch_named, batch_of, deliver, id, plain};
-use testkit::bulk_stand_in::{StandIn, outcomes};
+use testkit::mock_bulk_server::{MockBulkServer, outcomes};
 use testkit::opensearch::OpenSearch;
 
 /// The day on which the events of these tests were received.
@@ -15,27 +15,27 @@ const DAY: &str = "2035-10-07";
 #[tokio::test]
 async fn what_comes_again_on_another_day_meets_its_first_copy() {
     let Some(server) = server() else { return };
-    let mut stand = Stand::new(server);
-    stand.config.index = format!("{}-{{day}}", stand.index).parse().unwrap();
-    let sink = stand.sink();
+    let mut fixture = Fixture::new(server);
+    fixture.config.index = format!("{}-{{day}}", fixture.index).parse().unwrap();
+    let sink = fixture.sink();
     sink.connect().await.unwrap();
     // The store takes them, and its answer is lost.
-    let cut = stand.proxy.cut_after(10);
+    let cut = fixture.proxy.cut_after(10);
     let batch = fresh(1, 100);
     assert!(sink.write(&batch).await.is_err());
     drop(cut);
-    assert_eq!(stand.documents().len(), 100);
+    assert_eq!(fixture.documents().len(), 100);
     // That day isn't today: by the time of the delivery it would be another index.
     deliver(&sink, &batch).await;
-    let index = format!("{}-{DAY}", stand.index);
-    let documents = stand.documents();
+    let index = format!("{}-{DAY}", fixture.index);
+    let documents = fixture.documents();
     assert_eq!(documents.len(), 100);
     assert!(documents.iter().all(|(stored_in, ..)| *stored_in == index), "{documents:?}");
 }
 
 /// A name with generations behind it.
 struct Rolled<'a> {
-    stand: Stand<'a>,
+    fixture: Fixture<'a>,
     name: String,
     is_stream: bool,
 }
@@ -43,33 +43,33 @@ struct Rolled<'a> {
 impl<'a> Rolled<'a> {
     /// A data stream.
     fn stream(server: &'a OpenSearch) -> Self {
-        let mut stand = Stand::dynamic(server);
-        let name = format!("{}-stream", stand.index);
+        let mut fixture = Fixture::dynamic(server);
+        let name = format!("{}-stream", fixture.index);
         let body = format!(r#"{{"index_patterns": ["{name}"], "data_stream": {{}}}}"#);
-        stand.config.index = name.parse().unwrap();
-        stand.config.target = Target::DataStream;
-        stand.config.template = Some(Template::new(&name, body).unwrap());
-        Self { stand, name, is_stream: true }
+        fixture.config.index = name.parse().unwrap();
+        fixture.config.target = IndexTarget::DataStream;
+        fixture.config.template = Some(Template::new(&name, body).unwrap());
+        Self { fixture, name, is_stream: true }
     }
 
     /// An alias with an index that is written to.
     fn alias(server: &'a OpenSearch) -> Self {
-        let mut stand = Stand::new(server);
-        let name = format!("{}-alias", stand.index);
+        let mut fixture = Fixture::new(server);
+        let name = format!("{}-alias", fixture.index);
         let body = format!(r#"{{"aliases": {{"{name}": {{"is_write_index": true}}}}}}"#);
-        server.done("PUT", &format!("/{}-000001", stand.index), &body);
-        stand.config.index = name.parse().unwrap();
-        Self { stand, name, is_stream: false }
+        server.done("PUT", &format!("/{}-000001", fixture.index), &body);
+        fixture.config.index = name.parse().unwrap();
+        Self { fixture, name, is_stream: false }
     }
 
     /// Begins another index, which is written to from now on.
     fn roll(&self) {
-        self.stand.server.done("POST", &format!("/{}/_rollover", self.name), "");
+        self.fixture.server.done("POST", &format!("/{}/_rollover", self.name), "");
     }
 
     /// The documents of all generations: id and index of each.
     fn documents(&self) -> Vec<(String, String)> {
-        let (server, name) = (self.stand.server, &self.name);
+        let (server, name) = (self.fixture.server, &self.name);
         server.done("POST", &format!("/{name}/_refresh"), "");
         let found: Value = serde_json::from_str(&server.get(&format!("/{name}/_search?size=10000"))).unwrap();
         let hits = found["hits"]["hits"].as_array().unwrap();
@@ -93,7 +93,7 @@ impl<'a> Rolled<'a> {
 impl Drop for Rolled<'_> {
     fn drop(&mut self) {
         if self.is_stream && !std::thread::panicking() {
-            let server = self.stand.server;
+            let server = self.fixture.server;
             server.done("DELETE", &format!("/_data_stream/{}", self.name), "");
             server.done("DELETE", &format!("/_index_template/{}", self.name), "");
         }
@@ -108,16 +108,16 @@ fn fresh(first: u64, count: usize) -> Batch {
 
 /// The store takes a batch, and its answer is lost; by the time that the batch comes again another index is written to.
 async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
-    let sink = rolled.stand.sink();
+    let sink = rolled.fixture.sink();
     sink.connect().await.unwrap();
-    let cut = rolled.stand.proxy.cut_after(10);
+    let cut = rolled.fixture.proxy.cut_after(10);
     let batch = fresh(1, 50);
     assert!(sink.write(&batch).await.is_err());
     drop(cut);
     rolled.has_each_once(50, 0);
     rolled.roll();
     // Another process knows it as well: the batch says it.
-    deliver(&rolled.stand.sink(), &batch.sent_after(0, 50)).await;
+    deliver(&rolled.fixture.sink(), &batch.sent_after(0, 50)).await;
     rolled.has_each_once(50, 0);
     assert_eq!(sink.write(&fresh(51, 5)).await, Ok(WriteOutcome::Committed));
     rolled.has_each_once(55, 5);
@@ -139,10 +139,10 @@ async fn what_is_tried_again_behind_a_rollover_of_an_alias_is_there_once() {
 async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
     let Some(server) = server() else { return };
     for rolled in [Rolled::stream(server), Rolled::alias(server)] {
-        assert_eq!(rolled.stand.sink().write(&plain(0, 1, 40)).await, Ok(WriteOutcome::Committed));
+        assert_eq!(rolled.fixture.sink().write(&plain(0, 1, 40)).await, Ok(WriteOutcome::Committed));
         rolled.roll();
         // Cut otherwise, and with more behind.
-        let sink = rolled.stand.sink();
+        let sink = rolled.fixture.sink();
         assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         rolled.has_each_once(60, 20);
@@ -160,7 +160,7 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
 
 #[tokio::test]
 async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
-    let store = StandIn::start(|request| outcomes(request, |_| 201));
+    let store = MockBulkServer::start(|request| outcomes(request, |_| 201));
     let sink = Sink::new(Elasticsearch::new(config(&store.url(), "i")));
     for first in [1, 4, 7] {
         assert_eq!(sink.write(&fresh(first, 3)).await, Ok(WriteOutcome::Committed));
@@ -176,7 +176,7 @@ async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
 async fn what_is_posted_again_behind_a_rollover_is_stored_again() {
     let Some(server) = server() else { return };
     let rolled = Rolled::stream(server);
-    let sink = rolled.stand.sink();
+    let sink = rolled.fixture.sink();
     for expected in [3, 3] {
         assert_eq!(sink.write(&fresh(1, 3)).await, Ok(WriteOutcome::Committed));
         assert_eq!(rolled.documents().len(), expected);

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use event::{EventId, TypeName};
 use eventlog::{
-    AppendBatch, DataDirectory, EventLog, FoundShard, LogChunk, Reader, Record, Settled, ShardOptions, SourceLine,
-    find_shard,
+    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Settled, ShardOptions,
+    SourceLine, find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
-use objects::ObjectRules;
+use objects::ObjectFormat;
 use sink::Sink;
 use sink_directory::DirectoryConfig;
 use sink_sqlite::{Sqlite, SqliteConfig};
@@ -27,7 +27,7 @@ use super::archive::DiskFiles;
 use crate::aggregates::{AggregateBoard, AggregateSetup};
 use crate::command::{Change, ChangeError, Command, DeliveryControl};
 use crate::dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
-use crate::ledger::{Ledger, Row, SavedLedger};
+use crate::ledger::{Ledger, LedgerRow, SavedLedger};
 use crate::options::{Clock, Options, Reporter};
 use crate::routes::Routes;
 use crate::setup::{Begin, Setup, SinkSetup};
@@ -48,7 +48,7 @@ impl Reporter for Messages {
     }
 }
 
-pub(super) struct World {
+pub(super) struct Harness {
     pub(super) disk: SimulatedDisk,
     pub(super) fenced: MemoryHandle,
     pub(super) keyed: MemoryHandle,
@@ -69,7 +69,7 @@ pub(super) struct World {
     /// What takes the place of the fenced store, if anything.
     pub(super) sqlite: Option<SqliteConfig>,
     /// With these, a directory of objects on the same disk takes the place of the keyed store.
-    pub(super) objects: Option<ObjectRules>,
+    pub(super) objects: Option<ObjectFormat>,
     /// Letters that were dropped, by sink; of some the answer was lost.
     pub(super) dropped: BTreeSet<(String, EventId)>,
     /// Of acknowledged events whose route to a sink had a condition, or wasn't there: whether it was true; nothing where it
@@ -139,7 +139,7 @@ pub(super) async fn seconds(count: u64) {
     tokio::time::sleep(Duration::from_secs(count)).await;
 }
 
-impl World {
+impl Harness {
     /// `both` goes to both sinks, `picky` too, by conditions; `named` to the keyed one, `none` to no sink, any other type
     /// to the fenced one.
     pub(super) fn new(seed: u64) -> Self {
@@ -367,7 +367,7 @@ impl World {
         let number = self.next;
         self.next += 1;
         let (event_time, received_at) = (Some(times.0), times.1);
-        let record = Record { event_time, received_at, ..record(number, type_name, payload.as_bytes()) };
+        let record = JournalRecord { event_time, received_at, ..record(number, type_name, payload.as_bytes()) };
         let Ok(taken) = shard.append_one(&record, type_id) else { return false };
         let append = taken.appended().unwrap();
         shard.commit_pending();
@@ -404,7 +404,7 @@ impl World {
         let log = self.process().log.clone();
         let type_id = log.types().intern(&name("named"));
         let payload = format!("{{\"revision\":{revision}}}");
-        let result = Record { revision: Some(revision), ..record(number, "named", payload.as_bytes()) };
+        let result = JournalRecord { revision: Some(revision), ..record(number, "named", payload.as_bytes()) };
         let append = log.shards()[0].append_one(&result, type_id).unwrap().appended().unwrap();
         log.shards()[0].commit_pending();
         append.await.unwrap();
@@ -415,7 +415,7 @@ impl World {
         self.next
     }
 
-    pub(super) fn rows(&self) -> Vec<Row> {
+    pub(super) fn rows(&self) -> Vec<LedgerRow> {
         self.process().ledger.snapshot()
     }
 
@@ -443,7 +443,7 @@ impl World {
     }
 
     /// Waits until nothing is pending.
-    pub(super) async fn settle(&self) {
+    pub(super) async fn wait_until_settled(&self) {
         for _ in 0..1000 {
             if self.pending() == 0 {
                 return;
@@ -557,8 +557,8 @@ impl World {
     }
 }
 
-fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> Record<'a> {
-    Record {
+fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalRecord<'a> {
+    JournalRecord {
         id: id(number),
         received_at: 1,
         event_time: None,
