@@ -47,7 +47,7 @@ pub struct BenchOptions {
     pub file: Option<PathBuf>,
     /// The kind of records made here
     #[arg(long, value_name = "KIND", default_value = "access")]
-    pub kind: RecordKind,
+    pub kind: RecordKindName,
     /// Chooses the records; by default those of each run are others
     #[arg(long, value_name = "N", default_value_t = any_seed(), hide_default_value = true)]
     pub seed: u64,
@@ -64,7 +64,7 @@ pub struct BenchOptions {
 
 /// Kinds of generated records.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum RecordKind {
+pub enum RecordKindName {
     /// A web server's access log, 335 bytes
     Access,
     /// The end of a job, 114 bytes
@@ -75,13 +75,13 @@ pub enum RecordKind {
     Multilingual,
 }
 
-impl From<RecordKind> for RecordKind {
-    fn from(kind: RecordKind) -> Self {
+impl From<RecordKindName> for RecordKind {
+    fn from(kind: RecordKindName) -> Self {
         match kind {
-            RecordKind::Access => Self::Access,
-            RecordKind::Job => Self::JobStatus,
-            RecordKind::Nested => Self::Nested,
-            RecordKind::Multilingual => Self::Multilingual,
+            RecordKindName::Access => Self::Access,
+            RecordKindName::Job => Self::JobStatus,
+            RecordKindName::Nested => Self::Nested,
+            RecordKindName::Multilingual => Self::Multilingual,
         }
     }
 }

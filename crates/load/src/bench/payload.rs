@@ -96,7 +96,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
-    use crate::bench::RecordKind;
+    use crate::bench::RecordKindName;
 
     fn options(batch: Option<u32>, key: bool, file: &Path) -> BenchOptions {
         BenchOptions {
@@ -105,7 +105,7 @@ mod tests {
             duration: Duration::ZERO,
             batch,
             file: Some(file.to_owned()),
-            kind: RecordKind::Access,
+            kind: RecordKindName::Access,
             key,
             seed: 7,
             verify: None,
