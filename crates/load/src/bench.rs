@@ -20,7 +20,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 use generator::RecordKind;
 
-use crate::Destination;
+use crate::IngestEndpoint;
 use run::Run;
 use verify::Verifier;
 
@@ -97,7 +97,7 @@ fn rate(text: &str) -> Result<f64, String> {
 /// # Errors
 /// The message says why there is nothing to report. Nothing was sent.
 pub fn run(
-    (to, options): (&Destination, &BenchOptions),
+    (to, options): (&IngestEndpoint, &BenchOptions),
     stop: &AtomicBool,
     show: impl FnOnce(&Report),
 ) -> anyhow::Result<Report> {

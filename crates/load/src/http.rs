@@ -3,4 +3,5 @@
 pub(crate) mod answer;
 pub(crate) mod connection;
 pub(crate) mod server;
+pub(crate) mod stream;
 pub(crate) mod target;

@@ -41,7 +41,7 @@ use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use expression::Expression;
 
-use crate::Destination;
+use crate::IngestEndpoint;
 use ack_watermark::AckWatermark;
 use batch::Batch;
 use body::Shape;
@@ -147,7 +147,7 @@ pub enum Ended {
 /// # Errors
 /// The message says which input failed. What was answered before is remembered.
 pub fn run(
-    (to, options): (&Destination, &LoadOptions),
+    (to, options): (&IngestEndpoint, &LoadOptions),
     counters: &LoadCounters,
     stop: &AtomicBool,
     notify: Notify<'_>,
@@ -163,7 +163,7 @@ pub fn run(
 }
 
 struct Load<'a> {
-    to: &'a Destination,
+    to: &'a IngestEndpoint,
     options: &'a LoadOptions,
     counters: &'a LoadCounters,
     stop: &'a AtomicBool,

@@ -1,7 +1,7 @@
 //! The flags of commands that send events.
 
 use clap::Args;
-use load::{Destination, ServerUrl};
+use load::{IngestEndpoint, ServerUrl};
 
 use super::{CaFlag, TokenFlag};
 
@@ -25,9 +25,9 @@ impl SendFlags {
     ///
     /// # Errors
     /// No authority can be trusted, or the token can't be in a header.
-    pub(crate) fn destination(self) -> anyhow::Result<Destination> {
+    pub(crate) fn destination(self) -> anyhow::Result<IngestEndpoint> {
         let token = self.token.token()?.map(str::to_owned);
-        Ok(Destination { server: self.ca.server(&self.url)?, event_type: self.event_type, token })
+        Ok(IngestEndpoint { server: self.ca.server(&self.url)?, event_type: self.event_type, token })
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 
 use crate::ServerConnector;
 use crate::http::answer;
-use crate::http::server::Wire;
+use crate::http::stream::Wire;
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// So much of what an answer says is shown.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use anyhow::{anyhow, bail};
 
 use super::BenchOptions;
-use crate::Destination;
+use crate::IngestEndpoint;
 use generator::Generator;
 
 /// Gives events one after the other.
@@ -54,7 +54,7 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(to: &Destination, options: &BenchOptions) -> anyhow::Result<Self> {
+    pub(super) fn new(to: &IngestEndpoint, options: &BenchOptions) -> anyhow::Result<Self> {
         let BenchOptions { batch, key, seed, .. } = options;
         let path = to.path(if batch.is_some() { "batch" } else { "event" });
         let mut head = format!("POST {path} HTTP/1.1\r\nHost: {}\r\n", to.server.target().authority());
@@ -118,7 +118,7 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(b"1\n\n22").unwrap();
         let server = crate::ServerConnector::new("http://a:1/b".parse().unwrap(), None).unwrap();
-        let to = Destination { server, event_type: Some("t".into()), token: Some("x".into()) };
+        let to = IngestEndpoint { server, event_type: Some("t".into()), token: Some("x".into()) };
         let make = |batch, has_keys| {
             let mut requests = Requests::new(&to, &options(batch, has_keys, file.path())).unwrap();
             let mut out = Vec::new();

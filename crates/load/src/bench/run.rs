@@ -19,7 +19,7 @@ use rustix::time::{
 use super::client::{Client, Flight};
 use super::payload::Requests;
 use super::{BenchOptions, cannot};
-use crate::{Destination, ServerConnector};
+use crate::{IngestEndpoint, ServerConnector};
 
 const READY_MAX: usize = 1024;
 const SCRATCH_BYTES: usize = 64 * 1024;
@@ -73,7 +73,7 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Opens all connections.
-    pub(super) fn new(to: &'a Destination, options: &'a BenchOptions, stop: &'a AtomicBool) -> anyhow::Result<Self> {
+    pub(super) fn new(to: &'a IngestEndpoint, options: &'a BenchOptions, stop: &'a AtomicBool) -> anyhow::Result<Self> {
         let requests = Requests::new(to, options)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("make an epoll"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;

@@ -1,14 +1,10 @@
 //! A connection on which one request after the other is sent, each waiting for its answer.
 
 use std::io::{self, Read, Write};
-use std::time::Duration;
 
 use super::answer::{self, Answer};
-use super::server::{ServerConnector, Wire};
+use super::stream::Wire;
 
-const CONNECT_MAX: Duration = Duration::from_secs(10);
-/// No commit takes that long: whoever waits longer waits for a server that has gone.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
 const READ_BYTES: usize = 16 * 1024;
 /// An answer lists at most a thousand refusals: far below.
 const ANSWER_BYTES_MAX: usize = 64 * 1024 * 1024;
@@ -20,10 +16,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(server: &ServerConnector) -> io::Result<Self> {
-        server.connect(CONNECT_MAX, Some(ANSWER_MAX)).map(Self::over)
-    }
-
     pub(crate) const fn over(wire: Wire) -> Self {
         Self { wire, received: Vec::new() }
     }

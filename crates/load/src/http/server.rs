@@ -1,14 +1,20 @@
 //! A server with what is needed to know it, and connections to it.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use net::tls::{ClientStream, ClientTls, TrustError};
+use net::tls::{ClientTls, TrustError};
 
 use super::answer::Answer;
 use super::connection::Connection;
+use super::stream::Wire;
 use super::target::ServerUrl;
+
+/// The time-out of each step of connecting, if the caller has none of its own.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// No commit takes that long: whoever waits longer waits for a server that has gone.
+const RESPONSE_MAX: Duration = Duration::from_secs(60);
 
 /// A server, and for TLS whom to trust that it is the right one.
 #[derive(Clone, Debug)]
@@ -32,6 +38,11 @@ impl ServerConnector {
     #[must_use]
     pub const fn target(&self) -> &ServerUrl {
         &self.target
+    }
+
+    /// A connection on which requests can be sent.
+    pub(crate) fn open(&self) -> io::Result<Connection> {
+        self.connect(CONNECT_MAX, Some(RESPONSE_MAX)).map(Connection::over)
     }
 
     /// Sends one request and gives the response. The limits are those of [`ServerConnector::connect`].
@@ -89,7 +100,7 @@ impl ServerConnector {
 
 /// Where events go, and as which type.
 #[derive(Clone, Debug)]
-pub struct Destination {
+pub struct IngestEndpoint {
     /// The server.
     pub server: ServerConnector,
     /// The type of the events; without it the server decides.
@@ -98,7 +109,7 @@ pub struct Destination {
     pub token: Option<String>,
 }
 
-impl Destination {
+impl IngestEndpoint {
     /// The path for requests with a `batch`, or a single `event`.
     pub(crate) fn path(&self, what: &str) -> String {
         let event_type = self.event_type.as_ref().map_or_else(String::new, |name| format!("/{name}"));
@@ -113,25 +124,4 @@ pub struct Response {
     pub status: u16,
     /// The body.
     pub body: String,
-}
-
-/// An open connection, with TLS or without.
-pub(crate) trait Stream: Read + Write + Send {
-    /// The socket under it.
-    fn socket(&self) -> &TcpStream;
-}
-
-/// Any of them.
-pub(crate) type Wire = Box<dyn Stream>;
-
-impl Stream for TcpStream {
-    fn socket(&self) -> &TcpStream {
-        self
-    }
-}
-
-impl Stream for ClientStream {
-    fn socket(&self) -> &TcpStream {
-        self.socket()
-    }
 }

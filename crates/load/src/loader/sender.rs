@@ -92,7 +92,7 @@ impl<'a> Sender<'a> {
     }
 
     fn attempt(&mut self, head: &[u8], body: &[u8]) -> anyhow::Result<Attempt> {
-        let opened = self.connection.take().map_or_else(|| Connection::open(self.post.server), Ok);
+        let opened = self.connection.take().map_or_else(|| self.post.server.open(), Ok);
         let mut connection = match opened {
             Ok(connection) => connection,
             // A server that can't be trusted now can't be after a while either.

@@ -6,7 +6,7 @@ use journal::disk::Disk;
 use journal::{Inspected, LogChunk, Reader, inspect_shard, open_shard};
 use testkit::fuzz::{Corpus, run};
 
-use super::log::{Log, SHARD, Setting, options};
+use super::log::{Log, SHARD, SegmentEnd, options};
 use crate::events::Event;
 
 /// What stands at the beginning of files and blocks, with numbers that lie at boundaries.
@@ -15,7 +15,7 @@ const TOKENS: &[&[u8]] =
 
 #[test]
 fn fuzz_recovery() {
-    let logs = [Log::new(Setting::Followed), Log::new(Setting::Sealed), Log::new(Setting::Unsealed)];
+    let logs = [Log::new(SegmentEnd::Followed), Log::new(SegmentEnd::Sealed), Log::new(SegmentEnd::Unsealed)];
     let contents = logs.each_ref().map(|log| log.disk.content(log.path()).unwrap());
     let samples = contents.each_ref().map(Vec::as_slice);
     let mut count = 0;

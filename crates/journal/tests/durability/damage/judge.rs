@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use journal::simulated_disk::SimulatedDisk;
 
-use super::log::{Log, Observed, Setting, observe};
+use super::log::{Log, Observed, SegmentEnd, observe};
 use crate::events::{Event, request};
 
 /// The segment's header copies.
@@ -26,7 +26,7 @@ pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
     let mut expected = Expected { lost: BTreeSet::new(), reported };
     for (at, block) in log.blocks.iter().enumerate() {
         expected.reported |= block.header.contains(&byte);
-        let cut = log.setting == Setting::Unsealed && at + 1 == log.blocks.len();
+        let cut = log.setting == SegmentEnd::Unsealed && at + 1 == log.blocks.len();
         for record in block.records.iter().filter(|record| record.bytes.contains(&byte)) {
             let lost = if cut { record.request.clone() } else { record.sequence..record.sequence + 1 };
             expected.lost.extend(lost);
@@ -35,7 +35,7 @@ pub(crate) fn of_flip(log: &Log, byte: u64) -> Expected {
     }
     // The seal's header stands behind the last block.
     let end = log.blocks.last().map_or(0, |block| block.end);
-    expected.reported |= log.setting == Setting::Sealed && (end..end + 80).contains(&byte);
+    expected.reported |= log.setting == SegmentEnd::Sealed && (end..end + 80).contains(&byte);
     expected
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn of_truncation(log: &Log, length: u64) -> Expected {
             let mut records = log.blocks.iter().flat_map(|block| &block.records);
             records.find(|record| record.sequence + 1 == sequence).map_or(u64::MAX, |record| record.bytes.end)
         };
-        let end = if log.setting == Setting::Followed { record.bytes.end } else { ends(request_end) };
+        let end = if log.setting == SegmentEnd::Followed { record.bytes.end } else { ends(request_end) };
         if end > length || length < HEADER_COPIES[0].end {
             lost.insert(record.sequence);
         }
@@ -110,9 +110,9 @@ fn blanks_the_end(log: &Log, at: usize, meets: &impl Fn(&Range<u64>) -> bool) ->
     let seal = log.blocks.last().map_or(0..0, |block| block.end..block.end + 80);
     log.blocks[at..].iter().all(|block| meets(&block.header))
         && match log.setting {
-            Setting::Followed => false,
-            Setting::Sealed => meets(&seal),
-            Setting::Unsealed => true,
+            SegmentEnd::Followed => false,
+            SegmentEnd::Sealed => meets(&seal),
+            SegmentEnd::Unsealed => true,
         }
 }
 

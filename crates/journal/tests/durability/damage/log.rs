@@ -18,7 +18,7 @@ const SUBJECT: u64 = 1;
 
 /// What follows the damaged segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Setting {
+pub(crate) enum SegmentEnd {
     /// A later segment.
     Followed,
     /// A clean stop.
@@ -27,7 +27,7 @@ pub(crate) enum Setting {
     Unsealed,
 }
 
-pub(crate) const SETTINGS: [Setting; 3] = [Setting::Followed, Setting::Sealed, Setting::Unsealed];
+pub(crate) const SETTINGS: [SegmentEnd; 3] = [SegmentEnd::Followed, SegmentEnd::Sealed, SegmentEnd::Unsealed];
 
 /// A record's place in the segment's file, without padding.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub(crate) struct BlockPlace {
 
 /// The journal before it is damaged.
 pub(crate) struct Log {
-    pub(crate) setting: Setting,
+    pub(crate) setting: SegmentEnd,
     pub(crate) disk: SimulatedDisk,
     pub(crate) blocks: Vec<BlockPlace>,
     pub(crate) events: BTreeMap<u64, Event>,
@@ -100,7 +100,7 @@ fn shapes() -> Vec<Vec<Vec<usize>>> {
 }
 
 impl Log {
-    pub(crate) fn new(setting: Setting) -> Self {
+    pub(crate) fn new(setting: SegmentEnd) -> Self {
         let disk = SimulatedDisk::new(1);
         let mut log = Self { setting, disk: disk.clone(), blocks: Vec::new(), events: BTreeMap::new() };
         let mut shard = open_shard(&options(&disk, 1)).unwrap();
@@ -111,17 +111,17 @@ impl Log {
             log.place_last(&requests);
         }
         match setting {
-            Setting::Followed => {
+            SegmentEnd::Followed => {
                 while shard.segments.count() == 1 {
                     log.append(&mut shard, &[30_000]);
                     shard.committer.commit(shard.appender.take(), 1).unwrap();
                 }
             }
-            Setting::Sealed => {
+            SegmentEnd::Sealed => {
                 let next = shard.appender.open_block().end();
                 shard.committer.seal(next, 1).unwrap();
             }
-            Setting::Unsealed => {}
+            SegmentEnd::Unsealed => {}
         }
         disk.settle();
         log

@@ -10,7 +10,7 @@ mod log;
 
 use journal::simulated_disk::Random;
 use judge::{check, check_bounds, check_goes_on, of_flip, of_truncation, reported};
-use log::{Log, SETTINGS, Setting, observe};
+use log::{Log, SETTINGS, SegmentEnd, observe};
 
 /// Of the bits that belong to no header the short form takes one in so many; a prime, so that all bits of a byte
 /// and all places of a page have their turn.
@@ -48,7 +48,7 @@ fn every_flipped_bit_is_found_or_harmless() {
             assert_eq!(reported(&observed), expected.lost, "{what}: {:?}", observed.findings);
             found += u64::from(expected.reported);
             losses += u64::from(!expected.lost.is_empty());
-            if setting == Setting::Unsealed && flips.is_multiple_of(7) {
+            if setting == SegmentEnd::Unsealed && flips.is_multiple_of(7) {
                 check_goes_on(observed, &disk, &what);
             }
         }

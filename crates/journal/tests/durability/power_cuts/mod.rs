@@ -12,7 +12,7 @@ mod tally;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use run::{Wrong, run};
+use run::{PlantedBug, run};
 use tally::Tally;
 
 /// The seeds of a campaign's runs count up from its first.
@@ -24,7 +24,7 @@ const STATES: u64 = 20_000;
 const STATES_UNTIL_NOTICED: u64 = 20_000;
 
 /// Does runs until `states` states were checked; the error names the seed of the run that failed.
-fn campaign(first_seed: u64, states: u64, wrong: Option<Wrong>) -> Result<Tally, String> {
+fn campaign(first_seed: u64, states: u64, wrong: Option<PlantedBug>) -> Result<Tally, String> {
     let mut tally = Tally::default();
     for seed in first_seed.. {
         if tally.states >= states {
@@ -74,7 +74,7 @@ fn the_same_seed_gives_the_same_run() {
 #[cfg(not(feature = "mutant-no-checksum"))]
 #[test]
 fn every_wrong_is_noticed() {
-    use Wrong::{AnswersFirst, DirectorySyncs, FileSyncs, FreesFirst, UnsyncedState};
+    use PlantedBug::{AnswersFirst, DirectorySyncs, FileSyncs, FreesFirst, UnsyncedState};
     for wrong in [FileSyncs, DirectorySyncs, UnsyncedState, FreesFirst, AnswersFirst] {
         let failure = campaign(FIRST_SEED, STATES_UNTIL_NOTICED, Some(wrong)).expect_err("it goes unnoticed");
         println!("{wrong:?} is noticed: {failure}");

@@ -9,7 +9,7 @@ use journal::simulated_disk::SimulatedDisk;
 use journal::{DataDirectory, Finding, LogChunk, OpenShard, Reader, Seeds, ShardOptions, StateFile, open_shard};
 
 use super::fault_injector::FaultInjector;
-use super::run::Setting;
+use super::run::RunSettings;
 use crate::events::Event;
 
 const DATA: &str = "/data";
@@ -39,7 +39,7 @@ pub(crate) struct Seen {
 
 impl Process {
     /// Opens everything, as a server does at its start. `starts` makes the segments' seeds differ.
-    pub(crate) fn start(way: FaultInjector, setting: &Setting, starts: u64) -> Result<Self, String> {
+    pub(crate) fn start(way: FaultInjector, setting: &RunSettings, starts: u64) -> Result<Self, String> {
         let disk: SharedDisk = Arc::new(way.clone());
         make_origin(&disk).map_err(|error| error.to_string())?;
         let directory = DataDirectory::open(disk.clone(), Path::new(DATA)).map_err(|error| error.to_string())?;

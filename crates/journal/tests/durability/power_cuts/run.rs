@@ -11,7 +11,7 @@ use crate::events::{Event, request};
 
 /// A way in which the disk or the journal's user does wrong. A campaign must notice each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum PlantedBug {
     /// Syncs of files do nothing.
     FileSyncs,
     /// Syncs of directories do nothing.
@@ -26,10 +26,10 @@ pub(crate) enum Wrong {
 
 /// What stays the same during a run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Setting {
+pub(crate) struct RunSettings {
     pub(crate) first_segment_bytes: u64,
     pub(crate) segment_bytes_max: u64,
-    wrong: Option<Wrong>,
+    wrong: Option<PlantedBug>,
 }
 
 /// How a step is interrupted.
@@ -53,7 +53,7 @@ const PAGE: u64 = 4096;
 pub(crate) struct Run<'a> {
     random: Random,
     disk: SimulatedDisk,
-    setting: Setting,
+    setting: RunSettings,
     model: Model,
     tally: &'a mut Tally,
     starts: u64,
@@ -62,14 +62,14 @@ pub(crate) struct Run<'a> {
 }
 
 /// Does the run that `seed` decides; returns a checksum over everything that happened.
-pub(crate) fn run(seed: u64, wrong: Option<Wrong>, tally: &mut Tally) -> Result<u64, Violation> {
+pub(crate) fn run(seed: u64, wrong: Option<PlantedBug>, tally: &mut Tally) -> Result<u64, Violation> {
     let mut random = Random::new(seed);
     let disk = SimulatedDisk::new(random.number());
-    disk.ignore_sync(wrong == Some(Wrong::FileSyncs));
-    disk.ignore_sync_directory(wrong == Some(Wrong::DirectorySyncs));
+    disk.ignore_sync(wrong == Some(PlantedBug::FileSyncs));
+    disk.ignore_sync_directory(wrong == Some(PlantedBug::DirectorySyncs));
     let first_segment_bytes = PAGE * (4 + random.below(5));
     let segment_bytes_max = PAGE * [4, 8, 8, 16][usize::try_from(random.below(4)).expect("below 4")];
-    let setting = Setting { first_segment_bytes, segment_bytes_max, wrong };
+    let setting = RunSettings { first_segment_bytes, segment_bytes_max, wrong };
     tally.runs += 1;
     let mut run = Run { random, disk, setting, model: Model::default(), tally, starts: 0, events: 0, trace: seed };
     run.go()?;
@@ -141,7 +141,7 @@ impl Run<'_> {
             requests.push(Request { first, events });
         }
         self.model.attempt(requests);
-        if self.setting.wrong == Some(Wrong::AnswersFirst) {
+        if self.setting.wrong == Some(PlantedBug::AnswersFirst) {
             self.model.acknowledge();
         }
         let (segments, recycled) = (process.shard.segments.count(), recycled_files(&self.disk));
@@ -179,7 +179,7 @@ impl Run<'_> {
         let cursor = last - self.random.below(last.saturating_sub(low) + 1).min(last) / 4;
         let recycled = recycled_files(&self.disk);
         self.model.attempt_cursor(cursor);
-        if self.setting.wrong == Some(Wrong::FreesFirst)
+        if self.setting.wrong == Some(PlantedBug::FreesFirst)
             && let Err(error) = process.shard.segments.free_up_to(cursor)
         {
             return self.died(&process, &error);
@@ -221,7 +221,7 @@ impl Run<'_> {
                 }
                 self.disk.clear_faults();
             }
-            let way = FaultInjector::new(self.disk.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
+            let way = FaultInjector::new(self.disk.clone(), self.setting.wrong == Some(PlantedBug::UnsyncedState));
             match self.random.below(8) {
                 0 => self.disk.fail_power_at(1 + self.random.below(60)),
                 1 => way.kill_at(1 + self.random.below(60)),
@@ -280,7 +280,7 @@ impl Run<'_> {
     /// Lets the power of a copy fail while it recovers; what was begun must harm nobody.
     fn cut_recovery(&mut self, fork: &SimulatedDisk) -> Result<(), Violation> {
         fork.fail_power_at(1 + self.random.below(60));
-        let way = FaultInjector::new(fork.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
+        let way = FaultInjector::new(fork.clone(), self.setting.wrong == Some(PlantedBug::UnsyncedState));
         let started = Process::start(way, &self.setting, self.starts + 1).map(drop);
         fork.clear_faults();
         if fork.power_is_off() {
@@ -293,7 +293,7 @@ impl Run<'_> {
     }
 
     fn check_state(&mut self, disk: &SimulatedDisk, style: CutStyle) -> Result<(), Violation> {
-        let way = FaultInjector::new(disk.clone(), self.setting.wrong == Some(Wrong::UnsyncedState));
+        let way = FaultInjector::new(disk.clone(), self.setting.wrong == Some(PlantedBug::UnsyncedState));
         let process = Process::start(way, &self.setting, self.starts + 2)
             .map_err(|error| Violation::new(format!("a start failed after a cut in style {style:?}: {error}")))?;
         let seen = self.look(&process)?;
