@@ -60,7 +60,7 @@ impl Quantiles {
         }
     }
 
-    /// FoldCounts the lowest bins together: whatever the order, the highest stay as they are and the lowest of these has the rest.
+    /// Counts the lowest bins together: whatever the order, the highest stay as they are and the lowest of these has the rest.
     fn collapse(&mut self) {
         let more = self.bins.len().saturating_sub(BINS_MAX);
         if more > 0 {

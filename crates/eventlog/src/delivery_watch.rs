@@ -36,7 +36,7 @@ pub struct WatchRequest {
     pub types: Vec<TypeName>,
 }
 
-/// DedupIndex that one of the ids takes which alone are meant, about.
+/// Memory that one of the ids takes which alone are meant, about.
 const ID_BYTES: usize = 32;
 
 impl WatchRequest {

@@ -36,7 +36,7 @@ fn definitions() -> impl Strategy<Value = Definition> {
     })
 }
 
-/// AggregateRules with room for a few groups only.
+/// Rules with room for a few groups only.
 fn narrow(definition: &Definition, is_narrow: bool) -> AggregateRules {
     let mut rules = rules(definition);
     if is_narrow {

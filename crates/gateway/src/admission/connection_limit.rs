@@ -24,7 +24,7 @@ struct Seats {
     of_clients: HashMap<IpAddr, usize>,
     /// How many connections may be open in all.
     all: usize,
-    /// ConnectionLimiter that there are too many of, and that are taken away when they are given back.
+    /// Places that there are too many of, and that are taken away when they are given back.
     too_many: usize,
 }
 

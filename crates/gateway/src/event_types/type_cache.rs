@@ -30,7 +30,7 @@ impl TypeCache {
         Self { table, known: Vec::new(), by_name: BTreeMap::new(), last: 0, readings: 0 }
     }
 
-    /// Goes on with another table. ConnectionLimiter stay what they are: a type that is gone is known to be.
+    /// Goes on with another table. Places stay what they are: a type that is gone is known to be.
     pub(crate) fn renew(&mut self, table: Arc<TypeRegistry>) {
         for known in &mut self.known {
             match table.find_own(known.name.as_str()) {

@@ -31,7 +31,7 @@ pub(crate) struct TypeRegistry {
     /// The headers that steps ask for, in small letters.
     pub(crate) headers: Box<[Box<str>]>,
     types: Arc<Types>,
-    /// ReadBuffer while it is decided whether one more type is taken.
+    /// Held while it is decided whether one more type is taken.
     opening: Mutex<()>,
     /// While these take the place of others: those. Only what is the same by both is taken.
     before: Option<Box<TypeRegistry>>,

@@ -73,7 +73,7 @@ impl Listener {
                 runtime.block_on(async {
                     tokio::task::spawn_local(this.clone().tick());
                     tokio::task::spawn_local(this.accept(listener));
-                    // SourceRecord or dropped, it means the same.
+                    // Sent or dropped, it means the same.
                     let _ = stop.await;
                 });
             }

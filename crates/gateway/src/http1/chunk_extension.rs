@@ -6,19 +6,19 @@ use super::syntax::{BadChunk, is_of_name, is_of_value};
 /// Where in the extensions of a chunk we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extension {
-    /// StreamedBody a `;`.
+    /// Behind a `;`.
     NameStart,
     Name,
-    /// StreamedBody the spaces that follow a name.
+    /// Behind the spaces that follow a name.
     NameEnd,
-    /// StreamedBody a `=`.
+    /// Behind a `=`.
     ValueStart,
     Token,
     Quoted,
-    /// StreamedBody a `\` in a quoted string.
+    /// Behind a `\` in a quoted string.
     Escaped,
     QuotedEnd,
-    /// StreamedBody spaces, where only another extension may come.
+    /// Behind spaces, where only another extension may come.
     Spaces,
 }
 

@@ -45,7 +45,7 @@ enum At {
     Start,
     /// Within a member or frame.
     Within,
-    /// StreamedBody the end of one: another may follow, or nothing.
+    /// Behind the end of one: another may follow, or nothing.
     End,
 }
 

@@ -45,7 +45,7 @@ impl ServerConnector {
         self.connect(CONNECT_MAX, Some(RESPONSE_MAX)).map(Connection::over)
     }
 
-    /// Sends one request and gives the response. The limits are those of [`ServerConnector::connect`].
+    /// Sends one request and gives the response. Connecting, and each read and write after it, may take these times at most.
     ///
     /// # Errors
     /// There is no whole response.

@@ -63,7 +63,7 @@ impl MemoryBudget {
     }
 }
 
-/// MemoryBudget for an object's bytes, which are still to come.
+/// Room for an object's bytes, which are still to come.
 pub struct CacheSlot {
     taken: Taken,
 }
@@ -181,7 +181,7 @@ impl ObjectCache {
         }
     }
 
-    /// MemoryBudget for an object of so many bytes, if it is to be in memory as a whole.
+    /// Room for an object of so many bytes, if it is to be in memory as a whole.
     pub fn place(&self, bytes: u64) -> Option<CacheSlot> {
         let bytes_max = self.0.room.bytes_max.load(Ordering::Relaxed);
         let taken = (bytes <= OBJECT_CACHED_BYTES_MAX.min(bytes_max / PART)).then(|| self.take(bytes))?;

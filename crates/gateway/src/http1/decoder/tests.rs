@@ -87,7 +87,7 @@ fn every_truncation_and_every_changed_byte_of_the_data_is_noticed() {
         for end in 0..encoded.len() {
             assert!(decode(coding, &encoded[..end]).is_err(), "{coding:?} cut at {end}");
         }
-        // StreamedBody the header, of which gzip has bytes that mean nothing here (time, system).
+        // Behind the header, of which gzip has bytes that mean nothing here (time, system).
         for at in 10..encoded.len() {
             let mut changed = encoded.clone();
             changed[at] ^= 0x10;
