@@ -3,7 +3,7 @@
 use event::{EventId, Origin, rfc3339};
 use sha2::{Digest, Sha256};
 
-use super::accumulator::Accumulator;
+use super::accumulator::{Accumulator, Kind};
 use super::codec::Writer;
 use super::group::{Group, Key};
 use super::measure::Read;
@@ -74,7 +74,10 @@ pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, s
         payload.push(',');
         payload.push_str(&serde_json::Value::from(named.name.as_str()).to_string());
         payload.push(':');
-        write_measure(named.read, named.slot, group, seconds, payload);
+        match (named.read, named.slot) {
+            (Read::Quantile(of_one), Some(slot)) => double(quantile(of_one, slot, rules, group), payload),
+            (read, slot) => write_measure(read, slot, group, seconds, payload),
+        }
     }
     if rules.state {
         let mut out = Writer::default();
@@ -85,6 +88,18 @@ pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, s
         write_hex(&out.into_bytes(), payload);
         payload.push('"');
     }
+}
+
+/// The quantile, which is an estimate, between the minimum and the maximum of the same values if these are measured too.
+fn quantile(of_one: f64, slot: usize, rules: &AggregateRules, group: &Group) -> Option<f64> {
+    let Accumulator::Quantiles(quantiles) = group.accumulator(slot) else { return None };
+    let estimate = quantiles.quantile(of_one)?;
+    let extreme = |kind| match rules.slot_beside(slot, kind).map(|slot| group.accumulator(slot)) {
+        Some(Accumulator::Least(kept) | Accumulator::Greatest(kept)) => kept.map(Number::to_double),
+        _ => None,
+    };
+    let above = extreme(Kind::Least).map_or(estimate, |least| estimate.max(least));
+    Some(extreme(Kind::Greatest).map_or(above, |greatest| above.min(greatest)))
 }
 
 /// Appends a measure's result as JSON: null where no value was of use. `seconds` is the length of the window.
@@ -102,7 +117,6 @@ fn write_measure(read: Read, slot: Option<usize>, group: &Group, seconds: f64, o
         (Read::Sum, Some(Accumulator::Sum(sum))) => number(sum.total(), out),
         (_, Some(Accumulator::Least(kept) | Accumulator::Greatest(kept))) => number(*kept, out),
         (_, Some(Accumulator::Sample(_, Some(sample)))) => out.push_str(sample.value()),
-        (Read::Quantile(of_one), Some(Accumulator::Quantiles(quantiles))) => double(quantiles.quantile(of_one), out),
         (Read::Top(most), Some(Accumulator::Top(capacity, top))) => {
             let (found, error) = top.read(most, *capacity);
             out.push('[');

@@ -230,6 +230,12 @@ impl AggregateRules {
         groups.chain(measures).map(|(setting, at)| (setting, self.reading.pointer(at)))
     }
 
+    /// The slot in which another kind of accumulator keeps the same values, if a measure needs it.
+    pub(super) fn slot_beside(&self, slot: usize, kind: Kind) -> Option<usize> {
+        let wanted = Slot { kind, pointer: self.slots[slot].pointer };
+        self.slots.iter().position(|other| *other == wanted)
+    }
+
     /// The time that an event says of itself, where the pointer leads to one.
     #[must_use]
     pub fn time_of(&self, payload: &str) -> Option<i64> {

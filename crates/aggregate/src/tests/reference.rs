@@ -121,6 +121,7 @@ fn check(payload: &serde_json::Value, mut kept: Kept) {
     assert_eq!(payload["max"].as_f64(), kept.values.last().copied());
     let (half, exact) = (payload["half"].as_f64().unwrap(), kept.values[(count - 1) / 2]);
     assert!((half - exact).abs() <= exact.abs() / 128.9, "{half} for {exact}");
+    assert!(kept.values[0] <= half && half <= kept.values[count - 1], "{half} in {:?}", kept.values);
     assert_eq!(payload["first"].as_str(), kept.by_time.first().map(|(.., text)| text.as_str()));
     assert_eq!(payload["last"].as_str(), kept.by_time.last().map(|(.., text)| text.as_str()));
     assert!(payload["distinct"].as_u64().unwrap().abs_diff(kept.texts.len() as u64) <= 1);
