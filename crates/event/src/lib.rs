@@ -4,6 +4,7 @@
 
 pub mod calendar;
 pub mod cells;
+mod counted;
 pub mod id;
 pub mod length;
 pub mod limits;
@@ -16,6 +17,7 @@ pub mod read;
 pub mod rfc3339;
 mod visible;
 
+pub use counted::counted;
 pub use id::{EventId, IdGenerator, KeyedIds};
 pub use name::{InvalidTypeName, TypeName};
 pub use position::{InvalidOrigin, InvalidPosition, Lane, Origin, Position};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use access::{TokenSet, Tokens};
 use config::token_file::{Kept, TokenFile, TokenFileError};
+use event::counted;
 
 use crate::file_stamp::{self, Stamp};
 use crate::log;
@@ -48,7 +49,11 @@ impl TokenWatch {
         }
         match self.file.read() {
             Ok(Some(kept)) => {
-                log::info(format_args!("{} has changed: {} token(s)", self.file.path().display(), kept.tokens.len()));
+                log::info(format_args!(
+                    "{} has changed: {}",
+                    self.file.path().display(),
+                    counted(kept.tokens.len(), "token")
+                ));
                 // A file that was removed and made again has forgotten what the server knows.
                 let made = self.tokens.current().made();
                 self.tokens.publish(kept.into_set().remembering(made));

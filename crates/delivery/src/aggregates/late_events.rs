@@ -3,7 +3,7 @@
 use std::fmt;
 
 use aggregate::LeftOut;
-use event::TypeName;
+use event::{TypeName, counted};
 
 /// The messages, one for each reason. `of` is the type of the events, `name` that of the results.
 pub(super) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec<String> {
@@ -11,16 +11,18 @@ pub(super) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec
     let mut messages = Vec::new();
     if late > 0 {
         messages.push(format!(
-            "aggregate {name}: {late} event(s) of type {of} came too late, up to {} behind the newest, and are missing in its results, \
-             though not in the stores: give it a longer `lateness`, or send what belongs together by one connection (forebay load: \
+            "aggregate {name}: {} of type {of} came too late, up to {} behind the newest, missing in its results, though not in the \
+             stores: give it a longer `lateness`, or send what belongs together by one connection (forebay load: \
              --workers 1)",
+            counted(late, "event"),
             Behind(behind)
         ));
     }
     if misdated > 0 {
         messages.push(format!(
-            "aggregate {name}: {misdated} event(s) of type {of} are dated further ahead than its `ahead` allows, or before 1970, and are \
-             missing in its results, though not in the stores: look at the sender's clock and at the `time` of the type"
+            "aggregate {name}: {} of type {of} dated further ahead than its `ahead` allows, or before 1970, missing in its \
+             results, though not in the stores: look at the sender's clock and at the `time` of the type",
+            counted(misdated, "event")
         ));
     }
     messages

@@ -174,8 +174,8 @@ impl Worker {
             self.status.lost.add(read.lost);
             let (name, last) = (self.name(), read.chunk.end() - 1);
             let message = format!(
-                "aggregate {name}: {} event(s) of shard {shard} up to position {last} can't be read and are in no result",
-                read.lost
+                "aggregate {name}: its results lack {} of shard {shard} up to position {last}, unreadable in the journal",
+                event::counted(read.lost, "event")
             );
             self.options.reporter.report(&message);
         }

@@ -223,9 +223,9 @@ impl DeadLetters {
     pub(crate) fn tell(&self) {
         let told = self.aside_news().tell();
         for (type_name, count) in told {
-            let ids = self.aside_ids(&type_name);
+            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
             self.reporter.report(&format!(
-                "sink {}: {count} event(s) of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
+                "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
                  They are sent again, and become dead letters after an hour; `forebay route list` shows why",
                 self.sink
             ));

@@ -458,8 +458,9 @@ impl Lane {
         if lost > 0 {
             self.status.lost.add(lost);
             let message = format!(
-                "lane {}: {lost} event(s) before position {last} can't be read; the next start counts them as lost",
-                self.name
+                "lane {}: {} before position {last} can't be read; the next start counts them as lost",
+                self.name,
+                event::counted(lost, "event")
             );
             self.options.reporter.report(&message);
         }

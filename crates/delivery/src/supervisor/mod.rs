@@ -102,8 +102,9 @@ impl Supervisor {
     fn report_left_behind(&self) {
         for (sink, events) in self.ledger.left_behind() {
             self.options.reporter.report(&format!(
-                "sink {sink} is no longer configured and holds {events} event(s): no segment behind them is freed until \
-                 it is configured again and has taken them, or they are given up (forebay route drop {sink})"
+                "sink {sink} is no longer configured and holds {}: no segment behind them is freed until \
+                 it is configured again and has taken them, or they are given up (forebay route drop {sink})",
+                event::counted(events, "event")
             ));
         }
     }
@@ -230,9 +231,8 @@ impl Supervisor {
     async fn close(&mut self, in_time: bool) {
         let pending: u64 = self.ledger.pending_by_sink().values().sum();
         if pending > 0 {
-            self.options
-                .reporter
-                .report(&format!("{pending} event(s) are not stored yet: they wait for the next start"));
+            let pending = event::counted(pending, "event");
+            self.options.reporter.report(&format!("{pending} not stored yet, left for the next start"));
         } else if !in_time {
             self.options.reporter.report("some work did not end in time; the next start resumes it");
         }

@@ -96,7 +96,7 @@ fn a_sink_that_was_taken_out_with_events_left_is_named_at_each_start() {
             harness.start();
             seconds(2).await;
             assert_eq!(harness.reported("sink keyed"), starts, "{:?}", harness.messages());
-            assert_eq!(harness.reported("holds 4 event(s)"), starts, "{:?}", harness.messages());
+            assert_eq!(harness.reported("holds 4 events"), starts, "{:?}", harness.messages());
             harness.stop().await;
             harness.kill(starts as u64).await;
         }

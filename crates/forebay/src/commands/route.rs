@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::bail;
 use delivery::{DeadFilter, SavedLedger};
+use event::counted;
 use serde::Serialize;
 
 use crate::admin::DeadQuery;
@@ -68,9 +69,7 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
     let accepted = server.ask(&accept.at, ("POST", "/api/routes/accept"), query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
-    print(|output| {
-        writeln!(output, "{sink}: {lanes} stopped lane(s) accept what the store has and go on when it answers")
-    })?;
+    print(|output| writeln!(output, "{sink}: what the store has is accepted for {}", counted(lanes, "stopped lane")))?;
     Ok(0)
 }
 
@@ -98,10 +97,14 @@ fn json<T: Serialize>(output: &mut BufWriter<Output>, value: &T) -> io::Result<(
 
 fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUpJson) -> io::Result<()> {
     for route in &given_up.routes {
-        writeln!(output, "{} to {sink}: {} event(s) given up", route.type_name, route.events)?;
+        writeln!(output, "{} to {sink}: {} given up", route.type_name, counted(route.events, "event"))?;
     }
     if given_up.lanes > 0 {
-        writeln!(output, "{sink}: {} stopped lane(s) go on behind what the store has lost", given_up.lanes)?;
+        writeln!(
+            output,
+            "{sink}: delivery goes on behind what the store has lost: {}",
+            counted(given_up.lanes, "lane")
+        )?;
     }
     Ok(())
 }

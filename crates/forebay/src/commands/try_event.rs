@@ -142,6 +142,6 @@ fn said(did: &Did) -> String {
         Did::Skipped(why) => format!("skipped, since {why}"),
         Did::Refused(why) => format!("refused, since {why}"),
         Did::Filtered => "filtered".to_owned(),
-        Did::Exploded(count) => format!("became {count} events"),
+        Did::Exploded(count) => format!("became {}", event::counted(*count, "event")),
     }
 }

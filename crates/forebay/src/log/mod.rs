@@ -49,7 +49,8 @@ pub(crate) fn dropped() -> u64 {
 /// From now on a thread writes the log, and nothing else waits for stderr. Panics are logged the same way, and end the process.
 pub(crate) fn start_thread() {
     let notice = |dropped| {
-        let message = format!("{dropped} lines of the log were dropped: stderr took no more. Keep its reader running.");
+        let message =
+            format!("the log lacks {}: stderr took no more. Keep its reader running.", event::counted(dropped, "line"));
         line(LogLevel::Warning, &message, is_json())
     };
     WRITER.start(io::stderr(), notice);

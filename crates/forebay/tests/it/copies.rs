@@ -77,7 +77,7 @@ fn route(server: &Server, arguments: &[&str]) -> (i32, String) {
 }
 
 fn accept(server: &Server) {
-    let accepted = "s: 1 stopped lane(s) accept what the store has and go on when it answers\n";
+    let accepted = "s: what the store has is accepted for 1 stopped lane\n";
     assert_eq!(route(server, &["accept", "s"]), (0, accepted.to_owned()));
     server.wait_delivered();
     let (code, text) = route(server, &["accept", "s"]);

@@ -251,7 +251,7 @@ fn the_first_lines_that_are_refused_are_named() {
     for _ in 0..2 {
         let (code, text) = finish(load(&[&file, "--url", &server.url()]));
         assert_eq!((code, counts(&text, "sent"), counts(&text, "refused")), (3, 0, 0), "{text}");
-        assert!(text.contains("30 line(s) were refused in earlier runs"), "{text}");
+        assert!(text.contains("sent again: 30 lines"), "{text}");
     }
 }
 

@@ -74,7 +74,7 @@ fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
     let mut errors = BufReader::new(loader.0.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
-    assert!(line.contains("5 line(s) of a batch are refused for now (backlog_full: "), "{line}");
+    assert!(line.contains("5 lines of a batch refused for now (backlog_full: "), "{line}");
     drop(held);
     assert_eq!(loader.0.wait().unwrap().code(), Some(3), "one line is no JSON");
     let mut text = String::new();
@@ -118,7 +118,7 @@ fn lines_that_lean_on_a_refused_one_are_sent_alone() {
     folder.write("lines.forebay-load", killed.to_string());
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent"), counts(&text, "refused")), (3, 1, 0), "{text}");
-    assert!(text.contains("1006 line(s) were refused in earlier runs"), "{text}");
+    assert!(text.contains("sent again: 1006 lines"), "{text}");
     server.wait_delivered();
     assert_eq!(sorted(), expected);
 }

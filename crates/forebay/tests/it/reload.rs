@@ -194,7 +194,7 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
     assert_eq!(fixture.counts("b", "two"), [1, 0, 0, 3]);
     assert_eq!(fixture.server().metric("forebay_route_removed{type=\"b\",sink=\"two\"}"), 1);
     assert!(
-        wait_until(|| fixture.log().contains("sink two is no longer configured and holds 3 event(s)")),
+        wait_until(|| fixture.log().contains("sink two is no longer configured and holds 3 events")),
         "{}",
         fixture.log()
     );
@@ -225,7 +225,7 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
             assert_eq!(fixture.stop("-TERM"), Some(0));
         }
         let (code, text) = fixture.route(&["drop", "two", "--type", "b"]);
-        assert_eq!((code, &*text), (0, "b to two: 1 event(s) given up\n"));
+        assert_eq!((code, &*text), (0, "b to two: 1 event given up\n"));
         if !online {
             fixture.start();
         }
@@ -286,7 +286,7 @@ fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_dro
     let (_, text) = fixture.route(&["list"]);
     assert!(text.contains("a  one  stopped  1 pending, 8 stored") && text.contains("restored from a copy"), "{text}");
     let (code, text) = fixture.route(&["drop", "one"]);
-    assert_eq!((code, &*text), (0, "one: 1 stopped lane(s) go on behind what the store has lost\n"));
+    assert_eq!((code, &*text), (0, "one: delivery goes on behind what the store has lost: 1 lane\n"));
     fixture.server().wait_delivered();
     assert_eq!((fixture.rows("events"), state(&fixture)), (1, 0));
     fixture.stop("-KILL");

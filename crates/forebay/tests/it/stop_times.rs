@@ -100,7 +100,7 @@ fn what_is_not_delivered_waits_for_the_next_start() {
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
     let log = std::fs::read_to_string(folder.path("log")).unwrap();
-    assert!(log.contains("delivered for up to 0s") && log.contains("1 event(s) are not stored yet"), "{log}");
+    assert!(log.contains("delivered for up to 0s") && log.contains("1 event not stored yet"), "{log}");
     let _writer = BackEnd::start_on(&folder.path("writer"), &address, &[]);
     let server = alone(&folder, &address, "0s");
     server.wait_delivered();

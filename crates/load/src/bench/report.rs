@@ -108,7 +108,7 @@ impl Report {
             ));
         }
         if let Some(StoreCheck { lost, doubled, .. }) = self.verified.filter(|check| check.lost + check.doubled > 0) {
-            faults.push(format!("the store lacks {lost} events, and has {doubled} twice"));
+            faults.push(format!("the store lacks {}, and has {doubled} twice", event::counted(lost, "event")));
         }
         if self.failure.is_some() {
             faults.push("it couldn't be brought to its end".to_owned());

@@ -72,7 +72,8 @@ impl BatchResult {
     pub(super) fn wants_again(&self) -> Option<String> {
         let first = || self.refused.iter().find(|refused| refused.retry == Some(Retry::Later));
         let why = || first().map_or_else(String::new, |first| format!(" ({}: {})", first.code, first.detail));
-        (self.retry_later > 0).then(|| format!("{} line(s) of a batch are refused for now{}", self.retry_later, why()))
+        let lines = event::counted(self.retry_later, "line");
+        (self.retry_later > 0).then(|| format!("{lines} of a batch refused for now{}", why()))
     }
 
     /// How many events a repetition of the batch will find to be duplicates.
@@ -145,7 +146,7 @@ mod tests {
             {"line":2,"code":"overload","retry":"alone"},{"line":4,"code":"key"},
             {"line":7,"code":"backlog_full","retry":"later","detail":"full"}]}"#;
         let mut result = BatchResult::parse(text.as_bytes(), b"").unwrap();
-        assert_eq!(result.wants_again().unwrap(), "3 line(s) of a batch are refused for now (backlog_full: full)");
+        assert_eq!(result.wants_again().unwrap(), "3 lines of a batch refused for now (backlog_full: full)");
         assert_eq!(result.newly_stored(), 3);
         assert_eq!(result.take_alone(), AloneLines { lines: vec![2], has_more: true });
         assert_eq!((result.refused_count(), result.refused.len()), (5, 2));

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use delivery::{AggregateBoard, DeadFilter, DeadLetterService, Delivery, LaneBoard, Ledger, each_dead_letter};
+use event::counted;
 use eventlog::EventLog;
 use journal::DataDirectory;
 
@@ -49,25 +50,29 @@ impl Stays {
         let lost_letters = lost_letters.map_err(at(directory.path().join("dead")))?;
         let routes = RoutesJson::of(&self.ledger.snapshot(), &self.lanes.lanes(), &self.dead_letters).routes;
         let mut lines: Vec<String> = routes.iter().filter(|route| route.pending > 0).map(pending).collect();
-        lines.extend(dead.iter().map(|((sink, of), letters)| format!("{sink}  {of}  dead  {letters} dead letter(s)")));
+        lines.extend(
+            dead.iter()
+                .map(|((sink, of), letters)| format!("{sink}  {of}  dead  {}", counted(*letters, "dead letter"))),
+        );
         let open = self.aggregates.aggregates().into_iter().filter_map(|aggregate| {
             let windows = aggregate.figures().windows;
-            (windows > 0).then(|| format!("-  {}  open  {windows} window(s)", aggregate.name()))
+            (windows > 0).then(|| format!("-  {}  open  {}", aggregate.name(), counted(windows, "window")))
         });
         lines.extend(open);
         lines.extend(self.log.losses().open_ones().iter().map(|loss| format!("lost: {}", loss.message())));
         let lost: u64 = self.lanes.lanes().iter().map(|lane| lane.lost.get()).sum();
         if lost > 0 {
-            lines.push(format!("lost: {lost} event(s) that can't be read in the journal: forebay journal verify"));
+            let events = counted(lost, "event");
+            lines.push(format!("lost: {events} that can't be read in the journal: forebay journal verify"));
         }
         let lost: u64 = self.aggregates.aggregates().iter().map(|aggregate| aggregate.lost.get()).sum();
         if lost > 0 {
-            lines.push(format!(
-                "lost: {lost} event(s) that aggregates can't read in the journal: forebay journal verify"
-            ));
+            let events = counted(lost, "event");
+            lines.push(format!("lost: {events} that aggregates can't read in the journal: forebay journal verify"));
         }
         if lost_letters > 0 {
-            lines.push(format!("lost: {lost_letters} position(s) of dead letters: forebay journal verify"));
+            let positions = counted(lost_letters, "position");
+            lines.push(format!("lost: {positions} of dead letters: forebay journal verify"));
         }
         Ok(Found(lines))
     }

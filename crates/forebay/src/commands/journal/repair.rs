@@ -2,6 +2,7 @@
 
 use std::io::Write;
 
+use event::counted;
 use journal::{DataDirectory, Finding, Inspected, ShardOptions, repair_shard};
 
 use super::{inspect, shards};
@@ -18,7 +19,8 @@ pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
         lost += repair.findings.iter().map(Finding::lost_count).sum::<u64>();
         rewritten += repair.rewritten.len();
     }
-    print(|output| writeln!(output, "ok: {rewritten} segment(s) written anew, {lost} record(s) lost for good"))?;
+    let (rewritten, lost) = (counted(rewritten, "segment"), counted(lost, "record"));
+    print(|output| writeln!(output, "ok: {rewritten} written anew, {lost} lost for good"))?;
     Ok(0)
 }
 

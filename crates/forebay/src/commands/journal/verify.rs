@@ -7,6 +7,7 @@ use std::path::Path;
 
 use config::token_file::TokenFile;
 use delivery::{SavedLedger, damaged_dead_letters};
+use event::counted;
 use eventlog::{Losses, damaged_id_files};
 use journal::{DataDirectory, Finding, Inspected, damaged_state_files};
 
@@ -153,13 +154,15 @@ impl Report {
 
     fn print(self) -> anyhow::Result<u8> {
         let Totals { segments, blocks, records, damaged, lost } = self.totals;
-        let summary = format!("{segments} segment(s), {blocks} block(s), {records} record(s)");
+        let summary =
+            format!("{}, {}, {}", counted(segments, "segment"), counted(blocks, "block"), counted(records, "record"));
         print(|output| {
             self.lines.iter().try_for_each(|line| writeln!(output, "{line}"))?;
             if damaged == 0 {
                 return writeln!(output, "ok: {summary}");
             }
-            writeln!(output, "damaged: {damaged} place(s), {lost} record(s) lost; {summary} can be read")
+            let (places, lost) = (counted(damaged, "place"), counted(lost, "record"));
+            writeln!(output, "damaged: {places}, {lost} lost; {summary} can be read")
         })?;
         Ok(if damaged == 0 { 0 } else { EXIT_DAMAGED })
     }

@@ -5,6 +5,8 @@ mod progress;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+
+use event::counted;
 use std::thread;
 
 use anyhow::bail;
@@ -70,8 +72,8 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
 fn exit_code(counts: &Counts) -> u8 {
     if counts.refused_before > 0 {
         log::warning(format_args!(
-            "{} line(s) were refused in earlier runs of this load: they were named then, and aren't sent again",
-            counts.refused_before
+            "refused in earlier runs of this load, named then, and not sent again: {}",
+            counted(counts.refused_before, "line")
         ));
     }
     if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
