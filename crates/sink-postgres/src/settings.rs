@@ -184,7 +184,10 @@ fn layout(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> TableLayout
 fn columns(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Vec<Column> {
     let table = reader.table(section, "columns");
     let mut columns = Vec::new();
-    for (key, value) in table.entries() {
+    // In the order written, which is that of the table that is created.
+    let mut entries: Vec<_> = table.entries().collect();
+    entries.sort_by_key(|(key, _)| key.span().start);
+    for (key, value) in entries {
         let name: &str = key.get_ref();
         let checked = match TableName::new(name) {
             Ok(_) if OWN.contains(&name) => Err("this column is Forebay's own".to_owned()),
@@ -251,7 +254,9 @@ fn layout_parts(layout: &TableLayout) -> [(&'static str, String); 2] {
                 let kind = column.kind.map(|kind| format!(" {}", kind.name())).unwrap_or_default();
                 format!("{} {}{kind}", column.name, column.pointer)
             };
-            let columns: Vec<String> = columns.iter().map(column).collect();
+            // Two configurations with the same columns store alike in whatever order they name them.
+            let mut columns: Vec<String> = columns.iter().map(column).collect();
+            columns.sort();
             (columns.join(", "), payload.map_or_else(|| NONE.to_owned(), kind))
         }
     };

@@ -89,3 +89,16 @@ fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
     let log = std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(!log.contains("panicked"), "{log}");
 }
+
+#[test]
+fn columns_are_created_in_the_order_in_which_they_are_written() {
+    let Some(postgres) = PostgresServer::start() else { return };
+    let folder = Folder::new();
+    let settings = "payload = true\ncolumns = { zone = \"/zone\", number = \"/number\", at = \"/at\" }";
+    let server = start_on(&folder, &postgres.url(), settings);
+    assert_eq!(post(&server, 1), 200);
+    server.wait_delivered();
+    let columns = "select string_agg(column_name, ' ' order by ordinal_position) from information_schema.columns \
+                   where table_name = 'events'";
+    assert_eq!(postgres.psql(columns), "id received_at zone number at payload");
+}
