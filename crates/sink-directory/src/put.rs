@@ -18,14 +18,17 @@ use sink::SinkError;
 /// What is made to see whether files can be.
 const PROBE: &str = ".forebay-probe";
 
-/// Makes the directory if it is missing, and a file in it.
+/// Makes the directory if it is missing, and a file in it. Several sinks may do so at once: each finds the file there or not.
 pub(super) fn probe(files: &dyn Files, folder: &Path) -> Result<(), SinkError> {
     let probe = folder.join(PROBE);
     let made = files
         .make_folder(folder)
         .and_then(|()| remove_if_there(files, &probe))
-        .and_then(|()| files.create(&probe).map(drop))
-        .and_then(|()| files.remove(&probe));
+        .and_then(|()| match files.create(&probe) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            created => created.map(drop),
+        })
+        .and_then(|()| remove_if_there(files, &probe));
     made.map_err(|error| error::of_io(folder, &error))
 }
 

@@ -207,3 +207,16 @@ fn a_directory_passes_each_case() {
 fn a_directory_follows_the_model() {
     sequences::<Directory<2>>(SEQUENCES);
 }
+
+#[tokio::test]
+async fn sinks_that_connect_at_once_do_not_disturb_one_another() {
+    let directory = Directory::<0>::fresh().await;
+    for _ in 0..20 {
+        let connecting: Vec<_> = (0..16).map(|_| directory.sink()).collect();
+        let connecting: Vec<_> =
+            connecting.into_iter().map(|sink| tokio::spawn(async move { sink.connect().await })).collect();
+        for connected in connecting {
+            assert_eq!(connected.await.unwrap(), Ok(()));
+        }
+    }
+}

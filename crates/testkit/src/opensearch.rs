@@ -114,6 +114,9 @@ impl OpenSearch {
             std::thread::sleep(Duration::from_millis(50));
         }
         *running = Some(child);
+        // A machine whose disk is nearly full would otherwise get no index.
+        let settings = r#"{"persistent": {"cluster.routing.allocation.disk.threshold_enabled": false}}"#;
+        self.done("PUT", "/_cluster/settings", settings);
     }
 
     fn is_ready(&self) -> bool {
