@@ -9,6 +9,7 @@ mod page;
 mod scope;
 mod secret;
 mod set;
+mod shown;
 mod token;
 mod tokens;
 
@@ -18,5 +19,6 @@ pub use page::{is_known_host, is_own_origin};
 pub use scope::{Scope, Scopes, UnknownScope};
 pub use secret::{Digest, InvalidDigest, InvalidToken, NewToken, RANDOM_BYTES};
 pub use set::{Demand, Denied, TokenSet};
+pub use shown::{SeveralCredentials, ShownToken};
 pub use token::Token;
 pub use tokens::Tokens;

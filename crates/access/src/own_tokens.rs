@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Demand, Denied, Token, TokenSet, Tokens};
+use crate::{Demand, Denied, ShownToken, Token, TokenSet, Tokens};
 
 /// A thread's own tokens.
 #[derive(Debug)]
@@ -24,21 +24,26 @@ impl OwnTokens {
     ///
     /// # Errors
     /// The request isn't to be let in.
-    pub fn check(&mut self, demand: Demand, authorization: Option<&[u8]>, now: i64) -> Result<Option<&Token>, Denied> {
+    pub fn check(
+        &mut self,
+        demand: Demand,
+        shown: Option<&ShownToken<'_>>,
+        now: i64,
+    ) -> Result<Option<&Token>, Denied> {
         if self.shared.generation() != self.generation {
             *self = Self::new(self.shared.clone());
         }
-        self.set.check(demand, authorization, now)
+        self.set.check(demand, shown, now)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::set::tests::token;
+    use crate::set::tests::{bearer, token};
 
     fn named(own: &mut OwnTokens, shown: &str, now: i64) -> Result<String, Denied> {
-        let found = own.check(Demand::Always, Some(shown.as_bytes()), now)?;
+        let found = own.check(Demand::Always, bearer(shown).as_ref(), now)?;
         Ok(found.unwrap().name.to_string())
     }
 

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
 /// What every token begins with, so that people and scanners of source code know one when they see it.
-const PREFIX: &str = "fb_";
+pub(crate) const PREFIX: &str = "fb_";
 /// Random bytes of a token: nobody guesses 256 bits.
 pub const RANDOM_BYTES: usize = 32;
 /// Digits of 5 bits that copy well: a double click selects a whole token, and no two of them look alike (Crockford's, in

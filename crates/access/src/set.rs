@@ -1,7 +1,7 @@
 //! All tokens of a server at one moment, and whether what somebody shows is one of them.
 
 use crate::secret::Digest;
-use crate::{Scopes, Token};
+use crate::{Scopes, ShownToken, Token};
 
 /// When a request needs a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,19 +85,19 @@ impl TokenSet {
         self.made
     }
 
-    /// Whose request it is that comes at `now` (microseconds since 1970, UTC) with this value of `Authorization`; nobody's
-    /// where there is no token and none is needed.
+    /// Whose request it is that comes at `now` (microseconds since 1970, UTC) and shows this token; nobody's where it shows none and none
+    /// is needed.
     ///
     /// # Errors
     /// The request isn't to be let in.
-    pub fn check(&self, demand: Demand, authorization: Option<&[u8]>, now: i64) -> Result<Option<&Token>, Denied> {
+    pub fn check(&self, demand: Demand, shown: Option<&ShownToken<'_>>, now: i64) -> Result<Option<&Token>, Denied> {
         let is_needed = match demand {
             Demand::Never => false,
             Demand::WithTokens => self.were_made,
             Demand::Always => true,
         };
-        match authorization.and_then(bearer).filter(|_| is_needed || self.were_made) {
-            Some(shown) => match self.find(shown)? {
+        match shown.filter(|_| is_needed || self.were_made) {
+            Some(shown) => match self.find(shown.bytes())? {
                 token if token.is_expired(now) => Err(Denied::Expired),
                 token => Ok(Some(token)),
             },
@@ -116,16 +116,15 @@ impl TokenSet {
     }
 }
 
-/// The token of an `Authorization` (RFC 6750 §2.1), if it has that scheme, whose name may be written in any case.
-fn bearer(authorization: &[u8]) -> Option<&[u8]> {
-    let (scheme, token) = authorization.split_at_checked("Bearer ".len())?;
-    scheme.eq_ignore_ascii_case(b"Bearer ").then(|| token.trim_ascii_start())
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::{NewToken, Scope};
+
+    /// What a header with this value shows.
+    pub(crate) fn bearer(authorization: &str) -> Option<ShownToken<'_>> {
+        ShownToken::bearer(authorization.as_bytes())
+    }
 
     /// A token, and the header that shows it.
     pub(crate) fn token(number: u8, expires: Option<i64>) -> (Token, String) {
@@ -142,11 +141,11 @@ pub(crate) mod tests {
         let (tokens, shown): (Vec<_>, Vec<_>) = (0..100).map(|number| token(number, None)).unzip();
         let set = TokenSet::new(tokens);
         for (number, shown) in shown.iter().enumerate() {
-            let found = set.check(Demand::Always, Some(shown.as_bytes()), 0).unwrap().unwrap();
+            let found = set.check(Demand::Always, bearer(shown).as_ref(), 0).unwrap().unwrap();
             assert_eq!(found.name.as_str(), format!("t{number}"));
         }
         let (_, stranger) = token(200, None);
-        assert_eq!(set.check(Demand::Always, Some(stranger.as_bytes()), 0), Err(Denied::Unknown));
+        assert_eq!(set.check(Demand::Always, bearer(&stranger).as_ref(), 0), Err(Denied::Unknown));
         assert!(set.scopes().has(Scope::Ingest) && !set.scopes().has(Scope::Admin));
     }
 
@@ -154,8 +153,8 @@ pub(crate) mod tests {
     fn a_token_expires_at_its_moment() {
         let (token, shown) = token(1, Some(1000));
         let set = TokenSet::new(vec![token]);
-        assert!(set.check(Demand::Always, Some(shown.as_bytes()), 999).is_ok());
-        assert_eq!(set.check(Demand::Always, Some(shown.as_bytes()), 1000), Err(Denied::Expired));
+        assert!(set.check(Demand::Always, bearer(&shown).as_ref(), 999).is_ok());
+        assert_eq!(set.check(Demand::Always, bearer(&shown).as_ref(), 1000), Err(Denied::Expired));
     }
 
     #[test]
@@ -163,18 +162,18 @@ pub(crate) mod tests {
         let (token, shown) = token(1, None);
         let set = TokenSet::new(vec![token]);
         for same in [shown.clone(), shown.replace("Bearer ", "bEARER   ")] {
-            assert!(set.check(Demand::Always, Some(same.as_bytes()), 0).is_ok(), "{same}");
+            assert!(set.check(Demand::Always, bearer(&same).as_ref(), 0).is_ok(), "{same}");
         }
         for other in ["Basic eDp5", "Bearer", "", &shown["Bearer ".len()..]] {
-            assert_eq!(set.check(Demand::Always, Some(other.as_bytes()), 0), Err(Denied::Missing), "{other}");
+            assert_eq!(set.check(Demand::Always, bearer(other).as_ref(), 0), Err(Denied::Missing), "{other}");
         }
-        assert_eq!(set.check(Demand::Always, Some(b"Bearer "), 0), Err(Denied::Unknown));
+        assert_eq!(set.check(Demand::Always, bearer("Bearer ").as_ref(), 0), Err(Denied::Unknown));
     }
 
     #[test]
     fn who_needs_a_token_when() {
         let (_, stranger) = token(2, None);
-        let stranger = Some(stranger.as_bytes());
+        let stranger = bearer(&stranger);
         let none = TokenSet::none();
         let revoked = TokenSet::new(Vec::new());
         for (set, demand, without, with) in [
@@ -186,7 +185,7 @@ pub(crate) mod tests {
             (&revoked, Demand::Always, Err(Denied::Missing), Err(Denied::Unknown)),
         ] {
             assert_eq!(set.check(demand, None, 0), without, "{demand:?}");
-            assert_eq!(set.check(demand, stranger, 0), with, "{demand:?}");
+            assert_eq!(set.check(demand, stranger.as_ref(), 0), with, "{demand:?}");
         }
     }
 }

@@ -41,6 +41,7 @@ pub(crate) const KEYS: &[&str] = &[
     "max_connections",
     "max_connections_per_client",
     "ack_timeout",
+    "idle_timeout",
     "object_cache",
     "memory",
     stopping::DELAY,
@@ -87,6 +88,8 @@ pub struct GatewayConfig {
     pub max_connections_per_client: Option<NonZeroUsize>,
     /// How long clients wait at most that want their events to be stored.
     pub ack_timeout: Duration,
+    /// How long a connection may be idle between two requests.
+    pub idle_timeout: Duration,
     /// How many bytes of objects are in memory for those who read them, if the configuration says so.
     pub object_cache: Option<u64>,
     /// Bytes of memory that the process may take, if the configuration says how many.
@@ -173,6 +176,9 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
             .integer(section, "max_connections_per_client", connections)
             .map(|found| found.value),
         ack_timeout: reader.text(section, "ack_timeout", ack_timeout).map_or(limits::ACK_TIMEOUT, |found| found.value),
+        idle_timeout: reader
+            .text(section, "idle_timeout", idle_timeout)
+            .map_or(limits::IDLE_TIMEOUT, |found| found.value),
         object_cache: reader.text(section, "object_cache", object_serving::cache_bytes).map(|found| found.value),
         memory: reader.text(section, "memory", memory).map(|found| found.value),
         stopping: stopping::read(reader, section),
@@ -200,6 +206,15 @@ fn memory(text: &str) -> Result<u64, InvalidValue> {
 
 fn ack_timeout(text: &str) -> Result<Duration, InvalidValue> {
     duration::within(text, limits::ACK_TIMEOUT_MIN, limits::ACK_TIMEOUT_MAX)
+}
+
+/// In whole seconds, as the header `Keep-Alive` has it.
+fn idle_timeout(text: &str) -> Result<Duration, InvalidValue> {
+    let found = duration::within(text, limits::IDLE_TIMEOUT_MIN, limits::IDLE_TIMEOUT_MAX)?;
+    match found.subsec_nanos() {
+        0 => Ok(found),
+        _ => Err(InvalidValue::new("has a part of a second", "wanted whole seconds, as \"620s\"".to_owned())),
+    }
 }
 
 fn shards(number: i64) -> Result<NonZeroU16, InvalidValue> {
@@ -252,6 +267,7 @@ mod tests {
             max_connections: None,
             max_connections_per_client: None,
             ack_timeout: limits::ACK_TIMEOUT,
+            idle_timeout: limits::IDLE_TIMEOUT,
             object_cache: None,
             memory: None,
             stopping: Stopping::default(),

@@ -23,6 +23,20 @@ pub const DECODER_BYTES: usize = 256 * 1024;
 pub const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// Bytes of a request's line and headers.
 pub const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// Bytes of a request that are read and discarded after a response that left before the request was read: twice the largest batch. Clients
+/// that write the whole body before they read get the response then.
+pub const DRAIN_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// How long they are read at most.
+pub const DRAIN_TIME_MAX: Duration = Duration::from_secs(10);
+/// Connections of a process on which that is done at a time. Beyond it a connection is closed at once: refused requests shall not take the
+/// network and the cores from others.
+pub const DRAINING_CONNECTIONS_MAX: usize = 256;
+/// How long a connection may be idle between two requests, unless the configuration says otherwise: longer than most proxies keep theirs.
+pub const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
+/// What the configuration may say: connections are looked at once a second.
+pub const IDLE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// See [`IDLE_TIMEOUT_MIN`]: the longest that load balancers keep theirs is ten minutes, and an hour leaves room.
+pub const IDLE_TIMEOUT_MAX: Duration = Duration::from_hours(1);
 /// How long a client waits at most that wants its events to be stored, unless the configuration says otherwise.
 pub const ACK_TIMEOUT: Duration = Duration::from_secs(10);
 /// What the configuration may say: the clocks of waiting requests are looked at once a second, and proxies give up long
@@ -283,6 +297,7 @@ const _: () = assert!(
 const _: () =
     assert!(TRANSFORM_WORK_MAX >= 4 * EVENT_BYTES_MAX, "the costliest step can be done on an event of full size");
 const _: () = assert!(DEDUPE_VALUES <= DEDUPE_VALUES_MAX, "the default is one of those that can be set");
+const _: () = assert!(BATCH_BYTES_MAX as u64 <= DRAIN_BYTES_MAX, "a batch that is refused early is read to its end");
 const _: () = assert!(EVENT_BYTES_MAX <= BATCH_BYTES_MAX, "a batch holds at least one event of full size");
 const _: () = assert!(BATCH_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always admitted");
 const _: () = assert!(BLOCK_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "so are its records");

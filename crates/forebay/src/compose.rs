@@ -28,6 +28,7 @@ pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets)
         demand: gateway.demand(),
         read_demand: gateway.read_demand(),
         ack_timeout: gateway.ack_timeout,
+        idle_timeout: gateway.idle_timeout,
         in_flight_bytes_max: memory.in_flight_bytes,
         memory: *memory,
         ..GatewayOptions::default()

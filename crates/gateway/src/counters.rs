@@ -5,6 +5,7 @@ use std::sync::Arc;
 use event::cells::{Counter, Histogram, HistogramSnapshot};
 use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
+use net::draining::DrainLimiter;
 
 use crate::admission::Admission;
 use crate::error_code::ErrorCode;
@@ -88,6 +89,7 @@ impl ShardCells {
 pub struct GatewayCounters {
     shards: Box<[ShardCells]>,
     admission: Arc<Admission>,
+    drains: Arc<DrainLimiter>,
     pub(crate) filters: FilterCounts,
     pub(crate) accept_errors: Counter,
     pub(crate) connections_accepted: Counter,
@@ -95,12 +97,17 @@ pub struct GatewayCounters {
 }
 
 impl GatewayCounters {
-    pub(crate) fn new(shards: usize, admission: Arc<Admission>, accepted: Arc<Accepted>) -> Self {
+    pub(crate) fn new(
+        shards: usize,
+        (admission, drains): (Arc<Admission>, Arc<DrainLimiter>),
+        accepted: Arc<Accepted>,
+    ) -> Self {
         let shards = (0..shards).map(|_| ShardCells::default()).collect();
         let [accept_errors, connections_accepted, connections_refused] = Default::default();
         Self {
             shards,
             admission,
+            drains,
             filters: FilterCounts::new(accepted),
             accept_errors,
             connections_accepted,
@@ -186,6 +193,12 @@ impl GatewayCounters {
     #[must_use]
     pub fn bytes_in_flight(&self) -> usize {
         self.admission.bytes()
+    }
+
+    /// The connections that are drained after an early response, those of the admin port too.
+    #[must_use]
+    pub const fn drains(&self) -> &Arc<DrainLimiter> {
+        &self.drains
     }
 
     /// Connections accepted.

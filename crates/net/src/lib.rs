@@ -1,5 +1,7 @@
-//! Network clients and TLS: a TLS server and client, a client of HTTP/1.1, and streams with or without TLS.
+//! Network clients and TLS: a TLS server and client, a client of HTTP/1.1, streams with or without TLS, and how a server closes a
+//! connection on which a body still comes.
 
+pub mod draining;
 pub mod http_client;
 pub mod stream;
 pub mod tls;

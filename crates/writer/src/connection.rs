@@ -10,6 +10,7 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use net::draining::Lingering;
 use net::tls::HandshakeOutcome;
 use sink_remote::protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -34,14 +35,14 @@ pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
     let Some(tls) = &writer.tls else { return requests(stream, writer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
         Ok(HandshakeOutcome::Secure(stream)) => requests(stream, writer).await,
-        Ok(HandshakeOutcome::Plain(stream)) => refuse_plain(stream).await,
+        Ok(HandshakeOutcome::Plain(stream)) => refuse_plain(stream, writer).await,
         // A client whose handshake fails sees the connection close.
         Ok(HandshakeOutcome::Refused(_) | HandshakeOutcome::Gone) | Err(_) => {}
     }
 }
 
-/// Answers a request without TLS. What is behind its head isn't read.
-async fn refuse_plain(stream: TcpStream) {
+/// Answers a request without TLS. What is behind its head is discarded.
+async fn refuse_plain(stream: TcpStream, writer: &Writer) {
     let answer = service_fn(async |_| {
         let detail = "this port speaks TLS: begin the URL with https://";
         let mut response = Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail).response();
@@ -49,7 +50,12 @@ async fn refuse_plain(stream: TcpStream) {
         Ok::<_, Infallible>(response)
     });
     // The client may be gone.
-    let _ = server(HANDSHAKE_TIMEOUT).serve_connection(TokioIo::new(stream), answer).await;
+    let _ = server(HANDSHAKE_TIMEOUT).serve_connection(io(stream, writer), answer).await;
+}
+
+/// A stream that is read on when it is closed, so that the response to a request that isn't read reaches its client.
+fn io<S>(stream: S, writer: &Writer) -> TokioIo<Lingering<S>> {
+    TokioIo::new(Lingering::new(stream, writer.drains.clone()))
 }
 
 /// How connections are served: the end of a request's head must come within this time.
@@ -64,7 +70,7 @@ pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer
         let writer = writer.clone();
         async move { Ok::<_, Infallible>(request::answer(request, writer).await) }
     });
-    let mut connection = pin!(server(IDLE_MAX).serve_connection(TokioIo::new(stream), answer));
+    let mut connection = pin!(server(IDLE_MAX).serve_connection(io(stream, writer), answer));
     let mut phase = writer.phase.subscribe();
     // If the connection breaks, the gateway retries: this side has nothing to do.
     tokio::select! {
@@ -106,5 +112,26 @@ mod tests {
         assert_eq!(gateway.read(&mut [0]).await.unwrap(), 0);
         assert_eq!(begun.elapsed().as_secs(), IDLE_MAX.as_secs());
         served.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_gateway_that_writes_first_hears_the_refusal() {
+        let tokens = Arc::new(Tokens::default());
+        let writer = Arc::new(Writer::new(BTreeMap::new(), tokens, Demand::Always, true, None));
+        for (start, status) in [("POST /v1/nowhere HTTP/1.1", "401"), ("POST /v1/nowhere HTTP/3.0", "400")] {
+            let (mut gateway, stream) = tokio::io::duplex(1024);
+            let serving = writer.clone();
+            let served = tokio::spawn(async move { requests(stream, &serving).await });
+            let head = format!("{start}\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
+            gateway.write_all(head.as_bytes()).await.unwrap();
+            gateway.write_all(&vec![0; 5_000_000]).await.unwrap();
+            let mut response = String::new();
+            gateway.read_to_string(&mut response).await.unwrap();
+            assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
+            drop(gateway);
+            served.await.unwrap();
+        }
+        assert_eq!((writer.drains().draining(), writer.drains().refused()), (0, 0));
+        assert!(writer.drains().discarded_bytes() > 9_000_000);
     }
 }

@@ -1,7 +1,7 @@
 //! Authentication at the writer's port: it admits gateways with a token of the scope `deliver`, and refuses web pages. A token may be
 //! bound to one gateway.
 
-use access::{Scope, is_known_host, is_own_origin};
+use access::{Scope, ShownToken, is_known_host, is_own_origin};
 use event::{Lane, Origin};
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
@@ -41,7 +41,8 @@ impl Admitted {
 pub(super) fn admit(writer: &Writer, headers: &HeaderMap, now: i64) -> Result<Admitted, Refused> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
-    match writer.tokens.current().check(writer.demand, shown, now) {
+    let shown = shown.and_then(ShownToken::bearer);
+    match writer.tokens.current().check(writer.demand, shown.as_ref(), now) {
         // No page of another host has a token, so a request with one may name any host.
         Ok(Some(token)) if token.scopes.has(Scope::Deliver) => Ok(Admitted { origin: token.origin }),
         Ok(Some(_)) => Err(Refused::new(StatusCode::FORBIDDEN, "forbidden", "the token lacks the scope `deliver`")),

@@ -22,6 +22,7 @@ use std::time::Duration;
 use access::{Demand, Tokens};
 use event::cells::Counter;
 use event::limits::IN_FLIGHT_BYTES_MAX;
+use net::draining::DrainLimiter;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
 use sink_remote::frame::FRAME_BYTES_MAX;
@@ -90,6 +91,7 @@ pub struct Writer {
     is_loopback: bool,
     tls: Option<Arc<ServerTls>>,
     counters: WriterCounters,
+    drains: Arc<DrainLimiter>,
     phase: watch::Sender<Phase>,
 }
 
@@ -118,13 +120,20 @@ impl Writer {
         let share = room(offered.len().max(1));
         offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         let phase = watch::Sender::new(Phase::Serving);
-        Self { offered, tokens, demand, is_loopback, tls, counters: WriterCounters::default(), phase }
+        let (counters, drains) = (WriterCounters::default(), Arc::default());
+        Self { offered, tokens, demand, is_loopback, tls, counters, drains, phase }
     }
 
     /// The counters.
     #[must_use]
     pub const fn counters(&self) -> &WriterCounters {
         &self.counters
+    }
+
+    /// The limit of connections that are drained after an early response.
+    #[must_use]
+    pub const fn drains(&self) -> &Arc<DrainLimiter> {
+        &self.drains
     }
 
     /// The sinks that it offers, by name.

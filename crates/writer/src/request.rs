@@ -9,8 +9,9 @@ use event::Lane;
 use event::read::Query;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use net::draining;
 use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
 use sink_remote::frame::{self, FRAME_BYTES_MAX};
 use sink_remote::object_protocol::PATH;
@@ -35,13 +36,18 @@ const QUERY_BYTES_MAX: usize = 64 * 1024;
 const BODY_RATE_MIN: usize = 256 * 1024;
 
 pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<RequestBody> {
+    let is_large = draining::is_large(request.body());
     let mut response = match begin(request, &writer).await {
         Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
         Ok(Begun::Work(work)) => answer::of_work(work).await,
         Ok(Begun::Object(response)) => response,
         Err(refused) => {
             writer.counters.refused.add(1);
-            refused.response()
+            let mut response = refused.response();
+            if is_large {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            response
         }
     };
     if writer.is_draining() {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use access::{Demand, Scope, Tokens};
+use access::{Demand, Scope, ShownToken, Tokens};
 use bytes::Bytes;
 use eventlog::unix_microseconds;
 use http_body_util::Full;
@@ -40,8 +40,10 @@ impl AdminAuth {
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
+        // Only scripts and commands send a bearer token. A browser adds the password of Basic by itself, also for another host's page.
+        let shown = shown.and_then(ShownToken::bearer);
         let tokens = self.tokens.current();
-        match tokens.check(Demand::Always, shown, unix_microseconds()) {
+        match tokens.check(Demand::Always, shown.as_ref(), unix_microseconds()) {
             Ok(Some(token)) if scopes.iter().any(|scope| token.scopes.has(*scope)) => None,
             Ok(_) => {
                 let wanted: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();

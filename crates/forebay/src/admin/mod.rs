@@ -25,11 +25,12 @@ use event::Origin;
 use gateway::{ConnectionLimiter, Readiness};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::header::{HeaderValue, VARY};
+use hyper::header::{CONNECTION, HeaderValue, VARY};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use net::draining::{self, DrainLimiter};
 use net::tls::ServerTls;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -76,7 +77,7 @@ pub(crate) struct Admin {
 /// Answers the requests to a port until the future is dropped.
 pub(crate) async fn serve<F>(
     listener: TcpListener,
-    tls: Option<Arc<ServerTls>>,
+    (tls, drains): (Option<Arc<ServerTls>>, Arc<DrainLimiter>),
     answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
 ) where
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
@@ -93,9 +94,9 @@ pub(crate) async fn serve<F>(
             }
         };
         let Some(place) = places.take(free, peer.ip().to_canonical()) else { continue };
-        let (tls, answer) = (tls.clone(), answer.clone());
+        let (tls, drains, answer) = (tls.clone(), drains.clone(), answer.clone());
         tokio::spawn(async move {
-            tls::serve(tls, stream, answer).await;
+            tls::serve(tls, (stream, drains), answer).await;
             drop(place);
         });
     }
@@ -105,9 +106,16 @@ async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     answer: impl Fn(Request<Incoming>) -> F,
 ) {
-    let answer = service_fn(|request| {
+    let answer = service_fn(|request: Request<Incoming>| {
+        let is_large = draining::is_large(request.body());
         let answered = answer(request);
-        async { Ok::<_, Infallible>(answered.await) }
+        async move {
+            let mut response = answered.await;
+            if is_large && !response.status().is_success() {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let mut server = http1::Builder::new();
     // Its date panics where the clock is before 1970 or beyond 9999.

@@ -11,6 +11,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Request, Response, StatusCode};
+use net::draining::{DrainLimiter, Lingering};
 use net::tls::{HandshakeOutcome, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
@@ -25,13 +26,15 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Serves what comes on a connection, after the handshake if there is TLS.
 pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
     tls: Option<Arc<ServerTls>>,
-    stream: TcpStream,
+    (stream, drains): (TcpStream, Arc<DrainLimiter>),
     answer: impl Fn(Request<Incoming>) -> F,
 ) {
-    let Some(tls) = tls else { return serve_requests(stream, answer).await };
+    let Some(tls) = tls else { return serve_requests(Lingering::new(stream, drains), answer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-        Ok(HandshakeOutcome::Secure(stream)) => serve_requests(stream, answer).await,
-        Ok(HandshakeOutcome::Plain(stream)) => serve_requests(stream, |_| async { not_secure() }).await,
+        Ok(HandshakeOutcome::Secure(stream)) => serve_requests(Lingering::new(stream, drains), answer).await,
+        Ok(HandshakeOutcome::Plain(stream)) => {
+            serve_requests(Lingering::new(stream, drains), |_| async { not_secure() }).await;
+        }
         Ok(HandshakeOutcome::Refused(stream)) => linger(stream).await,
         Ok(HandshakeOutcome::Gone) | Err(_) => {}
     }

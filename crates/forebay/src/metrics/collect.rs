@@ -281,6 +281,12 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
     text.count("forebay_duplicates_total", "Events that came again and were recognised.", gateway.duplicates());
     text.count("forebay_http_accept_errors_total", "Connections that couldn't be taken.", gateway.accept_errors());
     text.level("forebay_http_connections", "Connections open.", gateway.open_connections() as u64);
+    let drains = gateway.drains();
+    let help = "Connections that are read on after a response that left before the request was read.";
+    text.level("forebay_http_draining_connections", help, drains.draining() as u64);
+    text.count("forebay_http_drained_bytes_total", "Bytes discarded on such connections.", drains.discarded_bytes());
+    let help = "Connections closed at once after such a response, since too many were being drained.";
+    text.count("forebay_http_drains_refused_total", help, drains.refused());
     text.level(
         "forebay_http_in_flight_bytes",
         "Bytes of bodies that aren't answered yet.",

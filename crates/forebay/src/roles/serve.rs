@@ -79,7 +79,7 @@ async fn serve(
     let admin_address = admin.local_addr().map_err(cannot("listen"))?;
     let answers = running.admin.clone();
     let respond = move |request| admin::respond_as_server(request, answers.clone());
-    tokio::spawn(admin::serve(admin, admin_tls, respond));
+    tokio::spawn(admin::serve(admin, (admin_tls, running.gateway.counters().drains().clone()), respond));
     let ports = startup_message::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
     startup_message::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();

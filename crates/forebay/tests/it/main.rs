@@ -14,6 +14,7 @@ mod dead;
 mod directory;
 mod drain;
 mod duckdb;
+mod early_responses;
 mod elasticsearch;
 mod etcd;
 mod fixture;

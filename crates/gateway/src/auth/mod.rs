@@ -5,16 +5,17 @@ mod cors;
 mod forwarded;
 mod trusted_proxies;
 
-pub(crate) use allowed_hosts::AllowedHosts;
+pub(crate) use allowed_hosts::{AllowedHosts, check_origin};
 pub(crate) use cors::Cors;
 pub(crate) use trusted_proxies::TrustedProxies;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use access::{Demand, Denied, OwnTokens, Scope, Tokens};
+use access::{Demand, Denied, OwnTokens, Scope, SeveralCredentials, ShownToken, Tokens};
 
 use crate::error_code::ErrorCode;
+use crate::http1::Fields;
 use crate::problem::{Problem, Refused};
 
 /// The access that a request needs.
@@ -26,6 +27,14 @@ pub(crate) enum RequiredAccess {
     AnyToken,
     /// A token with this scope.
     Scope(Scope),
+}
+
+/// A request with a good token.
+pub(crate) struct Authenticated {
+    /// The source of the token.
+    pub(crate) source: Arc<str>,
+    /// It is the password of HTTP Basic.
+    pub(crate) is_basic: bool,
 }
 
 /// Authenticates the requests of a shard.
@@ -54,34 +63,48 @@ impl Authenticator {
         self.anonymous.clone()
     }
 
-    /// Returns the source of the token of a request that is received at `now` (microseconds since 1970, UTC); `None` if it needs no token
-    /// and has none.
+    /// Checks the token of a request with these headers that is received at `now` (microseconds since 1970, UTC); `None` if it needs no
+    /// token and has none.
     ///
     /// # Errors
-    /// It has no access.
+    /// It has no access, or shows more than one credential.
     pub(crate) fn authenticate(
         &self,
         access: RequiredAccess,
-        authorization: Option<&[u8]>,
+        fields: &Fields<'_>,
         now: i64,
-    ) -> Result<Option<Arc<str>>, Refused> {
+    ) -> Result<Option<Authenticated>, Refused> {
         if access == RequiredAccess::Free {
             return Ok(None);
         }
+        let shown = ShownToken::of(fields.authorization, fields.api_key).map_err(several)?;
         let demand = if access == RequiredAccess::Scope(Scope::Read) { &self.read_demand } else { &self.demand };
         let mut tokens = self.tokens.borrow_mut();
-        let Some(token) = tokens.check(demand.get(), authorization, now).map_err(unauthorized)? else {
+        let Some(token) = tokens.check(demand.get(), shown.as_ref(), now).map_err(unauthorized)? else {
             return Ok(None);
         };
         match access {
             RequiredAccess::Scope(scope) if !token.scopes.has(scope) => {
                 Err(Problem::boxed(ErrorCode::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
             }
-            _ => Ok(Some(token.source.as_arc().clone())),
+            _ => {
+                let source = token.source.as_arc().clone();
+                Ok(Some(Authenticated { source, is_basic: shown.is_some_and(|shown| shown.is_basic()) }))
+            }
         }
     }
 }
 
+fn several(error: SeveralCredentials) -> Refused {
+    Problem::bad("The request has several credentials", error.to_string())
+}
+
 fn unauthorized(denied: Denied) -> Refused {
-    Problem::boxed(ErrorCode::Unauthorized, denied.to_string())
+    let detail = match denied {
+        Denied::Missing => {
+            "this needs a token: send it as `Authorization: Bearer fb_…`, as the password of HTTP Basic, or as `X-Api-Key: fb_…`".into()
+        }
+        Denied::Unknown | Denied::Expired => denied.to_string(),
+    };
+    Problem::boxed(ErrorCode::Unauthorized, detail)
 }

@@ -66,6 +66,7 @@ fn rules_with(types: TypeRegistry, options: &GatewayOptions) -> Rules {
         read_demand: options.read_demand,
         objects: options.objects.clone(),
         ack_timeout: options.ack_timeout,
+        idle_timeout: options.idle_timeout,
         proxies: TrustedProxies::new(options.trusted_proxies.clone()),
         hosts: AllowedHosts(options.allowed_hosts.clone()),
         cors: Cors::new(&options.cors_origins),

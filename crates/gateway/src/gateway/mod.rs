@@ -13,10 +13,11 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use access::{Demand, Tokens};
-use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IN_FLIGHT_BYTES_MAX};
+use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIMEOUT, IN_FLIGHT_BYTES_MAX};
 use event::memory::Budgets;
 use eventlog::EventLog;
 use ipnet::IpNet;
+use net::draining::DrainLimiter;
 use net::tls::ServerTls;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -68,6 +69,10 @@ pub struct GatewayOptions {
     pub objects: ObjectReaders,
     /// How long a client waits at most that wants its events to be stored; looked at with each tick.
     pub ack_timeout: Duration,
+    /// How long a connection may be idle between two requests, counted in ticks of a second.
+    pub idle_timeout: Duration,
+    /// Limits the connections that are drained after an early response.
+    pub drains: Arc<DrainLimiter>,
     /// What is shown to clients, where they must speak TLS.
     pub tls: Option<Arc<ServerTls>>,
 }
@@ -89,6 +94,8 @@ impl Default for GatewayOptions {
             read_demand: Demand::WithTokens,
             objects: ObjectReaders::default(),
             ack_timeout: ACK_TIMEOUT,
+            idle_timeout: IDLE_TIMEOUT,
+            drains: Arc::default(),
             tls: None,
         }
     }
@@ -127,7 +134,9 @@ impl Gateway {
         let GatewayOptions { in_flight_bytes_max, memory, batch_wait, .. } = options;
         let shards_count = log.shards().len();
         let admission = Arc::new(Admission::new(shards_count, in_flight_bytes_max, memory.batch_bytes, batch_wait));
-        let counters = Arc::new(GatewayCounters::new(log.shards().len(), admission.clone(), log.accepted().clone()));
+        let drains = options.drains.clone();
+        let counters = GatewayCounters::new(shards_count, (admission.clone(), drains), log.accepted().clone());
+        let counters = Arc::new(counters);
         let content_hash = log.content_hash();
         let outcomes = log.delivery_watch().clone();
         let shards: Arc<[_]> = log.shards().into();

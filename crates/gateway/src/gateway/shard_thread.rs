@@ -89,7 +89,7 @@ pub(super) fn run(
             started(Ok(()));
             let is_ending = Rc::new(Cell::new(false));
             let timer = CoarseTimer::new(clock.clone(), is_ending.clone());
-            let transport = Rc::new(Transport::new(tls, is_ending.clone()));
+            let transport = Rc::new(Transport::new(tls, shared.counters.drains().clone(), is_ending.clone()));
             let commit = CommitTrigger::new(log.clone(), clock.clone());
             let shard = ShardContext::new((index, log.clone()), shared, (clock, timer), transport, seed);
             let shard_loop = ShardLoop {
@@ -179,8 +179,8 @@ impl ShardLoop {
             return;
         }
         shard.timer.tick();
-        let now = shard.transport.now();
-        self.connections.for_each(look, |connection| match deadlines::order(connection, now) {
+        let (now, idle_ticks) = (shard.transport.now(), shard.transport.idle_ticks());
+        self.connections.for_each(look, |connection| match deadlines::order(connection, now, idle_ticks) {
             Order::GoOn => {}
             order => connection.give(order),
         });

@@ -12,7 +12,7 @@ use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::reject;
 use super::{batch, event, event_ack};
-use crate::auth::RequiredAccess;
+use crate::auth::{Authenticated, RequiredAccess, check_origin};
 use crate::error_code::ErrorCode;
 use crate::http1::{Body, Handler, Head, Method, Response, Transport};
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
@@ -118,18 +118,35 @@ impl Handler for Router {
     }
 }
 
+/// What tells whether a foreign web page sent a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum PageCheck {
+    None,
+    Origin,
+    HostAndOrigin,
+}
+
 fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest {
     let (route, named) = route::find(head.target.path);
     let received_at = shard.clock.microseconds();
     let (rules, access) = (shard.rules(), route.access(head.method));
-    let authenticated = shard.authenticator.authenticate(access, head.fields.authorization, received_at);
-    // A foreign web page has no token. With a token the port may be called by any name.
-    let is_checked = access != RequiredAccess::Free && matches!(authenticated, Ok(None));
-    let source = authenticated.and_then(|source| {
-        if is_checked {
-            rules.hosts.check(head, rules.cors.as_ref(), shard.transport.tls().is_some())?;
+    let authenticated = shard.authenticator.authenticate(access, &head.fields, received_at);
+    let check = match &authenticated {
+        _ if access == RequiredAccess::Free => PageCheck::None,
+        // A foreign web page has no token. With a token the port may be called by any name.
+        Ok(Some(Authenticated { is_basic: false, .. })) | Err(_) => PageCheck::None,
+        // A browser adds a password that it remembers to requests of foreign pages as well, but never for a foreign name.
+        Ok(Some(_)) => PageCheck::Origin,
+        Ok(None) => PageCheck::HostAndOrigin,
+    };
+    let source = authenticated.and_then(|authenticated| {
+        let (cors, has_tls) = (rules.cors.as_ref(), shard.transport.tls().is_some());
+        match check {
+            PageCheck::None => {}
+            PageCheck::Origin => check_origin(head, cors, has_tls)?,
+            PageCheck::HostAndOrigin => rules.hosts.check(head, cors, has_tls)?,
         }
-        Ok(source.unwrap_or_else(|| shard.authenticator.anonymous()))
+        Ok(authenticated.map_or_else(|| shard.authenticator.anonymous(), |authenticated| authenticated.source))
     });
     let (source, operation) = match source {
         Ok(source) => {
@@ -139,7 +156,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         Err(refused) => (shard.authenticator.anonymous(), Err(refused)),
     };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
-    let varies = is_checked || rules.cors.is_some();
+    let varies = check != PageCheck::None || rules.cors.is_some();
     let methods = is_preflight.then(|| route.methods());
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
     let client = rules.proxies.client(peer, head.bytes);

@@ -15,7 +15,7 @@ use super::response::CONTINUE;
 use super::socket::Socket;
 
 /// A body that is refused is read to its end if that is near, so that the connection can go on.
-const DRAIN_BYTES_MAX: u64 = 64 * 1024;
+const NEAR_BYTES_MAX: u64 = 64 * 1024;
 
 /// A request's body. When its end is read, the connection enters [`Phase::Answer`]: from then on the client waits for
 /// us.
@@ -30,6 +30,17 @@ pub(crate) struct Body<'a> {
     pub(super) received: usize,
     /// Bytes passed since the shard's other requests had their turn.
     stretch: usize,
+}
+
+/// What isn't read of a body when the response is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Remainder {
+    /// Nothing: the connection can go on.
+    None,
+    /// The client sends it, or has sent it.
+    Coming,
+    /// The client waits for a go-ahead, and gets the response instead.
+    NotSent,
 }
 
 /// After so many bytes the other requests of the shard have their turn.
@@ -233,22 +244,23 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads a body that nobody wants to its end; `false` if that is too far, or nobody knows how far, and the
-    /// connection must end.
-    pub(super) async fn drain(&mut self) -> bool {
+    /// Reads a body that nobody wants to its end if that is near: then the connection can go on.
+    pub(super) async fn finish(&mut self) -> Remainder {
         self.decoding = None;
         if self.has_ended() {
-            return true;
+            return Remainder::None;
         }
-        let is_near = matches!(self.framing, Framing::Length(left) if left <= DRAIN_BYTES_MAX);
-        if !is_near || self.expects_continue && self.socket.held().is_empty() {
-            return false;
+        if self.expects_continue && self.socket.held().is_empty() {
+            return Remainder::NotSent;
+        }
+        if !matches!(self.framing, Framing::Length(left) if left <= NEAR_BYTES_MAX) {
+            return Remainder::Coming;
         }
         loop {
             match self.next(|_| ()).await {
                 Ok(Some(())) => {}
-                Ok(None) => return true,
-                Err(_) => return false,
+                Ok(None) => return Remainder::None,
+                Err(_) => return Remainder::Coming,
             }
         }
     }

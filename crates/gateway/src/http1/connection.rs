@@ -24,8 +24,10 @@ pub(crate) enum Phase {
     Answer,
     /// An answer waits for its peer to take it.
     Write,
-    /// The last answer is written; what the peer still sends is thrown away.
+    /// The last response is written; the little that the peer may still send is discarded.
     Linger,
+    /// The last response is written, and left before the request was read; the rest of the request is discarded.
+    Drain,
 }
 
 /// What a connection is told to do.

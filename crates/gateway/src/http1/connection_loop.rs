@@ -15,13 +15,13 @@ use super::accept::{self, Opened};
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 
-use super::body::Body;
+use super::body::{Body, Remainder};
 use super::connection::{Connection, Order, Phase};
 use super::framing::Framing;
 use super::handler::Handler;
 use super::head::{self, Head, Method, Parsed, Persistence};
 use super::response::{Response, WriteOptions};
-use super::socket::Socket;
+use super::socket::{Socket, Unread};
 use super::target::Scheme;
 
 /// Serves a connection to its end. An error of the socket is of no interest: the response was sent, or nobody waits for it.
@@ -52,23 +52,25 @@ async fn requests<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: 
     let mut socket = match accept::open(handler, connection, stream).await {
         Opened::Ready(socket) => socket,
         Opened::NotSecure(socket) => return reject_plain(handler, socket).await,
-        Opened::Refused(socket) => return socket.close(true).await,
+        Opened::Refused(socket) => return socket.close(Unread::Little).await,
         Opened::Gone => return Ok(()),
     };
-    let lingers = loop {
+    let unread = loop {
         let (request, framing, expects_continue, persistence, is_head) = match next(handler, &mut socket).await? {
             Next::Request { request, framing, expects_continue, persistence, is_head } => {
                 (request, framing, expects_continue, persistence, is_head)
             }
             Next::Refused(refused, is_head) => {
+                let was_slow = socket.connection().order() == Order::TooSlow;
                 reject(handler, &mut socket, &refused, is_head).await?;
-                break true;
+                break if was_slow { Unread::Little } else { Unread::Body };
             }
-            Next::End => break false,
+            Next::End => break Unread::Nothing,
         };
         let mut body = Body::new(&mut socket, framing, expects_continue);
         let response = handler.respond(&request, &mut body).await;
-        let is_read = body.drain().await;
+        let remainder = body.finish().await;
+        let is_read = remainder == Remainder::None;
         handler.responded(&request, response.status, body.received);
         drop(body);
         // A client that keeps its connection would be cut off by the end, perhaps with a request on its way.
@@ -76,15 +78,24 @@ async fn requests<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: 
         let persistence = if is_read && !is_ending { persistence } else { Persistence::Close };
         respond(handler, &mut socket, response, persistence, is_head).await?;
         if persistence == Persistence::Close {
-            // More may be on its way.
-            break !is_read || handler.transport().is_ending() || !socket.held().is_empty();
+            let is_ending = handler.transport().is_ending();
+            break match remainder {
+                // The client is too slow to send much.
+                _ if socket.connection().order() == Order::TooSlow => Unread::Little,
+                Remainder::Coming if is_ending => Unread::Little,
+                Remainder::Coming => Unread::Body,
+                Remainder::NotSent => Unread::Nothing,
+                // More requests may be on their way.
+                Remainder::None if is_ending || !socket.held().is_empty() => Unread::Little,
+                Remainder::None => Unread::Nothing,
+            };
         }
         connection.enter(Phase::Idle, socket.now());
         if !socket.held().is_empty() {
             yield_to_others(handler).await;
         }
     };
-    socket.close(lingers).await
+    socket.close(unread).await
 }
 
 /// Lets all other tasks run, and what they have appended be committed.
@@ -98,11 +109,11 @@ async fn reject<H: Handler>(handler: &H, socket: &mut Socket, refused: &Refused,
     respond(handler, socket, handler.reject(refused), Persistence::Close, is_head).await
 }
 
-/// Tells a client that this port speaks TLS. What it sends isn't read.
+/// Tells a client that this port speaks TLS. What it sends is discarded.
 async fn reject_plain<H: Handler>(handler: &H, mut socket: Socket) -> io::Result<()> {
     let refused = Problem::bad("The port speaks TLS", "this port speaks TLS: begin the URL with https://");
     reject(handler, &mut socket, &refused, false).await?;
-    socket.close(true).await
+    socket.close(Unread::Body).await
 }
 
 async fn respond<H: Handler>(
@@ -116,7 +127,9 @@ async fn respond<H: Handler>(
     let _room = response.room.take();
     let behind = response.behind.as_mut().and_then(|behind| Some((behind.bytes, behind.pieces.take()?)));
     let write = move |bytes: &mut Vec<u8>| {
-        response.write(WriteOptions { date: &handler.transport().date(), persistence, is_head }, bytes);
+        let transport = handler.transport();
+        let (date, kept_alive) = (&transport.date(), &transport.kept_alive());
+        response.write(WriteOptions { date, kept_alive, persistence, is_head }, bytes);
     };
     socket.write(write).await?;
     match behind {

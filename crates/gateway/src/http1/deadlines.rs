@@ -1,12 +1,12 @@
 //! How long a connection may take for what it is doing. A tick is a second (in tests less); a shard looks at all its connections
 //! once a tick, which costs less than a timer for each request.
 
+use event::limits::DRAIN_TIME_MAX;
+
 use super::connection::{BODY_GRACE_TICKS, Connection, Order, Phase};
 
 /// From the connection to the end of the handshake, on a port with TLS.
 const HANDSHAKE_TICKS_MAX: u32 = 10;
-/// A connection without a request.
-const IDLE_TICKS_MAX: u32 = 75;
 /// A request's line and headers.
 const HEAD_TICKS_MAX: u32 = 10;
 /// A body comes at least this fast, after a while to begin.
@@ -15,24 +15,28 @@ const BODY_BYTES_PER_TICK_MIN: u64 = 1024;
 const WRITE_TICKS_MAX: u32 = 30;
 /// The peer has this long to take its last answer and close.
 const LINGER_TICKS_MAX: u32 = 2;
+/// The peer has this long to send a request whose response it has already.
+const DRAIN_TICKS_MAX: u32 = 10;
+const _: () = assert!(DRAIN_TICKS_MAX as u64 == DRAIN_TIME_MAX.as_secs(), "a tick is a second");
 /// A connection that was told to end and hasn't is ended.
 const END_TICKS_MAX: u32 = 10;
 
-/// What a connection must be told now, if anything. To be asked once a tick.
-pub(crate) fn order(connection: &Connection, now: u32) -> Order {
+/// What a connection must be told now, if anything. To be asked once a tick. It may be idle for `idle_ticks`.
+pub(crate) fn order(connection: &Connection, now: u32, idle_ticks: u32) -> Order {
     if connection.is_waiting_for_us() {
         return Order::GoOn;
     }
     let ticks = now.saturating_sub(connection.since.get());
     let (limit, order) = match connection.phase() {
         Phase::Handshake => (HANDSHAKE_TICKS_MAX, Order::Abort),
-        Phase::Idle => (IDLE_TICKS_MAX, Order::Finish),
+        Phase::Idle => (idle_ticks, Order::Finish),
         Phase::Head => (HEAD_TICKS_MAX, Order::TooSlow),
         Phase::Body => return of_body(connection),
         // It waits for us.
         Phase::Answer => return Order::GoOn,
         Phase::Write => (WRITE_TICKS_MAX, Order::Abort),
         Phase::Linger => (LINGER_TICKS_MAX, Order::Abort),
+        Phase::Drain => (DRAIN_TICKS_MAX, Order::Abort),
     };
     if ticks < limit {
         Order::GoOn
@@ -61,6 +65,12 @@ fn of_body(connection: &Connection) -> Order {
 mod tests {
     use super::*;
 
+    const IDLE_TICKS: u32 = 75;
+
+    fn order(connection: &Connection, now: u32) -> Order {
+        super::order(connection, now, IDLE_TICKS)
+    }
+
     #[test]
     fn each_phase_has_its_time() {
         let connection = Connection::new([127, 0, 0, 1].into(), 0);
@@ -70,6 +80,7 @@ mod tests {
             (Phase::Head, 9999, 9, Order::TooSlow),
             (Phase::Write, 0, 29, Order::Abort),
             (Phase::Linger, 0, 1, Order::Abort),
+            (Phase::Drain, 1 << 20, 9, Order::Abort),
         ] {
             connection.enter(phase, 0);
             connection.received(received);

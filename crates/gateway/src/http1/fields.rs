@@ -19,6 +19,7 @@ pub(crate) struct Fields<'a> {
     pub(crate) atomic: Option<&'a [u8]>,
     pub(crate) ack: Option<&'a [u8]>,
     pub(crate) authorization: Option<&'a [u8]>,
+    pub(crate) api_key: Option<&'a [u8]>,
     /// The page whose script asks, where a browser says so.
     pub(crate) origin: Option<&'a [u8]>,
     /// The method that such a script would use.
@@ -66,6 +67,7 @@ impl<'a> Fields<'a> {
                 only(&mut self.if_range, value);
                 Ok(())
             }
+            9 if is("x-api-key") => once(&mut self.api_key, value, "X-Api-Key: send the token in one"),
             10 if is("connection") => {
                 self.take_connection(value);
                 Ok(())
@@ -77,7 +79,7 @@ impl<'a> Fields<'a> {
                 only(&mut self.none_match, value);
                 Ok(())
             }
-            13 if is("authorization") => once(&mut self.authorization, value, "Authorization"),
+            13 if is("authorization") => once(&mut self.authorization, value, "Authorization: send the token in one"),
             14 if is("content-length") => self.take_length(value),
             14 if is("forebay-atomic") => once(&mut self.atomic, value, "Forebay-Atomic"),
             15 if is("idempotency-key") => once(&mut self.key, value, "Idempotency-Key"),

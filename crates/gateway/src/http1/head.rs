@@ -13,7 +13,7 @@ use crate::problem::{Problem, Refused};
 use super::fields::Fields;
 use super::framing::Framing;
 use super::syntax::bad;
-use super::target::Target;
+use super::target::{self, Target};
 
 /// Header lines of a request: more fit [`HEADER_BYTES_MAX`] only where nobody means them.
 const HEADERS_MAX: usize = 100;
@@ -41,7 +41,8 @@ pub(crate) enum Method {
 pub(crate) enum Persistence {
     /// It is open, as HTTP/1.1 has it.
     Open,
-    /// It is open because the client asked for it, which the answer confirms: HTTP/1.0.
+    /// It is open, and the client asked for it, which the response confirms: HTTP/1.0 needs that, and with HTTP/1.1 the client learns
+    /// for how long.
     KeptAlive,
     /// It is closed.
     Close,
@@ -91,7 +92,9 @@ pub(super) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Refu
     }
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut request = Request::new(&mut []);
-    let status = request.parse_with_uninit_headers(&bytes[start..], &mut headers).map_err(of_parse)?;
+    let status = request
+        .parse_with_uninit_headers(&bytes[start..], &mut headers)
+        .map_err(|error| of_parse(error, &bytes[start..]))?;
     let length = match status {
         Status::Complete(length) => start + length,
         Status::Partial => bytes.len(),
@@ -132,8 +135,12 @@ fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Refused> {
     Ok(EMPTY_LINE_BYTES * lines)
 }
 
-fn of_parse(error: httparse::Error) -> Refused {
+fn of_parse(error: httparse::Error, bytes: &[u8]) -> Refused {
     match error {
+        // The parser takes a space in the target for its end, and says nothing of what is wrong with other bytes.
+        httparse::Error::Version | httparse::Error::Token if let Some(target) = target::of_broken_line(bytes) => {
+            bad(target::explain(target))
+        }
         httparse::Error::TooManyHeaders => {
             Problem::boxed(ErrorCode::HeaderTooLarge, format!("a request has at most {HEADERS_MAX} header lines"))
         }
@@ -154,8 +161,8 @@ fn check_line_ends(head: &[u8], lines: usize) -> Result<(), Refused> {
 fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Refused> {
     let is_http_11 = request.version == Some(1);
     let fields = Fields::find(request.headers)?;
-    let target = Target::parse(request.path.unwrap_or_default())
-        .ok_or_else(|| bad("the target must begin with `/`, or be a whole URL of http or https"))?;
+    let target = request.path.unwrap_or_default();
+    let target = Target::parse(target).ok_or_else(|| bad(target::explain(target.as_bytes())))?;
     let method_name = request.method.unwrap_or_default();
     check_form(method_name, target)?;
     check_host(&fields, target, is_http_11)?;
@@ -193,8 +200,8 @@ fn method(name: &str) -> Method {
 fn persistence(fields: &Fields<'_>, is_http_11: bool) -> Persistence {
     match (fields.asks_close, is_http_11) {
         (true, _) => Persistence::Close,
+        (false, _) if fields.asks_keep_alive => Persistence::KeptAlive,
         (false, true) => Persistence::Open,
-        (false, false) if fields.asks_keep_alive => Persistence::KeptAlive,
         (false, false) => Persistence::Close,
     }
 }

@@ -53,6 +53,8 @@ impl fmt::Debug for StreamedBody {
 pub(super) struct WriteOptions<'a> {
     /// The value of `Date`.
     pub(super) date: &'a str,
+    /// The lines that say that the connection is kept.
+    pub(super) kept_alive: &'a str,
     pub(super) persistence: Persistence,
     /// Without its body, but with the length that the body has: HEAD.
     pub(super) is_head: bool,
@@ -120,7 +122,7 @@ impl Response {
         }
         match manner.persistence {
             Persistence::Open => {}
-            Persistence::KeptAlive => text(&["connection: keep-alive\r\n"]),
+            Persistence::KeptAlive => text(&[manner.kept_alive]),
             Persistence::Close => text(&["connection: close\r\n"]),
         }
         text(&["\r\n"]);
@@ -136,7 +138,7 @@ mod tests {
 
     fn written(response: &Response, persistence: Persistence, is_head: bool) -> String {
         let mut bytes = b"before ".to_vec();
-        response.write(WriteOptions { date: "D", persistence, is_head }, &mut bytes);
+        response.write(WriteOptions { date: "D", kept_alive: "k: a\r\n", persistence, is_head }, &mut bytes);
         String::from_utf8(bytes).unwrap()
     }
 
@@ -158,6 +160,6 @@ mod tests {
         assert_eq!(written(&full, Persistence::Close, false), head.to_owned() + "what");
         let methods = "before HTTP/1.1 204 No Content\r\ndate: D\r\nallow: GET\r\n\r\n";
         assert_eq!(written(&Response::with_methods("GET"), Persistence::Open, false), methods);
-        assert!(written(&full, Persistence::KeptAlive, false).contains("\r\nconnection: keep-alive\r\n"));
+        assert!(written(&full, Persistence::KeptAlive, false).contains("\r\nk: a\r\n"));
     }
 }

@@ -6,17 +6,32 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
+use event::limits::DRAIN_BYTES_MAX;
+use net::draining::DrainPermit;
 use tokio::io::ReadBuf;
 
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Order, Phase};
 use super::read_buffer::ReadBuffer;
 use super::stream::Stream;
 use super::transport::Transport;
 
 /// Bytes that the buffer of a shard's answers keeps: a page that is read back takes more, for as long as it needs them.
 const WRITE_BUFFER_BYTES_MAX: usize = 256 * 1024;
-/// Bytes that are thrown away after the last answer: more than a peer's buffers hold, as a rule.
-const LINGER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Bytes that are discarded after the last response if no body is on its way: more than a peer's buffers hold, as a rule.
+const LINGER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// After so many discarded bytes the shard's other connections have their turn.
+const DISCARDED_STRETCH_BYTES: u64 = 256 * 1024;
+
+/// What may still come when a connection is closed, and nobody will read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// Nothing.
+    Nothing,
+    /// A little.
+    Little,
+    /// The body of a request whose response left before, or bytes that are no request.
+    Body,
+}
 
 /// The socket of a connection, and what was received of it but not taken.
 pub(super) struct Socket {
@@ -136,22 +151,41 @@ impl Socket {
         self.stream.poll_flush(context)
     }
 
-    /// Ends the connection. Where bytes may still come that nobody will read, they are thrown away until the peer
-    /// closes, or has sent enough of them: a reset would make it lose the answer.
-    pub(super) async fn close(mut self, lingers: bool) -> io::Result<()> {
+    /// Ends the connection: first the own direction, then, if bytes may still come, the other one when the peer closes or a limit is reached.
+    /// With a reset the peer would lose the response.
+    pub(super) async fn close(mut self, unread: Unread) -> io::Result<()> {
+        let (phase, bytes_max, permit) = match unread {
+            Unread::Body => (Phase::Drain, DRAIN_BYTES_MAX, self.transport.drains().permit()),
+            Unread::Nothing | Unread::Little => (Phase::Linger, LINGER_BYTES_MAX, None),
+        };
+        let is_over = unread == Unread::Nothing || unread == Unread::Body && permit.is_none();
         // TLS says goodbye, and a peer that takes nothing could keep it from being said.
-        self.connection.enter(Phase::Linger, self.now());
+        self.connection.enter(if is_over { Phase::Linger } else { phase }, self.now());
         poll_fn(|context| self.stream.poll_shutdown(context)).await?;
-        if !lingers {
-            return Ok(());
-        }
+        if is_over { Ok(()) } else { self.discard(bytes_max, permit.as_ref()).await }
+    }
+
+    /// Discards what comes until the peer closes, or has sent so much.
+    async fn discard(&mut self, bytes_max: u64, permit: Option<&DrainPermit>) -> io::Result<()> {
         self.take(self.held().len());
-        let mut discarded = 0;
-        while discarded < LINGER_BYTES_MAX {
-            let read = poll_fn(|context| self.poll_read(context, usize::MAX, |bytes| (bytes.len(), bytes.len())));
-            match read.await? {
-                Some(bytes) => discarded += bytes,
-                None => break,
+        let (mut discarded, mut stretch) = (0, 0);
+        while discarded < bytes_max {
+            let read = poll_fn(|context| {
+                // A server that stops waits no longer for a client that is refused.
+                if self.connection.order() == Order::Finish && self.connection.phase() == Phase::Drain {
+                    self.connection.enter(Phase::Linger, self.now());
+                }
+                self.poll_read(context, usize::MAX, |bytes| (bytes.len(), bytes.len()))
+            });
+            let Some(bytes) = read.await? else { break };
+            if let Some(permit) = permit {
+                permit.discarded(bytes);
+            }
+            discarded += bytes as u64;
+            stretch += bytes as u64;
+            if stretch >= DISCARDED_STRETCH_BYTES {
+                stretch = 0;
+                tokio::task::yield_now().await;
             }
         }
         Ok(())

@@ -1,10 +1,12 @@
-//! What the connections of a shard share: buffers, the date, the count of ticks, and the TLS configuration.
+//! What the connections of a shard share: buffers, the date, the count of ticks, the idle time-out, and the TLS configuration.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::limits::HEADER_BYTES_MAX;
+use net::draining::DrainLimiter;
 use net::tls::ServerTls;
 
 use super::target::Scheme;
@@ -29,12 +31,17 @@ pub(crate) struct Transport {
     date: RefCell<String>,
     ticks: Cell<u32>,
     tls: Option<Arc<ServerTls>>,
+    drains: Arc<DrainLimiter>,
+    /// How long a connection may be idle, in ticks.
+    idle_ticks: Cell<u32>,
+    /// The header lines of a response to a client that asks whether its connection is kept.
+    kept_alive: RefCell<String>,
     /// Whether the shard ends.
     is_ending: Rc<Cell<bool>>,
 }
 
 impl Transport {
-    pub(crate) fn new(tls: Option<Arc<ServerTls>>, is_ending: Rc<Cell<bool>>) -> Self {
+    pub(crate) fn new(tls: Option<Arc<ServerTls>>, drains: Arc<DrainLimiter>, is_ending: Rc<Cell<bool>>) -> Self {
         Self {
             scratch: RefCell::new(vec![0; READ_BYTES].into()),
             write_buffer: RefCell::default(),
@@ -43,6 +50,9 @@ impl Transport {
             date: RefCell::new(http_date()),
             ticks: Cell::default(),
             tls,
+            drains,
+            idle_ticks: Cell::default(),
+            kept_alive: RefCell::default(),
             is_ending,
         }
     }
@@ -56,6 +66,27 @@ impl Transport {
     /// Ticks since the start.
     pub(crate) fn now(&self) -> u32 {
         self.ticks.get()
+    }
+
+    /// From now on a connection may be idle for so long. A tick is a second.
+    pub(crate) fn set_idle_timeout(&self, idle_timeout: Duration) {
+        let seconds = u32::try_from(idle_timeout.as_secs()).unwrap_or(u32::MAX);
+        self.idle_ticks.set(seconds);
+        *self.kept_alive.borrow_mut() = format!("connection: keep-alive\r\nkeep-alive: timeout={seconds}\r\n");
+    }
+
+    /// How long a connection may be idle, in ticks.
+    pub(crate) fn idle_ticks(&self) -> u32 {
+        self.idle_ticks.get()
+    }
+
+    /// The header lines of a response to a client that asks whether its connection is kept.
+    pub(super) fn kept_alive(&self) -> Ref<'_, String> {
+        self.kept_alive.borrow()
+    }
+
+    pub(super) const fn drains(&self) -> &Arc<DrainLimiter> {
+        &self.drains
     }
 
     /// The value of `Date`, at most a tick old.

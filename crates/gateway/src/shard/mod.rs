@@ -78,6 +78,7 @@ impl ShardContext {
         seed: u64,
     ) -> Self {
         let rules = shared.rules.clone();
+        transport.set_idle_timeout(rules.idle_timeout);
         Self {
             index,
             log,
@@ -105,6 +106,7 @@ impl ShardContext {
     pub(crate) fn apply(&self, rules: Arc<Rules>) {
         self.types().renew(rules.types.clone());
         self.authenticator.set_demands(rules.demand, rules.read_demand);
+        self.transport.set_idle_timeout(rules.idle_timeout);
         self.rules.replace(rules);
     }
 

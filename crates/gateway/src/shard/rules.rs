@@ -24,4 +24,6 @@ pub(crate) struct Rules {
     pub(crate) cors: Option<Cors>,
     /// How long a client waits at most for its events to be stored.
     pub(crate) ack_timeout: Duration,
+    /// How long a connection may be idle between two requests.
+    pub(crate) idle_timeout: Duration,
 }

@@ -14,6 +14,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
+use crate::early_responses;
 use crate::fixture::{Answer, Client, Fixture, open_types};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -126,6 +127,16 @@ fn events_and_batches_come_over_tls() {
     assert_eq!([ask(&mut stream, &pipelined).status, answer(&mut stream).status], [200, 200]);
     assert_eq!(secure.fixture.payloads().len(), 12);
     assert_eq!((secure.fixture.counters().tls_handshakes(), secure.fixture.counters().tls_failures()), (1, 0));
+}
+
+#[test]
+fn refusals_reach_clients_that_write_first() {
+    let patient = GatewayOptions { tick: Duration::from_hours(1), ..GatewayOptions::default() };
+    let secure = Secure::with(patient);
+    assert_eq!(early_responses::write_then_read_secure(&mut secure.connect()), 404);
+    assert_eq!(early_responses::write_then_read_plain(&secure.fixture), 400);
+    secure.fixture.wait("both are closed", |counters| counters.open_connections() == 0);
+    assert!(secure.fixture.counters().drains().discarded_bytes() > 39_000_000);
 }
 
 #[test]

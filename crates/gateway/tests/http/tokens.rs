@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use access::{Demand, Name, NewToken, Scope, Token, TokenSet, Tokens};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use event::{KeyedIds, TypeName};
 use gateway::{ErrorCode, GatewayOptions};
 
@@ -116,6 +118,65 @@ fn where_everybody_may_post_a_wrong_token_is_still_refused() {
     }
     let sources: Vec<String> = fixture.stored().into_iter().map(|event| event.source).collect();
     assert_eq!(sources, ["", "", "web"]);
+}
+
+/// The line that shows a token as the password of this user.
+fn basic(user: &str, secret: &NewToken) -> String {
+    format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("{user}:{}", secret.expose())))
+}
+
+#[test]
+fn a_token_may_be_a_password_or_an_api_key() {
+    let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
+    let [secret, stranger] = [1, 2].map(|number| NewToken::of_random([number; 32]));
+    let key = |secret: &NewToken| format!("x-aPI-key: {}\r\n", secret.expose());
+    let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good])));
+    for demand in [Demand::Always, Demand::Never] {
+        let fixture = fixture(&tokens, demand);
+        for headers in [basic("anybody", &secret), basic("", &secret), key(&secret)] {
+            assert_eq!(fixture.post("/ingest/event", &headers, "1").status, 200, "{headers}");
+        }
+        assert!(fixture.stored().iter().all(|event| event.source == "web"));
+        for headers in [basic("web", &stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()] {
+            assert_refused(&fixture.post("/ingest/event", &headers, "1"), ErrorCode::Unauthorized);
+        }
+        for (headers, says) in [
+            (shows_good.clone() + &key(&secret), "both Authorization and X-Api-Key"),
+            (basic("", &secret) + &key(&secret), "both Authorization and X-Api-Key"),
+            (shows_good.clone() + &basic("", &secret), "more than one Authorization"),
+            (key(&secret).repeat(2), "more than one X-Api-Key"),
+        ] {
+            let refused = fixture.post("/ingest/event", &headers, "1");
+            assert_refused(&refused, ErrorCode::BadRequest);
+            assert!(refused.json()["detail"].as_str().unwrap().contains(says), "{refused:?}");
+        }
+        let missing = fixture.post("/ingest/event", "X-Api-Key: for-a-proxy\r\n", "1");
+        assert_eq!(missing.status, if demand == Demand::Always { 401 } else { 200 });
+    }
+}
+
+/// A browser that has a password for this host sends it with what a page of another host posts.
+#[test]
+fn a_password_does_not_open_the_port_to_pages_of_others() {
+    let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
+    let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good])));
+    let cors_origins = vec!["https://known.example".to_owned()];
+    let allowed_hosts = Some(Vec::new());
+    let options =
+        GatewayOptions { tokens, demand: Demand::Always, cors_origins, allowed_hosts, ..GatewayOptions::default() };
+    let fixture = Fixture::with(open_types(), options);
+    let basic = basic("", &NewToken::of_random([1; 32]));
+    for (shows, origin, status) in [
+        (&basic, "", 200),
+        (&basic, "Origin: http://x\r\n", 200),
+        (&basic, "Origin: https://known.example\r\n", 200),
+        (&basic, "Origin: https://stranger.example\r\n", 403),
+        (&basic, "Origin: null\r\n", 403),
+        (&shows_good, "Origin: https://stranger.example\r\n", 200),
+    ] {
+        let answer = fixture.post("/ingest/event", &(shows.clone() + origin), "1");
+        assert_eq!(answer.status, status, "{shows}{origin}{answer:?}");
+    }
 }
 
 #[test]

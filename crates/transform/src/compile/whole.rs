@@ -14,7 +14,7 @@ use crate::step::{Operation, Source};
 use json::JsonPointer;
 
 /// Headers that hold what opens the door.
-const TOKENS: [&str; 2] = ["authorization", "proxy-authorization"];
+const TOKENS: [&str; 3] = ["authorization", "proxy-authorization", "x-api-key"];
 
 pub(super) fn set(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     let (at, value) = (options.pointer("set"), value(options));

@@ -24,7 +24,8 @@ pub(crate) struct Shown {
 
 /// Answers the requests to the admin port until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAuth>) {
-    admin::serve(listener, None, move |request| ready(respond(&request, &shown, &auth))).await;
+    let drains = shown.writer.drains().clone();
+    admin::serve(listener, (None, drains), move |request| ready(respond(&request, &shown, &auth))).await;
 }
 
 fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<Full<Bytes>> {

@@ -137,7 +137,7 @@ fn request_lines_are_read_in_one_way() {
 fn connections_go_on_as_their_versions_have_it() {
     for (text, persistence) in [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Persistence::Open),
-        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", Persistence::Open),
+        ("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n", Persistence::KeptAlive),
         ("GET / HTTP/1.1\r\nHost: a\r\nConnection: TE, Close\r\n\r\n", Persistence::Close),
         ("GET / HTTP/1.1\r\nHost: a\r\nConnection: TE\r\nConnection: close\r\n\r\n", Persistence::Close),
         ("GET / HTTP/1.0\r\n\r\n", Persistence::Close),

@@ -1,0 +1,165 @@
+//! How a request shows its token: as a bearer token, as the password of HTTP Basic, or as an API key.
+
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
+use base64::engine::{DecodePaddingMode, Engine};
+
+use crate::secret::{PREFIX, TEXT_BYTES};
+
+/// Some senders leave the padding out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+/// Bytes of a decoded `user:password`. A longer one shows no token.
+const PAIR_BYTES_MAX: usize = 512 + 1 + TEXT_BYTES;
+
+/// A token as a request shows it. It may be any text.
+pub struct ShownToken<'h> {
+    text: Text<'h>,
+}
+
+enum Text<'h> {
+    Bearer(&'h [u8]),
+    ApiKey(&'h [u8]),
+    /// `None` if the password is too short or too long for a token.
+    Password(Option<[u8; TEXT_BYTES]>),
+}
+
+/// A request shows a credential in `Authorization`, and another one in `X-Api-Key`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the request has both Authorization and X-Api-Key: send the token in one of them")]
+pub struct SeveralCredentials;
+
+impl<'h> ShownToken<'h> {
+    /// The token in the value of `Authorization`, if its scheme is Bearer (RFC 6750 §2.1).
+    #[must_use]
+    pub fn bearer(authorization: &'h [u8]) -> Option<Self> {
+        Some(Self { text: Text::Bearer(after_scheme(authorization, b"Bearer ")?) })
+    }
+
+    /// The token of a request with these values of `Authorization` and `X-Api-Key`: the bearer token, the password of Basic (RFC 7617)
+    /// with any user, or the API key. A password or a key that doesn't begin as tokens do is for somebody else, such as a proxy on the way,
+    /// and shows no token, as another scheme doesn't.
+    ///
+    /// # Errors
+    /// The request has both headers: two readers might each follow another one.
+    pub fn of(authorization: Option<&'h [u8]>, api_key: Option<&'h [u8]>) -> Result<Option<Self>, SeveralCredentials> {
+        match (authorization, api_key) {
+            (Some(_), Some(_)) => Err(SeveralCredentials),
+            (Some(authorization), None) => Ok(Self::bearer(authorization).or_else(|| Self::basic(authorization))),
+            (None, api_key) => {
+                Ok(api_key.filter(|key| begins_as_token(key)).map(|key| Self { text: Text::ApiKey(key) }))
+            }
+        }
+    }
+
+    fn basic(authorization: &[u8]) -> Option<Self> {
+        let encoded = after_scheme(authorization, b"Basic ")?;
+        // The decoder wants room for its estimate, which is up to two bytes more.
+        let mut pair = [0; PAIR_BYTES_MAX + 2];
+        let length = BASE64.decode_slice(encoded, &mut pair).ok()?;
+        let colon = pair[..length].iter().position(|byte| *byte == b':')?;
+        let password = &pair[colon + 1..length];
+        begins_as_token(password).then(|| Self { text: Text::Password(password.try_into().ok()) })
+    }
+
+    /// Whether a browser may have added it by itself: browsers remember a user and a password for a host, and send both with requests of
+    /// other hosts' pages.
+    #[must_use]
+    pub const fn is_basic(&self) -> bool {
+        matches!(self.text, Text::Password(_))
+    }
+
+    pub(crate) const fn bytes(&self) -> &[u8] {
+        match &self.text {
+            Text::Bearer(text) | Text::ApiKey(text) => text,
+            Text::Password(Some(text)) => text,
+            Text::Password(None) => b"",
+        }
+    }
+}
+
+/// What follows the name of a scheme, which may be written in any case.
+fn after_scheme<'h>(authorization: &'h [u8], scheme: &[u8]) -> Option<&'h [u8]> {
+    let (named, rest) = authorization.split_at_checked(scheme.len())?;
+    named.eq_ignore_ascii_case(scheme).then(|| rest.trim_ascii_start())
+}
+
+fn begins_as_token(text: &[u8]) -> bool {
+    text.starts_with(PREFIX.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOKEN: &str = "fb_0123456789abcdefghjkmnpqrstvwxyz0123456789abcdefghjk";
+
+    fn shown<'h>(authorization: Option<&'h str>, key: Option<&'h str>) -> Result<Option<Vec<u8>>, SeveralCredentials> {
+        let shown = ShownToken::of(authorization.map(str::as_bytes), key.map(str::as_bytes))?;
+        Ok(shown.map(|shown| shown.bytes().to_vec()))
+    }
+
+    fn basic(pair: &str) -> String {
+        format!("Basic {}", BASE64.encode(pair))
+    }
+
+    #[test]
+    fn the_token_is_found_wherever_it_may_be() {
+        assert_eq!(TOKEN.len(), TEXT_BYTES);
+        let longest = basic(&format!("{}:{TOKEN}", "u".repeat(512)));
+        for authorization in [
+            format!("Bearer {TOKEN}"),
+            format!("bEARER   {TOKEN}"),
+            basic(&format!("anybody:{TOKEN}")),
+            basic(&format!(":{TOKEN}")),
+            basic(&format!("anybody:{TOKEN}")).replace("Basic ", "bASIC  "),
+            basic(&format!("a:{TOKEN}")).trim_end_matches('=').to_owned(),
+            longest,
+        ] {
+            assert_eq!(shown(Some(&authorization), None), Ok(Some(TOKEN.into())), "{authorization}");
+        }
+        assert_eq!(shown(None, Some(TOKEN)), Ok(Some(TOKEN.into())));
+        assert_eq!(shown(None, None), Ok(None));
+    }
+
+    #[test]
+    fn what_begins_as_a_token_and_is_none_is_shown() {
+        for pair in ["x:fb_", &format!("x:{TOKEN}0"), &format!("x:{}", &TOKEN[..50])] {
+            assert_eq!(shown(Some(&basic(pair)), None), Ok(Some(Vec::new())), "{pair}");
+        }
+        assert_eq!(shown(None, Some("fb_x")), Ok(Some("fb_x".into())));
+        assert_eq!(shown(Some("Bearer x"), None), Ok(Some("x".into())));
+    }
+
+    #[test]
+    fn what_is_for_somebody_else_shows_nothing() {
+        let too_long = basic(&format!("{}:{TOKEN}", "u".repeat(516)));
+        let passwords = [TOKEN, "a:", &format!("a:b:{TOKEN}"), "x:y"].map(basic);
+        let schemes = ["", "Bearer", "Basic", "Basic ", "Basic !!!", "Digest x", TOKEN, "Negotiate YII=", &too_long];
+        for authorization in schemes.into_iter().chain(passwords.iter().map(String::as_str)) {
+            assert_eq!(shown(Some(authorization), None), Ok(None), "{authorization}");
+        }
+        assert_eq!([shown(None, Some("")), shown(None, Some("key"))], [Ok(None), Ok(None)]);
+    }
+
+    #[test]
+    fn one_credential_is_enough() {
+        let bearer = format!("Bearer {TOKEN}");
+        assert_eq!(shown(Some(&bearer), Some(TOKEN)), Err(SeveralCredentials));
+        assert_eq!(shown(Some("Digest x"), Some("")), Err(SeveralCredentials));
+    }
+
+    #[test]
+    fn only_a_password_may_come_from_a_browser() {
+        let of = |authorization: &str, key: Option<&[u8]>| {
+            ShownToken::of(Some(authorization.as_bytes()).filter(|text| !text.is_empty()), key)
+                .unwrap()
+                .unwrap()
+                .is_basic()
+        };
+        let basic = basic(&format!("x:{TOKEN}"));
+        assert_eq!([of("Bearer x", None), of(&basic, None), of("", Some(TOKEN.as_bytes()))], [false, true, false]);
+    }
+}
