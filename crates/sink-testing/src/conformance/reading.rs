@@ -80,9 +80,11 @@ pub(super) async fn read_back(suite: Suite) {
     fixture.sink = fixture.subject.sink();
     query.after = page.next;
     fixture.store(&batch(&lane(0), 41, &events[40..])).await;
-    expect(suite, &fixture.page(&query).await.events, &events[39..]);
+    // A page may end early on a busy machine.
+    let rest = &events[page.events.len()..];
+    expect(suite, &fixture.pages(query.clone(), async |_| {}).await, rest);
     assert!(fixture.sink.close().await.is_ok());
-    expect(suite, &fixture.page(&query).await.events, &events[39..]);
+    expect(suite, &fixture.pages(query, async |_| {}).await, rest);
 }
 
 pub(super) async fn read_chosen(suite: Suite) {
