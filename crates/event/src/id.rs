@@ -92,6 +92,12 @@ fn with_version(mut bytes: [u8; 16], version: u8) -> [u8; 16] {
     bytes
 }
 
+/// The numbers of values that follow another one on the same line of a batch begin here, so that the first value of each line has the number
+/// of its line whatever the lines before it hold.
+pub const FURTHER_VALUES_FROM: u32 = 0x8000_0000;
+const _: () =
+    assert!(BATCH_RECORDS_MAX < FURTHER_VALUES_FROM as usize, "lines and further values have numbers of their own");
+
 /// The ids that one key of a client gives: one for each record number of its request.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedIds([u8; 16]);
@@ -130,7 +136,8 @@ impl KeyedIds {
         Self::of_parts(&[source, type_name.map_or("", TypeName::as_str)], key).id(u32::MAX)
     }
 
-    /// The id of record `number`: from 1 in a batch, 0 for a single payload or for an id found in the payload.
+    /// The id of record `number`: from 1 in a batch (further values of a line from [`FURTHER_VALUES_FROM`]), 0 for a single payload or for an
+    /// id found in the payload.
     #[must_use]
     pub fn id(&self, number: u32) -> EventId {
         let mut bytes = self.0;

@@ -18,7 +18,7 @@ pub mod rfc3339;
 mod visible;
 
 pub use counted::counted;
-pub use id::{EventId, IdGenerator, KeyedIds};
+pub use id::{EventId, FURTHER_VALUES_FROM, IdGenerator, KeyedIds};
 pub use name::{InvalidTypeName, TypeName};
 pub use position::{InvalidOrigin, InvalidPosition, Lane, Origin, Position};
 pub use visible::visible;

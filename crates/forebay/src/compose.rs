@@ -8,7 +8,7 @@ use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
 use event::memory::Budgets;
 use event::read::StoreReader;
-use gateway::{GatewayOptions, GatewayTypes, TypeResolver, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, TypeNames, TypeResolver, TypeRules};
 use objects::ObjectSink;
 use sink::Sink;
 
@@ -136,7 +136,13 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     };
     let naming = &configuration.gateway.naming;
     let results = configuration.types.values().flat_map(|config| &config.aggregates);
+    let mut names = TypeNames::default();
+    configuration.types.iter().for_each(|(name, config)| names.add(name, &config.names, config.lowercase));
+    if configuration.other_types.as_ref().is_some_and(|config| config.lowercase) {
+        names.lower_all();
+    }
     GatewayTypes {
+        names,
         results: results.map(of_results).collect(),
         named: configuration.types.iter().map(|(name, config)| (name.clone(), rules(config))).collect(),
         open: configuration.other_types.as_ref().map(rules),

@@ -26,6 +26,9 @@ struct Shown {
 #[derive(Serialize)]
 pub(crate) struct TypeJson {
     r#type: String,
+    /// Other names under which its events are sent, and whether case matters in them.
+    names: Vec<String>,
+    lowercase: bool,
     id: Option<String>,
     time: Option<String>,
     /// What is true of its events when they are answered, where a client asks for nothing else.
@@ -110,10 +113,24 @@ impl TypeInfo {
 
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
-        let TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read } =
-            config;
+        let TypeConfig {
+            names,
+            lowercase,
+            id,
+            time,
+            schema,
+            transform,
+            texts,
+            ack_memory,
+            ack_stored,
+            routes,
+            aggregates,
+            read,
+        } = config;
         Self {
             r#type: name.to_owned(),
+            names: names.clone(),
+            lowercase: *lowercase,
             id: id.as_ref().map(ToString::to_string),
             time: time.as_ref().map(|rule| rule.pointer().to_string()),
             ack: if *ack_stored { "stored" } else { "disk" },

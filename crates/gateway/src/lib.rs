@@ -39,7 +39,7 @@ mod shard;
 pub use admission::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
-pub use event_types::{GatewayTypes, TextRule, TransformHandle, TypeResolver, TypeRules};
+pub use event_types::{GatewayTypes, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
 pub use ingest::{

@@ -41,6 +41,9 @@ pub(crate) struct FailedStep {
     operation: &'static str,
 }
 
+const SECOND_VALUE: &str =
+    "the body has more than one JSON value, and this path takes one: send several to /ingest/batch";
+
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
 pub(crate) type Refused = Box<Problem>;
 
@@ -132,6 +135,15 @@ impl Problem {
         Self::new(ErrorCode::IdReused, "the id or the key came before with other bytes; give this one another")
     }
 
+    /// The body of a single event isn't one JSON value.
+    pub(crate) fn of_event(body: &[u8], error: JsonError) -> Refused {
+        if error.is_second_value(body) {
+            let error = JsonError { detail: SECOND_VALUE.into(), ..error };
+            return Self::of_json(error);
+        }
+        Self::of_json(error)
+    }
+
     pub(crate) fn of_json(error: JsonError) -> Refused {
         let JsonError { offset, kind, detail } = error;
         let code = json::RejectionCode::from(kind).into();
@@ -181,7 +193,11 @@ impl Problem {
 
     pub(crate) fn of_body(error: BatchError) -> Refused {
         match error {
-            BatchError::NotJson(error) => Self::of_json(error),
+            BatchError::NotJson(error) => {
+                let detail = format!("the body is no JSON array: {}", error.detail);
+                Self::of_json(JsonError { detail: detail.into(), ..error })
+            }
+            BatchError::OtherFormat(error) => Self::of_json(error),
             other => Self::boxed(other.code().into(), other.to_string()),
         }
     }

@@ -3,32 +3,43 @@
 //! Lines and elements are given to the caller as soon as their end is there, borrowed from the chunk that holds them: only
 //! one that two chunks share is copied. A fault between the elements of an array, or one that leaves doubtful where an element
 //! ends, means that none of them can be trusted: the caller forgets what it was given.
+//!
+//! A line may hold several values, one after the other: all of them are records, or none is where the line isn't JSON. No value goes over the
+//! end of its line: one that does is refused with all of its lines.
 
 mod array;
+mod beginning;
 mod boundary;
 mod form;
 mod lines;
+mod span;
 #[cfg(test)]
 mod tests;
+mod values;
 
 use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 
 use crate::{JsonError, RecordRejection, RejectionCode, first_byte};
 use array::Array;
+use beginning::Beginning;
 pub use form::Form;
 use lines::Lines;
+pub use span::begins_over_lines;
 
 /// One record of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item<'a> {
     /// The line or element, from 1. Blank lines count here: it is what an editor shows.
     pub line: u32,
-    /// The record, from 1 to [`BATCH_RECORDS_MAX`]. Blank lines don't count here.
+    /// The value among those of its line, from 1; 1 for an element.
+    pub value: u32,
+    /// The number that the record has in its id: lines and elements are counted from 1 to [`BATCH_RECORDS_MAX`], without blank lines. Values
+    /// behind the first one of their line are counted from [`event::FURTHER_VALUES_FROM`] on, over the whole body.
     pub ordinal: u32,
     /// The value without the whitespace around it, or why it isn't taken. Offsets within it count from the
     /// start of the line or element.
     pub record: Result<&'a str, RecordRejection>,
-    /// The bytes of the line or element as they came; none of one that is too large.
+    /// The bytes of the line, value or element as they came; none of one that is too large, or goes over lines.
     pub raw: &'a [u8],
 }
 
@@ -38,6 +49,9 @@ pub enum BatchError {
     /// The body should be an array and isn't one. Offsets count from the start of the body.
     #[error("the body is no JSON array: {0}")]
     NotJson(JsonError),
+    /// The body is in another format, as its first bytes say.
+    #[error("{0}")]
+    OtherFormat(JsonError),
     /// The body has more records than a batch may have.
     #[error("a batch has at most {BATCH_RECORDS_MAX} records: send the others as further batches")]
     TooManyRecords,
@@ -51,7 +65,7 @@ impl BatchError {
     #[must_use]
     pub fn code(&self) -> RejectionCode {
         match self {
-            Self::NotJson(error) => error.kind.into(),
+            Self::NotJson(error) | Self::OtherFormat(error) => error.kind.into(),
             Self::TooManyRecords => RejectionCode::TooManyRecords,
             Self::TooLarge => RejectionCode::TooLarge,
         }
@@ -61,10 +75,12 @@ impl BatchError {
 /// Splits one body. [`Splitter::push`] takes its chunks in order, [`Splitter::finish`] ends it; records come out
 /// of both. After an error nothing more may be pushed: drop the splitter.
 ///
-/// It holds no more than a record of full size, and of a body that may be an array or lines as much.
+/// It holds no more than a line of several values, or a record of full size; and of a body that may be an array or lines as much.
 #[derive(Debug)]
 pub struct Splitter {
     form: Form,
+    /// There until the first bytes are judged.
+    beginning: Option<Beginning>,
     state: State,
     received: usize,
     lines: Lines,
@@ -78,8 +94,9 @@ enum State {
     Lines,
     /// The body is an array.
     Array(Array),
-    /// The body may be an array or lines: what came of it, how many bytes stood before, and how far it is an array.
-    Either { body: Vec<u8>, start: usize, array: Array },
+    /// The body may be an array or lines: what came of it, how many bytes stood before, how far it is an array, and whether its first line has
+    /// ended.
+    Either { body: Vec<u8>, start: usize, array: Array, is_beyond_line: bool },
 }
 
 impl Splitter {
@@ -87,7 +104,13 @@ impl Splitter {
     #[must_use]
     pub fn new(form: Form) -> Self {
         let state = if form == Form::Lines { State::Lines } else { State::Undecided };
-        Self { form, state, received: 0, lines: Lines::default() }
+        Self { form, beginning: Some(Beginning::default()), state, received: 0, lines: Lines::default() }
+    }
+
+    /// Bytes that it holds, about.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.lines.kept_bytes()
     }
 
     /// Takes the next chunk and gives the records that it completes to `sink`.
@@ -100,7 +123,16 @@ impl Splitter {
         if self.received > BATCH_BYTES_MAX {
             return Err(BatchError::TooLarge);
         }
-        self.pass(before, chunk, sink)
+        let Some(beginning) = &mut self.beginning else { return self.pass(before, chunk, sink) };
+        let Some(passed) = beginning.push(chunk)? else { return Ok(()) };
+        self.begin_behind(passed, chunk, sink)
+    }
+
+    /// The first bytes are judged: `passed` of them are passed over.
+    fn begin_behind(&mut self, passed: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        let held = self.beginning.take().map(Beginning::into_bytes).unwrap_or_default();
+        let bytes = if held.is_empty() { chunk } else { &held };
+        self.pass(passed, &bytes[passed..], sink)
     }
 
     fn pass(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
@@ -108,18 +140,30 @@ impl Splitter {
             State::Undecided => self.begin(before, chunk, sink),
             State::Lines => self.lines.push(chunk, sink),
             State::Array(array) => array.push(chunk, sink),
-            State::Either { body, array, .. } => {
-                let (more, rest) = chunk.split_at(chunk.len().min(DETECT_BYTES - body.len()));
-                body.extend_from_slice(more);
-                match array.push(more, &mut |_| {}) {
-                    Ok(()) if rest.is_empty() => return Ok(()),
-                    Ok(()) => self.decide(Form::Array, sink)?,
-                    Err(BatchError::NotJson(_)) => self.decide(Form::Lines, sink)?,
-                    Err(error) => return Err(error),
-                }
-                self.pass(before + more.len(), rest, sink)
-            }
+            State::Either { .. } => self.pass_either(before, chunk, sink),
         }
+    }
+
+    /// An array that isn't closed on its first line goes over lines, so the body can't be lines.
+    fn pass_either(&mut self, before: usize, chunk: &[u8], sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        let State::Either { body, array, is_beyond_line, .. } = &mut self.state else { return Ok(()) };
+        let room = DETECT_BYTES - body.len();
+        let line_end = memchr::memchr(b'\n', chunk).filter(|_| !*is_beyond_line).map(|end| end + 1);
+        let (more, rest) = chunk.split_at(chunk.len().min(room).min(line_end.unwrap_or(room)));
+        body.extend_from_slice(more);
+        let ends_line = line_end == Some(more.len());
+        *is_beyond_line |= ends_line;
+        let form = match array.push(more, &mut |_| {}) {
+            Ok(()) if ends_line && !array.is_closed() => Form::Array,
+            Ok(()) if rest.is_empty() && body.len() < DETECT_BYTES => return Ok(()),
+            Ok(()) if body.len() < DETECT_BYTES => return self.pass_either(before + more.len(), rest, sink),
+            Ok(()) => Form::Array,
+            Err(error @ BatchError::NotJson(_)) if self.form == Form::Array && !array.is_closed() => return Err(error),
+            Err(BatchError::NotJson(_)) => Form::Lines,
+            Err(error) => return Err(error),
+        };
+        self.decide(form, sink)?;
+        self.pass(before + more.len(), rest, sink)
     }
 
     /// Ends the body and gives its last records to `sink`.
@@ -127,9 +171,13 @@ impl Splitter {
     /// # Errors
     /// [`BatchError`] where the body as a whole isn't taken.
     pub fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
+        if let Some(beginning) = &self.beginning {
+            let passed = beginning.finish()?;
+            self.begin_behind(passed, &[], sink)?;
+        }
         if let State::Either { array, .. } = &self.state {
-            let form = if array.finish().is_ok() { Form::Array } else { Form::Lines };
-            self.decide(form, sink)?;
+            let is_array = array.is_closed() || self.form == Form::Array;
+            self.decide(if is_array { Form::Array } else { Form::Lines }, sink)?;
         }
         match self.state {
             State::Undecided if self.form == Form::Array => {
@@ -149,9 +197,9 @@ impl Splitter {
         let start = before + first;
         self.lines.push(blank, sink)?;
         self.state = match (rest[0], self.form) {
-            (b'[', Form::Array) => State::Array(Array::new(start)),
-            (b'[', _) => State::Either { body: Vec::new(), start, array: Array::new(start) },
-            (_, Form::Array) => return Err(BatchError::NotJson(JsonError::syntax(start, NOT_AN_ARRAY))),
+            (b'[', form) if form != Form::Lines => {
+                State::Either { body: Vec::new(), start, array: Array::new(start), is_beyond_line: false }
+            }
             _ => State::Lines,
         };
         self.pass(start, rest, sink)
@@ -173,9 +221,6 @@ impl Splitter {
 /// A body that begins with a bracket counts as an array where its sender doesn't say which of both it is, and so many bytes of
 /// it could be one: as a line they would have no end, and none that is taken.
 const DETECT_BYTES: usize = EVENT_BYTES_MAX;
-
-const NOT_AN_ARRAY: &str =
-    "the value is no array; send lines as application/x-ndjson, and a single payload to /ingest/event";
 
 fn too_large(line: u32) -> RecordRejection {
     RecordRejection {

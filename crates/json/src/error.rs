@@ -5,7 +5,8 @@ use std::borrow::Cow;
 use event::limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;
 
-use super::words::Words;
+use super::looks_like;
+use super::words::{ENDS_WITHIN, TRAILING, Words};
 
 /// A text that isn't taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,8 +37,26 @@ pub enum JsonErrorKind {
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl JsonError {
-    pub(crate) fn of_utf8(offset: usize) -> Self {
-        Self { offset, kind: JsonErrorKind::Utf8, detail: "the text is not UTF-8".into() }
+    pub(crate) fn of_utf8(text: &[u8], offset: usize) -> Self {
+        let detail = looks_like::encoding(text).unwrap_or("the text is not UTF-8");
+        Self { offset, kind: JsonErrorKind::Utf8, detail: detail.into() }
+    }
+
+    /// Whether the only fault of `text`, in which this was found, is that another value seems to follow the first one.
+    #[must_use]
+    pub fn is_second_value(&self, text: &[u8]) -> bool {
+        let begins_value = |byte: &u8| matches!(byte, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n');
+        self.is_trailing() && text.get(self.offset).is_some_and(begins_value)
+    }
+
+    /// Whether something stands behind a whole value.
+    pub(crate) fn is_trailing(&self) -> bool {
+        self.kind == JsonErrorKind::Syntax && self.detail == TRAILING
+    }
+
+    /// Whether the text ends early, and not within a string: more lines could make it whole.
+    pub(crate) fn is_open(&self) -> bool {
+        self.kind == JsonErrorKind::Syntax && self.detail.starts_with(ENDS_WITHIN) && !self.detail.ends_with("a string")
     }
 
     pub(super) fn of_depth(offset: usize) -> Self {
@@ -48,6 +67,11 @@ impl JsonError {
     pub(super) fn of_surrogate(offset: usize) -> Self {
         let detail = "the escape is half of a surrogate pair, which is no character".into();
         Self { offset, kind: JsonErrorKind::Surrogate, detail }
+    }
+
+    /// The text is in another format, as its first bytes say.
+    pub(crate) fn of_format(kind: JsonErrorKind, detail: &'static str) -> Self {
+        Self { offset: 0, kind, detail: detail.into() }
     }
 
     /// A fault of syntax with words of our own.
@@ -69,6 +93,11 @@ impl JsonError {
         } else {
             bad_byte(text.as_bytes(), index(text.as_bytes(), error), words.as_str())
         };
+        if !error.is_eof()
+            && let Some(explained) = looks_like::explain(text.as_bytes(), offset)
+        {
+            return Self::syntax(offset, explained);
+        }
         let has_bad_digit = offset < text.len();
         let detail = if error.is_eof() && has_bad_digit { INVALID_ESCAPE.into() } else { words.detail() };
         Self { offset, kind: JsonErrorKind::Syntax, detail }

@@ -11,6 +11,7 @@
 pub mod batch;
 mod beyond_syntax;
 mod error;
+mod looks_like;
 pub mod parts;
 pub mod pointer;
 mod rejection;
@@ -86,7 +87,7 @@ pub(crate) fn check_beginning(text: &[u8]) -> Result<(), JsonError> {
 }
 
 /// Depth and surrogates of a text that is JSON.
-fn check_limits(value: &str) -> Result<(), JsonError> {
+pub(crate) fn check_limits(value: &str) -> Result<(), JsonError> {
     let bytes = value.as_bytes();
     if let Some(offset) = too_deep(bytes, JSON_DEPTH_MAX) {
         return Err(JsonError::of_depth(offset));
@@ -97,9 +98,12 @@ fn check_limits(value: &str) -> Result<(), JsonError> {
     }
 }
 
-fn utf8(text: &[u8]) -> Result<&str, JsonError> {
-    std::str::from_utf8(text).map_err(|error| JsonError::of_utf8(error.valid_up_to()))
+pub(crate) fn utf8(text: &[u8]) -> Result<&str, JsonError> {
+    std::str::from_utf8(text).map_err(|error| JsonError::of_utf8(text, error.valid_up_to()))
 }
+
+/// The mark that some programs begin a UTF-8 text with.
+pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 const fn is_whitespace(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')

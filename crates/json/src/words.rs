@@ -17,10 +17,15 @@ const KNOWN: [&str; 9] = [
     "expected `,` or `]`",
     "expected `,` or `}`",
     "key must be a string",
-    "trailing characters",
+    TRAILING,
     "invalid escape",
     "invalid number",
 ];
+
+/// What is said of bytes behind a whole value.
+pub(super) const TRAILING: &str = "trailing characters";
+/// What is said of a text that ends too early begins like this.
+pub(super) const ENDS_WITHIN: &str = "the text ends within ";
 
 /// What was being read when the text ended, and what is said of that.
 const ENDS: [(&str, &str); 4] = [
@@ -55,7 +60,7 @@ impl Words {
         match words.strip_prefix(END) {
             Some(what) => match ENDS.iter().find(|(known, _)| *known == what) {
                 Some((_, detail)) => Cow::Borrowed(*detail),
-                None => Cow::Owned(format!("the text ends within {what}")),
+                None => Cow::Owned(format!("{ENDS_WITHIN}{what}")),
             },
             None => match KNOWN.iter().find(|known| **known == words) {
                 Some(known) => Cow::Borrowed(*known),

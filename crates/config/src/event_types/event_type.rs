@@ -14,6 +14,7 @@ use timestamp::TimeRule;
 use crate::event_types::aggregate::{self, AggregateConfig};
 use crate::event_types::event_time;
 use crate::event_types::lookup_tables::LookupTables;
+use crate::event_types::names;
 use crate::event_types::routes::{self, Written, first_readable};
 use crate::event_types::schema::{self, Schemas, TypeSchema};
 use crate::event_types::transform::{self, TypeTransform};
@@ -23,6 +24,8 @@ use crate::sinks::{SinkName, Sinks};
 
 /// The settings of `[types.X]`.
 pub(crate) const KEYS: &[&str] = &[
+    names::KEY,
+    names::LOWERCASE,
     "id",
     "time",
     "time_format",
@@ -51,6 +54,10 @@ const TEXTS: &[(&str, TextRule)] = &[
 /// What becomes of the events of one type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeConfig {
+    /// Other names under which its events are sent.
+    pub names: Vec<String>,
+    /// Whether these, and the type's own name, count whatever their case.
+    pub lowercase: bool,
     /// The JSON pointer to an event's id within its payload.
     pub id: Option<JsonPointer>,
     /// Where the time is at which an event happened, and how it is read.
@@ -101,10 +108,12 @@ pub(crate) fn read(
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
     let mut results = Vec::new();
-    for section in tables {
-        let (config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
-        let names = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
-        results.extend(names.zip(spans));
+    let other_names = names::read(reader, tables);
+    for (section, names) in tables.iter().zip(other_names) {
+        let (mut config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
+        (config.names, config.lowercase) = names;
+        let of_results = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
+        results.extend(of_results.zip(spans));
         if section.name() == OTHERS {
             types.others = Some(config);
             continue;
@@ -178,7 +187,22 @@ fn read_one(
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
     let texts = reader.word(section, "text", "is not what can be done", TEXTS).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
-    (TypeConfig { id, time, schema, transform, texts, ack_memory, ack_stored, routes, aggregates, read }, spans)
+    let (names, lowercase) = (Vec::new(), false);
+    let config = TypeConfig {
+        names,
+        lowercase,
+        id,
+        time,
+        schema,
+        transform,
+        texts,
+        ack_memory,
+        ack_stored,
+        routes,
+        aggregates,
+        read,
+    };
+    (config, spans)
 }
 
 /// Whether events are stored before they are answered.

@@ -67,6 +67,14 @@ impl TypeCache {
     /// # Errors
     /// As [`TypeRegistry::find`].
     pub(crate) fn find(&mut self, name: &str) -> Result<Slot, Problem> {
+        if self.table.has_names() {
+            let table = self.table.clone();
+            return self.find_resolved(&table.resolve(name)?);
+        }
+        self.find_resolved(name)
+    }
+
+    fn find_resolved(&mut self, name: &str) -> Result<Slot, Problem> {
         if self.known.get(self.last).is_some_and(|known| known.name.as_str() == name && known.is_taken()) {
             return Ok(Slot(self.last));
         }

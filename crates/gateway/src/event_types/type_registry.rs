@@ -1,5 +1,6 @@
 //! Which types are accepted: those of the configuration, and those that clients open under `*`.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,6 +11,7 @@ use eventlog::{TypeId, Types};
 use json::JsonPointer;
 
 use super::type_entry::{TypeEntry, TypeState};
+use super::type_names::TypeNames;
 use super::type_resolver::TypeResolver;
 use super::type_rules::{GatewayTypes, TypeRules};
 use crate::error_code::ErrorCode;
@@ -23,6 +25,7 @@ pub(crate) struct TypeRegistry {
     open: Option<Arc<TypeRules>>,
     pub(crate) type_pointer: Option<JsonPointer>,
     pub(crate) choice: TypeResolver,
+    names: TypeNames,
     unknown: Option<TypeName>,
     /// Whether there is a type whose payloads are repaired.
     pub(crate) repairs: bool,
@@ -85,6 +88,7 @@ impl TypeRegistry {
             open: types.open.map(Arc::new),
             type_pointer: types.type_pointer,
             choice: types.choice,
+            names: types.names,
             unknown: types.unknown,
             types: seen.clone(),
             opening: Mutex::new(()),
@@ -95,7 +99,10 @@ impl TypeRegistry {
     /// Whether an event that names no type is of the same type by both. To be asked of two whose types may differ where it
     /// matters to nobody which names are unknown.
     pub(crate) fn tells_as(&self, other: &Self) -> bool {
-        (&self.type_pointer, &self.choice, &self.unknown) == (&other.type_pointer, &other.choice, &other.unknown)
+        fn told(types: &TypeRegistry) -> (&Option<JsonPointer>, &TypeResolver, &TypeNames, &Option<TypeName>) {
+            (&types.type_pointer, &types.choice, &types.names, &types.unknown)
+        }
+        told(self) == told(other)
     }
 
     /// Whether events of unknown types are taken, as another one.
@@ -146,10 +153,26 @@ impl TypeRegistry {
     /// # Errors
     /// It is the name of no type that is taken, and unknown ones aren't taken either.
     pub(crate) fn find(&self, text: &str) -> Result<TypeEntry, Problem> {
+        let text = &*self.resolve(text)?;
         self.find_own(text).or_else(|problem| {
             let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains_key(&name));
             if is_result { Err(problem) } else { self.take_unknown(problem) }
         })
+    }
+
+    /// Whether a type is sent under other names than its own.
+    pub(crate) fn has_names(&self) -> bool {
+        !self.names.is_empty() || self.before.as_ref().is_some_and(|before| before.has_names())
+    }
+
+    /// The name of the type that a client means by a name.
+    ///
+    /// # Errors
+    /// That is changing.
+    pub(crate) fn resolve<'n>(&'n self, name: &'n str) -> Result<Cow<'n, str>, Problem> {
+        let found = self.names.resolve(name);
+        let is_same = self.before.as_ref().is_none_or(|before| before.names.resolve(name) == found);
+        if is_same { Ok(found) } else { Err(Problem::changing()) }
     }
 
     /// The type as which an event is taken whose type is unknown, as the problem says.

@@ -11,6 +11,7 @@ use schema::Schema;
 use timestamp::TimeRule;
 
 use super::text_rule::TextRule;
+use super::type_names::TypeNames;
 use super::type_resolver::TypeResolver;
 use super::type_transform::TransformHandle;
 use crate::problem::Problem;
@@ -56,6 +57,8 @@ pub struct GatewayTypes {
     pub type_pointer: Option<JsonPointer>,
     /// The types of events that name none, by rules.
     pub choice: TypeResolver,
+    /// Other names under which types are sent.
+    pub names: TypeNames,
     /// The type as which events of unknown types are accepted, if they are.
     pub unknown: Option<TypeName>,
 }

@@ -75,6 +75,7 @@ pub(crate) async fn handle(
 fn explain_one_line(builder: &mut RecordBuilder) {
     if let [refusal] = &mut *builder.refused
         && refusal.code == ErrorCode::Json
+        && !refusal.names_a_format()
         && builder.batch.records().is_empty()
     {
         refusal.add(

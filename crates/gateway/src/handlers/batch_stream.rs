@@ -48,7 +48,7 @@ pub(crate) async fn parse(
             continue;
         }
         if !costly.is_empty() || stream.builder.has_deferred() {
-            let waiting = stream.builder.bytes().saturating_sub(charged);
+            let waiting = stream.bytes().saturating_sub(charged);
             permit.admit(waiting)?;
             charged += waiting;
             let chunk = std::mem::take(&mut costly);
@@ -60,7 +60,7 @@ pub(crate) async fn parse(
             stream.builder.begin_tick();
         }
         // Small records, and what is said of those that are refused, take more room than the body that they came in.
-        let beyond = stream.builder.bytes().saturating_sub(charged);
+        let beyond = stream.bytes().saturating_sub(charged);
         permit.admit(beyond)?;
         charged += beyond;
     }
@@ -85,6 +85,11 @@ pub(crate) async fn parse(
 impl BatchStream {
     fn is_costly(&self, bytes: usize) -> bool {
         self.builder.is_costly(self.unfinished + bytes)
+    }
+
+    /// About how many bytes are in memory.
+    fn bytes(&self) -> usize {
+        self.builder.bytes() + self.splitter.kept_bytes()
     }
 
     /// Whether so many bytes are worth a piece of work for the pool: to wake its thread takes as long as some ten events.

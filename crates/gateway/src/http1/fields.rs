@@ -73,6 +73,8 @@ impl<'a> Fields<'a> {
                 Ok(())
             }
             11 if is("forebay-ack") => once(&mut self.ack, value, "Forebay-Ack"),
+            // Some senders have it in their defaults and set it once more.
+            12 if is("content-type") && self.content_type == Some(value) => Ok(()),
             12 if is("content-type") => once(&mut self.content_type, value, "Content-Type"),
             12 if is("forebay-type") => once(&mut self.type_name, value, "Forebay-Type"),
             13 if is("if-none-match") => {
@@ -95,8 +97,11 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Two lines are a list, as one line with a comma is.
+    /// Two lines are a list, as one line with a comma is. An empty one names no coding.
     fn take_content_encoding(&mut self, value: &'a [u8]) {
+        if value.is_empty() {
+            return;
+        }
         self.content_encoding = Some(if self.content_encoding.is_none() { value } else { b"," });
     }
 

@@ -1,5 +1,8 @@
 //! The headers of a request that posts events.
 
+use std::borrow::Cow;
+
+use event::percent;
 use json::batch::Form;
 
 use super::ack_mode::AckMode;
@@ -11,6 +14,17 @@ use crate::problem::{Problem, Refused};
 
 /// The type of an event for which nothing names another.
 pub const DEFAULT_TYPE: &str = "event";
+
+/// The type that a path names, without its percent-encoding.
+fn of_path(name: &str) -> Result<Cow<'_, str>, Refused> {
+    if !name.contains('%') {
+        return Ok(name.into());
+    }
+    let decoded = percent::decode(name).map(Cow::Owned);
+    decoded.ok_or_else(|| {
+        Problem::boxed(ErrorCode::UnknownType, "the type in the path is not UTF-8 that is percent-encoded (RFC 3986)")
+    })
+}
 
 fn form(fields: &Fields<'_>) -> Form {
     let content_type = fields.content_type.and_then(|value| str::from_utf8(value).ok());
@@ -94,7 +108,8 @@ impl IngestParams {
         }
         // A header that is no text is no name either.
         let header_type = || fields.type_name.map(|value| str::from_utf8(value).unwrap_or_default());
-        let name = path_type.or_else(header_type);
+        let path_type = path_type.map(of_path).transpose()?;
+        let name = path_type.as_deref().or_else(header_type);
         if name.is_none() {
             types.table().check_telling()?;
         }

@@ -22,6 +22,9 @@ pub(crate) enum Retry {
 pub(crate) struct RejectedRecord {
     /// The line or element, from 1.
     line: u32,
+    /// Which value of the line, from 2; none for its first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    value: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pointer: Option<Box<str>>,
     pub(crate) code: ErrorCode,
@@ -41,14 +44,21 @@ impl RejectedRecord {
         self.detail = format!("{}; {detail}", self.detail).into();
     }
 
-    pub(crate) fn of_problem(line: u32, problem: Problem) -> Self {
+    pub(crate) fn of_problem((line, value): (u32, u32), problem: Problem) -> Self {
         let Problem { code, detail, offset, pointer, step, .. } = problem;
         let retry = code.is_transient().then_some(Retry::Later);
-        Self { line, pointer, code, retry, detail, offset, step }
+        let value = Some(value).filter(|value| *value > 1);
+        Self { line, value, pointer, code, retry, detail, offset, step }
     }
 
-    pub(crate) const fn line(&self) -> u32 {
-        self.line
+    /// Whether it says that the record is in another format than JSON.
+    pub(crate) fn names_a_format(&self) -> bool {
+        ["this is ", "these are "].iter().any(|words| self.detail.starts_with(words))
+    }
+
+    /// The line, and which value of it.
+    pub(crate) fn place(&self) -> (u32, u32) {
+        (self.line, self.value.unwrap_or(1))
     }
 
     /// About how many bytes it takes in memory.

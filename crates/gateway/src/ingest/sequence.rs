@@ -22,7 +22,7 @@ use eventlog::ContentHash;
 use json::JsonErrorKind;
 use json::JsonPointer;
 use json::batch::Item;
-use json::text::scalar_text;
+use json::text::read_string;
 use json::{RejectionCode, ValueIndex, ValueView};
 use transform::{Context, DerivedEvent, Filtered, Scratch, Several, TransformOutcome, WindowMark};
 
@@ -281,7 +281,7 @@ pub(super) fn check_json<'p>(
     let (raw, is_repairable, problem) = match input {
         Input::Bytes(bytes) => match json::check(bytes) {
             Ok(payload) => return Ok((payload, None)),
-            Err(error) => (bytes, error.kind == JsonErrorKind::Surrogate, *Problem::of_json(error)),
+            Err(error) => (bytes, error.kind == JsonErrorKind::Surrogate, *Problem::of_event(bytes, error)),
         },
         Input::Record(Item { record: Ok(payload), .. }) => return Ok((payload, None)),
         Input::Record(Item { record: Err(refusal), raw, .. }) => {
@@ -314,7 +314,7 @@ pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBud
 /// The type that a payload names at the configured pointer.
 fn type_at(types: &mut TypeCache, (pointer, raw): (&JsonPointer, &str)) -> Result<Slot, Problem> {
     let not_text = || Problem::new(ErrorCode::UnknownType, "the value is no text, so it names no type");
-    let result = match scalar_text(raw) {
+    let result = match read_string(raw) {
         Some(name) => types.find(&name),
         None => types.take_unknown(not_text()),
     };

@@ -61,15 +61,17 @@ fn lines_without_their_breaks_are_explained_to_who_sends_a_web_form() {
         (answer.status, verdict["refused"][0]["detail"].as_str().unwrap().to_owned())
     };
     let form = "Content-Type: application/x-www-form-urlencoded; charset=utf-8\r\n";
-    let (status, detail) = refused(form, "{\"n\":1}{\"n\":2}");
+    let (status, detail) = refused(form, "{\"n\":1}{\"n\":2}{\"n\":");
     assert!(
-        status >= 400 && detail.starts_with("trailing characters; ") && detail.contains("--data-binary"),
+        status >= 400 && detail.starts_with("the text ends within a value; ") && detail.contains("--data-binary"),
         "{detail}"
     );
-    let (_, detail) = refused("", "{\"n\":1}{\"n\":2}");
+    let (_, detail) = refused("", "{\"n\":1}{\"n\":");
     assert!(!detail.contains("curl"), "{detail}");
-    let (_, detail) = refused(form, "1\n{\"n\":1}{\"n\":2}\n");
+    let (_, detail) = refused(form, "1\n{\"n\":1}{\"n\":\n");
     assert!(!detail.contains("curl"), "{detail}: there are line breaks");
+    let whole = fixture.post("/ingest/batch", form, "{\"n\":1}{\"n\":2}");
+    assert_eq!(whole.json()["accepted"], 2, "values need no line breaks");
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod kept_alive;
 mod pages;
 mod probes;
 mod schemas;
+mod senders;
 mod steps;
 mod storable;
 mod tls;

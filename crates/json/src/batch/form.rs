@@ -5,9 +5,9 @@
 pub enum Form {
     /// One record a line.
     Lines,
-    /// One JSON array, a record each element.
+    /// An array if the body is one, else lines; an array with a fault is refused.
     Array,
-    /// An array if the whole body is one, else lines.
+    /// An array if the whole body is one, else lines: a first line that is a faulty array is a bad line.
     Detect,
 }
 

@@ -208,6 +208,8 @@ impl Scanner {
     fn step(&mut self, byte: u8) -> anyhow::Result<Step> {
         let is_blank = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
         let (place, step) = match (self.place, byte) {
+            // A byte order mark.
+            (Place::Before, 0xef | 0xbb | 0xbf) => (self.place, Step::Nothing),
             (Place::Before, b'[') => (Place::Element, Step::Nothing),
             (Place::Before | Place::After, _) if is_blank => (self.place, Step::Nothing),
             (Place::Before | Place::After, _) => bail!(NO_ARRAY),
@@ -268,6 +270,7 @@ mod tests {
             (" [ {\"a\" :\n [1,2]} ,\"],[\\\"\" ]\n ", " {\"a\" :  [1,2]}\n\"],[\\\"\"\n"),
             ("[[],{}]", "[]\n{}\n"),
             ("[]", "\n"),
+            ("\u{feff}[1]", "1\n"),
         ] {
             assert_eq!(lines(text, 1000).unwrap().concat(), expected, "{text}");
         }

@@ -90,7 +90,12 @@ impl Batch<'_, '_> {
     }
 
     fn send(&self, sender: &mut Sender<'_>) -> anyhow::Result<Option<BatchResult>> {
-        sender.send(&self.key(), self.piece.body, &self.work.halt)
+        let mut result = sender.send(&self.key(), self.piece.body, &self.work.halt)?;
+        if let Some(result) = &mut result {
+            let is_one_value = |line| self.piece.line(line).is_none_or(|line| json::check(line).is_ok());
+            result.refuse_in_lines_of_several(is_one_value);
+        }
+        Ok(result)
     }
 
     fn offset(&self) -> u64 {

@@ -89,6 +89,16 @@ impl BatchResult {
         self
     }
 
+    /// A line of several values can't be sent alone, as some of them may be taken already: what is refused of it stays refused.
+    pub(super) fn refuse_in_lines_of_several(&mut self, is_one_value: impl Fn(usize) -> bool) {
+        for refused in self.refused.iter_mut().filter(|refused| refused.retry == Some(Retry::Alone)) {
+            if !is_one_value(refused.line) {
+                refused.retry = None;
+                self.retry_alone = self.retry_alone.saturating_sub(1);
+            }
+        }
+    }
+
     /// Takes those out that are to be sent alone: they aren't refused for good.
     pub(super) fn take_alone(&mut self) -> AloneLines {
         let is_alone = |refused: &RefusedLine| refused.retry == Some(Retry::Alone);
@@ -150,6 +160,13 @@ mod tests {
         assert_eq!(result.newly_stored(), 3);
         assert_eq!(result.take_alone(), AloneLines { lines: vec![2], has_more: true });
         assert_eq!((result.refused_count(), result.refused.len()), (5, 2));
+
+        let text = r#"{"accepted":1,"refused":[{"line":1,"code":"overload","retry":"alone"},
+            {"line":2,"value":2,"code":"overload","retry":"alone"}],"retry_alone":2}"#;
+        let mut result = BatchResult::parse(text.as_bytes(), b"").unwrap();
+        result.refuse_in_lines_of_several(|line| line == 1);
+        assert_eq!(result.take_alone(), AloneLines { lines: vec![1], has_more: false });
+        assert_eq!((result.refused_count(), result.refused[0].line), (1, 2));
 
         let text = r#"{"accepted":1,"duplicates":4,"refused":[{"line":1,"code":"key"}]}"#;
         let mut result = BatchResult::parse(text.as_bytes(), b"").unwrap().with_accepted_before(3).of_line(8);

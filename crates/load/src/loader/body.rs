@@ -66,6 +66,7 @@ impl Shape {
         if self.edits.is_empty() {
             body.extend_from_slice(content);
         } else {
+            let content = content.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(content);
             edit::apply(&self.edits, content, body);
         }
         body.push(b'\n');

@@ -42,6 +42,8 @@ impl Input {
 pub(super) enum Form {
     Lines,
     Array,
+    /// It begins with a value over several lines, as pretty printers write it.
+    OverLines,
 }
 
 /// Which file it is, whatever its name.
@@ -234,9 +236,9 @@ fn head_of(stream: &mut impl Read, bytes: usize) -> io::Result<Vec<u8>> {
 
 /// What begins with `[` is an array, unless its first line is a value of its own and others follow.
 fn form(head: &[u8]) -> Form {
-    let text = head.trim_ascii_start();
+    let text = head.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
     if text.first() != Some(&b'[') {
-        return Form::Lines;
+        return if json::batch::begins_over_lines(text) { Form::OverLines } else { Form::Lines };
     }
     match memchr::memchr(b'\n', text) {
         Some(end) if json::check(&text[..end]).is_ok() && !text[end..].trim_ascii().is_empty() => Form::Lines,
@@ -290,6 +292,10 @@ mod tests {
             ("[1,\n2]\n", Form::Array),
             ("{}\n", Form::Lines),
             ("no", Form::Lines),
+            ("\u{feff}[1,\n2]\n", Form::Array),
+            ("\u{feff}{}\n[1]\n", Form::Lines),
+            ("{\n  \"a\": [\n    1\n  ]\n}\n", Form::OverLines),
+            ("{\"a\":\n{}\n{}\n", Form::Lines),
         ] {
             assert_eq!(form(head.as_bytes()), expected, "{head:?}");
         }

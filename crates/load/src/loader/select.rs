@@ -70,6 +70,7 @@ impl Selection {
 
     fn judge(&self, line: &[u8]) -> Match {
         let Some(condition) = &self.condition else { return Match::Taken };
+        let line = line.strip_prefix(json::BYTE_ORDER_MARK).unwrap_or(line);
         if line.trim_ascii().is_empty() {
             // No event: nothing is said of it.
             return Match::PassedOver;

@@ -116,6 +116,11 @@ impl<'a> Source<'a> {
             _ => None,
         };
         let Place { offset, is_end, .. } = entry.place;
+        if form == Form::OverLines && offset == 0 {
+            bail!(
+                "it is pretty-printed: its first value goes over several lines. Make lines of it, as `jq -c . FILE` does"
+            );
+        }
         let is_array = form == Form::Array && follow.is_none();
         let cutter =
             if is_array { Cutter::Array(Array::new(stream, offset)) } else { Cutter::Lines(Lines::new(stream)) };

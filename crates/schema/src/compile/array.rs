@@ -27,6 +27,10 @@ impl Compiler<'_> {
         let is_list =
             self.member(object, "items").is_some_and(|place| self.view(place).kind(place.at) == ValueKind::Array);
         if object.draft >= Draft::Of2020 {
+            if is_list {
+                self.refuse_list(object);
+                return;
+            }
             rules.prefix = self.schemas(object, "prefixItems");
             rules.rest = self.schema(object, "items");
         } else if is_list {
@@ -35,6 +39,14 @@ impl Compiler<'_> {
         } else {
             rules.rest = self.schema(object, "items");
         }
+    }
+
+    /// Schemas that were written for an older draft and don't name it have a list here.
+    fn refuse_list(&mut self, object: Object) {
+        let Some(items) = self.member(object, "items") else { return };
+        let message = "`items` is one schema: call a list of schemas `prefixItems`, or name the draft that the schema is written for, as in \
+                       \"$schema\": \"http://json-schema.org/draft-07/schema#\"";
+        self.wrong(items, message);
     }
 
     fn contains(&mut self, object: Object) -> Option<ContainsRule> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use event::limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 use event::read::{Bookmark, Filter, Page, Query, StoreReader, Wanted};
-use event::{EventId, KeyedIds, Position, TypeName, rfc3339};
+use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName, rfc3339};
 
 use super::cursor::Belonging;
 use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
@@ -51,13 +51,13 @@ impl Choice {
         Ok(Self { wanted: Wanted::Stored(filter), key: None, reader })
     }
 
-    /// All events of a key: number 0 of a single one, and those of a batch from 1 on.
+    /// All events of a key: number 0 of a single one, and those of a batch, first the first values of their lines and then all others.
     fn of_key(types: &TypeRegistry, type_name: Option<TypeName>, key: &str, source: &str) -> Result<Self, Refused> {
         check_key(key.as_bytes(), "`key`")?;
         let of_default = || TypeName::new(DEFAULT_TYPE).map_err(|error| bad(error.to_string()));
         let name = type_name.map_or_else(of_default, Ok)?;
         let ids = KeyedIds::new(source, &name, key.as_bytes());
-        let last = u32::try_from(BATCH_RECORDS_MAX).unwrap_or(u32::MAX);
+        let last = FURTHER_VALUES_FROM + u32::try_from(BATCH_RECORDS_MAX).unwrap_or_default();
         let [of_type, of_several] = [Some(&name), None].map(|name| KeyedIds::of_batch(source, name, key.as_bytes()));
         Ok(Self {
             wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },

@@ -26,7 +26,7 @@ impl RecordBuilder {
         self.accepted -= repeated + refused.len() as u64;
         refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause));
         // They belong among those that were rejected before the append.
-        self.refused.sort_by_key(RejectedRecord::line);
+        self.refused.sort_by_key(RejectedRecord::place);
         self.shorten_list();
         again.into_iter().map(|(_, earlier)| earlier).collect()
     }
@@ -53,7 +53,7 @@ impl RecordBuilder {
             LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, LEANT),
         };
         self.refused_by_code[problem.code as usize] += 1;
-        let mut refusal = RejectedRecord::of_problem(line, problem);
+        let mut refusal = RejectedRecord::of_problem(self.sources.place(line), problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;
         if cause == LineRejection::DependsOnRejected {
             refusal.retry = Some(Retry::Alone);

@@ -19,6 +19,7 @@ pub(super) struct DeferredRecords {
 
 struct Record {
     line: u32,
+    value: u32,
     ordinal: u32,
     /// Where its bytes end.
     end: usize,
@@ -27,7 +28,7 @@ struct Record {
 
 impl DeferredRecords {
     pub(super) fn add(&mut self, item: Item<'_>) {
-        let Item { line, ordinal, record, raw } = item;
+        let Item { line, value, ordinal, record, raw } = item;
         let (end, fault) = match record {
             Ok(payload) => {
                 self.payloads.push_str(payload);
@@ -38,7 +39,7 @@ impl DeferredRecords {
                 (self.raw.len(), Some(Box::new(refusal)))
             }
         };
-        self.records.push(Record { line, ordinal, end, fault });
+        self.records.push(Record { line, value, ordinal, end, fault });
     }
 
     /// What they take in memory, about.
@@ -48,15 +49,15 @@ impl DeferredRecords {
 
     fn for_each(self, mut take: impl FnMut(Item<'_>)) {
         let (mut payload_start, mut raw_start) = (0, 0);
-        for Record { line, ordinal, end, fault } in self.records {
+        for Record { line, value, ordinal, end, fault } in self.records {
             match fault {
                 None => {
                     let payload = &self.payloads[payload_start..end];
-                    take(Item { line, ordinal, record: Ok(payload), raw: payload.as_bytes() });
+                    take(Item { line, value, ordinal, record: Ok(payload), raw: payload.as_bytes() });
                     payload_start = end;
                 }
                 Some(refusal) => {
-                    take(Item { line, ordinal, record: Err(*refusal), raw: &self.raw[raw_start..end] });
+                    take(Item { line, value, ordinal, record: Err(*refusal), raw: &self.raw[raw_start..end] });
                     raw_start = end;
                 }
             }
@@ -151,7 +152,7 @@ mod tests {
         assert_eq!((builder.accepted, builder.refused_count(), builder.has_deferred()), (3, 2, false));
         let names: Vec<String> = builder.types().map(|known| known.name.to_string()).collect();
         assert_eq!(names, ["event", "a"]);
-        let lines: Vec<_> = builder.refused.iter().map(RejectedRecord::line).collect();
+        let lines: Vec<_> = builder.refused.iter().map(|refused| refused.place().0).collect();
         assert_eq!(lines, [3, 4]);
         push(&mut builder, &large(4));
         assert!(!builder.has_deferred(), "here nobody waits");

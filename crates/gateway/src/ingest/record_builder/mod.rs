@@ -4,6 +4,7 @@
 mod dedup_result;
 mod deferred;
 mod filtered;
+mod source_numbers;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, Typ
 use crate::problem::{Problem, Refused};
 use deferred::DeferredRecords;
 use filtered::FilteredEvents;
+use source_numbers::SourceNumbers;
 
 /// The bytes of a record as they were sent, or their hash.
 #[derive(Clone, Copy)]
@@ -37,7 +39,8 @@ enum RawBytes<'a> {
 /// What was sent as one record.
 struct SourceRecord<'a> {
     slot: Slot,
-    line: u32,
+    /// By [`SourceNumbers`].
+    number: u32,
     bytes: RawBytes<'a>,
 }
 
@@ -71,6 +74,7 @@ pub(crate) struct RecordBuilder {
     begins_with: Option<u8>,
     pub(crate) windows: WindowSet,
     filtered_events: FilteredEvents,
+    sources: SourceNumbers,
     /// What the records may cost where it is processed now.
     budget: CostBudget,
     deferred: DeferredRecords,
@@ -123,6 +127,7 @@ impl RecordBuilder {
             begins_with: None,
             windows: WindowSet::default(),
             filtered_events: FilteredEvents::default(),
+            sources: SourceNumbers::default(),
             budget: CostBudget::inline(),
             deferred: DeferredRecords::default(),
             refused_commits: 0,
@@ -145,7 +150,10 @@ impl RecordBuilder {
     pub(crate) fn hash_input(&mut self, bytes: &[u8]) {
         if self.key.is_some() {
             self.content.update(bytes);
-            self.begins_with = self.begins_with.or_else(|| bytes.trim_ascii_start().first().copied());
+            // The bytes of a byte order mark are passed over too: chunks may divide it.
+            let is_mark = |byte: &u8| matches!(byte, 0xef | 0xbb | 0xbf);
+            let mut begins = bytes.iter().copied().filter(|byte| !byte.is_ascii_whitespace() && !is_mark(byte));
+            self.begins_with = self.begins_with.or_else(|| begins.next());
         }
     }
 
@@ -165,7 +173,7 @@ impl RecordBuilder {
                 Ok(())
             }
             Err(SequenceStop::Rejected(problem)) => {
-                self.reject(RejectedRecord::of_problem(item.line, problem));
+                self.reject(RejectedRecord::of_problem((item.line, item.value), problem));
                 Ok(())
             }
             Err(SequenceStop::OverBudget) => Err(OverBudget),
@@ -229,10 +237,11 @@ impl RecordBuilder {
     fn add(&mut self, item: &Item<'_>, processed: Processed<'_>) {
         let Processed { slot, made, depends_on_duplicates } = processed;
         let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
-        let mut source = SourceRecord { slot, line: item.line, bytes: RawBytes::These(bytes) };
+        let number = self.sources.add(item);
+        let mut source = SourceRecord { slot, number, bytes: RawBytes::These(bytes) };
         if depends_on_duplicates {
-            self.batch.add_dependent_line(item.line);
-            self.filtered_events.add_dependent(item.line, slot, &made);
+            self.batch.add_dependent_line(number);
+            self.filtered_events.add_dependent(number, slot, &made);
         }
         match made {
             Made::One(event) => self.append(&mut source, event),
@@ -248,7 +257,7 @@ impl RecordBuilder {
     /// Adds the events that a single one has become. `content` is the hash of the bytes that were sent. To its client they are one event.
     pub(crate) fn fan_out(&mut self, content: u64, events: Vec<Event<'_>>, filtered: Vec<Filtered>) {
         let Some(slot) = self.slot else { return };
-        self.append_all(&mut SourceRecord { slot, line: 0, bytes: RawBytes::Hash(content) }, events, filtered);
+        self.append_all(&mut SourceRecord { slot, number: 0, bytes: RawBytes::Hash(content) }, events, filtered);
         self.accepted += 1;
         self.batch.end_request();
         let have_ids = self.batch.have_own_ids();
@@ -278,7 +287,7 @@ impl RecordBuilder {
         });
         let number = self.batch.records().len();
         let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
-        let line = SourceLine { number: source.line, type_id: entry.id };
+        let line = SourceLine { number: source.number, type_id: entry.id };
         let record = self.envelope.record(entry, (id, entry.count_time(time)), &payload);
         self.batch.push(&JournalRecord { request_start: number == 0, request_end: false, content, ..record }, line);
         self.first_id.get_or_insert(id);
@@ -332,7 +341,7 @@ impl RecordBuilder {
 
     /// About how many bytes the records and the rejections take. Both may be much more than the body.
     pub(crate) fn bytes(&self) -> usize {
-        self.batch.bytes() + self.refused_bytes + self.deferred.bytes()
+        self.batch.bytes() + self.refused_bytes + self.deferred.bytes() + self.sources.bytes()
     }
 
     /// How many records were rejected.

@@ -1,0 +1,64 @@
+//! `names` and `lowercase` of a type: under which other names its events are sent.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+
+use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
+
+pub(crate) const KEY: &str = "names";
+pub(crate) const LOWERCASE: &str = "lowercase";
+/// As many other names as a type may have.
+const NAMES_MAX: usize = 64;
+/// The bytes of one.
+const NAME_BYTES_MAX: usize = 256;
+const OTHERS: &str = "*";
+
+/// The other names of each of the types, and whether they count whatever their case.
+pub(crate) fn read(reader: &mut SettingsReader<'_>, tables: &[Section<'_>]) -> Vec<(Vec<String>, bool)> {
+    let mut taken: BTreeMap<String, SourceSpan> = BTreeMap::new();
+    tables.iter().map(|section| of_type(reader, section, tables, &mut taken)).collect()
+}
+
+fn of_type(
+    reader: &mut SettingsReader<'_>,
+    section: &Section<'_>,
+    tables: &[Section<'_>],
+    taken: &mut BTreeMap<String, SourceSpan>,
+) -> (Vec<String>, bool) {
+    let lowercase = reader.boolean(section, LOWERCASE).is_some_and(|found| found.value);
+    let Some(Located { value: names, span }) = reader.texts(section, KEY) else { return (Vec::new(), lowercase) };
+    let path = section.key_path(KEY);
+    if section.name() == OTHERS {
+        let title = format!("`{path}` can't be set: `*` has no name of its own");
+        let help = "name the type in a table of its own, or set lowercase = true";
+        reader.push(Diagnostic::new(title, span, "of `*`").help(help.to_owned()));
+        return (Vec::new(), lowercase);
+    }
+    if names.len() > NAMES_MAX {
+        let title = format!("`{path}` has {} names", names.len());
+        reader.push(Diagnostic::new(title, span, format!("a type has at most {NAMES_MAX} other names")));
+        return (Vec::new(), lowercase);
+    }
+    for name in &names {
+        check(reader, &path, name, tables);
+        let compared = if lowercase { name.value.to_lowercase() } else { name.value.clone() };
+        if let Some(first) = taken.insert(compared, name.span.clone()) {
+            let title = format!("`{path}` has a name that a type has already");
+            reader.push(Diagnostic::new(title, name.span.clone(), "here again").also(first, "named here"));
+        }
+    }
+    (names.into_iter().map(|name| name.value).collect(), lowercase)
+}
+
+/// A name that a client can send, and that isn't the name of a type.
+fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<String>, tables: &[Section<'_>]) {
+    let Located { value, span } = name;
+    if value.is_empty() || value.len() > NAME_BYTES_MAX || value.trim() != value {
+        let title = format!("`{path}` has a text that can't be a name");
+        let label = format!("a name has 1 to {NAME_BYTES_MAX} bytes, without spaces at its ends");
+        reader.push(Diagnostic::new(title, span.clone(), label));
+    } else if tables.iter().any(|table| table.name() == value) {
+        let title = format!("`{path}` names a type that has a table of its own");
+        reader.push(Diagnostic::new(title, span.clone(), "its events are of that type"));
+    }
+}
