@@ -228,7 +228,8 @@ impl fmt::Display for Configuration {
             let schema = config.schema.as_ref().map_or_else(String::new, |schema| format!(", schema {schema}"));
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
             let ack = if config.ack_stored { ", answered when stored" } else { "" };
-            writeln!(f, "type    {name} → {routes}{schema}{transform}{ack}")?;
+            let refused = config.refused_to.as_ref().map_or_else(String::new, |to| format!(", refused events as {to}"));
+            writeln!(f, "type    {name} → {routes}{schema}{transform}{ack}{refused}")?;
             for AggregateConfig { window, rules, routes, .. } in &config.aggregates {
                 let routes = route::listed(routes);
                 writeln!(f, "type    {} → {routes}, of {name} in windows of {window}", rules.name())?;

@@ -11,6 +11,8 @@ pub const BATCH_BYTES_MAX: usize = 32 * 1024 * 1024;
 pub const BATCH_RECORDS_MAX: usize = 100_000;
 /// Refusals that the answer to a batch lists; the others are counted.
 pub const REFUSALS_LISTED_MAX: usize = 1_000;
+/// About how many bytes of refused events wait in a shard to be stored as events of another type. Those beyond it aren't stored.
+pub const REFUSED_BYTES_WAITING_MAX: usize = 256 * 1024;
 /// Arrays and objects within each other. It is also what JSON libraries of the stores accept.
 pub const JSON_DEPTH_MAX: usize = 128;
 /// Bytes of bodies that have arrived and are not durable yet, over the whole process.

@@ -5,7 +5,8 @@ use crate::limits::{
     AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX, DEAD_LETTERS_MIN,
     DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
     HANDOVER_BYTES_MAX, IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX,
-    OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, SPARE_RECORDS_MAX, TURN_BYTES_MAX,
+    OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, REFUSED_BYTES_WAITING_MAX, SPARE_RECORDS_MAX,
+    TURN_BYTES_MAX,
 };
 
 const KIB: usize = 1024;
@@ -147,6 +148,7 @@ impl Budgets {
         let sum = self.in_flight_bytes // bodies, and the records that were made of them
             + parts.shards * block // the open block, while records are copied into it
             + parts.shards * SPARE_RECORDS_MAX * self.turn_bytes // buffers that wait for the records of the next batches
+            + parts.shards * REFUSED_BYTES_WAITING_MAX // refused events that wait to be stored
             + parts.shards * self.handover_bytes // committed blocks, for lanes that keep up
             + parts.shards * parts.sinks * self.lane(block)
             + self.duplicate_window_bytes

@@ -8,7 +8,7 @@ use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
 use event::memory::Budgets;
 use event::read::StoreReader;
-use gateway::{GatewayOptions, GatewayTypes, TypeNames, TypeResolver, TypeRules};
+use gateway::{GatewayOptions, GatewayTypes, RefusedTo, TypeNames, TypeResolver, TypeRules};
 use objects::ObjectSink;
 use sink::Sink;
 
@@ -113,6 +113,13 @@ pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
     sink
 }
 
+/// Where a type's rejected events are stored. Without a random secret nothing of a type that hides something may be stored.
+fn quarantine(config: &TypeConfig) -> Option<Arc<RefusedTo>> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).ok()?;
+    config.quarantine(secret).map(Arc::new)
+}
+
 /// The types that are taken. Their events are read from `sinks`, and how far these are stands on the board.
 pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> GatewayTypes {
     let readers = SinkReader::of_all(sinks, lanes);
@@ -128,6 +135,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         texts: config.texts,
         ack_memory: config.ack_memory,
         ack_stored: config.ack_stored,
+        refused_to: quarantine(config),
         reader: config.read.as_ref().and_then(reader),
     };
     let of_results = |aggregate: &AggregateConfig| {

@@ -39,6 +39,9 @@ pub(crate) struct TypeJson {
     text: TextJson,
     aggregates: Vec<String>,
     read: Option<String>,
+    /// The type as which its refused events are stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused_to: Option<String>,
     schema: Option<SchemaJson>,
     /// What its steps do.
     transform: Vec<&'static str>,
@@ -122,10 +125,10 @@ impl TypeJson {
             transform,
             texts,
             ack_memory,
-            ack_stored,
             routes,
             aggregates,
             read,
+            ..
         } = config;
         Self {
             r#type: name.to_owned(),
@@ -133,12 +136,13 @@ impl TypeJson {
             lowercase: *lowercase,
             id: id.as_ref().map(ToString::to_string),
             time: time.as_ref().map(|rule| rule.pointer().to_string()),
-            ack: if *ack_stored { "stored" } else { "disk" },
+            ack: if config.ack_stored { "stored" } else { "disk" },
             ack_memory: *ack_memory,
             routes: routes.iter().map(RouteJson::of).collect(),
             text: TextJson::of(*texts),
             aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
+            refused_to: config.refused_to.as_ref().map(TypeName::to_string),
             schema: schema.as_ref().map(SchemaJson::of),
             transform: transform.iter().flat_map(|transform| transform.steps.transform().operations()).collect(),
         }

@@ -10,6 +10,7 @@ use net::draining::DrainLimiter;
 use crate::admission::Admission;
 use crate::error_code::ErrorCode;
 use crate::filter_counts::FilterCounts;
+use crate::refusals::{QuarantineCounts, RefusalCount, RefusalCounts, RefusalNews, RefusalSamples};
 use crate::route::RouteName;
 
 /// The first digit of a status.
@@ -52,7 +53,6 @@ impl StatusClass {
 #[derive(Debug, Default)]
 pub(crate) struct ShardCells {
     requests: [[Counter; StatusClass::ALL.len()]; RouteName::ALL.len()],
-    refusals: CounterPerCode,
     pub(crate) event_time: Histogram,
     pub(crate) batch_time: Histogram,
     pub(crate) body_bytes: Counter,
@@ -61,26 +61,9 @@ pub(crate) struct ShardCells {
     pub(crate) tls_failures: Counter,
 }
 
-#[derive(Debug)]
-struct CounterPerCode([Counter; ErrorCode::ALL.len()]);
-
-impl Default for CounterPerCode {
-    fn default() -> Self {
-        Self(std::array::from_fn(|_| Counter::default()))
-    }
-}
-
 impl ShardCells {
     pub(crate) fn answered(&self, route: RouteName, status: StatusCode) {
         self.requests[route as usize][StatusClass::of(status) as usize].add(1);
-    }
-
-    pub(crate) fn refused(&self, code: ErrorCode) {
-        self.refusals.0[code as usize].add(1);
-    }
-
-    pub(crate) fn refused_records(&self, code: ErrorCode, records: u64) {
-        self.refusals.0[code as usize].add(records);
     }
 }
 
@@ -91,6 +74,9 @@ pub struct GatewayCounters {
     admission: Arc<Admission>,
     drains: Arc<DrainLimiter>,
     pub(crate) filters: FilterCounts,
+    pub(crate) refusals: RefusalCounts,
+    pub(crate) refusal_samples: RefusalSamples,
+    pub(crate) quarantine: QuarantineCounts,
     pub(crate) accept_errors: Counter,
     pub(crate) connections_accepted: Counter,
     pub(crate) connections_refused: Counter,
@@ -109,6 +95,9 @@ impl GatewayCounters {
             admission,
             drains,
             filters: FilterCounts::new(accepted),
+            refusals: RefusalCounts::default(),
+            refusal_samples: RefusalSamples::default(),
+            quarantine: QuarantineCounts::default(),
             accept_errors,
             connections_accepted,
             connections_refused,
@@ -138,7 +127,24 @@ impl GatewayCounters {
     /// Requests and records of batches that were refused, by reason. Those for [`ErrorCode::Overload`] were shed.
     #[must_use]
     pub fn refusals(&self, code: ErrorCode) -> u64 {
-        self.sum(|cells| &cells.refusals.0[code as usize])
+        self.refusals.sum(code)
+    }
+
+    /// The same by type and source, without zeroes.
+    #[must_use]
+    pub fn refusal_list(&self) -> Vec<RefusalCount> {
+        self.refusals.list()
+    }
+
+    /// Waits until something is rejected that the log can show.
+    pub async fn refusal_news(&self) -> RefusalNews {
+        self.refusal_samples.news().await
+    }
+
+    /// What became of rejected events that were to be stored as events of another type.
+    #[must_use]
+    pub const fn quarantine(&self) -> &QuarantineCounts {
+        &self.quarantine
     }
 
     /// Time from a request's head to its answer, for single events.

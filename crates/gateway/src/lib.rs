@@ -7,6 +7,7 @@
 //! | folder | content | may use |
 //! |---|---|---|
 //! | `event_types` | the registered event types and their rules | – |
+//! | `refusals` | what is counted, logged and stored of rejected events | `event_types` |
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
 //! | `http1` | the transport: sockets, heads, bodies, responses; it calls a `http1::handler::Handler` | `admission` |
 //! | `auth` | tokens, hosts, CORS, trusted proxies | `http1` |
@@ -32,6 +33,7 @@ mod ingest;
 mod object_readers;
 mod problem;
 mod readiness;
+mod refusals;
 mod responses;
 mod route;
 mod shard;
@@ -39,7 +41,7 @@ mod shard;
 pub use admission::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
-pub use event_types::{GatewayTypes, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
+pub use event_types::{GatewayTypes, RefusedTo, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};
 pub use gateway::control::GatewayControl;
 pub use gateway::{Gateway, GatewayOptions};
 pub use ingest::{
@@ -47,4 +49,5 @@ pub use ingest::{
 };
 pub use object_readers::ObjectReaders;
 pub use readiness::Readiness;
+pub use refusals::{QuarantineCounts, RefusalCount, RefusalNews, RefusalSample};
 pub use route::RouteName;

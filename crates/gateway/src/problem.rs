@@ -29,6 +29,8 @@ pub(crate) struct Problem {
     pub(crate) errors: Box<[Violation]>,
     /// The step that refuses the payload, if one does.
     pub(crate) step: Option<Box<FailedStep>>,
+    /// The type of the rejected event, if it is known.
+    pub(crate) type_name: Option<TypeName>,
     /// The methods that the path takes, where the request has another.
     pub(crate) allow: Option<&'static str>,
 }
@@ -95,6 +97,7 @@ impl Problem {
             pointer: None,
             errors: Box::default(),
             step: None,
+            type_name: None,
             allow: None,
         }
     }
@@ -120,6 +123,11 @@ impl Problem {
 
     pub(crate) fn with_pointer(mut self, pointer: &str) -> Self {
         self.pointer = Some(pointer.into());
+        self
+    }
+
+    pub(crate) fn of_type(mut self, name: &TypeName) -> Self {
+        self.type_name = Some(name.clone());
         self
     }
 

@@ -110,6 +110,12 @@ impl RecordBuffer {
         self.pieces.iter().flat_map(|piece| records_in(piece)).map(record::id_of)
     }
 
+    /// The payloads of the records, in their order.
+    pub fn payloads(&self) -> impl Iterator<Item = &[u8]> {
+        let records = self.pieces.iter().flat_map(|piece| records_in(piece));
+        records.map(|bytes| record::decode(bytes).map_or(&[][..], |record| record.payload))
+    }
+
     /// Says by what the batch is known that the records are of.
     pub fn set_batch(&mut self, batch: DedupKey) {
         if let Some(piece) = self.pieces.last_mut() {

@@ -95,6 +95,12 @@ impl Transform {
         self.steps.iter().map(|step| step.name)
     }
 
+    /// Whether a step takes something out of payloads or makes it unreadable: then what was sent isn't to be stored as it was.
+    #[must_use]
+    pub fn withholds(&self) -> bool {
+        self.steps.iter().any(|step| step.operation.withholds())
+    }
+
     /// The steps that may take an event out.
     pub fn filters(&self) -> impl Iterator<Item = Filtered> {
         self.steps.iter().filter(|step| step.operation.may_filter()).map(Step::filtered)

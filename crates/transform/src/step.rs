@@ -90,6 +90,11 @@ impl Operation {
         }
     }
 
+    /// Whether something of a payload isn't to be stored because of it.
+    pub(super) const fn withholds(&self) -> bool {
+        self.hides() && !matches!(self, Self::Rename { .. } | Self::Move { .. })
+    }
+
     /// Whether it may take an event out.
     pub(super) const fn may_filter(&self) -> bool {
         matches!(self, Self::Filter(_) | Self::Sample(_) | Self::Dedupe { .. } | Self::Explode(_))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use event::TypeName;
-use gateway::TextRule;
+use gateway::{RefusedTo, TextRule};
 use json::JsonPointer;
 use json::store_compat::Incompatibilities;
 use schema_tools::Reachability;
@@ -15,6 +15,7 @@ use crate::event_types::aggregate::{self, AggregateConfig};
 use crate::event_types::event_time;
 use crate::event_types::lookup_tables::LookupTables;
 use crate::event_types::names;
+use crate::event_types::refused_to;
 use crate::event_types::routes::{self, Written, first_readable};
 use crate::event_types::schema::{self, Schemas, TypeSchema};
 use crate::event_types::transform::{self, TypeTransform};
@@ -39,6 +40,7 @@ pub(crate) const KEYS: &[&str] = &[
     "ack",
     "ack_memory",
     "read",
+    refused_to::KEY,
     "routes",
 ];
 
@@ -78,6 +80,18 @@ pub struct TypeConfig {
     pub aggregates: Vec<AggregateConfig>,
     /// The sink that events are read back from: one of them, if any can be read.
     pub read: Option<SinkName>,
+    /// The type as which rejected events are stored, if they are: one with a table of its own.
+    pub refused_to: Option<TypeName>,
+}
+
+impl TypeConfig {
+    /// Where rejected events are stored, if they are. `secret` must be random.
+    #[must_use]
+    pub fn quarantine(&self, secret: [u8; 32]) -> Option<RefusedTo> {
+        let to = self.refused_to.clone()?;
+        let hides = self.transform.as_ref().is_some_and(|transform| transform.steps.transform().withholds());
+        Some(if hides { RefusedTo::without_bytes(to, secret) } else { RefusedTo::new(to) })
+    }
 }
 
 /// All `[types.…]` tables.
@@ -107,9 +121,10 @@ pub(crate) fn read(
 ) -> Types {
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
-    let mut results = Vec::new();
+    let (mut results, mut refused_to) = (Vec::new(), Vec::new());
     let other_names = names::read(reader, tables);
     for (section, names) in tables.iter().zip(other_names) {
+        refused_to.extend(refused_to::read(reader, section));
         let (mut config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
         (config.names, config.lowercase) = names;
         let of_results = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
@@ -134,6 +149,14 @@ pub(crate) fn read(
             "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
         );
         reader.push(Diagnostic::new(title, span, "this aggregate").help(help));
+    }
+    let declared: Vec<TypeName> = types.named.keys().cloned().collect();
+    for (of, to) in refused_to::resolve(reader, &declared, &refused_to) {
+        let config = match TypeName::new(of) {
+            Ok(name) => types.named.get_mut(&name),
+            Err(_) => types.others.as_mut().filter(|_| of == OTHERS),
+        };
+        config.into_iter().for_each(|config| config.refused_to = Some(to.clone()));
     }
     types
 }
@@ -187,7 +210,7 @@ fn read_one(
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
     let texts = reader.word(section, "text", "is not what can be done", TEXTS).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
-    let (names, lowercase) = (Vec::new(), false);
+    let (names, lowercase, refused_to) = (Vec::new(), false, None);
     let config = TypeConfig {
         names,
         lowercase,
@@ -201,6 +224,7 @@ fn read_one(
         routes,
         aggregates,
         read,
+        refused_to,
     };
     (config, spans)
 }

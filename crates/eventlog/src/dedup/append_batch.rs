@@ -8,6 +8,9 @@ use journal::{DedupKey, JournalRecord, RecordBuffer};
 use super::original::Original;
 use crate::type_registry::TypeId;
 
+/// Of payloads that conflict with an id no further one is kept beyond so many bytes.
+const CONFLICT_BYTES_MAX: usize = 1024 * 1024;
+
 /// The events of a batch, ready to be appended; and after the append, its duplicates and the lines that it rejected.
 #[derive(Default)]
 pub struct AppendBatch {
@@ -35,6 +38,8 @@ pub struct AppendOptions {
     pub wait_for_originals: bool,
     /// Some of what the client sent isn't in it: it was rejected, or left out as a duplicate of another event.
     pub is_partial: bool,
+    /// The payloads of so many lines are kept that conflict with an id.
+    pub conflicts_kept_max: usize,
 }
 
 /// What the dedup index found about a batch.
@@ -44,6 +49,8 @@ pub struct DedupResult {
     pub duplicates: Vec<(u32, Original)>,
     /// The lines that weren't appended.
     pub rejected: BTreeMap<u32, LineRejection>,
+    /// The first payload of each of some lines that conflict with an id, by line.
+    pub conflicts: BTreeMap<u32, Box<[u8]>>,
 }
 
 /// What a record was made of.
@@ -173,9 +180,12 @@ impl AppendBatch {
     }
 
     /// Drops the duplicates, and the records of lines that are rejected.
-    pub(super) fn apply(&mut self, result: DedupResult) {
+    pub(super) fn apply(&mut self, mut result: DedupResult) {
         if result.duplicates.is_empty() && result.rejected.is_empty() {
             return;
+        }
+        if self.options.conflicts_kept_max > 0 && !result.rejected.is_empty() {
+            result.conflicts = self.conflicts(&result.rejected);
         }
         // There may be a hundred thousand, and the shard waits: so both are walked in order, without a set.
         let Self { records, lines, type_counts, .. } = self;
@@ -193,6 +203,23 @@ impl AppendBatch {
             !is_dropped
         });
         self.result = result;
+    }
+}
+
+impl AppendBatch {
+    /// The first payloads of lines that conflict with an id, as many as are kept.
+    fn conflicts(&self, rejected: &BTreeMap<u32, LineRejection>) -> BTreeMap<u32, Box<[u8]>> {
+        let (mut conflicts, mut bytes) = (BTreeMap::new(), 0);
+        for (line, payload) in self.lines.iter().zip(self.records.payloads()) {
+            if conflicts.len() >= self.options.conflicts_kept_max || bytes >= CONFLICT_BYTES_MAX {
+                break;
+            }
+            if rejected.get(&line.number) == Some(&LineRejection::IdConflict) && !conflicts.contains_key(&line.number) {
+                bytes += payload.len();
+                conflicts.insert(line.number, payload.into());
+            }
+        }
+        conflicts
     }
 }
 

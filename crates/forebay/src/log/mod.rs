@@ -3,6 +3,7 @@
 //! In a server no caller ever waits for stderr.
 
 mod limiter;
+pub(crate) mod refusals;
 mod writer;
 
 use std::fmt;
@@ -126,6 +127,13 @@ fn line(level: LogLevel, message: &str, is_json: bool) -> String {
     };
     // Texts can't fail to be written.
     serde_json::to_string(&Line { time: &time, level, message }).unwrap_or_default() + "\n"
+}
+
+/// Writes something worth knowing, of a kind of which the caller bounds the number of messages.
+pub(crate) fn bounded_info(message: impl fmt::Display) {
+    if (LogLevel::Info as u8) >= LEAST.load(Ordering::Relaxed) {
+        put(line(LogLevel::Info, &message.to_string(), is_json()), false);
+    }
 }
 
 /// Writes something worth knowing.

@@ -8,10 +8,11 @@ use delivery::{
     LaneBoard, LaneState, LaneStatus, Ledger, LedgerRow, SinkRow,
 };
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
-use gateway::{ErrorCode, GatewayCounters, RouteName, StatusClass};
+use gateway::{GatewayCounters, RouteName, StatusClass};
 
 use crate::discovery::UpstreamBoard;
 use crate::log;
+use crate::metrics::refusals;
 use crate::metrics::text_format::{Exposition, Series, float};
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
@@ -260,9 +261,7 @@ fn intake(text: &mut Exposition, gateway: &GatewayCounters) {
             }
         }
     });
-    text.counter("forebay_refusals_total", "Requests and records of batches refused, by code.", |series| {
-        ErrorCode::ALL.into_iter().for_each(|code| series.count(&[("code", code.as_str())], gateway.refusals(code)));
-    });
+    refusals::add(text, gateway);
     text.histogram("forebay_http_request_seconds", "Time from a request's head to its answer.", |series| {
         series.durations(&[("route", RouteName::Event.as_str())], &gateway.event_time());
         series.durations(&[("route", RouteName::Batch.as_str())], &gateway.batch_time());

@@ -1,5 +1,6 @@
 //! `/metrics`.
 
 pub(crate) mod collect;
+mod refusals;
 pub(crate) mod text_format;
 mod upstreams;

@@ -74,6 +74,7 @@ async fn serve(
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
     tokio::spawn(tell_unread_times(running.log.types().clone()));
+    tokio::spawn(log::refusals::follow(running.gateway.counters().clone()));
     tls.follow();
     let admin_tls = tls.admin();
     let admin_address = admin.local_addr().map_err(cannot("listen"))?;

@@ -37,6 +37,7 @@ mod parquet;
 mod portable;
 mod postgres;
 mod proxies;
+mod quarantine;
 mod read_back;
 mod redis;
 mod reload;

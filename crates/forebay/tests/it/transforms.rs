@@ -93,7 +93,7 @@ fn events_are_stored_as_the_steps_leave_them() {
         "forebay_events_filtered_total{type=\"once\",step=\"1\",operation=\"dedupe\"} 0",
         "forebay_events_accepted_total{type=\"access\"} 1",
         "forebay_events_accepted_total{type=\"order\"} 2",
-        "forebay_refusals_total{code=\"transform\"} 1",
+        "forebay_refusals_total{code=\"transform\",type=\"access\"} 1",
     ] {
         assert!(metrics.lines().any(|found| found == line), "no {line} in {metrics}");
     }

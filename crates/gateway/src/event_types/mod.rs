@@ -1,6 +1,7 @@
 //! The event types that a gateway accepts, with their rules.
 
 pub(crate) mod cost;
+mod refused_to;
 mod text_rule;
 mod type_cache;
 mod type_entry;
@@ -11,6 +12,7 @@ mod type_rules;
 mod type_transform;
 
 pub(crate) use cost::{CostBudget, OverBudget};
+pub use refused_to::RefusedTo;
 pub use text_rule::TextRule;
 pub(crate) use type_cache::{Slot, TypeCache};
 pub(crate) use type_entry::TypeEntry;

@@ -10,6 +10,7 @@ use event::read::StoreReader;
 use eventlog::{TypeId, Types};
 use json::JsonPointer;
 
+use super::refused_to::RefusedTo;
 use super::type_entry::{TypeEntry, TypeState};
 use super::type_names::TypeNames;
 use super::type_resolver::TypeResolver;
@@ -108,6 +109,30 @@ impl TypeRegistry {
     /// Whether events of unknown types are taken, as another one.
     pub(crate) const fn has_unknown(&self) -> bool {
         self.unknown.is_some()
+    }
+
+    /// What is said of an event of this type, if the type is accepted.
+    fn rules_of(&self, name: &TypeName) -> Option<&TypeRules> {
+        match self.said_of(name) {
+            Said::Named(rules) | Said::Open(rules) => Some(rules),
+            Said::Result | Said::Nothing => None,
+        }
+    }
+
+    /// Where rejected events of a type are stored, if anywhere.
+    pub(crate) fn refused_to(&self, name: &TypeName) -> Option<&Arc<RefusedTo>> {
+        self.rules_of(name)?.refused_to.as_ref()
+    }
+
+    /// Whether the transform of a type takes something out of payloads, or makes it unreadable.
+    pub(crate) fn withholds(&self, name: &TypeName) -> bool {
+        let steps = self.rules_of(name).and_then(|rules| rules.steps.as_ref());
+        steps.is_some_and(|steps| steps.transform().withholds())
+    }
+
+    /// Whether the configuration has a table of its own for a type. The names of others are chosen by clients.
+    pub(crate) fn is_declared(&self, name: &TypeName) -> bool {
+        self.named.contains_key(name)
     }
 
     /// Whether the same names are unknown by both.

@@ -10,6 +10,7 @@ use json::JsonPointer;
 use schema::Schema;
 use timestamp::TimeRule;
 
+use super::refused_to::RefusedTo;
 use super::text_rule::TextRule;
 use super::type_names::TypeNames;
 use super::type_resolver::TypeResolver;
@@ -33,6 +34,8 @@ pub struct TypeRules {
     pub ack_memory: bool,
     /// Whether they are acknowledged when they are stored, if a client asks for nothing else.
     pub ack_stored: bool,
+    /// Where rejected events are stored, if anywhere.
+    pub refused_to: Option<Arc<RefusedTo>>,
     /// The reader of stored events.
     pub reader: Option<Arc<dyn StoreReader>>,
 }

@@ -20,6 +20,7 @@ use super::command::{AcceptedSocket, ShardCommand};
 use crate::admission::ConnectionPermit;
 use crate::cached_clock::CachedClock;
 use crate::coarse_timer::CoarseTimer;
+use crate::handlers::quarantine_task;
 use crate::handlers::router::Router;
 use crate::http1::{Connection, Connections, Look, Order, Transport};
 use crate::http1::{connection_loop, deadlines};
@@ -114,6 +115,14 @@ impl ShardLoop {
     async fn run_commands(self: Rc<Self>, mut commands: UnboundedReceiver<ShardCommand>) {
         let log = self.shard().log.clone();
         tokio::task::spawn_local(async move { log.wake_completed().await });
+        let this = self.clone();
+        tokio::task::spawn_local(async move { quarantine_task::run_commands(this.shard()).await });
+        self.obey(&mut commands).await;
+        quarantine_task::finish(self.shard()).await;
+    }
+
+    /// Does what commands say, until one of them ends the loop and no connection is left.
+    async fn obey(self: &Rc<Self>, commands: &mut UnboundedReceiver<ShardCommand>) {
         loop {
             let drained = async {
                 loop {

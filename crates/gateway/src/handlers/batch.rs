@@ -3,7 +3,7 @@
 use event::limits::BATCH_BYTES_MAX;
 use eventlog::{AppendError, WatchRequest};
 
-use super::batch_stream;
+use super::{batch_stream, quarantine};
 use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
 use crate::ack::{batch_summary, response as ack_response, until_delivered};
 use crate::error_code::ErrorCode;
@@ -13,6 +13,9 @@ use crate::ingest::{AckMode, Envelope, IngestParams, RecordBuilder};
 use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
+
+/// Payloads of a batch's lines that the log keeps if they conflict with an id: as many as are stored at a time.
+const CONFLICTS_KEPT_MAX: usize = 100;
 
 /// Accepts a batch. The response is ready when its good records are durable.
 pub(crate) async fn handle(
@@ -47,13 +50,14 @@ pub(crate) async fn handle(
         builder.refuse_all();
     }
     builder.batch.options.atomic = params.atomic;
+    builder.batch.options.conflicts_kept_max = if builder.stores_rejected() { CONFLICTS_KEPT_MAX } else { 0 };
     let ack = params.ack.of_types(builder.types());
     wait_for_filtered(shard, ack, &builder).await?;
     let asked = append_batch(shard, ack, &mut builder).await?;
     if params.atomic && builder.refused_count() > 0 {
         builder.refuse_all();
     }
-    count(shard, &builder);
+    count(shard, &mut builder);
     // A large batch may have been committed within the tick, whose clock would then say that it took no time.
     shard.clock.refresh();
     Ok(match ack {
@@ -116,9 +120,11 @@ pub(crate) fn count_filtered(shard: &ShardContext, builder: &RecordBuilder) {
     }
 }
 
-fn count(shard: &ShardContext, builder: &RecordBuilder) {
+fn count(shard: &ShardContext, builder: &mut RecordBuilder) {
     count_filtered(shard, builder);
-    let counted = ErrorCode::ALL.into_iter().zip(builder.refused_by_code);
-    counted.for_each(|(code, refused)| shard.cells().refused_records(code, refused));
+    let (counters, source) = (&shard.shared.counters, &builder.envelope().source);
+    builder.tally.add_to(&counters.refusals, source);
+    counters.refusal_samples.add_all(std::mem::take(&mut builder.tally.samples), builder.tally.rejected());
+    quarantine::add_of_batch(shard, builder);
     shard.cells().duplicates.add(builder.duplicates);
 }

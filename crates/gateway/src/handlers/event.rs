@@ -5,6 +5,7 @@ use event::{EventId, Position};
 use eventlog::{AppendOutcome, JournalRecord};
 
 use super::batch::new_builder;
+use super::quarantine;
 use super::transformed_event::TransformedEvent;
 use crate::ack::until_durable::{self, of_append};
 use crate::admission::Permit;
@@ -15,7 +16,7 @@ use crate::ingest::{
     Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestBudget, RequestKey, Sequence,
     SequenceStop, WindowSet, offload,
 };
-use crate::problem::Refused;
+use crate::problem::{Problem, Refused};
 use crate::responses;
 use crate::shard::ShardContext;
 
@@ -50,12 +51,27 @@ pub(super) async fn ingest<'w>(
     permit: &mut Permit<'_>,
 ) -> Result<Ingested<'w>, Refused> {
     let inline = |bytes: &[u8]| {
-        let ingested = ingest_inline(shard, params, envelope, bytes)?;
+        let ingested = ingest_inline(shard, params, envelope, bytes);
+        let ingested = ingested.inspect_err(|problem| quarantine::add(shard, envelope, problem, bytes))?;
         Ok::<_, Refused>(ingested.ok_or_else(|| bytes.to_vec()))
     };
     match body.whole(EVENT_BYTES_MAX, permit, inline).await?? {
         Ok(ingested) => Ok(ingested),
         Err(bytes) => Box::pin(ingest_offloaded(shard, params, envelope, bytes, permit)).await,
+    }
+}
+
+/// Runs the ingest sequence on an event of Forebay's own and appends the outcome.
+pub(super) async fn ingest_bytes<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    bytes: &[u8],
+    permit: &mut Permit<'_>,
+) -> Result<Ingested<'w>, Refused> {
+    match ingest_inline(shard, params, envelope, bytes)? {
+        Some(ingested) => Ok(ingested),
+        None => Box::pin(ingest_offloaded(shard, params, envelope, bytes.to_vec(), permit)).await,
     }
 }
 
@@ -124,7 +140,8 @@ fn ingest_inline<'w>(
         Made::Several { events, filtered } => {
             let mut builder = new_builder(shard, (params, Some(slot)), envelope, &types).with_windows(windows);
             builder.fan_out(content(), events, filtered);
-            Ok(Ingested::Otherwise(TransformedEvent::Several(Box::new(builder))))
+            let sent = quarantine::wants(&types, slot).then(|| bytes.into());
+            Ok(Ingested::Otherwise(TransformedEvent::Several { builder: Box::new(builder), sent }))
         }
     });
     workspace.forget();
@@ -145,8 +162,11 @@ fn append<'w>(
     let time = entry.count_time(time);
     let record = JournalRecord { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
     let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
-    if let AppendOutcome::Appended(_) = taken {
-        windows.keep();
+    match taken {
+        AppendOutcome::Appended(_) => windows.keep(),
+        // While its bytes are at hand.
+        AppendOutcome::IdConflict => return Err(Box::new(Problem::id_reused().of_type(&entry.name))),
+        _ => {}
     }
     Ok(Appended { taken, id, slot })
 }
@@ -161,7 +181,20 @@ async fn ingest_offloaded<'w>(
 ) -> Result<Ingested<'w>, Refused> {
     permit.admit(bytes.len())?;
     let builder = new_builder(shard, (params, params.slot), envelope, &shard.types());
-    let offloaded = offload(&shard.pool, permit.client(), move || builder.process_event(&bytes)).await??;
+    let work = move || (builder.process_event(&bytes), bytes);
+    let (offloaded, bytes) = offload(&shard.pool, permit.client(), work).await?;
+    let ingested = offloaded.and_then(|offloaded| append_offloaded(shard, params, envelope, offloaded, &bytes));
+    ingested.inspect_err(|problem| quarantine::add(shard, envelope, problem, &bytes))
+}
+
+/// Appends what the worker pool has made of an event that was sent as these bytes.
+fn append_offloaded<'w>(
+    shard: &'w ShardContext,
+    params: &IngestParams,
+    envelope: &Envelope,
+    offloaded: Offloaded,
+    bytes: &[u8],
+) -> Result<Ingested<'w>, Refused> {
     let Offloaded { mut builder, entry, made, content } = offloaded;
     let mut types = shard.types();
     let slot = match params.slot {
@@ -178,6 +211,9 @@ async fn ingest_offloaded<'w>(
             Ingested::One(append(shard, envelope, (&types, slot), (event, &mut builder.windows), || content)?)
         }
         Made::Filtered(by) => Ingested::Otherwise(TransformedEvent::Filtered { by, slot, refused_commits }),
-        Made::Several { .. } => Ingested::Otherwise(TransformedEvent::Several(Box::new(builder))),
+        Made::Several { .. } => {
+            let sent = quarantine::wants(&types, slot).then(|| bytes.into());
+            Ingested::Otherwise(TransformedEvent::Several { builder: Box::new(builder), sent })
+        }
     })
 }

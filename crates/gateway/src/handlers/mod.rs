@@ -5,6 +5,8 @@ mod batch_stream;
 mod client_ip;
 mod event;
 mod event_ack;
+mod quarantine;
+pub(crate) mod quarantine_task;
 mod read;
 mod rejection;
 pub(crate) mod router;

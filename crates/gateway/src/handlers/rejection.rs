@@ -1,12 +1,37 @@
 //! The response to a request that is rejected.
 
+use std::sync::Arc;
+
+use crate::event_types::Slot;
 use crate::http1::Response;
-use crate::problem::Refused;
+use crate::problem::{Problem, Refused};
+use crate::refusals::{RefusalSample, TypeLabel};
 use crate::responses;
+use crate::route::RouteName;
 use crate::shard::ShardContext;
 
-/// The response to a request that is rejected, counted.
-pub(super) fn reject(shard: &ShardContext, refused: &Refused) -> Response {
-    shard.cells().refused(refused.code);
+/// The request that is rejected.
+pub(super) struct Origin<'a> {
+    pub(super) route: RouteName,
+    /// The source of its token; empty without one.
+    pub(super) source: &'a Arc<str>,
+    /// The type that its head names.
+    pub(super) named: Option<Slot>,
+}
+
+/// The response to a request that is rejected: counted, and sampled for the log if it posts events.
+pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_>) -> Response {
+    let named = || origin.named.map(|slot| shard.types().get(slot).name.clone());
+    let name = refused.type_name.clone().or_else(named);
+    let rules = shard.rules();
+    let label = TypeLabel::of(&rules.types, name.as_ref(), refused.code);
+    let counters = &shard.shared.counters;
+    counters.refusals.add(&label, origin.source, refused.code, 1);
+    if matches!(origin.route, RouteName::Event | RouteName::Batch) {
+        let of_type = (&label, name.as_ref());
+        counters
+            .refusal_samples
+            .add(|| RefusalSample::of(&rules.types, of_type, origin.source, (refused as &Problem, None)));
+    }
     responses::problem(refused)
 }

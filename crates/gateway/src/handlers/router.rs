@@ -10,7 +10,7 @@ use http::StatusCode;
 
 use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};
-use super::rejection::reject;
+use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
 use crate::auth::{Authenticated, RequiredAccess, check_origin};
 use crate::error_code::ErrorCode;
@@ -54,6 +54,16 @@ enum Operation {
     Methods(&'static str),
 }
 
+impl PendingRequest {
+    fn origin(&self) -> Origin<'_> {
+        let named = match &self.operation {
+            Ok(Operation::Ingest(params)) => params.slot,
+            _ => None,
+        };
+        Origin { route: self.route, source: &self.envelope.source, named }
+    }
+}
+
 impl Router {
     pub(crate) const fn new(shard: ShardContext, commit: CommitTrigger) -> Self {
         Self { shard, commit }
@@ -84,9 +94,9 @@ impl Handler for Router {
             Ok(Operation::Read(read)) => Box::pin(read.respond(shard, shard.client(&request.envelope))).await,
             Ok(Operation::ClientIp(form)) => Ok(form.response(request.envelope.client)),
             Ok(Operation::Methods(methods)) => Ok(Response::with_methods(methods)),
-            Err(refused) => Ok(reject(shard, refused)),
+            Err(refused) => Ok(reject(shard, refused, &request.origin())),
         };
-        let response = response.unwrap_or_else(|refused| reject(shard, &refused));
+        let response = response.unwrap_or_else(|refused| reject(shard, &refused, &request.origin()));
         Response { varies: request.varies, cors: request.cors.clone(), ..response }
     }
 
@@ -95,7 +105,9 @@ impl Handler for Router {
     }
 
     fn reject(&self, refused: &Refused) -> Response {
-        let response = reject(&self.shard, refused);
+        let source = self.shard.authenticator.anonymous();
+        let origin = Origin { route: RouteName::Other, source: &source, named: None };
+        let response = reject(&self.shard, refused, &origin);
         self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
         response
     }

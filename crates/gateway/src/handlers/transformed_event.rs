@@ -1,8 +1,9 @@
 //! An event of which its type's transform has made none, or several.
 
+use eventlog::WatchRequest;
 use transform::Filtered;
 
-use super::batch;
+use super::{batch, quarantine};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::until_delivered;
 use crate::ack::until_durable::{append_batch, wait_for_filtered, wait_for_others};
@@ -22,7 +23,11 @@ pub(crate) enum TransformedEvent {
         /// Commits that had been refused before the transform ran.
         refused_commits: u64,
     },
-    Several(Box<RecordBuilder>),
+    Several {
+        builder: Box<RecordBuilder>,
+        /// What was sent, if it is stored when it is rejected.
+        sent: Option<Box<[u8]>>,
+    },
 }
 
 impl TransformedEvent {
@@ -41,7 +46,7 @@ impl TransformedEvent {
                 shard.filters().add(&shard.types().get(slot).name, by, 1);
                 Ok(if params.json { responses::of_filtered_as_json(by) } else { Response::ok() })
             }
-            Self::Several(builder) => respond_to_several(shard, params, permit, *builder).await,
+            Self::Several { builder, sent } => respond_to_several(shard, params, permit, *builder, sent).await,
         }
     }
 }
@@ -51,6 +56,7 @@ async fn respond_to_several(
     params: &IngestParams,
     mut permit: Permit<'_>,
     mut builder: RecordBuilder,
+    sent: Option<Box<[u8]>>,
 ) -> Result<Response, Refused> {
     permit.admit(builder.bytes())?;
     let events = builder.batch.records().len();
@@ -63,10 +69,15 @@ async fn respond_to_several(
         return Ok(by.map_or_else(Response::ok, responses::of_filtered_as_json));
     };
     wait_for_filtered(shard, ack, &builder).await?;
-    let asked = append_batch(shard, ack, &mut builder).await?;
-    if builder.refused_count() > 0 {
-        return Err(Problem::id_reused().into());
-    }
+    let asked = match append_several(shard, ack, &mut builder).await {
+        Ok(asked) => asked,
+        Err(problem) => {
+            let problem = Box::new(Problem { type_name: builder.own_type(), ..*problem });
+            sent.iter().for_each(|bytes| quarantine::add(shard, builder.envelope(), &problem, bytes));
+            return Err(problem);
+        }
+    };
+    drop(sent);
     batch::count_filtered(shard, &builder);
     let duplicate = builder.duplicates > 0;
     shard.cells().duplicates.add(builder.duplicates);
@@ -80,4 +91,13 @@ async fn respond_to_several(
         return Ok(ack_response::of_event(&SingleEvent { id, position, duplicate }, &status, params.json));
     }
     Ok(if params.json { responses::of_several_as_json(id, position, duplicate, events) } else { Response::ok() })
+}
+
+async fn append_several(
+    shard: &ShardContext,
+    ack: AckMode,
+    builder: &mut RecordBuilder,
+) -> Result<WatchRequest, Refused> {
+    let asked = append_batch(shard, ack, builder).await?;
+    if builder.refused_count() > 0 { Err(Problem::id_reused().into()) } else { Ok(asked) }
 }

@@ -126,6 +126,22 @@ impl IngestParams {
         Ok(Self { slot, is_named, readings, key, atomic, ack, json, coding, form, is_web_form })
     }
 
+    /// Those of an event that Forebay posts itself, of the type at `slot`.
+    pub(crate) fn of_own_event(types: &TypeCache, slot: Slot, key: Box<[u8]>) -> Self {
+        Self {
+            slot: Some(slot),
+            is_named: true,
+            readings: types.readings(),
+            key: Some(key),
+            atomic: false,
+            ack: AckMode::Disk,
+            json: false,
+            coding: None,
+            form: Form::Detect,
+            is_web_form: false,
+        }
+    }
+
     /// Whether the head would be parsed like this now too.
     ///
     /// # Errors

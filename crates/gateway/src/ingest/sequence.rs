@@ -155,12 +155,32 @@ impl Sequence<'_> {
         let Workspace { values, scratch, repaired } = workspace;
         self.budget.charge_record()?;
         let may_repair = self.types.table().repairs;
-        let (payload, fault) =
-            dry_run_trace::step(&mut trace, SequenceStep::Json, move || check_json(input, may_repair, repaired))?;
+        let checked =
+            dry_run_trace::step(&mut trace, SequenceStep::Json, move || check_json(input, may_repair, repaired));
+        let (payload, fault) = checked.map_err(|problem| self.named_in(problem, self.named))?;
         let slot = match self.named {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
         };
+        self.process(slot, (payload, fault), (values, scratch), trace).map_err(|stop| match stop {
+            SequenceStop::Rejected(problem) => SequenceStop::Rejected(self.named_in(problem, Some(slot))),
+            SequenceStop::OverBudget => SequenceStop::OverBudget,
+        })
+    }
+
+    /// A problem that names the type of its event.
+    fn named_in(&self, problem: Problem, slot: Option<Slot>) -> Problem {
+        Problem { type_name: slot.map(|slot| self.types.get(slot).name.clone()), ..problem }
+    }
+
+    /// Runs the steps of the type at `slot`.
+    fn process<'p>(
+        &mut self,
+        slot: Slot,
+        (payload, fault): (&'p str, Option<Problem>),
+        (values, scratch): (&'p mut ValueIndex, &'p mut Scratch),
+        mut trace: Option<&mut DryRunTrace>,
+    ) -> Result<Processed<'p>, SequenceStop> {
         let entry = self.types.get(slot);
         entry.check()?;
         entry.check_mended(fault)?;

@@ -1,6 +1,7 @@
 //! The state of one core: its log, its types, and what its requests share. Nothing here is held over an await.
 
 pub(crate) mod commit_trigger;
+pub(crate) mod refusal_queue;
 pub(crate) mod rules;
 
 use std::cell::{Ref, RefCell, RefMut};
@@ -28,6 +29,7 @@ use crate::ingest::{Envelope, Epoch, Workspace};
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
+use refusal_queue::RefusalQueue;
 use rules::Rules;
 
 /// Pieces of work in the worker pool of a shard at a time: as large payloads are.
@@ -66,6 +68,8 @@ pub(crate) struct ShardContext {
     /// Permits for the worker pool.
     pub(crate) pool: FairSemaphore,
     spare_records: RefCell<Vec<RecordBuffer>>,
+    /// Rejected events that are to be stored.
+    pub(crate) refusals: RefusalQueue,
     pub(crate) transport: Rc<Transport>,
 }
 
@@ -92,6 +96,7 @@ impl ShardContext {
             workspace: RefCell::default(),
             pool: FairSemaphore::new(OFFLOADED_MAX),
             spare_records: RefCell::default(),
+            refusals: RefusalQueue::default(),
             transport,
         }
     }

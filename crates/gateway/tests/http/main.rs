@@ -18,6 +18,8 @@ mod json_parsing;
 mod kept_alive;
 mod pages;
 mod probes;
+mod quarantine;
+mod refusals;
 mod schemas;
 mod senders;
 mod steps;

@@ -15,10 +15,11 @@ use super::lookup::of_store;
 use super::response;
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;
-use crate::handlers::rejection::reject;
+use crate::handlers::rejection::{Origin, reject};
 use crate::http1::{Fields, Method, Response, StreamedBody};
 use crate::object_readers::ObjectReaders;
 use crate::problem::{Problem, Refused};
+use crate::route::RouteName;
 use crate::shard::ShardContext;
 
 /// Bytes that a stream of pieces may have in memory.
@@ -113,7 +114,9 @@ impl ObjectRequest {
         let bytes = found.bytes;
         let refused = Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: ask for some of them"));
         let fields = format!("etag: {}\r\ncontent-range: bytes */{bytes}\r\n", found.etag);
-        Response { fields: Some(fields.into()), ..reject(shard, &refused) }
+        let source = shard.authenticator.anonymous();
+        let origin = Origin { route: RouteName::Objects, source: &source, named: None };
+        Response { fields: Some(fields.into()), ..reject(shard, &refused, &origin) }
     }
 }
 

@@ -20,11 +20,12 @@ impl RecordBuilder {
 
     /// Takes over what the log has found: returns the originals of duplicates, and rejects the lines that weren't appended.
     pub(crate) fn take_met(&mut self) -> Vec<Original> {
-        let eventlog::DedupResult { duplicates: again, rejected: refused } = std::mem::take(&mut self.batch.result);
+        let eventlog::DedupResult { duplicates: again, rejected: refused, conflicts } =
+            std::mem::take(&mut self.batch.result);
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;
-        refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause));
+        refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause, conflicts.get(&line)));
         // They belong among those that were rejected before the append.
         self.refused.sort_by_key(RejectedRecord::place);
         self.shorten_list();
@@ -46,12 +47,13 @@ impl RecordBuilder {
         repeated
     }
 
-    fn refuse_met(&mut self, line: u32, cause: LineRejection) {
+    fn refuse_met(&mut self, line: u32, cause: LineRejection, payload: Option<&Box<[u8]>>) {
         self.forget_filtered(line);
         let problem = match cause {
             LineRejection::IdConflict => Problem::id_reused(),
             LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, LEANT),
         };
+        let problem = self.tally_line(line, problem, payload.map(|payload| &**payload));
         self.refused_by_code[problem.code as usize] += 1;
         let mut refusal = RejectedRecord::of_problem(self.sources.place(line), problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;

@@ -5,6 +5,7 @@ mod dedup_result;
 mod deferred;
 mod filtered;
 mod source_numbers;
+mod tallied;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
 use crate::problem::{Problem, Refused};
+use crate::refusals::RefusalTally;
 use deferred::DeferredRecords;
 use filtered::FilteredEvents;
 use source_numbers::SourceNumbers;
@@ -100,6 +102,8 @@ pub(crate) struct RecordBuilder {
     pub(crate) refused_by_code: [u64; ErrorCode::ALL.len()],
     /// How many of these were rejected because of others alone.
     pub(crate) refused_for_others: u64,
+    /// What is counted, logged and stored of them.
+    pub(crate) tally: RefusalTally,
 }
 
 impl RecordBuilder {
@@ -143,6 +147,7 @@ impl RecordBuilder {
             refused_bytes: 0,
             refused_by_code: [0; ErrorCode::ALL.len()],
             refused_for_others: 0,
+            tally: RefusalTally::default(),
         }
     }
 
@@ -173,6 +178,7 @@ impl RecordBuilder {
                 Ok(())
             }
             Err(SequenceStop::Rejected(problem)) => {
+                self.tally_item(item, &problem);
                 self.reject(RejectedRecord::of_problem((item.line, item.value), problem));
                 Ok(())
             }
@@ -341,7 +347,8 @@ impl RecordBuilder {
 
     /// About how many bytes the records and the rejections take. Both may be much more than the body.
     pub(crate) fn bytes(&self) -> usize {
-        self.batch.bytes() + self.refused_bytes + self.deferred.bytes() + self.sources.bytes()
+        let kept = self.deferred.bytes() + self.sources.bytes() + self.tally.bytes();
+        self.batch.bytes() + self.refused_bytes + kept
     }
 
     /// How many records were rejected.

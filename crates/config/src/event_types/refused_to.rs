@@ -1,0 +1,69 @@
+//! `refused_to` of a type: the type as which its rejected events are stored.
+
+use event::TypeName;
+use settings::{Diagnostic, Located, Section, SettingsReader, nearest};
+
+pub(crate) const KEY: &str = "refused_to";
+
+/// A `refused_to` as it is written.
+pub(crate) struct Written {
+    /// The name of the table that has it.
+    pub(crate) of: String,
+    path: String,
+    to: Located<String>,
+}
+
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Written> {
+    let to = reader.text(section, KEY, |text| Ok(text.to_owned()))?;
+    Some(Written { of: section.name().to_owned(), path: section.key_path(KEY).to_string(), to })
+}
+
+/// The types as which rejected events are stored, for each of those `written` that is sound. `declared` are the types with tables of their
+/// own.
+pub(crate) fn resolve<'w>(
+    reader: &mut SettingsReader<'_>,
+    declared: &[TypeName],
+    written: &'w [Written],
+) -> Vec<(&'w str, TypeName)> {
+    let mut resolved = Vec::new();
+    for one in written {
+        match checked(declared, written, one) {
+            Ok(to) => resolved.push((one.of.as_str(), to)),
+            Err(mistake) => reader.push(*mistake),
+        }
+    }
+    resolved
+}
+
+fn checked(declared: &[TypeName], written: &[Written], one: &Written) -> Result<TypeName, Box<Diagnostic>> {
+    let Written { of, path, to: Located { value, span } } = one;
+    let mistake = |title: String, label: &str, help: String| {
+        Err(Box::new(Diagnostic::new(title, span.clone(), label).help(help)))
+    };
+    let name = match TypeName::new(value) {
+        Ok(name) => name,
+        Err(error) => {
+            let help = "name a type with a table of its own".to_owned();
+            return mistake(format!("`{path}` can't be the name of a type"), &error.to_string(), help);
+        }
+    };
+    if name.as_str() == of {
+        let help = "name another type, with a table of its own, such as [types.refused]".to_owned();
+        return mistake(format!("`{path}` names its own type"), "refused events would be events of this type", help);
+    }
+    if !declared.contains(&name) {
+        let others = declared.iter().map(TypeName::as_str).filter(|other| other != of);
+        let help = match nearest(name.as_str(), others) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("add [types.{name}] with routes"),
+        };
+        return mistake(format!("`{path}` names a type that has no table"), "no such type", help);
+    }
+    if let Some(next) = written.iter().find(|next| next.of == name.as_str()) {
+        let title = format!("`{path}` names a type that has `{KEY}` itself");
+        let help = format!("remove the one or the other: what can't be stored as `{name}` is only counted");
+        let mistake = Diagnostic::new(title, span.clone(), "stored as this").also(next.to.span.clone(), "of that type");
+        return Err(Box::new(mistake.help(help)));
+    }
+    Ok(name)
+}

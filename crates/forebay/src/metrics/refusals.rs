@@ -1,0 +1,35 @@
+//! Metrics of what was refused, and of what became of it.
+
+use gateway::{ErrorCode, GatewayCounters};
+
+use super::text_format::Exposition;
+
+pub(super) fn add(text: &mut Exposition, gateway: &GatewayCounters) {
+    let counts = gateway.refusal_list();
+    let help = "Requests and records of batches refused, by code, type and source. Type and source are left out if there is none.";
+    text.counter("forebay_refusals_total", help, |series| {
+        for code in ErrorCode::ALL {
+            let of_code = counts.iter().filter(|count| count.code == code);
+            let is_plain = |type_name: &str, source: &str| type_name.is_empty() && source.is_empty();
+            // Each code is there from the start.
+            if !of_code.clone().any(|count| is_plain(&count.type_name, &count.source)) {
+                series.count(&[("code", code.as_str())], 0);
+            }
+            for count in of_code {
+                let mut labels = vec![("code", code.as_str())];
+                labels.extend([("type", &*count.type_name), ("source", &*count.source)]);
+                labels.retain(|(_, value)| !value.is_empty());
+                series.count(&labels, count.count);
+            }
+        }
+    });
+    let help = "Refused events that a type's refused_to would store: stored, stored before, or left out.";
+    let quarantine = gateway.quarantine();
+    text.counter("forebay_quarantine_events_total", help, |series| {
+        for (result, count) in
+            [("stored", &quarantine.stored), ("repeated", &quarantine.repeated), ("left_out", &quarantine.left_out)]
+        {
+            series.count(&[("result", result)], count.get());
+        }
+    });
+}

@@ -1,0 +1,52 @@
+//! What is counted, logged and stored of the rejected records of a batch.
+
+use event::TypeName;
+use json::batch::Item;
+
+use super::RecordBuilder;
+use crate::ingest::envelope::Envelope;
+use crate::problem::Problem;
+use crate::refusals::Rejected;
+
+impl RecordBuilder {
+    /// A record is rejected.
+    pub(super) fn tally_item(&mut self, item: &Item<'_>, problem: &Problem) {
+        let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
+        let rejected = Rejected { problem, line: Some(item.line), bytes, received_at: self.envelope.received_at };
+        self.tally.add(self.types.table(), &self.envelope.source, &rejected);
+    }
+
+    /// The log has rejected a line, of which it has kept the payload or hasn't; returns the problem with the type of the line.
+    pub(super) fn tally_line(&mut self, line: u32, problem: Problem, payload: Option<&[u8]>) -> Problem {
+        let lines = self.batch.lines();
+        let at = lines.partition_point(|record| record.number < line);
+        let type_id = lines.get(at).filter(|record| record.number == line).map(|record| record.type_id);
+        let name =
+            type_id.and_then(|type_id| self.types.met(|id| id == type_id).next()).map(|entry| entry.name.clone());
+        let problem = Problem { type_name: name, ..problem };
+        let (types, source) = (self.types.table(), &self.envelope.source);
+        match payload {
+            Some(bytes) => {
+                let received_at = self.envelope.received_at;
+                self.tally.add(types, source, &Rejected { problem: &problem, line: Some(line), bytes, received_at });
+            }
+            None => self.tally.count(types, source, &problem, Some(line)),
+        }
+        problem
+    }
+
+    /// Whether rejected records of a type among the good ones are stored.
+    pub(crate) fn stores_rejected(&self) -> bool {
+        self.types().any(|entry| entry.rules.refused_to.is_some())
+    }
+
+    /// The type of all records, if it is known.
+    pub(crate) fn own_type(&self) -> Option<TypeName> {
+        self.slot.map(|slot| self.types.get(slot).name.clone())
+    }
+
+    /// What surrounds the records.
+    pub(crate) const fn envelope(&self) -> &Envelope {
+        &self.envelope
+    }
+}

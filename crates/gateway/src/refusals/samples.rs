@@ -1,0 +1,149 @@
+//! Rejected events for the log: a few of each moment, and how many were left out. They have no value of an event in them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event::TypeName;
+use tokio::sync::Notify;
+
+use super::label::TypeLabel;
+use crate::error_code::ErrorCode;
+use crate::event_types::TypeRegistry;
+use crate::problem::Problem;
+
+/// Samples that wait for the log. It takes all that wait once a second.
+pub(crate) const SAMPLES_MAX: usize = 5;
+/// Bytes of a pointer that a sample has: a client may have chosen the names in it.
+const POINTER_BYTES_MAX: usize = 200;
+
+/// A rejected event, as the log shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusalSample {
+    /// Why.
+    pub code: ErrorCode,
+    /// The JSON pointer to the value at fault; none for a type whose transform hides something.
+    pub pointer: Option<Box<str>>,
+    /// A declared type; `other` for other types, empty if the type isn't known.
+    pub type_name: Box<str>,
+    /// The source of the request's token; empty without one.
+    pub source: Arc<str>,
+    /// The line or element of a batch, from 1.
+    pub line: Option<u32>,
+}
+
+/// What was rejected since the log was written last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RefusalNews {
+    /// Some of it.
+    pub samples: Vec<RefusalSample>,
+    /// How many more there were.
+    pub left_out: u64,
+}
+
+/// What waits for the log.
+#[derive(Debug, Default)]
+pub(crate) struct RefusalSamples {
+    news: Mutex<RefusalNews>,
+    has_news: Notify,
+}
+
+impl RefusalSample {
+    /// A sample of what was rejected, of this type and from this source.
+    pub(crate) fn of(
+        types: &TypeRegistry,
+        (label, name): (&TypeLabel, Option<&TypeName>),
+        source: &Arc<str>,
+        (problem, line): (&Problem, Option<u32>),
+    ) -> Self {
+        let hides = name.is_some_and(|name| types.withholds(name));
+        Self {
+            code: problem.code,
+            pointer: problem.pointer.as_deref().filter(|_| !hides).map(Self::shortened),
+            type_name: label.as_str().into(),
+            source: source.clone(),
+            line,
+        }
+    }
+
+    /// The beginning of a pointer.
+    fn shortened(pointer: &str) -> Box<str> {
+        let end = pointer.floor_char_boundary(POINTER_BYTES_MAX);
+        if end == pointer.len() { pointer.into() } else { format!("{}…", &pointer[..end]).into() }
+    }
+}
+
+impl RefusalSamples {
+    /// An event is rejected.
+    pub(crate) fn add(&self, sample: impl FnOnce() -> RefusalSample) {
+        let mut news = self.hold();
+        if news.samples.len() < SAMPLES_MAX {
+            news.samples.push(sample());
+        } else {
+            news.left_out += 1;
+        }
+        self.has_news.notify_one();
+    }
+
+    /// Events of a batch are rejected, of which these are samples.
+    pub(crate) fn add_all(&self, samples: Vec<RefusalSample>, rejected: u64) {
+        if rejected == 0 {
+            return;
+        }
+        let mut news = self.hold();
+        let room = SAMPLES_MAX.saturating_sub(news.samples.len());
+        let before = news.samples.len();
+        news.samples.extend(samples.into_iter().take(room));
+        news.left_out += rejected.saturating_sub((news.samples.len() - before) as u64);
+        self.has_news.notify_one();
+    }
+
+    /// Waits for news, and takes them.
+    pub(crate) async fn news(&self) -> RefusalNews {
+        loop {
+            let news = std::mem::take(&mut *self.hold());
+            if news != RefusalNews::default() {
+                return news;
+            }
+            self.has_news.notified().await;
+        }
+    }
+
+    fn hold(&self) -> MutexGuard<'_, RefusalNews> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(line: u32) -> RefusalSample {
+        RefusalSample {
+            code: ErrorCode::Schema,
+            pointer: Some("/a".into()),
+            type_name: "orders".into(),
+            source: "shop".into(),
+            line: Some(line),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_few_are_shown_and_the_others_are_counted() {
+        let samples = RefusalSamples::default();
+        (1..=3).for_each(|line| samples.add(|| sample(line)));
+        samples.add_all((4..=7).map(sample).collect(), 100);
+        samples.add_all(Vec::new(), 0);
+        let news = samples.news().await;
+        let lines: Vec<_> = news.samples.iter().filter_map(|sample| sample.line).collect();
+        assert_eq!((lines, news.left_out), (vec![1, 2, 3, 4, 5], 98));
+        samples.add(|| sample(8));
+        assert_eq!(samples.news().await, RefusalNews { samples: vec![sample(8)], left_out: 0 });
+    }
+
+    #[test]
+    fn a_long_pointer_is_cut_between_characters() {
+        assert_eq!(&*RefusalSample::shortened("/a/b"), "/a/b");
+        let shortened = RefusalSample::shortened(&format!("/{}", "é".repeat(200)));
+        assert_eq!(shortened.chars().count(), 1 + 99 + 1);
+        assert!(shortened.ends_with("é…"));
+    }
+}

@@ -1,0 +1,65 @@
+//! What a batch keeps of its rejected records for counts, log and quarantine, until the batch ends on its shard.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::RefusalCounts;
+use super::label::TypeLabel;
+use super::refused_event::{Capture, RefusedEvent, Rejected};
+use super::samples::{RefusalSample, SAMPLES_MAX};
+use crate::error_code::ErrorCode;
+use crate::event_types::TypeRegistry;
+use crate::problem::Problem;
+
+/// The rejected records of a batch.
+#[derive(Debug, Default)]
+pub(crate) struct RefusalTally {
+    counts: BTreeMap<(TypeLabel, u8), u64>,
+    pub(crate) samples: Vec<RefusalSample>,
+    pub(crate) events: Vec<RefusedEvent>,
+    event_bytes: usize,
+    /// How many aren't stored because too many others were.
+    pub(crate) left_out: u64,
+}
+
+impl RefusalTally {
+    /// A record is rejected.
+    pub(crate) fn add(&mut self, types: &TypeRegistry, source: &Arc<str>, rejected: &Rejected<'_>) {
+        self.count(types, source, rejected.problem, rejected.line);
+        match RefusedEvent::capture(types, rejected) {
+            Capture::NotWanted => {}
+            Capture::LeftOut => self.left_out += 1,
+            Capture::Event(event) => {
+                self.event_bytes += event.bytes();
+                self.events.push(*event);
+            }
+        }
+    }
+
+    /// Counts a rejected record whose bytes aren't known.
+    pub(crate) fn count(&mut self, types: &TypeRegistry, source: &Arc<str>, problem: &Problem, line: Option<u32>) {
+        let name = problem.type_name.as_ref();
+        let label = TypeLabel::of(types, name, problem.code);
+        if self.samples.len() < SAMPLES_MAX {
+            self.samples.push(RefusalSample::of(types, (&label, name), source, (problem, line)));
+        }
+        *self.counts.entry((label, problem.code as u8)).or_default() += 1;
+    }
+
+    /// Adds the counts to those of the process.
+    pub(crate) fn add_to(&self, counts: &RefusalCounts, source: &Arc<str>) {
+        for ((label, code), count) in &self.counts {
+            counts.add(label, source, ErrorCode::ALL[usize::from(*code)], *count);
+        }
+    }
+
+    /// How many records were rejected.
+    pub(crate) fn rejected(&self) -> u64 {
+        self.counts.values().sum()
+    }
+
+    /// About how many bytes it takes in memory.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.event_bytes
+    }
+}
