@@ -116,7 +116,7 @@ impl ShardLoop {
         let log = self.shard().log.clone();
         tokio::task::spawn_local(async move { log.wake_completed().await });
         let this = self.clone();
-        tokio::task::spawn_local(async move { quarantine_task::run_commands(this.shard()).await });
+        tokio::task::spawn_local(async move { quarantine_task::follow(this.shard()).await });
         self.obey(&mut commands).await;
         quarantine_task::finish(self.shard()).await;
     }
