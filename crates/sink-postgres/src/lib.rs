@@ -1,6 +1,6 @@
 //! PostgreSQL: a table of a server, or of whichever of several takes writes.
 //!
-//! Fenced: a lane's cursor is set in the transaction of its rows. LaneConnections share connections, of which there are as many as lanes at most;
+//! Fenced: a lane's cursor is set in the transaction of its rows. Lanes share connections, of which there are as many as lanes at most;
 //! reads have one of their own, on a thread of their own. A connection begins with the first call.
 
 mod bisect;

@@ -39,7 +39,7 @@ pub struct JsonLimits {
 }
 
 /// The settings of every sink. Configuration reads them.
-const COMMON_KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters"];
+pub const COMMON_KEYS: &[&str] = &["kind", "from", "max_backlog", "max_dead_letters"];
 
 /// Reads the settings of a sink but for those of every sink. `None` after an error, which is reported.
 type Read = fn(&mut SettingsReader<'_>, &Section<'_>, Folders<'_>) -> Option<Box<dyn StoreConfig>>;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ::sink::SinkKind;
+use ::sink::{COMMON_KEYS, SinkKind};
 use settings::{InvalidValue, nearest};
 
 /// The kinds that a process stores in by itself. The first is the default.
@@ -22,8 +22,8 @@ pub(crate) static KINDS: &[&SinkKind] = &[
 /// The kind of sinks whose stores writers have.
 pub(crate) const WRITER: &str = "writer";
 
-/// The settings of sinks of kind `writer` that don't depend on the store.
-const WRITER_KEYS: &[&str] = &["kind", "from", "max_backlog", "upstream", "sink", "store", "read"];
+/// The settings of sinks of kind `writer` that neither every sink has nor depend on the store.
+const WRITER_KEYS: &[&str] = &["upstream", "sink", "store", "read"];
 
 /// What `kind` says.
 #[derive(Clone, Copy)]
@@ -53,7 +53,7 @@ pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
 pub(crate) fn writer_keys() -> Vec<&'static str> {
     let layouts = KINDS.iter().flat_map(|kind| kind.layout).flat_map(|(_, keys)| *keys);
     let of_stores: BTreeSet<&str> = layouts.copied().collect();
-    WRITER_KEYS.iter().copied().chain(of_stores).collect()
+    COMMON_KEYS.iter().chain(WRITER_KEYS).copied().chain(of_stores).collect()
 }
 
 /// The names of all kinds, for messages.
