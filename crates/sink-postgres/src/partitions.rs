@@ -24,7 +24,8 @@ const DAY: i64 = 24 * 3600 * 1_000_000;
 /// time: what lies beyond is kept in the default partition.
 const DAYS_BEFORE: i64 = 366;
 const DAYS_AHEAD: i64 = 1;
-/// How long is waited for those who use the default partition; others who come to use it wait as long.
+/// How long is waited for those who use the table's partitions, also where only their bounds are read. Others who come to use the default
+/// partition wait as long, and so do all sinks of the database that are to make a partition.
 const LOCK_MAX: Duration = Duration::from_secs(2);
 /// When it is tried again.
 const AGAIN_AFTER: Duration = Duration::from_mins(1);
@@ -92,7 +93,8 @@ async fn make(talk: &Talk, name: &QualifiedName, day: i64) -> Result<(), Failure
     // Texts that are times are read in the form in which the server writes them.
     talk.order(&format!(
         "begin isolation level read committed read write; select pg_advisory_xact_lock({MAKING}); \
-         set local datestyle = 'ISO'; set local timezone = 'UTC'"
+         set local lock_timeout = {}; set local datestyle = 'ISO'; set local timezone = 'UTC'",
+        LOCK_MAX.as_millis()
     ))
     .await?;
     let bounds = (format!("{}T00:00:00Z", date(day)), format!("{}T00:00:00Z", date(day + 1)));
@@ -155,11 +157,10 @@ impl Moved {
 fn attachment(table: &str, moved: &Moved, part: &str, (from, to): &(String, String)) -> String {
     let Moved { default, columns } = moved;
     format!(
-        "set local lock_timeout = {}; lock table {default} in access exclusive mode; \
+        "lock table {default} in access exclusive mode; \
          with moved as (delete from {default} where event_time >= '{from}' and event_time < '{to}' returning {columns}) \
          insert into {part} ({columns}) select {columns} from moved; \
-         alter table {table} attach partition {part} for values from ('{from}') to ('{to}')",
-        LOCK_MAX.as_millis()
+         alter table {table} attach partition {part} for values from ('{from}') to ('{to}')"
     )
 }
 
