@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use crate::SideFolder;
+
 /// Where it stands. A manifest has it, so that what is written again is the same, whatever the configuration says meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachmentRule {
@@ -9,4 +11,6 @@ pub struct AttachmentRule {
     pub data: Arc<str>,
     /// The JSON pointer to the object's content type.
     pub content_type: Option<Arc<str>>,
+    /// The folder of such objects.
+    pub folder: SideFolder,
 }

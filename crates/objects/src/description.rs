@@ -19,12 +19,6 @@ const fn format(line: Line, codec: Codec) -> u32 {
     }
 }
 
-/// The name of an object's description.
-#[must_use]
-pub fn name(object: &str) -> String {
-    format!("{object}.manifest.json")
-}
-
 /// The description of an object: the same text each time. `apart` is how many parts of its payloads are objects of their own.
 #[must_use]
 pub fn text(manifest: &Manifest, sealed: &Sealed, apart: Option<u64>) -> Vec<u8> {

@@ -115,19 +115,20 @@ mod tests {
 
     use super::*;
     use crate::codec::Encoder;
-    use crate::{Codec, Line, ObjectFormat, Prefix, line};
+    use crate::{Codec, Line, ObjectFormat, Portion, Prefix, SideFolder, line};
     use sink::Write as Kind;
 
     const COUNT: u64 = 3_000;
 
     fn rules(line: Line, codec: Codec) -> ObjectFormat {
         let (prefix, age_max) = (Prefix::NONE, Duration::from_secs(1));
-        ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None }
+        let manifests = SideFolder::BESIDE;
+        ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1, age_max, prefix, apart: None, manifests }
     }
 
     fn manifest(line: Line, codec: Codec) -> Manifest {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
-        Manifest::new(lane, 1..=COUNT, "access", 0, &rules(line, codec), None, None)
+        Manifest::new(lane, 1..=COUNT, Portion::received("access", 0), &rules(line, codec), None, None)
     }
 
     fn record(sequence: u64, payload: &[u8]) -> Record<'_> {

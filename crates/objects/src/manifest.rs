@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 
 use event::{Lane, rfc3339};
 
-use super::{AttachmentRule, Codec, Line, ObjectFormat};
+use super::{AttachmentRule, Codec, Line, ObjectFormat, Period};
 use sink::Claim;
 
 /// Digits of a claim that names are made of.
@@ -31,26 +31,50 @@ pub struct Manifest {
     pub previous: Option<String>,
     /// Its own name.
     pub name: String,
+    /// The name of its description.
+    pub description: String,
+    /// The period of its events, if it holds those of one period.
+    pub period: Option<Period>,
+}
+
+/// The events of an object, as its name shows them.
+#[derive(Clone, Copy, Debug)]
+pub struct Portion<'a> {
+    /// The type, if objects hold events of one type each.
+    pub type_name: &'a str,
+    /// When the first of them was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// The time that `{day}` and `{hour}` are of.
+    pub time: i64,
+}
+
+impl<'a> Portion<'a> {
+    /// Events that are named by the time when the first of them was received.
+    #[must_use]
+    pub const fn received(type_name: &'a str, received_at: i64) -> Self {
+        Self { type_name, received_at, time: received_at }
+    }
 }
 
 impl Manifest {
-    /// An object of these positions, as the rules have it now: what they say later doesn't change it. Where they tell types apart, it holds
-    /// events of `type_name`. A process with a `claim` has names of its own: another one, on a copy of the data directory, may give the
+    /// An object of these positions, as the rules have it now: what they say later doesn't change it. A process with a `claim` has names of its own: another one, on a copy of the data directory, may give the
     /// same positions to other events.
     #[must_use]
     pub fn new(
         lane: Lane,
         run: RangeInclusive<u64>,
-        type_name: &str,
-        received_at: i64,
+        portion: Portion<'_>,
         rules: &ObjectFormat,
         previous: Option<String>,
         claim: Option<Claim>,
     ) -> Self {
-        let (line, codec) = (rules.line, rules.codec);
-        let name = rules.prefix.at(type_name, received_at) + &name(&lane, *run.start(), received_at, codec, claim);
-        let apart = rules.apart.clone();
-        Self { lane, first: *run.start(), last: *run.end(), received_at, line, codec, apart, previous, name }
+        let ObjectFormat { line, codec, prefix, apart, manifests, .. } = rules;
+        let (line, codec, apart) = (*line, *codec, apart.clone());
+        let Portion { type_name, received_at, time } = portion;
+        let name = prefix.at(type_name, time) + &name(&lane, *run.start(), received_at, codec, claim);
+        let (first, last, description, period) =
+            (*run.start(), *run.end(), manifests.manifest_of(&name), prefix.period(time));
+        Self { lane, first, last, received_at, line, codec, apart, previous, name, description, period }
     }
 
     /// Its name without what says how it is coded.
@@ -78,19 +102,21 @@ mod tests {
     use event::Origin;
 
     use super::*;
+    use crate::SideFolder;
 
     #[test]
     fn a_name_is_made_of_sink_time_lane_and_first_position() {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: "archive".into() };
         let age_max = Duration::from_secs(1);
-        let prefix = "{day}/".parse().unwrap();
-        let (line, codec) = (Line::Payload, Codec::Zstd);
-        let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        let manifest = Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None);
+        let (prefix, portion) = ("{day}/".parse().unwrap(), Portion::received("access", 1_760_000_000_123_456));
+        let (line, codec, manifests) = (Line::Payload, Codec::Zstd, SideFolder::manifests());
+        let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None, manifests };
+        let manifest = Manifest::new(lane, 12..=90, portion, &rules, None, None);
         let name = format!("archive-20251009T085320Z-{}-0003-00000000000000000012", "ab".repeat(16));
         assert_eq!(manifest.name, format!("2025-10-09/{name}.ndjson.zst"));
+        assert_eq!(manifest.description, format!("_manifests/2025-10-09/{name}.ndjson.zst.manifest.json"));
         let claim = Some(Claim([0xc1; 16]));
-        let manifest = Manifest::new(manifest.lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim);
+        let manifest = Manifest::new(manifest.lane, 12..=90, portion, &rules, None, claim);
         assert_eq!(manifest.name, format!("2025-10-09/{name}-c1c1c1c1c1c1c1c1.ndjson.zst"));
     }
 }

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use event::limits::TYPE_NAME_BYTES_MAX;
 use event::{TypeName, rfc3339};
 
+use crate::period::{Period, PeriodUnit};
+
 /// Stores take names of 1,024 bytes; what a manifest makes is shorter than 256.
 const BYTES_MAX: usize = 256;
 const TYPE: &str = "{type}";
@@ -14,12 +16,15 @@ const DAY: &str = "{day}";
 const HOUR: &str = "{hour}";
 
 /// The beginning of names: letters, digits and `. _ - = /`, with `{day}` (`2026-11-21`) and `{hour}` (`13`) of when an object's first
-/// event was received, in UTC, and `{type}`, with which an object holds events of one type. Cheap to clone.
+/// event was received, in UTC, and `{type}`, with which an object holds events of one type. [By the time of events](Self::by_event_time)
+/// an object holds events of one day or hour. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefix {
     text: Option<Arc<str>>,
     /// Asked for each record.
     tells_types: bool,
+    /// What of the events' time is in names, if they follow it.
+    unit: Option<PeriodUnit>,
 }
 
 /// Why a text can't be the beginning of names.
@@ -41,7 +46,7 @@ pub enum InvalidPrefix {
 
 impl Prefix {
     /// Names begin with what tells objects apart.
-    pub const NONE: Self = Self { text: None, tells_types: false };
+    pub const NONE: Self = Self { text: None, tells_types: false, unit: None };
 
     /// Whether objects hold events of one type each.
     #[must_use]
@@ -49,11 +54,45 @@ impl Prefix {
         self.tells_types
     }
 
-    /// The text for an object of this type, if types are told apart, whose first event was received then: microseconds since 1970, UTC.
+    /// Whether a day or an hour is in names.
     #[must_use]
-    pub fn at(&self, type_name: &str, received_at: i64) -> String {
+    pub fn has_time(&self) -> bool {
+        self.time_unit().is_some()
+    }
+
+    /// The same by the time of the events: `{day}` and `{hour}` are those of each event, so an object holds events of one day or hour.
+    #[must_use]
+    pub fn by_event_time(self) -> Self {
+        Self { unit: self.time_unit(), ..self }
+    }
+
+    /// Whether objects hold events of one day or hour each.
+    #[must_use]
+    pub const fn follows_events(&self) -> bool {
+        self.unit.is_some()
+    }
+
+    /// The period of an event's time, if objects hold events of one period each.
+    #[must_use]
+    pub fn period(&self, time: i64) -> Option<Period> {
+        self.unit.map(|unit| Period::of(unit, time))
+    }
+
+    fn time_unit(&self) -> Option<PeriodUnit> {
+        let text = self.text.as_deref()?;
+        match (text.contains(DAY), text.contains(HOUR)) {
+            (false, false) => None,
+            (true, false) => Some(PeriodUnit::Day),
+            (true, true) => Some(PeriodUnit::Hour),
+            (false, true) => Some(PeriodUnit::HourOfDay),
+        }
+    }
+
+    /// The text for an object of this type, if types are told apart, and of this time: microseconds since 1970, UTC.
+    #[must_use]
+    pub fn at(&self, type_name: &str, time: i64) -> String {
         let Some(text) = &self.text else { return String::new() };
-        let (day, hour) = rfc3339::day_and_hour(received_at);
+        let (day, hour) = rfc3339::day_and_hour(time);
         text.replace(DAY, &day).replace(HOUR, &hour).replace(TYPE, type_name)
     }
 
@@ -110,7 +149,8 @@ impl FromStr for Prefix {
         if text.starts_with('/') || (!text.is_empty() && parts().any(|part| matches!(part, "" | "." | ".."))) {
             return Err(InvalidPrefix::Path);
         }
-        Ok(Self { text: Some(text.into()).filter(|_| !text.is_empty()), tells_types: text.contains(TYPE) })
+        let (filled, tells_types) = (Some(text.into()).filter(|_| !text.is_empty()), text.contains(TYPE));
+        Ok(Self { text: filled, tells_types, unit: None })
     }
 }
 
@@ -146,6 +186,27 @@ mod tests {
             ("{type}", "é", false),
         ] {
             assert_eq!(prefix.parse::<Prefix>().unwrap().can_be(text), can_be, "{prefix} {text}");
+        }
+    }
+
+    #[test]
+    fn by_the_time_of_events_each_text_has_a_period_of_its_own() {
+        const HOUR: i64 = 3_600_000_000;
+        for (text, same, other) in [
+            ("{day}/", Some(HOUR), Some(24 * HOUR)),
+            ("{day}/{hour}/", Some(1), Some(24 * HOUR)),
+            ("{hour}/", Some(24 * HOUR), Some(HOUR)),
+            ("{type}/", Some(HOUR), None),
+            ("", Some(HOUR), None),
+        ] {
+            let plain: Prefix = text.parse().unwrap();
+            assert!(plain.period(0).is_none() && !plain.follows_events());
+            let prefix = plain.clone().by_event_time();
+            assert_eq!(prefix.follows_events(), plain.has_time());
+            let has_same_name = |time| prefix.at("a", 0) == prefix.at("a", time);
+            let has_same_period = |time| prefix.period(0) == prefix.period(time);
+            assert!(same.is_none_or(|time| has_same_name(time) && has_same_period(time)), "{text}");
+            assert!(other.is_none_or(|time| !has_same_name(time) && !has_same_period(time)), "{text}");
         }
     }
 

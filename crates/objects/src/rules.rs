@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use crate::{AttachmentRule, Codec, Line, Prefix};
+use crate::{AttachmentRule, Codec, Line, Prefix, SideFolder};
 
 /// How large objects are, and how they are coded: what delivery must know before it makes a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,8 @@ pub struct ObjectFormat {
     pub prefix: Prefix,
     /// What of a payload is an object of its own, if anything is. For stores over HTTP.
     pub apart: Option<AttachmentRule>,
+    /// Where their manifests are.
+    pub manifests: SideFolder,
 }
 
 /// Bytes that a Parquet file takes while it is written.
@@ -42,7 +44,8 @@ impl ObjectFormat {
     #[must_use]
     pub fn summary(&self) -> impl fmt::Display {
         let prefix = if self.prefix == Prefix::NONE { String::new() } else { format!(" {}", self.prefix) };
-        format!("codec {}, objects{prefix} of at most {}", self.codec, self.limits())
+        let time = if self.prefix.follows_events() { " by the time of events" } else { "" };
+        format!("codec {}, objects{prefix}{time} of at most {}", self.codec, self.limits())
     }
 
     /// Bytes of memory that a writer of objects takes, whatever the budgets are.

@@ -6,11 +6,11 @@ use event::limits;
 use settings::{InvalidValue, Section, SettingsReader, duration, parsed, size};
 use sink::{Layout, NONE};
 
-use crate::{Codec, Line, ObjectFormat, Prefix};
+use crate::{Codec, Line, ObjectFormat, Prefix, SideFolder};
 
 /// The settings of all stores of objects. A gateway reads them for a writer's sink too, because it makes the objects.
 pub const OBJECT_LAYOUT: &[&str] =
-    &["envelope", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
+    &["envelope", "manifests", "max_bytes", "max_records", "max_age", "serve", "cache_control", "revalidate", "stale"];
 
 /// Reads the rules of objects.
 pub fn read_rules(
@@ -31,7 +31,15 @@ pub fn read_rules(
         age_max: age.unwrap_or(limits::OBJECT_AGE),
         prefix,
         apart: None,
+        manifests: folder(reader, section, "manifests").unwrap_or_else(SideFolder::manifests),
     }
+}
+
+/// Reads the folder of what isn't rows.
+pub(super) fn folder(reader: &mut SettingsReader<'_>, section: &Section<'_>, key: &str) -> Option<SideFolder> {
+    let folder = parsed("can't be a folder");
+    let parse = |text: &str| folder(text).map_err(|wrong| wrong.help("for example \"_manifests\""));
+    reader.text(section, key, parse).map(|found| found.value)
 }
 
 /// Reads the rules of objects that are files: their names have no prefix.

@@ -1,7 +1,6 @@
 //! The handle of a store of objects: delivery writes to it by manifests, and every other caller by batches.
 
 use std::any::Any;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ::sink::{
@@ -11,6 +10,7 @@ use async_trait::async_trait;
 use event::memory::Budgets;
 
 use crate::parts::OnePart;
+use crate::portions;
 use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
 use crate::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 
@@ -77,7 +77,7 @@ impl ObjectSink {
     /// The objects of the sink named `sink`, to be read through `cache`. Nothing is requested before the first read.
     #[must_use]
     pub fn reads(&self, sink: Arc<str>, rules: ReadRules, cache: ObjectCache) -> ObjectReads {
-        ObjectReads::new((sink, self.rules().prefix), self.store.reader(), rules, cache)
+        ObjectReads::new(sink, self.store.rules(), self.store.reader(), (rules, cache))
     }
 
     /// The lane and position in an object's name; `None` if it isn't an object's name. Such a name must not be used: it could address
@@ -119,7 +119,7 @@ impl Store for ObjectSink {
         self.store.mark().await.map(Some)
     }
 
-    /// A batch that comes by itself is an object of its own, or one for each of its types, known by its lane and first position.
+    /// A batch that comes by itself is an object of its own, or one for each of its types and periods, known by its lane and first position.
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
         let refusals = batch.records().enumerate();
         let refusals = refusals.filter_map(|(index, record)| Some((index, self.refusal(record.payload)?)));
@@ -134,10 +134,10 @@ impl Store for ObjectSink {
             }
         }
         let (rules, run) = (self.rules(), batch.first()..=batch.last());
-        for part in by_type(batch, &rules) {
+        for part in portions::of(batch, &rules) {
             let Some(first) = part.get(0) else { continue };
-            let (lane, type_name) = (batch.lane().clone(), first.type_name);
-            let manifest = Manifest::new(lane, run.clone(), type_name, first.received_at, &rules, None, None);
+            let (lane, portion) = (batch.lane().clone(), portions::shown(&first, &rules));
+            let manifest = Manifest::new(lane, run.clone(), portion, &rules, None, None);
             self.put(&manifest, OnePart::new(part.clone())).await?;
         }
         Ok(WriteOutcome::Committed)
@@ -155,59 +155,4 @@ impl Store for ObjectSink {
 fn visible(mut reason: Reason) -> Reason {
     make_visible(&mut reason);
     reason
-}
-
-/// The batch as a whole, or its events of each type where these are told apart.
-fn by_type(batch: &Batch, rules: &ObjectFormat) -> Vec<Batch> {
-    if !rules.prefix.tells_types() {
-        return vec![batch.clone()];
-    }
-    let types: BTreeSet<&str> = batch.records().map(|record| record.type_name).collect();
-    let others = |name: &str| -> Vec<usize> {
-        let records = batch.records().enumerate();
-        records.filter(|(_, record)| record.type_name != name).map(|(index, _)| index).collect()
-    };
-    types.into_iter().map(|name| batch.without(&others(name))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use event::{EventId, Lane, Origin};
-
-    use super::*;
-    use crate::{Codec, Line};
-    use ::sink::{Record, Write};
-    use std::time::Duration;
-
-    #[test]
-    fn a_batch_is_an_object_for_each_type_where_these_are_told_apart() {
-        let lane = Lane { origin: Origin([1; 16]), shard: 0, sink: "archive".into() };
-        let mut batch = Batch::new(lane, 1);
-        let block = bytes::Bytes::from_static(b"1ab");
-        let text = |at: usize| std::str::from_utf8(&block[at..=at]).unwrap();
-        for (sequence, name) in [(1, 1), (2, 2), (3, 1)] {
-            let (id, type_name) = (EventId(u128::from(sequence).to_be_bytes()), text(name));
-            let (source, payload, write) = (&text(0)[..0], &block[..1], Write::Insert);
-            batch.push(
-                &block,
-                &Record { sequence, id, type_name, source, received_at: 0, event_time: None, write, payload },
-            );
-        }
-        let sequences = |prefix: &str| -> Vec<Vec<u64>> {
-            let prefix = prefix.parse().unwrap();
-            let rules = ObjectFormat {
-                line: Line::Payload,
-                codec: Codec::None,
-                bytes_max: 1,
-                records_max: 1,
-                age_max: Duration::from_secs(1),
-                prefix,
-                apart: None,
-            };
-            let parts = by_type(&batch, &rules);
-            parts.iter().map(|part| part.records().map(|record| record.sequence).collect()).collect()
-        };
-        assert_eq!(sequences("{day}/"), [[1, 2, 3]]);
-        assert_eq!(sequences("{type}/"), [vec![1, 3], vec![2]]);
-    }
 }

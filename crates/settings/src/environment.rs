@@ -38,6 +38,8 @@ pub enum InvalidVariable {
     SetTwice,
     /// Its file can't be read: the reason, without the path.
     Unreadable(String),
+    /// White space or a control character is at an end of it, behind which line breaks were removed.
+    Padded,
 }
 
 impl Environment {
@@ -47,14 +49,18 @@ impl Environment {
         Self(variables.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect())
     }
 
-    /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`]. An empty variable counts as not set,
-    /// because scripts often can't omit one.
+    /// The value of a variable, or else the content of the file in the variable with the suffix [`FILE`], without the line breaks at its end.
+    /// An empty variable counts as not set, because scripts often can't omit one.
     pub fn get(&self, name: &str) -> Option<Result<VariableValue<'_>, InvalidVariable>> {
         match (self.set(name), self.set(&format!("{name}{FILE}"))) {
             (None, None) => None,
             (Some(_), Some(_)) => Some(Err(InvalidVariable::SetTwice)),
-            (Some(value), None) => Some(value.map(|text| VariableValue { text: text.into(), file: None })),
+            (Some(value), None) => Some(value.and_then(|text| {
+                let text = unpadded(text)?.into();
+                Ok(VariableValue { text, file: None })
+            })),
             (None, Some(path)) => Some(path.and_then(|path| {
+                let path = unpadded(path)?;
                 let text = content(path)?.into();
                 Ok(VariableValue { text, file: Some(path) })
             })),
@@ -62,8 +68,8 @@ impl Environment {
     }
 
     fn set(&self, name: &str) -> Option<Result<&str, InvalidVariable>> {
-        let value = self.0.get(name).filter(|value| !value.is_empty())?;
-        Some(value.to_str().ok_or(InvalidVariable::NotText))
+        let value = self.0.get(name)?.to_str().map(without_line_breaks).ok_or(InvalidVariable::NotText);
+        (value != Ok("")).then_some(value)
     }
 
     /// Whether there is any variable that could be a setting's.
@@ -94,7 +100,18 @@ fn is_of_service(name: &str, value: &OsStr) -> bool {
     name.ends_with("_SERVICE_HOST") || name.contains("_SERVICE_PORT") || of_port || is_address
 }
 
-/// The content of a file, without the line break at its end.
+/// The text without the line breaks at its end, as the shell's `$(…)` removes them: editors and `echo` add them.
+fn without_line_breaks(text: &str) -> &str {
+    text.trim_end_matches(['\n', '\r'])
+}
+
+/// A text that begins and ends with something visible. Otherwise white space would become part of a name or a secret, and nobody sees it.
+fn unpadded(text: &str) -> Result<&str, InvalidVariable> {
+    let is_invisible = |character: char| character.is_whitespace() || character.is_control();
+    if text.starts_with(is_invisible) || text.ends_with(is_invisible) { Err(InvalidVariable::Padded) } else { Ok(text) }
+}
+
+/// The content of a file, without the line breaks at its end.
 fn content(path: &str) -> Result<String, InvalidVariable> {
     let unreadable = |error: std::io::Error| InvalidVariable::Unreadable(error.to_string());
     let mut bytes = Vec::new();
@@ -104,10 +121,13 @@ fn content(path: &str) -> Result<String, InvalidVariable> {
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(InvalidVariable::Unreadable(format!("it has more than {} KiB", FILE_BYTES_MAX >> 10)));
     }
-    let mut text = String::from_utf8(bytes).map_err(|_| InvalidVariable::NotText)?;
-    let line = text.strip_suffix('\n').map_or(text.len(), |line| line.strip_suffix('\r').unwrap_or(line).len());
-    text.truncate(line);
-    if text.is_empty() { Err(InvalidVariable::Unreadable("it is empty".to_owned())) } else { Ok(text) }
+    let text = String::from_utf8(bytes).map_err(|_| InvalidVariable::NotText)?;
+    let text = without_line_breaks(&text);
+    if text.is_empty() {
+        Err(InvalidVariable::Unreadable("it is empty".to_owned()))
+    } else {
+        unpadded(text).map(str::to_owned)
+    }
 }
 
 /// The variable of a setting: `FOREBAY_` and its path in upper case, joined by `_`. All but letters and digits becomes `_` too.
@@ -214,13 +234,16 @@ mod tests {
             ("F", write("f", longest.as_bytes())),
             ("G", write("g", b"\n")),
             ("H", folder.path().join("none").to_str().unwrap().to_owned()),
+            ("I", write("i", b"secret \n")),
+            ("J", format!("{}\n", write("j", b"six"))),
             ("TWICE", write("h", b"1")),
         ];
         let named = files.iter().map(|(name, path)| (format!("{name}{FILE}"), path.clone()));
         let environment: Environment = named.chain([("TWICE".to_owned(), "2".to_owned())]).collect();
         let get = |name: &str| environment.get(name).unwrap().map(|value| value.text.into_owned());
-        assert_eq!([get("A"), get("B"), get("C")], ["one", "t w o", "three\n"].map(|text| Ok(text.to_owned())));
+        assert_eq!([get("A"), get("B"), get("C")], ["one", "t w o", "three"].map(|text| Ok(text.to_owned())));
         assert_eq!([get("D"), get("TWICE")], [Err(InvalidVariable::NotText), Err(InvalidVariable::SetTwice)]);
+        assert_eq!([get("I"), get("J")], [Err(InvalidVariable::Padded), Ok("six".to_owned())]);
         assert_eq!(get("F"), Ok(longest));
         for name in ["E", "G", "H"] {
             assert!(matches!(get(name), Err(InvalidVariable::Unreadable(_))), "{name}");
@@ -229,6 +252,30 @@ mod tests {
         assert_eq!(environment.get("A").unwrap().unwrap().file, Some(path.as_str()));
         assert_eq!(get("A_FILE"), Ok(path.clone()), "a variable that names a file is a variable too");
         assert_eq!(expand("a://${B}@h", &environment).as_deref(), Ok("a://t w o@h"));
+    }
+
+    #[test]
+    fn what_nobody_sees_at_the_end_of_a_value_is_no_part_of_it() {
+        let get = |value: &str| {
+            let environment: Environment = [("A", value)].into_iter().collect();
+            environment.get("A").map(|value| value.map(|value| value.text.into_owned()))
+        };
+        for value in ["events", "events\n", "events\r\n", "events\n\n"] {
+            assert_eq!(get(value), Some(Ok("events".to_owned())), "{value:?}");
+        }
+        for value in ["", "\n", "\r\n\n"] {
+            assert_eq!(get(value), None, "{value:?}: it is empty");
+        }
+        for value in ["events ", "events\t\n", " events", "\nevents", "events\u{a0}", "events\0", "events \n", " "] {
+            assert_eq!(get(value), Some(Err(InvalidVariable::Padded)), "{value:?}");
+        }
+        assert_eq!(
+            get("-----BEGIN-----\nab\n-----END-----\n"),
+            Some(Ok("-----BEGIN-----\nab\n-----END-----".to_owned()))
+        );
+        let environment: Environment = [("A", "events\n"), ("B", "b ")].into_iter().collect();
+        assert_eq!(expand("x-${A}-y", &environment).as_deref(), Ok("x-events-y"));
+        assert_eq!(expand("${B}", &environment), Err(vec![(0..4, Unreplaced::Unusable(InvalidVariable::Padded))]));
     }
 
     #[test]

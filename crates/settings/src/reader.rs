@@ -359,9 +359,12 @@ impl<'e> SettingsReader<'e> {
             Unreplaced::Name => "no name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
             Unreplaced::Unusable(InvalidVariable::NotText) => "the value of this variable is not UTF-8".to_owned(),
-            Unreplaced::Unusable(InvalidVariable::SetTwice) => {
-                "this variable and the one with _FILE are both set".to_owned()
+            Unreplaced::Unusable(InvalidVariable::Padded) => {
+                "the value of this variable has white space or a control character at an end: remove it there, or write it \
+                 beside `${…}`"
+                    .to_owned()
             }
+            Unreplaced::Unusable(InvalidVariable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
             Unreplaced::Unusable(InvalidVariable::Unreadable(why)) => {
                 format!("the file of this variable can't be read: {why}")
             }
@@ -406,6 +409,10 @@ impl<'e> SettingsReader<'e> {
                     InvalidVariable::NotText => {
                         (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
                     }
+                    InvalidVariable::Padded => (
+                        format!("`{name}` has white space or a control character at an end"),
+                        "remove it, or set the value in the configuration file".to_owned(),
+                    ),
                     InvalidVariable::SetTwice => {
                         (format!("`{name}` and `{name}{FILE}` are both set"), "unset one of them".to_owned())
                     }

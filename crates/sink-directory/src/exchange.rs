@@ -30,8 +30,10 @@ impl Directory {
     pub(super) async fn write_upload(&self, upload: ObjectUpload) -> Result<(), SinkError> {
         let ObjectUpload { name, bytes, sha256, replaces, body, .. } = upload;
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
+        // The gateway chooses the name of its description: that an object has none is found too often at most.
+        let description = self.0.config.rules.manifests.manifest_of(&name);
         let writing = self.work_aside(move |files, folder, abandoned| {
-            let named = Named { files, folder, name: &name };
+            let named = Named { files, folder, name: &name, description: &description };
             Accepting { named, bytes, sha256, pieces, abandoned }.run(replaces)
         });
         join(pass(body, sender), writing).await.1

@@ -37,6 +37,8 @@ pub(super) struct Named<'a> {
     pub(super) files: &'a dyn Files,
     pub(super) folder: &'a Path,
     pub(super) name: &'a str,
+    /// The name of its description, which may be in a folder.
+    pub(super) description: &'a str,
 }
 
 /// An object on its way into its directory.
@@ -47,7 +49,8 @@ pub(super) struct Put<'a> {
 
 impl<'a> Put<'a> {
     pub(super) const fn new(files: &'a dyn Files, folder: &'a Path, manifest: &'a Manifest) -> Self {
-        Self { named: Named { files, folder, name: manifest.name.as_str() }, manifest }
+        let (name, description) = (manifest.name.as_str(), manifest.description.as_str());
+        Self { named: Named { files, folder, name, description }, manifest }
     }
 
     /// Writes the object and its description, or finds the same object there.
@@ -101,7 +104,7 @@ impl Named<'_> {
     }
 
     fn description(&self) -> PathBuf {
-        self.folder.join(description::name(self.name))
+        self.folder.join(self.description)
     }
 
     /// Makes a file that is durable under its name when this returns.
@@ -110,7 +113,11 @@ impl Named<'_> {
         path: &Path,
         write: impl FnOnce(&mut dyn NewFile) -> Result<T, E>,
     ) -> Result<T, E> {
-        let temporary = temporary(path);
+        let (temporary, folder) = (temporary(path), path.parent().unwrap_or(self.folder));
+        if folder != self.folder {
+            // The directory itself is made at a connect alone: it may be missing because its disk isn't mounted.
+            self.files.make_folder(folder)?;
+        }
         remove_if_there(self.files, &temporary)?;
         let mut file = self.files.create(&temporary)?;
         let written = write(&mut *file).and_then(|written| {
@@ -124,7 +131,7 @@ impl Named<'_> {
             let _ = self.files.remove(&temporary);
         }
         let written = written?;
-        self.files.sync_folder(self.folder)?;
+        self.files.sync_folder(folder)?;
         Ok(written)
     }
 

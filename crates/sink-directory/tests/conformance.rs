@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use event::EventId;
-use objects::{Codec, Line, ObjectFormat, Prefix};
+use objects::{Codec, Line, ObjectFormat, Prefix, SideFolder};
 use serde_json::value::RawValue;
 use sink::Sink;
 use sink_directory::{DirectoryConfig, Files, NewFile, OsFiles};
@@ -41,6 +41,7 @@ impl<const CODEC: usize> Directory<CODEC> {
             age_max: Duration::from_secs(1),
             prefix: Prefix::NONE,
             apart: None,
+            manifests: SideFolder::manifests(),
         }
     }
 }
@@ -61,7 +62,10 @@ impl<const CODEC: usize> SinkHarness for Directory<CODEC> {
     }
 
     async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {
-        let described = |path: &Path| std::fs::read(format!("{}.manifest.json", path.display())).is_ok();
+        let described = |path: &Path| {
+            let name = SideFolder::manifests().manifest_of(path.file_name().unwrap().to_str().unwrap());
+            std::fs::read(self.path().join(name)).is_ok()
+        };
         let files = std::fs::read_dir(self.path()).into_iter().flatten().map(|entry| entry.unwrap().path());
         let objects = files.filter(|path| described(path));
         objects.flat_map(|path| lines(&path)).map(|line| event(&line)).collect()

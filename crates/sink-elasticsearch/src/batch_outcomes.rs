@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use super::config::ElasticsearchConfig;
 use super::conflict::{Comparison, Taken};
+use super::data_stream::DataStreams;
 use super::error::Failure;
 use super::limiter::Limiter;
 use super::outcome::Outcome;
@@ -27,6 +28,7 @@ pub(super) struct Writing<'a> {
     pub(super) config: &'a ElasticsearchConfig,
     pub(super) server: &'a Server,
     pub(super) limiter: &'a Limiter,
+    pub(super) streams: &'a DataStreams,
     pub(super) batch: &'a Batch,
 }
 

@@ -71,7 +71,7 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
         }
     };
     body.extend_from_slice(before);
-    document::write(body, config.shape, shard, record);
+    document::write(body, config, shard, record);
     body.extend_from_slice(behind);
 }
 

@@ -31,6 +31,8 @@ pub struct ElasticsearchConfig {
     pub target: IndexTarget,
     /// What a document holds.
     pub shape: DocumentShape,
+    /// Whether a document has `@timestamp`. One of a payload stays.
+    pub has_timestamp: bool,
     /// What is installed where it is missing.
     pub template: Option<Template>,
     /// What becomes of an event whose id is taken by another document.

@@ -166,14 +166,14 @@ fn verdict(config: &ElasticsearchConfig, batch: &Batch, taken: &Taken, found: &F
     let (Some(record), Some(source)) = (batch.get(taken.at), found.source.filter(|_| found.found)) else {
         return Comparison::Gone;
     };
-    if is_same(config.shape, &record, source.get()) { Comparison::Same } else { Comparison::Other }
+    if is_same(config, &record, source.get()) { Comparison::Same } else { Comparison::Other }
 }
 
 /// Whether the document holds the record's payload. When and where the event was received isn't compared: it differs where the same event
 /// comes again.
-fn is_same(shape: DocumentShape, record: &Record<'_>, source: &str) -> bool {
-    let mut ours = Vec::new();
-    document::write(&mut ours, shape, 0, record);
+fn is_same(config: &ElasticsearchConfig, record: &Record<'_>, source: &str) -> bool {
+    let (mut ours, shape) = (Vec::new(), config.shape);
+    document::write(&mut ours, config, 0, record);
     if ours == source.as_bytes() {
         return true;
     }
@@ -183,6 +183,7 @@ fn is_same(shape: DocumentShape, record: &Record<'_>, source: &str) -> bool {
     if shape == DocumentShape::Envelope {
         return are_equal(ours.get(PAYLOAD).copied(), theirs.get(PAYLOAD).copied());
     }
+    // Documents from before `timestamp` was changed may have it or not.
     if document::has_own_timestamp(shape, record.payload) {
         ours.remove(TIMESTAMP);
         theirs.remove(TIMESTAMP);
@@ -218,15 +219,22 @@ mod tests {
         }
     }
 
-    fn source(shape: DocumentShape, payload: &str) -> String {
+    fn config(shape: DocumentShape, has_timestamp: bool) -> ElasticsearchConfig {
+        ElasticsearchConfig { shape, has_timestamp, ..super::super::tests::config() }
+    }
+
+    fn source(config: &ElasticsearchConfig, payload: &str) -> String {
         let mut document = Vec::new();
-        document::write(&mut document, shape, 7, &record(payload, 1_000_000));
+        document::write(&mut document, config, 7, &record(payload, 1_000_000));
         String::from_utf8(document).unwrap()
     }
 
     #[test]
     fn the_same_payload_is_the_same_event_whenever_it_came() {
-        for shape in [DocumentShape::Payload, DocumentShape::Envelope] {
+        let shapes = [DocumentShape::Payload, DocumentShape::Envelope].into_iter();
+        // The setting may have been another one when the document was stored.
+        let before_and_now = |shape| [(true, true), (false, false), (true, false), (false, true)].map(|is| (shape, is));
+        for (shape, (before, now)) in shapes.flat_map(before_and_now) {
             for (stored, comes, is) in [
                 ("{\"a\": 1}", "{\"a\": 1}", true),
                 ("{\"a\": 1}", "{\"a\":\n1}", true),
@@ -241,10 +249,11 @@ mod tests {
                 ("null", "7", false),
                 ("1e999", "2e999", false),
             ] {
-                let stored = source(shape, stored);
-                assert_eq!(is_same(shape, &record(comes, 5), &stored), is, "{shape:?} {stored} {comes}");
+                let stored = source(&config(shape, before), stored);
+                let same = is_same(&config(shape, now), &record(comes, 5), &stored);
+                assert_eq!(same, is, "{shape:?} {stored} {comes}");
             }
         }
-        assert!(!is_same(DocumentShape::Payload, &record("{}", 5), "[]"));
+        assert!(!is_same(&config(DocumentShape::Payload, true), &record("{}", 5), "[]"));
     }
 }

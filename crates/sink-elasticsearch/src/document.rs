@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use event::rfc3339;
 use json::JsonPointer;
 
-use super::config::DocumentShape;
+use super::config::{DocumentShape, ElasticsearchConfig};
 use sink::{Record, envelope};
 
 /// The member that tools of these stores look for, and without which data streams take nothing.
@@ -18,20 +18,27 @@ static TIMESTAMP_POINTER: LazyLock<JsonPointer> =
     LazyLock::new(|| format!("/{TIMESTAMP}").parse().expect("a slash and a name are a pointer"));
 
 /// Writes the document of a record that stands in `shard`, without a line break in it.
-pub(super) fn write(document: &mut Vec<u8>, shape: DocumentShape, shard: u16, record: &Record<'_>) {
-    match (shape, members(record.payload)) {
-        (DocumentShape::Payload, Some(members)) => write_members(document, record, members),
-        (DocumentShape::Payload, None) => {
-            write_timestamp(document, record);
-            write_payload(document, record);
-        }
-        (DocumentShape::Envelope, _) => {
-            write_timestamp(document, record);
-            document.push(b',');
-            envelope::write_members(document, shard, record);
-            write_payload(document, record);
-        }
+pub(super) fn write(document: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, record: &Record<'_>) {
+    let members = members(record.payload).filter(|_| config.shape == DocumentShape::Payload);
+    let is_timed = config.has_timestamp && (members.is_none() || !has_timestamp(record.payload));
+    document.push(b'{');
+    if is_timed {
+        write_timestamp(document, record);
     }
+    if let Some(members) = members {
+        if is_timed && members != b"}" {
+            document.push(b',');
+        }
+        return write_folded(document, members);
+    }
+    if is_timed {
+        document.push(b',');
+    }
+    if config.shape == DocumentShape::Envelope {
+        envelope::write_members(document, shard, record);
+        document.push(b',');
+    }
+    write_payload(document, record);
 }
 
 /// Whether a document of this shape has a time that isn't the payload's.
@@ -44,18 +51,6 @@ pub(super) fn members(payload: &[u8]) -> Option<&[u8]> {
     payload.trim_ascii().strip_prefix(b"{").map(<[u8]>::trim_ascii_start)
 }
 
-fn write_members(document: &mut Vec<u8>, record: &Record<'_>, members: &[u8]) {
-    if has_timestamp(record.payload) {
-        document.push(b'{');
-    } else {
-        write_timestamp(document, record);
-        if members != b"}" {
-            document.push(b',');
-        }
-    }
-    write_folded(document, members);
-}
-
 fn has_timestamp(payload: &[u8]) -> bool {
     // Payloads are UTF-8: they were checked when they were accepted.
     let text = std::str::from_utf8(payload).unwrap_or_default().trim_ascii();
@@ -66,11 +61,11 @@ fn has_timestamp(payload: &[u8]) -> bool {
 
 fn write_timestamp(document: &mut Vec<u8>, record: &Record<'_>) {
     // Writing to memory can't fail.
-    let _ = write!(document, r#"{{"{TIMESTAMP}":"{}""#, rfc3339::format(record.time()));
+    let _ = write!(document, r#""{TIMESTAMP}":"{}""#, rfc3339::format(record.time()));
 }
 
 fn write_payload(document: &mut Vec<u8>, record: &Record<'_>) {
-    let _ = write!(document, r#","{PAYLOAD}":"#);
+    let _ = write!(document, r#""{PAYLOAD}":"#);
     write_folded(document, record.payload);
     document.push(b'}');
 }
@@ -94,8 +89,13 @@ mod tests {
     use sink::Write as Kind;
 
     fn document(shape: DocumentShape, record: &Record<'_>) -> String {
+        shown(shape, true, record)
+    }
+
+    fn shown(shape: DocumentShape, has_timestamp: bool, record: &Record<'_>) -> String {
+        let config = ElasticsearchConfig { shape, has_timestamp, ..super::super::tests::config() };
         let mut document = Vec::new();
-        write(&mut document, shape, 3, record);
+        write(&mut document, &config, 3, record);
         String::from_utf8(document).unwrap()
     }
 
@@ -131,6 +131,20 @@ mod tests {
             assert_eq!(own, expected.contains(TIME), "{payload}");
             serde_json::from_str::<serde_json::Value>(&expected).unwrap();
         }
+    }
+
+    #[test]
+    fn a_mapping_that_is_strict_gets_no_time_of_its_own() {
+        for (payload, expected) in [
+            ("{\"a\" :\t1e0}", "{\"a\" :\t1e0}"),
+            (" { } ", "{}"),
+            ("[1]", "{\"payload\":[1]}"),
+            ("{\"@timestamp\": 5}", "{\"@timestamp\": 5}"),
+        ] {
+            assert_eq!(shown(DocumentShape::Payload, false, &record(payload)), expected);
+        }
+        let envelope = shown(DocumentShape::Envelope, false, &record("{}"));
+        assert!(envelope.starts_with("{\"id\":\"1111") && envelope.ends_with(",\"payload\":{}}"), "{envelope}");
     }
 
     #[test]

@@ -87,6 +87,11 @@ impl IndexPattern {
         self.parts.iter().any(|part| matches!(part, Part::Day | Part::Hour))
     }
 
+    /// The name, if all events have the same one.
+    pub(super) fn only_name(&self) -> Option<&str> {
+        self.parts.iter().all(|part| matches!(part, Part::Text(_))).then_some(&self.text)
+    }
+
     /// The name for an event.
     pub(super) fn of(&self, record: &Record<'_>) -> String {
         let (day, hour) =
@@ -139,6 +144,8 @@ mod tests {
         assert_eq!(name("a-{type}-{day}", &record), "a-access.hits-2025-10-09");
         assert_eq!(name("{day}-{hour}", &Record { event_time: Some(3_600_000_000), ..record }), "1970-01-01-01");
         assert_eq!(name("all", &record), "all");
+        let only = |text: &str| text.parse::<IndexPattern>().unwrap().only_name().map(str::to_owned);
+        assert_eq!([only("all"), only("all-{type}"), only("{day}")], [Some("all".to_owned()), None, None]);
         let wildcard = |type_name| "a-{type}-{day}".parse::<IndexPattern>().unwrap().wildcard(type_name);
         assert_eq!((wildcard(Some("b")), wildcard(None)), ("a-b-*".to_owned(), "a-*-*".to_owned()));
         assert!(!"all-{type}".parse::<IndexPattern>().unwrap().has_time());

@@ -7,6 +7,7 @@ mod batch_outcomes;
 mod bulk;
 mod config;
 mod conflict;
+mod data_stream;
 mod document;
 mod error;
 mod fields;
@@ -41,6 +42,7 @@ pub use index::{IndexPattern, InvalidIndex};
 pub use settings::KIND;
 
 use batch_outcomes::Writing;
+use data_stream::DataStreams;
 use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
@@ -54,6 +56,7 @@ pub struct Elasticsearch {
     config: ElasticsearchConfig,
     server: Server,
     limiter: Limiter,
+    streams: DataStreams,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     closed: CloseSignal,
@@ -71,6 +74,7 @@ impl Elasticsearch {
             config,
             server,
             limiter,
+            streams: DataStreams::default(),
             is_ready: Mutex::default(),
             closed: CloseSignal::default(),
             reads: ReadThread::new("search-read"),
@@ -114,8 +118,9 @@ impl Store for Elasticsearch {
             }
             drop(is_ready);
             self.check(batch.mark()).await?;
-            let Self { config, server, limiter, written, .. } = self;
-            let report = Writing { config, server, limiter, batch }.store().await;
+            let Self { config, server, limiter, streams, written, .. } = self;
+            streams.prepare_for(config, server, batch).await?;
+            let report = Writing { config, server, limiter, streams, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })
@@ -157,12 +162,13 @@ impl Elasticsearch {
         if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
     }
 
-    /// Sees whether it is such a store, and installs the template that it lacks.
+    /// Sees whether it is such a store, and makes the template and the data stream that it lacks.
     async fn prepare(&self) -> Result<(), Failure> {
         self.server.look().await?;
-        match &self.config.template {
-            Some(template) => self.server.install(template).await,
-            None => Ok(()),
+        if let Some(template) = &self.config.template {
+            self.server.install(template).await?;
         }
+        self.streams.forget();
+        self.streams.prepare(&self.config, &self.server).await
     }
 }

@@ -32,6 +32,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let index = reader.text_or(section, "index", INDEX, parsed("can't be the name of an index"));
     let is_stream = reader.boolean(section, "data_stream").is_some_and(|found| found.value);
     let has_envelope = reader.boolean(section, "envelope").is_some_and(|found| found.value);
+    let has_timestamp = timestamp(reader, section, is_stream);
     let template = template(reader, section, folder);
     let conflict = conflict(reader, section, is_stream);
     let request_bytes = reader.text(section, "request_bytes", request_bytes).map(|found| found.value);
@@ -45,6 +46,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         index: index?,
         target: if is_stream { IndexTarget::DataStream } else { IndexTarget::Indices },
         shape: if has_envelope { DocumentShape::Envelope } else { DocumentShape::Payload },
+        has_timestamp,
         template,
         conflict,
         request_bytes: request_bytes.unwrap_or(limits::STORE_REQUEST_BYTES),
@@ -71,6 +73,16 @@ fn nodes(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<NodeL
 fn api_key(text: &str) -> Result<ApiKey, InvalidValue> {
     let wanted = "wanted what the store gave out as `encoded`: letters, digits and signs without a space";
     ApiKey::new(text).ok_or_else(|| InvalidValue::new("can't be a key of the store's API", wanted))
+}
+
+fn timestamp(reader: &mut SettingsReader<'_>, section: &Section<'_>, is_stream: bool) -> bool {
+    let Some(found) = reader.boolean(section, "timestamp") else { return true };
+    if is_stream && !found.value {
+        let title = format!("`{}` can't be false for data streams", section.key_path("timestamp"));
+        let label = "a data stream takes no document without `@timestamp`: take it out";
+        reader.push(Diagnostic::new(title, found.span, label));
+    }
+    found.value
 }
 
 /// The file is read now, so that its errors are reported with all others.
@@ -126,7 +138,7 @@ fn layout_of(
 /// Sinks of kind `elasticsearch`.
 pub static KIND: SinkKind = SinkKind {
     keys: &[
-        &["url", "api_key", "ca", "index", "data_stream", "envelope", "template", "conflict"],
+        &["url", "api_key", "ca", "index", "data_stream", "envelope", "timestamp", "template", "conflict"],
         &["request_bytes", "max_requests", "gzip", "timeout"],
     ],
     secrets: &["api_key"],
@@ -160,7 +172,12 @@ impl StoreConfig for ElasticsearchConfig {
 
     fn layout(&self) -> Layout {
         let (is_stream, has_envelope) = (self.target == IndexTarget::DataStream, self.shape == DocumentShape::Envelope);
-        layout_of(Some(&self.index), is_stream, has_envelope, self.conflict)
+        let mut parts = layout_of(Some(&self.index), is_stream, has_envelope, self.conflict);
+        if !self.has_timestamp {
+            // Writers of older versions don't name it, and always write it.
+            parts.push(("timestamp", false.to_string()));
+        }
+        parts
     }
 
     fn can_read(&self) -> bool {

@@ -13,6 +13,7 @@ pub(super) fn config() -> ElasticsearchConfig {
         index: "of-{type}".parse().unwrap(),
         target: IndexTarget::Indices,
         shape: DocumentShape::Payload,
+        has_timestamp: true,
         template: None,
         conflict: DocumentConflictPolicy::default(),
         request_bytes: 1 << 20,

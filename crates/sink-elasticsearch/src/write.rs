@@ -83,6 +83,9 @@ impl Writing<'_> {
     async fn request(&self, part: &[usize]) -> Result<Vec<Outcome>, Failure> {
         let count = part.len();
         let answer = self.server.bulk(bulk::body(self.config, self.batch, part)).await?;
+        if self.config.target == IndexTarget::DataStream {
+            self.streams.check_answer(&answer, self.batch, part, self.config)?;
+        }
         outcomes(&answer, count)
     }
 

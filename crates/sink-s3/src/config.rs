@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use net::http_client::Endpoint;
 use objects::ObjectFormat;
-use objects::over_http::{Container, Secret};
+use objects::over_http::Secret;
+
+use crate::Bucket;
 
 /// Which bucket, and who asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +19,7 @@ pub struct S3Config {
     /// The region that requests are signed for.
     pub region: String,
     /// The bucket. It is made if it is missing.
-    pub bucket: Container,
+    pub bucket: Bucket,
     /// The id of the access key.
     pub access_key: String,
     /// Its secret.

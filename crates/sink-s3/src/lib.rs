@@ -1,5 +1,6 @@
 //! S3, and what else speaks it: each request is signed with a secret that isn't sent.
 
+mod bucket;
 mod config;
 mod settings;
 mod signature;
@@ -11,6 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use event::rfc3339;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
 
+pub use bucket::{Bucket, InvalidBucket};
 pub use config::S3Config;
 use net::http_client::{Endpoint, HttpClient, HttpResponse, RequestBody, host_of};
 use objects::ObjectSink;
@@ -186,7 +188,7 @@ impl Service for S3 {
 mod tests {
     use std::time::Duration;
 
-    use objects::{Codec, Line, ObjectFormat, Prefix};
+    use objects::{Codec, Line, ObjectFormat, Prefix, SideFolder};
 
     use super::*;
 
@@ -201,6 +203,7 @@ mod tests {
             age_max: second,
             prefix: Prefix::NONE,
             apart: None,
+            manifests: SideFolder::manifests(),
         };
         let config = S3Config {
             url: "https://s3.example.org:9000".parse().unwrap(),

@@ -1,14 +1,14 @@
 //! The settings of sinks of kind `s3`: the service, its credentials, the bucket and its objects.
 
-use objects::over_http::settings::{self as over_http, container, secret, url, word};
+use objects::over_http::settings::{self as over_http, secret, url, word};
 use objects::{OBJECT_LAYOUT, layout_of};
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::Path;
 
-use crate::S3Config;
+use crate::{Bucket, S3Config};
 use settings::client::{ca, timeout};
-use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
+use settings::{Diagnostic, InvalidValue, Section, SettingsReader, parsed};
 
 const REGION: &str = "us-east-1";
 
@@ -17,7 +17,8 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let help = "add the service, as in url = \"https://s3.eu-central-1.amazonaws.com\"";
     let url = reader.required(section, "url", help, url);
     let region = reader.text_or(section, "region", REGION, region);
-    let bucket = reader.required(section, "bucket", "add the bucket, as in bucket = \"events\"", container);
+    let help = "add the bucket, as in bucket = \"events\"";
+    let bucket: Option<Bucket> = reader.required(section, "bucket", help, parsed("can't be the name of a bucket"));
     let access_key =
         reader.required(section, "access_key", "add the id of the key that requests are signed with", word);
     let help = "add the secret of the key, best as secret_key = \"${S3_SECRET}\"";

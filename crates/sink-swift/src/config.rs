@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use net::http_client::Endpoint;
 use objects::ObjectFormat;
-use objects::over_http::{Container, Secret};
+use objects::over_http::Secret;
+
+use crate::Container;
 
 /// Which container, and who asks for it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! OpenStack Swift: a token says who asks, and the answer to who asks for one says where the objects are.
 
 mod config;
+mod container;
 mod keystone;
 mod session;
 mod settings;
@@ -12,6 +13,7 @@ use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
 use tokio::sync::Mutex;
 
 pub use config::{Auth, KeystoneIdentity, SwiftConfig};
+pub use container::{Container, InvalidContainer};
 use net::http_client::{HttpClient, HttpResponse, RequestBody};
 use objects::ObjectSink;
 use objects::description::hexadecimal;
@@ -66,7 +68,7 @@ impl Swift {
     }
 
     fn request(&self, ask: ContainerRequest<'_>, session: &Session) -> Result<Request<RequestBody>, ObjectStoreError> {
-        let container = format!("/{}", self.config.container.as_str());
+        let container = format!("/{}", escaped(self.config.container.as_str()));
         let path = ask.object.map_or(container.clone(), |object| format!("{container}/{}", escaped(object)));
         let mut request = Request::new(ask.body.into_client());
         *request.method_mut() = ask.method;

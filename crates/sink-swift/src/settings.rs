@@ -1,6 +1,6 @@
 //! The settings of sinks of kind `swift`: authentication, the container and its objects.
 
-use objects::over_http::settings::{self as over_http, container, secret, url, word};
+use objects::over_http::settings::{self as over_http, secret, url, word};
 use objects::{OBJECT_LAYOUT, layout_of};
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::{Auth, KeystoneIdentity, SwiftConfig};
 use settings::client::{ca, timeout};
-use settings::{Diagnostic, Section, SettingsReader};
+use settings::{Diagnostic, Section, SettingsReader, parsed};
 
 /// What the URL of Keystone's third version ends with.
 const KEYSTONE: &str = "/v3";
@@ -36,7 +36,7 @@ impl By {
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -> Option<SwiftConfig> {
     let auth = auth(reader, section);
     let help = "add where objects are kept, as in container = \"events\"";
-    let container = reader.required(section, "container", help, container);
+    let container = reader.required(section, "container", help, parsed("can't be the name of a container"));
     let rules = over_http::rules(reader, section);
     let (ca, timeout) = (ca(reader, section, folder), timeout(reader, section));
     Some(SwiftConfig { auth: auth?, container: container?, rules, ca, timeout })

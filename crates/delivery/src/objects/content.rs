@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
-use objects::{NoParts, Parts};
+use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
 use crate::condition::RouteDecision;
@@ -26,8 +26,10 @@ pub(crate) struct Content {
     last: u64,
     /// `None`: those that the rules lead to the sink.
     kept: Option<Kept>,
-    /// Types that are other objects' of the same run.
-    others: BTreeSet<String>,
+    /// The period of its events, if it holds those of one.
+    period: Option<Period>,
+    /// Types of the other objects of the same run, each with its periods there.
+    others: BTreeMap<String, BTreeSet<Option<Period>>>,
     /// Whether what no object of the run keeps is counted here.
     counts_rest: bool,
     buried: Arc<BTreeSet<u64>>,
@@ -59,7 +61,8 @@ impl Content {
             first,
             last,
             kept: None,
-            others: BTreeSet::new(),
+            period: None,
+            others: BTreeMap::new(),
             counts_rest: true,
             buried,
             rules,
@@ -71,18 +74,33 @@ impl Content {
 
     /// Only the events that this object of the run keeps. The first one counts what none of them does.
     pub(crate) fn keeping(self, intent: &ObjectIntent, object: usize) -> Self {
-        let kept = intent.objects.get(object).map(|object| object.kept.clone());
-        let others = intent.objects.iter().enumerate().filter(|(index, _)| *index != object);
-        let others = others.flat_map(|(_, other)| other.kept.keys().cloned()).collect();
-        Self { kept: Some(kept.unwrap_or_default()), others, counts_rest: object == 0, ..self }
+        let of_object = intent.objects.get(object);
+        let kept = of_object.map(|object| object.kept.clone()).unwrap_or_default();
+        let period = of_object.and_then(|object| object.manifest.period);
+        let mut others = BTreeMap::<String, BTreeSet<Option<Period>>>::new();
+        for (_, other) in intent.objects.iter().enumerate().filter(|(index, _)| *index != object) {
+            for type_name in other.kept.keys() {
+                others.entry(type_name.clone()).or_default().insert(other.manifest.period);
+            }
+        }
+        Self { kept: Some(kept), period, others, counts_rest: object == 0, ..self }
     }
 
-    /// Whether events of a type are looked at here.
-    fn has_part_in(&self, type_name: &str) -> bool {
+    /// Whether an event is looked at here.
+    fn has_part_in(&self, record: &JournalRecord<'_>) -> bool {
         match &self.kept {
-            Some(kept) if !self.counts_rest => kept.contains_key(type_name),
-            _ => !self.others.contains(type_name),
+            Some(kept) if !self.counts_rest => kept.contains_key(record.type_name) && self.is_of_period(record),
+            _ => self.others.get(record.type_name).is_none_or(|periods| !periods.contains(&self.period_of(record))),
         }
+    }
+
+    /// All objects of a run have periods of the same unit, or none.
+    fn period_of(&self, record: &JournalRecord<'_>) -> Option<Period> {
+        self.period.map(|period| period.again(as_sent(record, 0).naming_time()))
+    }
+
+    fn is_of_period(&self, record: &JournalRecord<'_>) -> bool {
+        self.period_of(record) == self.period
     }
 
     /// Needn't read the first block where it is this one: of a large block many objects may be made.
@@ -132,6 +150,7 @@ impl Content {
     fn keeps(&mut self, sequence: u64, record: &JournalRecord<'_>, slot: Option<usize>) -> bool {
         let verdict = match &self.kept {
             None => slot.map(|slot| self.rules.judge(slot, sequence, record.payload)),
+            Some(_) if !self.is_of_period(record) => None,
             Some(kept) => {
                 let passage = kept.get(record.type_name).filter(|passage| passage.covers(sequence));
                 passage.map(|passage| passage.judge(sequence, record.payload, &mut 0))
@@ -142,7 +161,7 @@ impl Content {
     }
 
     fn take(&mut self, sequence: u64, record: &JournalRecord<'_>, block: &Bytes, part: &mut Batch) {
-        if !(self.first..=self.last).contains(&sequence) || !self.has_part_in(record.type_name) {
+        if !(self.first..=self.last).contains(&sequence) || !self.has_part_in(record) {
             return;
         }
         let slot = self.rules.slot_of(record.type_name, sequence);
@@ -187,7 +206,7 @@ impl Parts for Content {
             self.rules.again(),
             self.counted,
         );
-        let (kept, others) = (self.kept.clone(), self.others.clone());
-        Box::new(Self { kept, others, counts_rest: self.counts_rest, ..again })
+        let (kept, period, others) = (self.kept.clone(), self.period, self.others.clone());
+        Box::new(Self { kept, period, others, counts_rest: self.counts_rest, ..again })
     }
 }

@@ -10,6 +10,9 @@
 //! line payload                         its lines are payloads; else they are envelopes, as they always were at first
 //! apart /image                         where of a payload an object of its own is made of, if anywhere
 //! apart-type /image_type               where its content type stands, if anywhere
+//! apart-folder _parts                  the folder of these objects; without this line they are below the object, as they always were at first
+//! description _manifests/archive-…     the name of its description; without this line it is beside the object, as it always was at first
+//! period day 20384                     the day or hour that its events have, if it holds those of one
 //! keep access 0 -                      a type: its events after the first and up to the second position, or `-`
 //! gap access 3 7                       but for those after the first and up to the second position
 //! when access 0 status >= 500          those of them behind this position on which this is true; `-` for all
@@ -25,8 +28,7 @@ use std::sync::Arc;
 
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
-use objects::Manifest;
-use objects::{AttachmentRule, Line};
+use objects::{AttachmentRule, Line, Manifest, SideFolder};
 
 use crate::blocked::Blocked;
 use crate::condition::{Passage, read, written};
@@ -105,7 +107,8 @@ impl ObjectIntent {
 
 impl Object {
     fn encode(&self) -> String {
-        let Manifest { first, last, received_at, line, codec, name, apart, previous, .. } = &self.manifest;
+        let Manifest { first, last, received_at, line, codec, name, apart, previous, description, period, .. } =
+            &self.manifest;
         let previous = previous.as_deref().unwrap_or("-");
         let mut text = format!(
             "{HEADING}\nrun {first} {last}\nreceived {received_at}\ncodec {codec}\nname {name}\nprevious {previous}\n"
@@ -114,10 +117,19 @@ impl Object {
         if *line == Line::Payload {
             let _ = writeln!(text, "{PAYLOAD}");
         }
-        if let Some(AttachmentRule { data, content_type }) = apart {
+        if let Some(AttachmentRule { data, content_type, folder }) = apart {
             // Pointers have no line breaks: configurations refuse them.
             let _ = writeln!(text, "apart {data}");
             let _ = content_type.as_ref().map(|pointer| writeln!(text, "apart-type {pointer}"));
+            if *folder != SideFolder::BESIDE {
+                let _ = writeln!(text, "apart-folder {folder}");
+            }
+        }
+        if *description != SideFolder::BESIDE.manifest_of(name) {
+            let _ = writeln!(text, "description {description}");
+        }
+        if let Some(period) = period {
+            let _ = writeln!(text, "period {period}");
         }
         for (name, Passage { after, until, conditions, gaps }) in &self.kept {
             let until = if *until == u64::MAX { "-".to_owned() } else { until.to_string() };
@@ -147,7 +159,10 @@ impl Object {
             name: word(&mut fact("name")?)?,
             apart: None,
             previous: word(&mut fact("previous")?).filter(|name: &String| name != "-"),
+            description: String::new(),
+            period: None,
         };
+        manifest.description = SideFolder::BESIDE.manifest_of(&manifest.name);
         let mut kept = Kept::new();
         for line in lines {
             if let Some(line) = line.strip_prefix("keep ") {
@@ -156,9 +171,16 @@ impl Object {
             } else if line == PAYLOAD {
                 manifest.line = Line::Payload;
             } else if let Some(pointer) = line.strip_prefix("apart ") {
-                manifest.apart = Some(AttachmentRule { data: pointer.into(), content_type: None });
+                manifest.apart =
+                    Some(AttachmentRule { data: pointer.into(), content_type: None, folder: SideFolder::BESIDE });
             } else if let Some(pointer) = line.strip_prefix("apart-type ") {
                 manifest.apart.as_mut()?.content_type = Some(pointer.into());
+            } else if let Some(folder) = line.strip_prefix("apart-folder ") {
+                manifest.apart.as_mut()?.folder = folder.parse().ok()?;
+            } else if let Some(name) = line.strip_prefix("description ") {
+                name.clone_into(&mut manifest.description);
+            } else if let Some(period) = line.strip_prefix("period ") {
+                manifest.period = Some(period.parse().ok()?);
             } else if let Some(line) = line.strip_prefix("gap ") {
                 let mut words = line.split_whitespace();
                 let passage = kept.get_mut(words.next()?)?;
@@ -257,9 +279,20 @@ mod tests {
     use std::time::Duration;
 
     use event::Origin;
-    use objects::{Codec, ObjectFormat, Prefix};
+    use objects::{Codec, ObjectFormat, Portion, Prefix};
 
     use super::*;
+
+    /// The text that versions wrote whose manifests were all beside their objects.
+    #[test]
+    fn an_object_of_an_older_version_has_its_manifest_beside_it() {
+        let lane = Lane { origin: Origin([5; 16]), shard: 2, sink: "archive".into() };
+        let text = "forebay-object 1\nrun 7 40\nreceived 5\ncodec none\nname a/b.ndjson\nprevious -\nline payload\nkeep a 0 -\n";
+        let intents = ObjectIntent::decode_all(text, &lane).unwrap();
+        let Manifest { description, period, .. } = &intents[0].objects[0].manifest;
+        assert_eq!((&**description, *period), ("a/b.ndjson.manifest.json", None));
+        assert_eq!(intents[0].encode(), text);
+    }
 
     #[test]
     fn what_is_saved_is_loaded_and_nothing_else_is() {
@@ -269,22 +302,26 @@ mod tests {
         let some = Passage { after: 7, until: 12, conditions, gaps: vec![(8, 9), (9, 11)] };
         let age_max = Duration::from_secs(1);
         let apart = |content_type: Option<&str>| {
-            Some(AttachmentRule { data: "/an image/a".into(), content_type: content_type.map(Into::into) })
+            let folder = if content_type.is_some() { SideFolder::parts() } else { SideFolder::BESIDE };
+            Some(AttachmentRule { data: "/an image/a".into(), content_type: content_type.map(Into::into), folder })
         };
-        for (line, previous, apart, kept) in [
-            (Line::Envelope, None, None, Kept::new()),
-            (Line::Payload, None, apart(None), Kept::new()),
+        let by_day = "{day}/".parse::<Prefix>().unwrap().by_event_time();
+        for (line, previous, apart, kept, (prefix, manifests)) in [
+            (Line::Envelope, None, None, Kept::new(), (Prefix::NONE, SideFolder::BESIDE)),
+            (Line::Payload, None, apart(None), Kept::new(), (Prefix::NONE, SideFolder::manifests())),
             (
                 Line::Payload,
                 Some("before".to_owned()),
                 apart(Some("/type/ of")),
                 Kept::from([("a".to_owned(), all), ("b.c".to_owned(), some)]),
+                (by_day, SideFolder::manifests()),
             ),
         ] {
-            let prefix = Prefix::NONE;
-            let rules = ObjectFormat { line, codec: Codec::Gzip, bytes_max: 1, records_max: 1, age_max, prefix, apart };
+            let codec = Codec::Gzip;
+            let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart, manifests };
             let object = |run, received_at| {
-                let manifest = Manifest::new(lane.clone(), run, "a", received_at, &rules, previous.clone(), None);
+                let portion = Portion::received("a", received_at);
+                let manifest = Manifest::new(lane.clone(), run, portion, &rules, previous.clone(), None);
                 Object { manifest, kept: kept.clone() }
             };
             let objects = [object(7..=40, 1_760_000_000_000_000), object(7..=40, 5), object(41..=41, 6)];

@@ -12,8 +12,8 @@
 //! 4. When the object is durable, and those before it are, the lane's cursor passes it, and the ledger counts what was
 //!    written.
 //!
-//! Where types are told apart, a run of positions has an object for each type that has events in it: they are gathered, committed and
-//! passed together, as one object otherwise is.
+//! Where types are told apart, or days or hours of the events, a run of positions has an object for each that has events in it: they are
+//! gathered, committed and passed together, as one object otherwise is. Which of them an event belongs to follows from the event alone.
 //!
 //! A crash
 //!

@@ -1,11 +1,11 @@
 //! Builds an object: it counts the records that belong to it. The records themselves stay in the journal.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use event::Lane;
 use event::limits::OBJECT_TYPES_MAX;
 use eventlog::{JournalRecord, LogChunk};
-use objects::{Manifest, ObjectFormat, ObjectSink, line_bytes};
+use objects::{Manifest, ObjectFormat, ObjectSink, Period, Portion, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;
 
@@ -13,17 +13,15 @@ use crate::condition::{RouteDecision, Undecided};
 use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::objects::intent_log::{Kept, Object, ObjectIntent};
+use crate::sent_record::as_sent;
 
 /// Counts events from one position on.
 pub(crate) struct ObjectBuilder {
     first: u64,
     next: u64,
     records: u64,
-    bytes: u64,
-    /// By slot: what the type has among them.
-    slots: Vec<Share>,
-    /// How many types have any.
-    types: usize,
+    /// The events of each object.
+    portions: BTreeMap<PortionKey, Share>,
     received_at: Option<i64>,
     since: Instant,
     /// What those of its events came to that aren't to be written.
@@ -32,13 +30,19 @@ pub(crate) struct ObjectBuilder {
     undecided: Undecided,
 }
 
-/// The events of a type.
-#[derive(Clone, Copy, Default)]
+/// The period of an object's events, and the slot of their type, if objects differ by them.
+type PortionKey = (Option<Period>, Option<usize>);
+
+/// The events of an object.
 struct Share {
     records: u64,
     bytes: u64,
     /// When the first of them was received.
     received_at: i64,
+    /// The time in its name.
+    time: i64,
+    /// The slots of their types.
+    slots: BTreeSet<usize>,
 }
 
 impl ObjectBuilder {
@@ -48,9 +52,7 @@ impl ObjectBuilder {
             first,
             next: first,
             records: 0,
-            bytes: 0,
-            slots: Vec::new(),
-            types: 0,
+            portions: BTreeMap::new(),
             received_at: None,
             since: Instant::now(),
             left_out: CountsBySlot::default(),
@@ -106,43 +108,36 @@ impl ObjectBuilder {
             && !self.leaves_out(slot, sequence, record, rules, (buried, store))
         {
             let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
-            if self.slots.len() <= slot {
-                self.slots.resize(slot + 1, Share::default());
-            }
-            if !self.has_room(slot, bytes, limits) {
+            let time = name_time(record, limits);
+            let key = (limits.prefix.period(time), limits.prefix.tells_types().then_some(slot));
+            if !self.has_room(key, bytes, limits) {
                 return Consumed::Full;
             }
-            self.hold(slot, bytes, record.received_at);
+            self.hold((key, slot), bytes, (record.received_at, time));
         }
         self.next = sequence + 1;
         Consumed::All
     }
 
     /// Whether its object has room for one more event of so many bytes. An object has room for one whatever its size.
-    fn has_room(&self, slot: usize, bytes: u64, limits: &ObjectFormat) -> bool {
-        let share = self.slots[slot];
-        let tells_types = limits.prefix.tells_types();
-        let (records, held) = if tells_types { (share.records, share.bytes) } else { (self.records, self.bytes) };
-        if tells_types && records == 0 {
-            return self.types < OBJECT_TYPES_MAX;
+    fn has_room(&self, key: PortionKey, bytes: u64, limits: &ObjectFormat) -> bool {
+        match self.portions.get(&key) {
+            None => self.portions.len() < OBJECT_TYPES_MAX,
+            Some(share) => share.records < limits.records_max && share.bytes + bytes <= limits.bytes_max,
         }
-        records == 0 || (records < limits.records_max && held + bytes <= limits.bytes_max)
     }
 
-    fn hold(&mut self, slot: usize, bytes: u64, received_at: i64) {
+    fn hold(&mut self, (key, slot): (PortionKey, usize), bytes: u64, (received_at, time): (i64, i64)) {
         if self.records == 0 {
             self.received_at = Some(received_at);
             self.since = Instant::now();
         }
         self.records += 1;
-        self.bytes += bytes;
-        let share = &mut self.slots[slot];
-        if share.records == 0 {
-            self.types += 1;
-            share.received_at = received_at;
-        }
+        let new = || Share { records: 0, bytes: 0, received_at, time, slots: BTreeSet::new() };
+        let share = self.portions.entry(key).or_insert_with(new);
         share.records += 1;
         share.bytes += bytes;
+        share.slots.insert(slot);
     }
 
     /// Whether an event isn't to be written: it is a dead letter, its route's condition keeps it out, or the store can't take it.
@@ -219,24 +214,22 @@ impl ObjectBuilder {
         mut previous: Option<String>,
     ) -> Option<ObjectIntent> {
         let (first, last) = self.run();
-        let held = self.slots.iter().enumerate().filter(|(_, share)| share.records > 0);
-        let held = held.filter_map(|(slot, share)| {
-            Some((share.received_at, rules.name(slot)?.to_string(), rules.passage(slot)?.clone()))
-        });
-        let mut object = |received_at, type_name: &str, kept| {
-            let before = previous.take();
-            let manifest =
-                Manifest::new(lane.clone(), first..=last, type_name, received_at, limits, before, Some(claim));
+        let object = |share: &Share| {
+            let kept = share.slots.iter();
+            let kept = kept.filter_map(|slot| Some((rules.name(*slot)?.to_string(), rules.passage(*slot)?.clone())));
+            let kept: Kept = kept.collect();
+            let type_name = kept.keys().next().map_or("", String::as_str);
+            let portion = Portion { type_name, received_at: share.received_at, time: share.time };
+            let manifest = Manifest::new(lane.clone(), first..=last, portion, limits, previous.take(), Some(claim));
             previous = Some(manifest.name.clone());
             Object { manifest, kept }
         };
-        let objects: Vec<Object> = if limits.prefix.tells_types() {
-            held.map(|(received_at, name, passage)| object(received_at, &name, Kept::from([(name.clone(), passage)])))
-                .collect()
-        } else {
-            let kept = held.map(|(_, name, passage)| (name, passage)).collect();
-            vec![object(self.received_at?, "", kept)]
-        };
+        let objects: Vec<Object> = self.portions.values().map(object).collect();
         ObjectIntent::gather(objects).pop()
     }
+}
+
+/// The time in the name of an event's object.
+fn name_time(record: &JournalRecord<'_>, limits: &ObjectFormat) -> i64 {
+    if limits.prefix.follows_events() { as_sent(record, 0).naming_time() } else { record.received_at }
 }

@@ -10,8 +10,12 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use sink_directory::{Files, NewFile};
 
+use super::harness::KEYED;
+
 /// Where the objects are.
 pub(super) const ARCHIVE: &str = "/archive";
+/// Where their manifests are, unless they are beside them.
+pub(super) const MANIFESTS: &str = "_manifests";
 
 /// The simulated disk as a directory sink sees it.
 pub(super) struct DiskFiles(pub(super) SimulatedDisk);
@@ -81,7 +85,7 @@ impl Read for Open {
     }
 }
 
-/// The first and last position of an object, and its types.
+/// The first and last position of an object, and what its name begins with.
 type Run = ((u64, u64), String);
 
 /// Reads the directory as its documentation says, and gives the payload of every event by its id.
@@ -90,17 +94,19 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
         .paths()
         .iter()
         .filter(|path| path.starts_with(ARCHIVE))
-        .map(|path| path.file_name().unwrap().to_str().unwrap().to_owned())
+        .map(|path| path.strip_prefix(ARCHIVE).unwrap().to_str().unwrap().to_owned())
         .collect();
     let content = |name: &str| disk.content(Path::new(ARCHIVE).join(name)).unwrap();
     let mut events = BTreeMap::new();
     let mut runs: BTreeMap<u64, Vec<Run>> = BTreeMap::new();
     let mut chain: BTreeSet<(u64, Option<String>)> = BTreeSet::new();
-    let mut objects = BTreeSet::new();
+    let (mut objects, mut described) = (BTreeSet::new(), BTreeSet::new());
     for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
         let manifest: Value = serde_json::from_slice(&content(name)).unwrap();
         let file = manifest["file"].as_str().unwrap();
-        assert_eq!(*name, format!("{file}.manifest.json"));
+        let beside = format!("{file}.manifest.json");
+        assert!(*name == beside || *name == format!("{MANIFESTS}/{beside}"), "{name} describes {file}");
+        assert!(described.insert(file.to_owned()), "an object has two manifests: {names:?}");
         assert!(names.contains(file), "a manifest is there without its object: {names:?}");
         let bytes = content(file);
         let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -120,7 +126,7 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
             let twice = events.insert(id, event["payload"].to_string());
             assert_eq!(twice, None, "an event is in two objects: {line}");
         }
-        runs.entry(shard).or_default().push((run, manifest["types"].to_string()));
+        runs.entry(shard).or_default().push((run, file.split(&format!("{KEYED}-")).next().unwrap().to_owned()));
         let previous = manifest["previous"].as_str().map(str::to_owned);
         assert!(previous.as_ref().is_none_or(|previous| names.contains(previous)), "{previous:?} is missing");
         assert!(chain.insert((shard, previous)), "two objects follow the same one");
@@ -129,8 +135,8 @@ pub(super) fn read(disk: &SimulatedDisk) -> BTreeMap<String, String> {
     for runs in runs.values_mut() {
         runs.sort_unstable();
         let are_apart = |pair: &[Run]| {
-            let [(run, types), (next, next_types)] = pair else { return true };
-            run.1 < next.0 || (run == next && types.split(':').next() != next_types.split(':').next())
+            let [(run, prefix), (next, next_prefix)] = pair else { return true };
+            run.1 < next.0 || (run == next && prefix != next_prefix)
         };
         assert!(runs.windows(2).all(are_apart), "objects overlap: {runs:?}");
     }

@@ -2,7 +2,7 @@
 //! happens to the process, the store or the configuration afterwards.
 
 use objects::Line;
-use objects::{Codec, ObjectFormat, Prefix};
+use objects::{Codec, ObjectFormat, Prefix, SideFolder};
 use std::time::Duration;
 
 use super::harness::FENCED;
@@ -129,6 +129,7 @@ fn undecided(harness: &mut Harness, objects: bool) {
             age_max,
             prefix: Prefix::NONE,
             apart: None,
+            manifests: SideFolder::manifests(),
         });
     }
     harness.shards = 1;
@@ -245,6 +246,7 @@ fn what_takes_long_to_judge_holds_up_no_other_lane() {
                     age_max,
                     prefix: Prefix::NONE,
                     apart: None,
+                    manifests: SideFolder::manifests(),
                 });
             }
             harness.shards = 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use journal::simulated_disk::{Operation, SimulatedError};
 use objects::Line;
-use objects::{Codec, ObjectFormat, Prefix};
+use objects::{Codec, ObjectFormat, Prefix, SideFolder};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -30,6 +30,7 @@ const RULES: ObjectFormat = ObjectFormat {
     age_max: Duration::from_secs(5),
     prefix: Prefix::NONE,
     apart: None,
+    manifests: SideFolder::BESIDE,
 };
 
 fn harness(seed: u64) -> Harness {
@@ -40,7 +41,22 @@ fn harness(seed: u64) -> Harness {
 
 /// An object for each type.
 fn by_type() -> ObjectFormat {
-    ObjectFormat { prefix: "{type}-".parse().unwrap(), ..RULES }
+    ObjectFormat { prefix: "{type}-".parse().unwrap(), manifests: SideFolder::manifests(), ..RULES }
+}
+
+/// An object for each type and hour of events.
+fn by_hour() -> ObjectFormat {
+    let prefix: Prefix = "{type}-{day}-{hour}-".parse().unwrap();
+    ObjectFormat { prefix: prefix.by_event_time(), ..by_type() }
+}
+
+/// Rules by a number.
+fn any_rules(number: u64) -> ObjectFormat {
+    match number % 3 {
+        0 => RULES,
+        1 => by_type(),
+        _ => by_hour(),
+    }
 }
 
 /// Holds the objects against what was acknowledged, and against the ledger. Ends the process.
@@ -109,6 +125,88 @@ fn types_are_told_apart_and_end_together() {
             names.filter(|name| name.starts_with(start) && name.ends_with(".ndjson")).count()
         };
         assert_eq!((count("both-"), count("named-")), (1, 2));
+        check(&mut harness).await;
+    });
+}
+
+/// Late events have objects of their own, and an event a day ahead at most.
+#[test]
+fn objects_follow_the_time_of_the_events() {
+    const HOUR: i64 = 3_600_000_000;
+    run(async {
+        let mut harness = harness(59);
+        harness.objects = Some(by_hour());
+        harness.shards = 1;
+        harness.start();
+        let received_at = 10_000 * 24 * HOUR;
+        for (number, time) in [0, HOUR, 1, 900 * 24 * HOUR, -HOUR, 2 * HOUR - 1].into_iter().enumerate() {
+            let payload = format!("{{\"n\":{}}}", number + 1);
+            assert!(harness.append_at(0, "both", (received_at + time, received_at), &payload).await);
+        }
+        seconds(6).await;
+        let paths = harness.disk.paths();
+        let names = paths.iter().filter_map(|path| path.to_str()?.strip_suffix(".ndjson"));
+        let count = |name: &str| {
+            let object =
+                std::str::from_utf8(&harness.disk.content(format!("{name}.ndjson")).unwrap()).unwrap().to_owned();
+            let hour = name.strip_prefix("/archive/both-").unwrap().split("-keyed").next().unwrap().to_owned();
+            (hour, object.lines().count())
+        };
+        let counts: std::collections::BTreeMap<String, usize> = names.map(count).collect();
+        let expected = [("1997-05-18-23", 1), ("1997-05-19-00", 2), ("1997-05-19-01", 2), ("1997-05-20-00", 1)];
+        assert!(counts.iter().map(|(hour, count)| (&**hour, *count)).eq(expected), "{counts:?}");
+        assert_eq!(archive::read(&harness.disk).len(), 6);
+        harness.check_balance();
+        assert_eq!(harness.stored_and_dead(KEYED), (6, 0));
+    });
+}
+
+/// One event for each of many hours: a run has as many objects as there may be, and no more.
+#[test]
+fn so_many_hours_are_gathered_at_once() {
+    run(async {
+        let mut harness = harness(60);
+        harness.objects = Some(by_hour());
+        harness.shards = 1;
+        harness.start();
+        for hour in 0..=event::limits::OBJECT_TYPES_MAX as i64 {
+            let time = (hour - 100) * 3_600_000_000 + 1;
+            assert!(harness.append_at(0, "both", (time, 1), "{\"n\":1}").await);
+        }
+        seconds(1).await;
+        assert_eq!(archive::read(&harness.disk).len(), event::limits::OBJECT_TYPES_MAX);
+        seconds(6).await;
+        assert_eq!(archive::read(&harness.disk).len(), event::limits::OBJECT_TYPES_MAX + 1);
+        harness.check_balance();
+    });
+}
+
+/// A directory of an older version has manifests beside its objects. One that is committed keeps its name.
+#[test]
+fn manifests_that_were_committed_before_keep_their_names() {
+    run(async {
+        let mut harness = harness(61);
+        harness.shards = 1;
+        harness.start();
+        harness.append(0, "named", 9).await;
+        seconds(10).await;
+        let before = archive::read(&harness.disk).len();
+        // The newest object is committed, and neither it nor its manifest is known to be there.
+        let manifest = |path: &std::path::PathBuf| path.to_string_lossy().ends_with(".manifest.json");
+        let newest = harness.disk.paths().into_iter().filter(manifest).max().unwrap();
+        harness.kill(1).await;
+        for path in ["/data/ledger.0", "/data/ledger.1", newest.to_str().unwrap()] {
+            harness.disk.erase(path).unwrap();
+        }
+        harness.objects = Some(ObjectFormat { manifests: SideFolder::manifests(), ..RULES });
+        harness.start();
+        seconds(10).await;
+        assert!(harness.disk.content(&newest).is_ok(), "it has its name again");
+        assert_eq!(archive::read(&harness.disk).len(), before);
+        harness.append(0, "named", 3).await;
+        seconds(10).await;
+        let in_folder = |path: &std::path::PathBuf| path.starts_with("/archive/_manifests");
+        assert_eq!(harness.disk.paths().iter().filter(|path| in_folder(path)).count(), 1);
         check(&mut harness).await;
     });
 }
@@ -392,9 +490,7 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
     run(async {
         let mut harness = harness(seed);
         harness.mutation = mutation;
-        if seed % 2 == 1 {
-            harness.objects = Some(by_type());
-        }
+        harness.objects = Some(any_rules(seed));
         harness.start();
         for (index, step) in steps.iter().enumerate() {
             take(&mut harness, step, seed.wrapping_add(index as u64)).await;
@@ -458,6 +554,12 @@ fn a_power_cut_at_each_operation_leaves_every_event_in_one_object() {
             assert!((1..count as u64).step_by(7).all(|operation| cut_at(operation, rules(), None)));
         }
     }
+}
+
+#[test]
+fn a_power_cut_leaves_every_event_in_one_object_of_its_hour() {
+    let count = (1..).step_by(5).take_while(|operation| cut_at(*operation, by_hour(), None)).count();
+    assert!(count > 20, "the run has only {count} operations of five");
 }
 
 #[test]

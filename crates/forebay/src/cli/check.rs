@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use config::Role;
 
+use super::path_value::path;
 use super::{Common, DATA, Data, WRITER_DATA};
 
 /// `forebay check`.
@@ -14,10 +15,10 @@ pub(crate) struct CheckFlags {
     #[arg(long, value_name = "ROLE", value_parser = super::role::parser())]
     pub(crate) role: Option<Role>,
     /// The configuration file (TOML) [env: FOREBAY_CONFIG]
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", hide_env = true)]
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path(), hide_env = true)]
     config: Option<PathBuf>,
     /// The data directory [default: ./forebay-data, of a writer ./forebay-writer] [env: FOREBAY_DATA]
-    #[arg(long, value_name = "DIR", env = "FOREBAY_DATA", hide_env = true)]
+    #[arg(long, value_name = "DIR", env = "FOREBAY_DATA", value_parser = path(), hide_env = true)]
     data: Option<PathBuf>,
     /// As of the role
     #[arg(long, value_name = "ADDR")]

@@ -9,6 +9,7 @@ use delivery::Condition;
 use event::{EventId, rfc3339};
 use load::ServerUrl;
 
+use super::path_value::path;
 use super::{CaFlag, Data, TokenFlag};
 
 /// What can be done with dead letters.
@@ -61,7 +62,7 @@ pub(crate) struct DeadAt {
     #[command(flatten)]
     pub(crate) data: Data,
     /// The configuration of the running server, which says where its admin port is
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path())]
     pub(crate) config: Option<PathBuf>,
     /// The admin address of the running server [default: as configured, or 127.0.0.1:9000]; with TLS a URL, as https://localhost:9000
     #[arg(long, value_name = "ADDR", value_parser = admin)]

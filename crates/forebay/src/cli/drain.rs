@@ -6,13 +6,14 @@ use std::time::Duration;
 use clap::Args;
 use config::Role;
 
+use super::path_value::path;
 use super::{Common, Data};
 
 /// `forebay drain`.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct DrainFlags {
     /// The configuration of the server that is gone (TOML)
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path())]
     config: Option<PathBuf>,
     #[command(flatten)]
     data: Data,

@@ -6,6 +6,7 @@ use clap::Args;
 use config::Role;
 use load::ServerUrl;
 
+use super::path_value::path;
 use super::{CaFlag, dead};
 
 /// `forebay health`.
@@ -18,7 +19,7 @@ pub(crate) struct HealthFlags {
     #[arg(long, value_name = "ROLE", value_parser = super::role::parser())]
     pub(crate) role: Option<Role>,
     /// The configuration file (TOML) of the server, which names its admin address [env: FOREBAY_CONFIG]
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", hide_env = true)]
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path(), hide_env = true)]
     pub(crate) config: Option<PathBuf>,
     /// The admin address of the server [default: as configured]; with TLS a URL, as https://localhost:9000
     #[arg(long, value_name = "ADDR", value_parser = dead::admin)]

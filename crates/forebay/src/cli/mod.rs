@@ -7,6 +7,7 @@ mod drain;
 mod dry_run;
 mod health;
 mod load;
+mod path_value;
 pub(crate) mod role;
 mod route;
 mod schema;
@@ -24,6 +25,7 @@ use config::{ConfigError, Configuration, Flags, WriterConfiguration};
 use settings::{Diagnostics, Environment};
 
 use crate::log;
+use path_value::path;
 
 /// What people call a configuration.
 const USUAL_NAME: &str = "forebay.toml";
@@ -173,7 +175,7 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Common {
     /// The configuration file (TOML); without one, events of any type are stored in events.db: by the process itself, or by a gateway's writer
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path())]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: Data,
@@ -259,7 +261,7 @@ impl Common {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Data {
     /// The data directory: journal, cursors, tokens, and the embedded store of `serve`
-    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", default_value = DATA)]
+    #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", value_parser = path(), default_value = DATA)]
     pub(crate) directory: PathBuf,
 }
 

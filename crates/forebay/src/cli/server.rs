@@ -7,13 +7,14 @@ use clap::Args;
 use config::port::tls_files;
 use load::{ServerConnector, ServerUrl};
 
+use super::path_value::path;
 use crate::errors::unreadable;
 
 /// The flag of every command that talks to a server.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CaFlag {
     /// Trust a server with https:// by the authorities of this PEM file, instead of those of this machine
-    #[arg(long, value_name = "FILE", env = "FOREBAY_CA")]
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CA", value_parser = path())]
     ca: Option<PathBuf>,
 }
 

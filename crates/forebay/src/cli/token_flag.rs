@@ -41,7 +41,8 @@ impl FromStr for ShownToken {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self(text.to_owned()))
+        // A variable may have a line break at its end that nobody meant.
+        Ok(Self(text.trim_end_matches(['\n', '\r']).to_owned()))
     }
 }
 
@@ -61,7 +62,8 @@ mod tests {
         assert_eq!(TokenFlag::default().token(), Ok(None));
         assert_eq!(flag("").token(), Ok(None));
         assert_eq!(flag("fb_x").token(), Ok(Some("fb_x")));
-        for wrong in ["fb x", "fb\r\nX: y", "fé"] {
+        assert_eq!(flag("fb_x\r\n\n").token(), Ok(Some("fb_x")));
+        for wrong in ["fb x", "fb_x ", "fb\r\nX: y", "fé"] {
             assert_eq!(flag(wrong).token(), Err(WrongToken));
             assert!(!format!("{:?}", flag(wrong)).contains("fb") && !WrongToken.to_string().contains(wrong));
         }

@@ -56,15 +56,31 @@ fn lines(text: &str) -> Vec<(String, Value)> {
     events.map(|event| (event["id"].as_str().unwrap().to_owned(), event["payload"].clone())).collect()
 }
 
+/// Where the manifests are.
+pub(crate) const MANIFESTS: &str = "_manifests";
+
+/// All files of a directory and of the manifests' folder in it.
+fn names(folder: &Path) -> Vec<String> {
+    let of = |folder: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    let mut names = of(folder);
+    names.retain(|name| name != MANIFESTS);
+    names.extend(of(&folder.join(MANIFESTS)).into_iter().map(|name| format!("{MANIFESTS}/{name}")));
+    names
+}
+
 /// The payload of each event by its id, from files that are held against their manifests.
 pub(crate) fn read(folder: &Path) -> BTreeMap<String, Value> {
-    let mut names: Vec<String> =
-        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    let mut names = names(folder);
     let mut tables = tables(folder, &names);
     let mut events = BTreeMap::new();
     let mut described = 0;
-    for name in names.iter().filter(|name| name.ends_with(".manifest.json")) {
-        let manifest: Value = serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap();
+    let in_folder = names.iter().filter_map(|name| name.strip_prefix("_manifests/"));
+    for name in in_folder.filter(|name| name.ends_with(".manifest.json")) {
+        let manifest: Value =
+            serde_json::from_slice(&std::fs::read(folder.join(MANIFESTS).join(name)).unwrap()).unwrap();
         let file = folder.join(manifest["file"].as_str().unwrap());
         let bytes = std::fs::read(&file).unwrap();
         assert_eq!(manifest["bytes"].as_u64(), Some(bytes.len() as u64));
@@ -114,7 +130,7 @@ fn payloads_are_byte_for_byte_what_was_sent() {
         if codec == "none" {
             let files = std::fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().path());
             let text: String = files
-                .filter(|path| path.extension().unwrap() == "ndjson")
+                .filter(|path| path.extension().is_some_and(|extension| extension == "ndjson"))
                 .map(|path| std::fs::read_to_string(path).unwrap())
                 .collect();
             assert!(text.contains("\"payload\":{\"a\" :\t1.0e0}}\n"), "{text}");
@@ -134,9 +150,11 @@ fn lines_are_payloads_where_no_envelope_is_asked_for() {
     }
     server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(0));
-    let paths = std::fs::read_dir(folder.data().join("archive")).unwrap().map(|entry| entry.unwrap().path());
+    let archive = folder.data().join("archive");
+    let paths = names(&archive).into_iter().map(|name| archive.join(name));
     let (manifests, files): (Vec<_>, Vec<_>) =
         paths.partition(|path| path.extension().is_some_and(|end| end == "json"));
+    assert!(!manifests.is_empty() && manifests.len() == files.len(), "{manifests:?}");
     let text: String = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
     assert!(["{\"a\" :\t1.0e0}\n", "[1,  2]\n"].iter().all(|line| text.contains(line)), "{text}");
     for manifest in manifests {

@@ -144,7 +144,7 @@ fn a_file_of_a_directory_is_given_from_memory_and_from_the_disk() {
         let fetched = server.metric("forebay_object_fetched_bytes_total{");
         assert_eq!(fetched == bytes.len() as u64, kept, "{fetched}");
         assert_eq!(server.metric("forebay_object_cache_bytes") > bytes.len() as u64, kept);
-        let manifest = ask(server.intake, "GET", &format!("/objects/archive/{name}.manifest.json"), "");
+        let manifest = ask(server.intake, "GET", &format!("/objects/archive/_manifests/{name}.manifest.json"), "");
         assert_eq!((manifest.status, manifest.header("content-type")), (200, Some("application/json")));
     }
 }

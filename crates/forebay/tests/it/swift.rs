@@ -41,7 +41,7 @@ fn start(folder: &Folder, sink: &str) -> Server {
 
 /// Puts everything that the container has into a folder.
 fn fetch(swift: &SwiftServer, folder: &Path) {
-    std::fs::create_dir(folder).unwrap();
+    std::fs::create_dir_all(folder.join(crate::directory::MANIFESTS)).unwrap();
     let client = swift.client();
     for name in client.list("events") {
         std::fs::write(folder.join(&name), client.get("events", &name).unwrap()).unwrap();

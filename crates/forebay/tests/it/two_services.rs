@@ -249,8 +249,9 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
     assert_eq!(stored.len(), number, "none is there twice");
     assert_eq!(numbers, (0..number as u64).collect());
     // They are given back through the writer as well.
-    let name = std::fs::read_dir(&archive).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let name = name.filter(|name| name.ends_with(".manifest.json")).max().unwrap();
+    let names = std::fs::read_dir(archive.join(crate::directory::MANIFESTS)).unwrap();
+    let name = names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).max().unwrap();
+    let name = format!("{}/{name}", crate::directory::MANIFESTS);
     let request =
         format!("GET /objects/archive/{name} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.intake);
     let (status, answer) = exchange(server.intake, &request);

@@ -136,9 +136,10 @@ fn text(raw: &str) -> Option<std::borrow::Cow<'_, str>> {
     scalar_text(raw).filter(|_| raw.starts_with('"'))
 }
 
-/// Fixed by the manifest: below the object that has the event's line, with its position before its id, so that none has two.
+/// Fixed by the manifest: the name of the object that has the event's line, and the position before the id, so that none has two.
 fn name(manifest: &Manifest, record: &Record<'_>) -> String {
-    format!("{}/{:020}-{}", manifest.stem(), record.sequence, record.id)
+    let below = format!("{}/{:020}-{}", manifest.stem(), record.sequence, record.id);
+    manifest.apart.as_ref().map_or(below.clone(), |apart| apart.folder.path(&below))
 }
 
 #[cfg(test)]
@@ -148,11 +149,15 @@ mod tests {
     use event::{EventId, Lane, Origin};
 
     use super::*;
-    use crate::{Codec, Line, ObjectFormat, Prefix};
+    use crate::{Codec, Line, ObjectFormat, Portion, Prefix, SideFolder};
     use sink::Write;
 
+    fn apart(folder: SideFolder) -> AttachmentRule {
+        AttachmentRule { data: "/a/image".into(), content_type: Some("/kind".into()), folder }
+    }
+
     fn attachments() -> Attachments {
-        Attachments::of(Some(&AttachmentRule { data: "/a/image".into(), content_type: Some("/kind".into()) })).unwrap()
+        Attachments::of(Some(&apart(SideFolder::BESIDE))).unwrap()
     }
 
     fn manifest() -> Manifest {
@@ -165,8 +170,9 @@ mod tests {
             age_max: Duration::from_secs(1),
             prefix: Prefix::NONE,
             apart: None,
+            manifests: SideFolder::BESIDE,
         };
-        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, None)
+        Manifest::new(lane, 12..=90, Portion::received("access", 1_760_000_000_123_456), &rules, None, None)
     }
 
     fn record(payload: &str) -> Record<'_> {
@@ -218,6 +224,16 @@ mod tests {
             let found = String::from_utf8(attachments.replaced(&manifest(), &record).unwrap()).unwrap();
             assert_eq!(found, replaced.replace("\"N\"", &format!("\"{name}\"")));
         }
+    }
+
+    #[test]
+    fn a_part_may_have_a_folder_that_is_no_rows() {
+        let manifest = Manifest { apart: Some(apart(SideFolder::parts())), ..manifest() };
+        let (record, stem) = (record(r#"{"a":{"image":"aGk"}}"#), manifest.stem().to_owned());
+        let part = attachments().part(&manifest, &record).unwrap();
+        assert!(part.name.starts_with(&format!("_parts/{stem}/")), "{}", part.name);
+        let line = String::from_utf8(attachments().replaced(&manifest, &record).unwrap()).unwrap();
+        assert!(line.contains(&format!("\"{}\"", part.name)), "{line}");
     }
 
     #[test]

@@ -18,7 +18,10 @@ use super::service::Service;
 use crate::Prefix;
 use sink::Mark;
 
-const NAME: &str = "forebay-mark";
+/// Query engines ignore files whose names begin with `_`.
+const NAME: &str = "_forebay-mark";
+/// The name that older versions gave, behind the fixed part of objects' names. A mark that has it keeps it.
+const OLD_NAME: &str = "forebay-mark";
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain");
 /// The largest body that is read.
 const BYTES_MAX: usize = 1024;
@@ -30,7 +33,10 @@ const STORED_AT: &str = "x-timestamp";
 
 /// Reads the mark, and creates it if there is none.
 pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -> Result<Mark, ObjectStoreError> {
-    let name = format!("{}{NAME}", prefix.fixed());
+    if let Some(mark) = settled(store, &old_name(prefix)).await? {
+        return Ok(mark);
+    }
+    let name = name(prefix);
     if let Some(mark) = settled(store, &name).await? {
         return Ok(mark);
     }
@@ -52,6 +58,16 @@ pub(super) async fn of(store: &ContainerTarget<impl Service>, prefix: &Prefix) -
         drain(expect_success(answer, || words(&Method::PUT, Some(&name))).await?).await;
     }
     settled(store, &name).await?.ok_or(ObjectStoreError::Unsettled { object: name })
+}
+
+/// The name of the mark: in the folder that the fixed part of objects' names leads to. Sinks with one folder share it.
+fn name(prefix: &Prefix) -> String {
+    let folder = prefix.fixed().rfind('/').map_or("", |end| &prefix.fixed()[..=end]);
+    format!("{folder}{NAME}")
+}
+
+fn old_name(prefix: &Prefix) -> String {
+    format!("{}{OLD_NAME}", prefix.fixed())
 }
 
 /// The mark, once it is valid.
@@ -101,6 +117,19 @@ fn age(headers: &HeaderMap) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_is_ignored_by_query_engines_and_an_old_one_keeps_its_name() {
+        let names = |text: &str| text.parse().map(|prefix: Prefix| (name(&prefix), old_name(&prefix))).unwrap();
+        for (prefix, new, old) in [
+            ("", "_forebay-mark", "forebay-mark"),
+            ("a/b/{day}/", "a/b/_forebay-mark", "a/b/forebay-mark"),
+            ("a/day={day}/", "a/_forebay-mark", "a/day=forebay-mark"),
+            ("a-{type}/", "_forebay-mark", "a-forebay-mark"),
+        ] {
+            assert_eq!(names(prefix), (new.to_owned(), old.to_owned()), "{prefix}");
+        }
+    }
 
     #[test]
     fn the_age_of_a_mark_is_told_by_the_clocks_of_the_store() {

@@ -3,7 +3,6 @@
 
 mod attachments;
 mod body;
-mod container;
 mod container_target;
 mod digests;
 mod error;
@@ -29,7 +28,6 @@ use net::http_client::{HttpClient, HttpOptions};
 use sink::{Mark, Reason, SinkError};
 
 pub use body::UploadBody;
-pub use container::{Container, InvalidContainer};
 pub use container_target::{CHECKSUM, drain, expect_success};
 pub use digests::Digests;
 pub use error::ObjectStoreError;

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use net::http_client::{Endpoint, InvalidEndpoint};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, pointer};
 
-use crate::over_http::{Container, InvalidContainer, Secret};
-use crate::settings::read_rules;
-use crate::{AttachmentRule, Codec, InvalidPrefix, ObjectFormat, Prefix};
+use crate::over_http::Secret;
+use crate::settings::{folder, read_rules};
+use crate::{AttachmentRule, Codec, InvalidPrefix, ObjectFormat, Prefix, SideFolder};
 
 /// The settings of a writer's sink that a gateway reads too, beside [`OBJECT_LAYOUT`](crate::OBJECT_LAYOUT).
-pub const LAYOUT: &[&str] = &["format", "object", "object_from", "object_type_from"];
+pub const LAYOUT: &[&str] = &["format", "object", "object_time", "object_from", "object_type_from", "parts"];
+/// What `object_time` may say: whether names follow the time of the events.
+const TIMES: [(&str, bool); 2] = [("received", false), ("event", true)];
 /// What `format` may say.
 const FORMATS: [(&str, Codec); 4] =
     [("ndjson", Codec::None), ("ndjson.gz", Codec::Gzip), ("ndjson.zst", Codec::Zstd), ("parquet", Codec::Parquet)];
@@ -19,8 +21,21 @@ const FORMATS: [(&str, Codec); 4] =
 pub fn rules(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> ObjectFormat {
     let codec = reader.text(section, "format", format).map_or(Codec::default(), |found| found.value);
     let prefix = reader.text(section, "object", prefix).map_or(Prefix::NONE, |found| found.value);
+    let prefix = with_time(reader, section, prefix);
     let apart = apart(reader, section);
     ObjectFormat { apart, ..read_rules(reader, section, codec, prefix) }
+}
+
+/// By which time names are made.
+fn with_time(reader: &mut SettingsReader<'_>, section: &Section<'_>, prefix: Prefix) -> Prefix {
+    let parse = |text: &str| settings::one_of(&TIMES, text, "is no time that names are made by");
+    let Some(found) = reader.text(section, "object_time", parse) else { return prefix };
+    if !prefix.has_time() {
+        let title = format!("`{}` has no meaning here", section.key_path("object_time"));
+        let label = "only beside `{day}` or `{hour}` in `object`, which it says the time of".to_owned();
+        reader.push(Diagnostic::new(title, found.span, label));
+    }
+    if found.value { prefix.by_event_time() } else { prefix }
 }
 
 /// Which part of payloads is an object of its own.
@@ -32,7 +47,8 @@ fn apart(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Attac
         let label = "only beside `object_from`, which says what it is the type of".to_owned();
         reader.push(Diagnostic::new(title, found.span.clone(), label));
     }
-    Some(AttachmentRule { data: data?.value, content_type: content_type.map(|found| found.value) })
+    let folder = folder(reader, section, "parts").unwrap_or_else(SideFolder::parts);
+    Some(AttachmentRule { data: data?.value, content_type: content_type.map(|found| found.value), folder })
 }
 
 /// A pointer to a part of a payload, which stands in a line of what is saved.
@@ -69,15 +85,6 @@ pub fn url(text: &str) -> Result<Endpoint, InvalidValue> {
         return Err(wrong("who asks has settings of its own".to_owned()));
     }
     Ok(url)
-}
-
-/// Parses the name of a container.
-///
-/// # Errors
-/// It is none.
-pub fn container(text: &str) -> Result<Container, InvalidValue> {
-    text.parse()
-        .map_err(|error: InvalidContainer| InvalidValue::new("can't be the name of a container", error.to_string()))
 }
 
 /// Parses a secret.

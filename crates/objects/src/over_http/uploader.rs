@@ -63,7 +63,7 @@ impl Uploader {
         put.map_err(|failure| coded.trouble().unwrap_or(failure))?;
         let (sealed, parts) = coded.into_stored();
         let text = description::text(manifest, &sealed, attachments);
-        target.describe(&manifest.lane, &description::name(&manifest.name), text.into()).await?;
+        target.describe(&manifest.lane, &manifest.description, text.into()).await?;
         Ok(parts)
     }
 }

@@ -20,7 +20,7 @@ use event::read::ReadError;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use crate::Prefix;
+use crate::{ObjectFormat, SideFolder};
 pub use cache::ObjectCache;
 use cache::{Entry, SinkNumber};
 use name::Names;
@@ -90,15 +90,17 @@ enum Begun {
 }
 
 impl ObjectReads {
-    /// The objects of a sink with this name and prefix. Nothing is requested before the first read.
+    /// The objects of a sink with this name, made by these rules. Nothing is requested before the first read.
     pub(crate) fn new(
-        (sink, prefix): (Arc<str>, Prefix),
+        sink: Arc<str>,
+        objects: &ObjectFormat,
         store: Box<dyn ObjectStoreReader>,
-        rules: ReadRules,
-        cache: ObjectCache,
+        (rules, cache): (ReadRules, ObjectCache),
     ) -> Self {
+        let ObjectFormat { prefix, manifests, apart, .. } = objects.clone();
+        let parts = apart.map_or(SideFolder::BESIDE, |apart| apart.folder);
         Self(Arc::new(Shared {
-            names: Names { sink, prefix, has_folders: store.has_folders() },
+            names: Names { sink, prefix, manifests, parts, has_folders: store.has_folders() },
             store,
             rules,
             number: cache.add_sink(),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use event::{EventId, Origin, Position};
 
 use crate::manifest::TOKEN;
-use crate::{Codec, Prefix};
+use crate::side_folder::MANIFEST as DESCRIBED;
+use crate::{Codec, Prefix, SideFolder};
 
 /// Stores take names of 1,024 bytes.
 const BYTES_MAX: usize = 1024;
-const DESCRIBED: &str = ".manifest.json";
 
 /// Which events an object of some name would have, or describe: of a part of a payload the very one, else the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,13 +22,16 @@ pub struct ObjectPlace {
 }
 
 impl ObjectPlace {
-    /// What an object of this name would hold, if it is the name of an object of any sink.
+    /// What an object of this name would hold, if it is the name of an object of any sink. The manifests of a directory may be in any folder:
+    /// a gateway chooses it.
     pub(crate) fn of(name: &str, has_folders: bool) -> Option<Self> {
+        let is_described = name.ends_with(DESCRIBED);
+        let file = name.rsplit('/').next().unwrap_or_default();
         // Hidden files are those that a directory writes.
-        if name.starts_with('.') && !has_folders {
+        if !has_folders && (name.starts_with('.') || file.starts_with('.')) {
             return None;
         }
-        place(name, has_folders, |before| !before.is_empty())
+        place(name, has_folders || is_described, |before| !before.is_empty())
     }
 }
 
@@ -37,6 +40,10 @@ pub(super) struct Names {
     pub(super) sink: Arc<str>,
     /// What they begin with now. It may have been another text before.
     pub(super) prefix: Prefix,
+    /// Where manifests are now. Older ones may be beside their objects.
+    pub(super) manifests: SideFolder,
+    /// Where parts of payloads are now.
+    pub(super) parts: SideFolder,
     /// Whether there may be a folder in them.
     pub(super) has_folders: bool,
 }
@@ -44,7 +51,11 @@ pub(super) struct Names {
 impl Names {
     /// What an object of this name would hold, if one of this sink can have it: its lines, what describes them, or a part of a payload.
     pub(super) fn place(&self, name: &str) -> Option<ObjectPlace> {
-        place(name, self.has_folders, |before| self.is_before(before))
+        // A container has folders in any name, a directory only the one of manifests.
+        let manifest = self.manifests.strip(name).filter(|rest| rest.ends_with(DESCRIBED));
+        let part = self.parts.strip(name).filter(|_| self.has_folders);
+        let beside = manifest.or(part).filter(|_| is_path(name)).unwrap_or(name);
+        place(beside, self.has_folders, |before| self.is_before(before))
     }
 
     /// A sink's name may be the end of another's: before it stands nothing, a folder, or what is configured.
@@ -56,8 +67,7 @@ impl Names {
 
 /// What an object of this name would hold. `is_before` judges what stands before the time: the sink's name behind what names begin with.
 fn place(name: &str, has_folders: bool, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> {
-    let is_path = name.len() <= BYTES_MAX && name.split('/').all(is_part);
-    if !is_path || (name.contains('/') && !has_folders) {
+    if !is_path(name) || (name.contains('/') && !has_folders) {
         return None;
     }
     if let Some((stem, last)) = name.rsplit_once('/')
@@ -81,6 +91,10 @@ fn of_stem(stem: &str, is_before: impl Fn(&str) -> bool) -> Option<ObjectPlace> 
     let is_of_sink = is_time(parts.next()?) && is_before(parts.next()?);
     let position = Position { shard: u16::try_from(shard).ok()?, sequence };
     is_of_sink.then_some(ObjectPlace { origin, position })
+}
+
+fn is_path(name: &str) -> bool {
+    name.len() <= BYTES_MAX && name.split('/').all(is_part)
 }
 
 fn is_part(part: &str) -> bool {
@@ -126,7 +140,7 @@ mod tests {
     use event::Lane;
 
     use super::*;
-    use crate::{Codec, Line, Manifest, ObjectFormat};
+    use crate::{Codec, Line, Manifest, ObjectFormat, Portion};
     use sink::Claim;
 
     fn name(sink: &str, codec: Codec, prefix: &str) -> String {
@@ -137,12 +151,15 @@ mod tests {
         let lane = Lane { origin: Origin([0xab; 16]), shard: 3, sink: sink.into() };
         let age_max = Duration::from_secs(1);
         let (line, prefix) = (Line::Payload, prefix.parse().unwrap());
-        let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None };
-        Manifest::new(lane, 12..=90, "access", 1_760_000_000_123_456, &rules, None, claim).name
+        let manifests = SideFolder::BESIDE;
+        let rules = ObjectFormat { line, codec, bytes_max: 1, records_max: 1, age_max, prefix, apart: None, manifests };
+        let portion = Portion::received("access", 1_760_000_000_123_456);
+        Manifest::new(lane, 12..=90, portion, &rules, None, claim).name
     }
 
     fn names(sink: &str, prefix: &str) -> Names {
-        Names { sink: sink.into(), prefix: prefix.parse().unwrap(), has_folders: true }
+        let (manifests, parts) = (SideFolder::manifests(), SideFolder::parts());
+        Names { sink: sink.into(), prefix: prefix.parse().unwrap(), manifests, parts, has_folders: true }
     }
 
     #[test]
@@ -156,7 +173,11 @@ mod tests {
             let lines = named("a-b", codec, prefix, claim);
             let stem = lines.split(".ndjson").next().unwrap();
             let apart = format!("{stem}/00000000000000000017-11111111-1111-1111-1111-111111111111");
-            for (name, sequence) in [(lines.clone(), 12), (format!("{lines}.manifest.json"), 12), (apart, 17)] {
+            let described = format!("{lines}.manifest.json");
+            let in_folder = format!("_manifests/{described}");
+            let in_parts = format!("_parts/{apart}");
+            for (name, sequence) in [(lines.clone(), 12), (described, 12), (in_folder, 12), (apart, 17), (in_parts, 17)]
+            {
                 let position = Position { shard: 3, sequence };
                 let place = ObjectPlace { origin: Origin([0xab; 16]), position };
                 assert_eq!(names("a-b", prefix).place(&name), Some(place), "{name}");
@@ -173,7 +194,19 @@ mod tests {
         assert!(names("archive", "new/").place(&before).is_some());
         let directory = Names { has_folders: false, ..names("archive", "") };
         assert!(directory.place(&before).is_none());
-        assert!(directory.place(&name("archive", Codec::None, "")).is_some());
+        let file = name("archive", Codec::None, "");
+        assert!(directory.place(&file).is_some());
+        let described = format!("{file}.manifest.json");
+        assert!(directory.place(&described).is_some(), "it may be older than the folder");
+        assert!(directory.place(&format!("_manifests/{described}")).is_some());
+        for other in [format!("_manifests/{file}"), format!("other/{described}"), format!("_manifests/../{described}")]
+        {
+            assert!(directory.place(&other).is_none(), "{other}");
+        }
+        // A gateway chooses its folder.
+        let of_any = |name: &str| ObjectPlace::of(name, false).is_some();
+        assert!(of_any(&format!("other/{described}")) && !of_any(&format!("other/{file}")));
+        assert!(!of_any(&format!("../{described}")) && !of_any(&format!("other/.{described}")));
         assert!(names("archive", "new-").place(&name("archive", Codec::None, "old-")).is_none());
     }
 

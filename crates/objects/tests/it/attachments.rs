@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use objects::AttachmentRule;
-use objects::Codec;
+use objects::{Codec, SideFolder};
 use serde_json::Value;
 use sink::{RejectedRecord, SinkError, WriteOutcome};
 
@@ -20,7 +20,8 @@ const CUT_STEP: usize = 97;
 
 fn fixture(server: &SwiftServer, protocol: Protocol, codec: Codec) -> Fixture<'_> {
     let mut fixture = Fixture::with(server, protocol, codec);
-    fixture.rules.apart = Some(AttachmentRule { data: "/image".into(), content_type: Some("/type".into()) });
+    fixture.rules.apart =
+        Some(AttachmentRule { data: "/image".into(), content_type: Some("/type".into()), folder: SideFolder::parts() });
     fixture
 }
 
@@ -56,7 +57,10 @@ fn check(fixture: &Fixture<'_>, last: u64) {
             let shown: Value = serde_json::from_slice(&payload).unwrap();
             let (number, name) = (shown["n"].as_u64().unwrap(), shown["image"].as_str().unwrap());
             assert_eq!(payload, self::payload(number).replace(&STANDARD.encode(image(number)), name).into_bytes());
-            assert!(name.starts_with(object.split(".ndjson").next().unwrap()) && name.ends_with(&id.to_string()));
+            assert!(
+                name.starts_with(&format!("_parts/{}", object.split(".ndjson").next().unwrap()))
+                    && name.ends_with(&id.to_string())
+            );
             let path = format!("/{}/{name}", fixture.container);
             let said = client.ask("GET", &path, &[], b"");
             assert_eq!((said.status, said.header("Content-Type")), (200, Some(&*format!("image/x-{number}"))));
@@ -81,6 +85,10 @@ async fn parts_are_objects_whose_names_stand_in_the_lines() {
             deliver(&fixture.sink(), &shots(1, 20)).await;
             deliver(&fixture.past_the_proxy(), &shots(1, 20)).await;
             check(&fixture, 20);
+            // Who reads all objects with the prefix of the data reads events only.
+            let names = server.client().list(&fixture.container);
+            let rows: Vec<&String> = names.iter().filter(|name| name.starts_with("of/")).collect();
+            assert!(!rows.is_empty() && rows.iter().all(|name| name.ends_with(codec.ending())), "{names:?}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use objects::{Codec, Manifest};
+use objects::{Codec, Manifest, Portion};
 
 use sink::{Sink, SinkError};
 use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_thaw};
@@ -140,7 +140,14 @@ async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again
         assert!(found.iter().map(Vec::as_slice).eq(texts.iter().map(|text| text.as_bytes())));
         // Cut in its middle nothing is there but what was.
         let next = batch_of(&payloads, 31);
-        let manifest = Manifest::new(lane(0), 31..=60, "access", 1_760_000_000_000_031, &fixture.rules, None, None);
+        let manifest = Manifest::new(
+            lane(0),
+            31..=60,
+            Portion::received("access", 1_760_000_000_000_031),
+            &fixture.rules,
+            None,
+            None,
+        );
         let frozen = fixture.sink();
         frozen.connect().await.unwrap();
         let cut = fixture.proxy.cut_after(0);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use event::EventId;
 use net::http_client::Endpoint;
 use objects::Line;
-use objects::{Codec, ObjectFormat, ObjectSink, Prefix};
+use objects::{Codec, ObjectFormat, ObjectSink, Prefix, SideFolder};
 use sink::Sink;
 use sink_s3::S3Config;
 use sink_swift::{Auth, SwiftConfig};
@@ -45,7 +45,13 @@ pub(crate) struct Fixture<'a> {
 pub(crate) fn rules(codec: Codec, prefix: &str) -> ObjectFormat {
     let prefix = if prefix.is_empty() { Prefix::NONE } else { prefix.parse().unwrap() };
     let (line, age_max) = (Line::Envelope, Duration::from_secs(1));
-    ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
+    let manifests = SideFolder::manifests();
+    ObjectFormat { line, codec, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None, manifests }
+}
+
+/// The object that a manifest of this name describes.
+pub(crate) fn object_of(name: &str) -> Option<&str> {
+    name.strip_prefix("_manifests/")?.strip_suffix(".manifest.json")
 }
 
 /// `TempAuth` behind this address.
@@ -111,7 +117,7 @@ impl<'a> Fixture<'a> {
     pub(crate) fn events(&self) -> Vec<(EventId, Vec<u8>)> {
         let client = self.server.client();
         let names = client.list(&self.container);
-        let described = names.iter().filter_map(|name| name.strip_suffix(".manifest.json"));
+        let described = names.iter().filter_map(|name| object_of(name));
         let objects = described.map(|name| (name, client.get(&self.container, name).unwrap()));
         objects.flat_map(|(name, bytes)| lines::events(name, &bytes)).collect()
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use event::limits::OBJECT_KEPT_BYTES_MAX;
-use objects::{Codec, Manifest, NoParts, ObjectFormat, ObjectSink, Parts};
+use objects::{Codec, Manifest, NoParts, ObjectFormat, ObjectSink, Parts, Portion};
 use sink::{Batch, SinkError};
 use sink_swift::SwiftConfig;
 
@@ -47,7 +47,8 @@ fn large() -> Batch {
 }
 
 fn of(batch: &Batch, rules: &ObjectFormat) -> Manifest {
-    Manifest::new(lane(0), batch.first()..=batch.last(), "access", 1_760_000_000_000_001, rules, None, None)
+    let portion = Portion::received("access", 1_760_000_000_000_001);
+    Manifest::new(lane(0), batch.first()..=batch.last(), portion, rules, None, None)
 }
 
 fn large_rules(codec: Codec) -> ObjectFormat {
@@ -151,9 +152,9 @@ async fn a_large_object_that_is_there_is_the_same() {
         let manifest = of(&batch, &fixture.rules);
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
         let client = server.client();
-        let description = client.get(&fixture.container, &format!("{}.manifest.json", manifest.name)).unwrap();
+        let description = client.get(&fixture.container, &manifest.description).unwrap();
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
-        assert_eq!(client.get(&fixture.container, &format!("{}.manifest.json", manifest.name)).unwrap(), description);
+        assert_eq!(client.get(&fixture.container, &manifest.description).unwrap(), description);
         assert_eq!(fixture.count(), 100, "{protocol:?} {codec}");
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use event::{Lane, Origin};
 use objects::Line;
-use objects::{Codec, Manifest, ObjectFormat, Prefix};
+use objects::{Codec, Manifest, ObjectFormat, Portion, Prefix, SideFolder};
 use sink::SinkError;
 use sink_directory::DirectoryConfig;
 use sink_remote::object_protocol::digest_text;
@@ -46,7 +46,17 @@ fn s3_passes_each_case_through_writers() {
 
 fn rules() -> ObjectFormat {
     let (line, age_max, prefix) = (Line::Envelope, Duration::from_secs(1), Prefix::NONE);
-    ObjectFormat { line, codec: Codec::None, bytes_max: 1 << 20, records_max: 1_000, age_max, prefix, apart: None }
+    let manifests = SideFolder::manifests();
+    ObjectFormat {
+        line,
+        codec: Codec::None,
+        bytes_max: 1 << 20,
+        records_max: 1_000,
+        age_max,
+        prefix,
+        apart: None,
+        manifests,
+    }
 }
 
 /// A directory behind a writer.
@@ -100,7 +110,7 @@ fn a_damaged_or_cut_upload_leaves_nothing_under_its_name() {
     let directory = Directory::start();
     let lane = Lane { origin: Origin([1; 16]), shard: 0, sink: "archive".into() };
     let rules = rules();
-    let name = Manifest::new(lane, 1..=9, "access", 1_760_000_000_000_000, &rules, None, None).name;
+    let name = Manifest::new(lane, 1..=9, Portion::received("access", 1_760_000_000_000_000), &rules, None, None).name;
     let body = b"{\"whole\": true}\n";
     let digest = {
         use md5::Digest as _;

@@ -63,6 +63,7 @@ pub(crate) fn config(url: &str, index: &str) -> ElasticsearchConfig {
         index: index.parse().unwrap(),
         target: IndexTarget::Indices,
         shape: DocumentShape::Payload,
+        has_timestamp: true,
         template: None,
         conflict: DocumentConflictPolicy::DeadLetter,
         request_bytes: 1 << 20,

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod conformance;
+mod data_streams;
 mod documents;
 mod faults;
 mod fixture;

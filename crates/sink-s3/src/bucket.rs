@@ -1,25 +1,22 @@
-//! What a store keeps objects in: a container of Swift, a bucket of S3.
+//! The names of buckets.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Shorter than both allow is never needed; S3 allows at least 3.
 const BYTES_MIN: usize = 3;
-/// S3 allows 63, Swift 256.
 const BYTES_MAX: usize = 63;
 
-/// The name of a container or bucket: 3 to 63 lower-case letters, digits, `-` and `.`, at both ends a letter or digit. What all stores
-/// take. Cheap to clone.
+/// The name of a bucket by the rules of S3: 3 to 63 lower-case letters, digits, `-` and `.`, at both ends a letter or digit. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Container(Arc<str>);
+pub struct Bucket(Arc<str>);
 
 /// Why a text can't be such a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("wanted {BYTES_MIN} to {BYTES_MAX} of a-z, 0-9, - and ., a letter or digit at both ends")]
-pub struct InvalidContainer;
+pub struct InvalidBucket;
 
-impl Container {
+impl Bucket {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
@@ -27,21 +24,21 @@ impl Container {
     }
 }
 
-impl FromStr for Container {
-    type Err = InvalidContainer;
+impl FromStr for Bucket {
+    type Err = InvalidBucket;
 
-    fn from_str(text: &str) -> Result<Self, InvalidContainer> {
+    fn from_str(text: &str) -> Result<Self, InvalidBucket> {
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
         let good = (BYTES_MIN..=BYTES_MAX).contains(&text.len())
             && text.bytes().all(|byte| letter(byte) || b"-.".contains(&byte))
             && text.bytes().next().is_some_and(letter)
             && text.bytes().last().is_some_and(letter)
             && !text.contains("..");
-        if good { Ok(Self(text.into())) } else { Err(InvalidContainer) }
+        if good { Ok(Self(text.into())) } else { Err(InvalidBucket) }
     }
 }
 
-impl fmt::Display for Container {
+impl fmt::Display for Bucket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -52,12 +49,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_all_stores_take() {
+    fn names_follow_the_rules_of_s3() {
         for good in ["abc", "events-2026", "a.b-c", &"a".repeat(63)] {
-            assert!(good.parse::<Container>().is_ok(), "{good}");
+            assert!(good.parse::<Bucket>().is_ok(), "{good}");
         }
-        for bad in ["", "ab", "Abc", "a_b", "a/b", "-ab", "ab-", "a..b", "é12", &"a".repeat(64)] {
-            assert!(bad.parse::<Container>().is_err(), "{bad}");
+        for bad in ["", "ab", "Abc", "a_b", "a/b", "-ab", "ab-", "a..b", "é12", "abc\n", &"a".repeat(64)] {
+            assert!(bad.parse::<Bucket>().is_err(), "{bad}");
         }
     }
 }
