@@ -10,12 +10,12 @@ use event::{EventId, rfc3339};
 use load::ServerUrl;
 
 use super::path_value::path;
-use super::{CaFlag, Data, TokenFlag};
+use super::{CaFlag, Data, OutputFlags, TokenFlag};
 
 /// What can be done with dead letters.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadCommand {
-    /// Prints a line for each: time of receipt, sink, type, id, reason
+    /// Prints a table: when each was received, its sink, type and id, and the reason
     #[command(after_help = "Example: forebay dead list --sink local --since 2026-11-21T00:00:00Z")]
     List(DeadList),
     /// Prints envelope, reason and payload of the event with this id
@@ -23,9 +23,8 @@ pub(crate) enum DeadCommand {
     Show {
         #[command(flatten)]
         event: DeadEvent,
-        /// One JSON object a line
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        output: OutputFlags,
     },
     /// Sends the events to their sinks again, under the same ids
     ///
@@ -109,9 +108,8 @@ pub(crate) struct DeadList {
     /// At most so many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) limit: u64,
-    /// One JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
 }
 
 /// The letters of one event.

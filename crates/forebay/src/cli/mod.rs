@@ -7,6 +7,7 @@ mod drain;
 mod dry_run;
 mod health;
 mod load;
+mod output;
 mod path_value;
 pub(crate) mod role;
 mod route;
@@ -40,11 +41,12 @@ pub(crate) use drain::DrainFlags;
 pub(crate) use dry_run::{TestFlags, TryFlags};
 pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
+pub(crate) use output::OutputFlags;
 pub(crate) use route::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 pub(crate) use schema::{SchemaCommand, SchemaDiff, SchemaInfer};
 pub(crate) use send::SendFlags;
 pub(crate) use server::CaFlag;
-pub(crate) use token::{TokenCommand, TokenNew, TokenPlace};
+pub(crate) use token::{TokenCommand, TokenList, TokenNew, TokenPlace};
 pub(crate) use token_flag::TokenFlag;
 
 /// Takes JSON over HTTP, makes it durable, and stores it once in your databases.

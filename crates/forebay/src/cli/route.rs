@@ -3,12 +3,12 @@
 use clap::{Args, Subcommand};
 use event::TypeName;
 
-use super::DeadAt;
+use super::{DeadAt, OutputFlags};
 
 /// What can be done with routes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum RouteCommand {
-    /// Prints a line for each: type, sink, state, and the numbers of events that are pending, stored, dead and skipped
+    /// Prints a table: type, sink and state of each, the numbers of events that are pending, stored, dead and skipped, and what is the matter
     #[command(after_help = "Example: forebay route list --data /var/lib/forebay")]
     List(RouteList),
     /// Gives up the events that routes to a sink hold, after they were taken out of the configuration
@@ -31,9 +31,8 @@ pub(crate) enum RouteCommand {
 pub(crate) struct RouteList {
     #[command(flatten)]
     pub(crate) at: DeadAt,
-    /// One JSON object a line
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
 }
 
 /// `forebay route drop`.

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use config::token_file::TokenFile;
 use event::Origin;
 
-use super::Data;
+use super::{Data, OutputFlags};
 
 /// No token is good for longer: who wants one for ever leaves the flag out.
 const EXPIRES_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -21,9 +21,9 @@ pub(crate) enum TokenCommand {
     /// Only its SHA-256 is stored: a token that is lost can't be shown again, but revoked and replaced.
     #[command(after_help = "Example: forebay token new shop --scope ingest --expires 90d")]
     New(TokenNew),
-    /// Prints a line for each token: name, scopes, source, origin, when it was made, when it expires
+    /// Prints a table: name, scopes, source and origin of each, when it was made, and when it expires
     #[command(after_help = "Example: forebay token list --data /var/lib/forebay")]
-    List(TokenPlace),
+    List(TokenList),
     /// Makes a token worthless
     #[command(after_help = "Example: forebay token revoke shop")]
     Revoke(TokenRevoke),
@@ -44,6 +44,15 @@ impl TokenPlace {
     pub(crate) fn file(&self) -> TokenFile {
         self.file.as_deref().map_or_else(|| TokenFile::within(&self.data.directory), TokenFile::at)
     }
+}
+
+/// `forebay token list`.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TokenList {
+    #[command(flatten)]
+    pub(crate) place: TokenPlace,
+    #[command(flatten)]
+    pub(crate) output: OutputFlags,
 }
 
 /// `forebay token new`.

@@ -1,16 +1,51 @@
-//! The admin address of a configured server, as a client on the same machine reaches it.
+//! The admin address of a configured server, as a client on the same machine reaches it. Nothing else of the configuration is read: a mistake, or a
+//! secret that this user can't read, must not keep a command from a running server.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
 
-use config::Configuration;
+use config::Role;
+use config::{ADMIN, WRITER_ADMIN};
 use load::ServerUrl;
+use settings::files;
+use settings::{Environment, expand};
+use toml::Table;
 
-/// The admin address of `serve` or of a gateway.
-pub(crate) fn of_server(configuration: Option<&Configuration>) -> ServerUrl {
-    configuration.map_or_else(
-        || target(config::ADMIN, false),
-        |configuration| target(configuration.gateway.admin, configuration.admin.tls.is_some()),
-    )
+const KEY: &str = "admin";
+/// The table, and the start of the variables, of the admin port's TLS. A writer's admin port has none.
+const TLS: (&str, &str) = ("tls", "FOREBAY_ADMIN_TLS_CERTIFICATE");
+
+/// Finds the address in the environment, in the file, or by its default.
+///
+/// # Errors
+/// The file can't be read, isn't TOML, or has no address there: the reason.
+pub(crate) fn find(role: Role, file: Option<&Path>, environment: &Environment) -> Result<ServerUrl, String> {
+    let (table, variable, default) = match role {
+        Role::Writer => ("writer", "FOREBAY_WRITER_ADMIN", WRITER_ADMIN),
+        Role::Serve | Role::Gateway => ("gateway", "FOREBAY_GATEWAY_ADMIN", ADMIN),
+    };
+    let of_environment = |name: &str| environment.get(name).and_then(Result::ok).map(|value| value.text.into_owned());
+    let file = file.map(read).transpose()?.unwrap_or_default();
+    let of_file = file.get(table).and_then(|table| table.get(KEY)?.as_str());
+    let filled = |text: &str| expand(text, environment).map_err(|_| format!("{text:?} can't be filled in"));
+    let text = match of_environment(variable) {
+        Some(text) => Some(text),
+        None => of_file.map(filled).transpose()?,
+    };
+    let address: SocketAddr = match text {
+        Some(text) => text.parse().map_err(|_| format!("{text:?} is no IP address with a port"))?,
+        None => default,
+    };
+    let has_tls = role != Role::Writer
+        && (file.get(KEY).is_some_and(|admin| admin.get(TLS.0).is_some()) || of_environment(TLS.1).is_some());
+    Ok(target(address, has_tls))
+}
+
+fn read(path: &Path) -> Result<Table, String> {
+    let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
+    let bytes = files::read(path).map_err(|error| failed(&error))?;
+    let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
+    text.parse().map_err(|error: toml::de::Error| failed(&error.message()))
 }
 
 /// The address of a server that listens on `admin`. A certificate names hosts, as a rule, and no addresses.
@@ -31,6 +66,32 @@ pub(crate) fn target(admin: SocketAddr, has_tls: bool) -> ServerUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_address_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("forebay.toml");
+        let found = |role, text: &str, variables: &[(&str, &str)]| {
+            std::fs::write(&file, text).unwrap();
+            let target = find(role, Some(&file), &variables.iter().copied().collect());
+            target.map(|target| target.to_string())
+        };
+        let wrong = "[gateway]\nadmin = \"0.0.0.0:9100\"\nno_such = 1\n[sinks.x]\nkind = \"${UNSET}\"\n";
+        let one = ("FOREBAY_GATEWAY_ADMIN", "127.0.0.1:7");
+        for (role, text, variables, expected) in [
+            (Role::Serve, wrong, &[][..], "http://127.0.0.1:9100"),
+            (Role::Gateway, wrong, &[one], "http://127.0.0.1:7"),
+            (Role::Gateway, "[gateway]\nadmin = \"${HOST}:9\"", &[("HOST", "10.0.0.2")], "http://10.0.0.2:9"),
+            (Role::Gateway, "", &[], "http://127.0.0.1:9000"),
+            (Role::Gateway, "[admin.tls]\ncertificate = \"c\"", &[], "https://localhost:9000"),
+            (Role::Writer, "[writer]\nadmin = \"10.0.0.1:9\"", &[one], "http://10.0.0.1:9"),
+            (Role::Writer, wrong, &[], "http://127.0.0.1:9001"),
+        ] {
+            assert_eq!(found(role, text, variables).as_deref(), Ok(expected), "{text}");
+        }
+        assert!(found(Role::Serve, "no toml", &[]).is_err());
+        assert!(found(Role::Serve, "[gateway]\nadmin = \"x\"", &[]).unwrap_err().contains("no IP address"));
+    }
 
     #[test]
     fn a_client_on_the_same_machine_reaches_it() {

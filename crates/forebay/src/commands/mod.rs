@@ -14,6 +14,7 @@ pub(crate) mod load;
 mod output;
 pub(crate) mod route;
 pub(crate) mod schema;
+mod table;
 pub(crate) mod test;
 pub(crate) mod token;
 pub(crate) mod try_event;

@@ -11,8 +11,9 @@ use serde::Serialize;
 use crate::admin::DeadQuery;
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
-use crate::commands::dead::{DeadLetterSource, on_one_line};
+use crate::commands::dead::DeadLetterSource;
 use crate::commands::output::{Output, print};
+use crate::commands::table::{Column, Table, terminal_width};
 
 /// Runs the command and gives the process's exit code.
 ///
@@ -33,8 +34,12 @@ fn run_list(list: &RouteList) -> anyhow::Result<u8> {
             .ask(&list.at, ("GET", "/api/routes"), DeadQuery::default(), &[])?
             .unwrap_or(RoutesJson { routes: Vec::new() }),
     };
-    let print_one = if list.json { json::<RouteJson> } else { line };
-    print(|output| routes.routes.iter().try_for_each(|route| print_one(output, route)))?;
+    if list.output.is_json() {
+        print(|output| routes.routes.iter().try_for_each(|route| json(output, route)))?;
+    } else {
+        let text = table(&routes.routes, terminal_width());
+        print(|output| output.write_all(text.as_bytes()))?;
+    }
     Ok(0)
 }
 
@@ -73,22 +78,39 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn line(output: &mut BufWriter<Output>, route: &RouteJson) -> io::Result<()> {
-    let RouteJson { type_name, sink, state, reason, since, pending, stored, dead, skipped, lost, .. } = route;
-    write!(output, "{type_name}  {sink}  {state}  {pending} pending, {stored} stored, {dead} dead, {skipped} skipped")?;
-    if *lost > 0 {
-        write!(output, ", {lost} lost")?;
+/// Routes as a table, in a terminal of this width.
+fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
+    if routes.is_empty() {
+        return "no routes\n".to_owned();
     }
-    if let (Some(reason), Some(since)) = (reason, since) {
-        write!(output, "  since {since}: {}", on_one_line(reason))?;
+    let has_lost = routes.iter().any(|route| route.lost > 0);
+    let texts = ["TYPE", "SINK", "STATE"].map(Column::text);
+    let counts = ["PENDING", "STORED", "DEAD", "SKIPPED"].map(Column::number);
+    let lost = has_lost.then(|| Column::number("LOST"));
+    let mut table =
+        Table::new(texts.into_iter().chain(counts).chain(lost).chain([Column::text("NOTE")]).collect::<Vec<_>>());
+    for route in routes {
+        let RouteJson { type_name, sink, state, pending, stored, dead, skipped, lost, .. } = route;
+        let counts = [pending, stored, dead, skipped].into_iter().chain(has_lost.then_some(lost));
+        let texts = [type_name, sink, state].into_iter().cloned();
+        table.add(texts.chain(counts.map(ToString::to_string)).chain([note(route)]).collect::<Vec<_>>());
+    }
+    table.text(terminal)
+}
+
+/// What is the matter with a route. The reason comes before its time, which a narrow terminal cuts.
+fn note(route: &RouteJson) -> String {
+    let mut notes = Vec::new();
+    if let (Some(reason), Some(since)) = (&route.reason, &route.since) {
+        notes.push(format!("{reason} (since {since})"));
     }
     if let Some(LastDeadJson { at, reason }) = &route.last_set_aside {
-        write!(output, "  {} set aside, last refused {at}: {}", route.set_aside, on_one_line(reason))?;
+        notes.push(format!("{} set aside: {reason} (last refused {at})", route.set_aside));
     }
     if let Some(LastDeadJson { at, reason }) = &route.last_dead {
-        write!(output, "  last dead letter {at}: {}", on_one_line(reason))?;
+        notes.push(format!("last dead letter: {reason} ({at})"));
     }
-    writeln!(output)
+    notes.join("; ")
 }
 
 fn json<T: Serialize>(output: &mut BufWriter<Output>, value: &T) -> io::Result<()> {
@@ -107,4 +129,65 @@ fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUp
         )?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(type_name: &str, sink: &str, (pending, stored, dead): (u64, u64, u64)) -> RouteJson {
+        RouteJson {
+            type_name: type_name.into(),
+            sink: sink.into(),
+            state: "active".into(),
+            reason: None,
+            since: None,
+            pending,
+            stored,
+            dead,
+            skipped: 0,
+            set_aside: 0,
+            last_set_aside: None,
+            lost: 0,
+            last_dead: None,
+        }
+    }
+
+    fn last(reason: &str) -> Option<LastDeadJson> {
+        Some(LastDeadJson { at: "2026-11-21T10:04:11Z".into(), reason: reason.into() })
+    }
+
+    #[test]
+    fn the_page_shows_what_is_printed() {
+        let waiting = RouteJson {
+            state: "waiting".into(),
+            reason: Some("connection refused".into()),
+            since: Some("2026-11-21T10:00:02Z".into()),
+            ..route("access", "search", (37, 18_169, 0))
+        };
+        let routes = [
+            RouteJson { last_dead: last("no bad ones"), ..route("access", "local", (0, 18_204, 2)) },
+            waiting,
+            route("job", "local", (0, 5_310, 0)),
+        ];
+        let text = table(&routes, Some(80));
+        let page = include_str!("../../../../docs/operations.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/operations.md lacks:\n{text}");
+    }
+
+    #[test]
+    fn a_note_has_all_that_is_the_matter() {
+        let route = RouteJson {
+            lost: 3,
+            set_aside: 1,
+            last_set_aside: last("for now"),
+            last_dead: last("for good\n"),
+            ..route("a", "b", (1, 2, 0))
+        };
+        let expected = "TYPE  SINK  STATE   PENDING  STORED  DEAD  SKIPPED  LOST  NOTE\n\
+                        a     b     active        1       2     0        0     3  1 set aside: for now (last refused \
+                        2026-11-21T10:04:11Z); last dead letter: for good\\n (2026-11-21T10:04:11Z)\n";
+        assert_eq!(table(&[route], None), expected);
+        assert_eq!(table(&[], None), "no routes\n");
+    }
 }

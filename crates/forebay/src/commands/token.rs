@@ -11,10 +11,12 @@ use config::owner_file;
 use config::token_file::Kept;
 use event::rfc3339;
 use eventlog::unix_microseconds;
+use serde::Serialize;
 use settings::files;
 
-use crate::cli::{TokenCommand, TokenNew, TokenPlace};
+use crate::cli::{TokenCommand, TokenList, TokenNew, TokenPlace};
 use crate::commands::output::print;
+use crate::commands::table::{Column, Table, terminal_width};
 use crate::log;
 
 /// Runs the command and gives the process's exit code.
@@ -24,7 +26,7 @@ use crate::log;
 pub(crate) fn run(command: &TokenCommand) -> anyhow::Result<u8> {
     match command {
         TokenCommand::New(new) => make(new),
-        TokenCommand::List(place) => list(place),
+        TokenCommand::List(tokens) => list(tokens),
         TokenCommand::Revoke(revoke) => take_away(&revoke.place, &revoke.name),
     }?;
     Ok(0)
@@ -136,28 +138,73 @@ fn take_away(place: &TokenPlace, name: &Name) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn list(place: &TokenPlace) -> anyhow::Result<()> {
-    let file = place.file();
+fn list(list: &TokenList) -> anyhow::Result<()> {
+    let file = list.place.file();
     let Some(Kept { mut tokens, .. }) = file.read()? else {
         log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
         return Ok(());
     };
     tokens.sort_by(|one, other| one.name.cmp(&other.name));
     let now = unix_microseconds();
-    let lines: String = tokens.iter().map(|token| line(token, now)).collect();
-    print(|output| output.write_all(lines.as_bytes()))
+    if list.output.is_json() {
+        return print(|output| {
+            tokens
+                .iter()
+                .try_for_each(|token| writeln!(output, "{}", serde_json::to_string(&TokenJson::of(token, now))?))
+        });
+    }
+    let text = table(&tokens, now, terminal_width());
+    print(|output| output.write_all(text.as_bytes()))
 }
 
-fn line(token: &Token, now: i64) -> String {
-    let Token { name, scopes, source, created, .. } = token;
-    let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
-    let expires = match token.expires {
-        None => "never expires".to_owned(),
-        Some(expires) if token.is_expired(now) => format!("expired {}", rfc3339::format(expires)),
-        Some(expires) => format!("expires {}", rfc3339::format(expires)),
-    };
-    let origin = token.origin.map_or_else(String::new, |origin| format!("  origin {origin}"));
-    format!("{name}  {}  source {source}{origin}  made {}  {expires}\n", scopes.join(","), rfc3339::format(*created))
+fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
+    if tokens.is_empty() {
+        return "no tokens\n".to_owned();
+    }
+    let has_origin = tokens.iter().any(|token| token.origin.is_some());
+    let heads = ["NAME", "SCOPES", "SOURCE"].map(Column::text).into_iter();
+    let times = [Column::text("EXPIRES"), Column::text("MADE")];
+    let mut table =
+        Table::new(heads.chain(has_origin.then(|| Column::whole("ORIGIN"))).chain(times).collect::<Vec<_>>());
+    for token in tokens {
+        let Token { name, scopes, source, origin, created, .. } = token;
+        let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+        let expires = match token.expires {
+            None => "never".to_owned(),
+            Some(expires) if token.is_expired(now) => format!("expired {}", rfc3339::format(expires)),
+            Some(expires) => rfc3339::format(expires),
+        };
+        let origin = has_origin.then(|| origin.map_or_else(|| "-".to_owned(), |origin| origin.to_string()));
+        let texts = [name.to_string(), scopes.join(","), source.to_string()].into_iter();
+        table.add(texts.chain(origin).chain([expires, rfc3339::format(*created)]).collect::<Vec<_>>());
+    }
+    table.text(terminal)
+}
+
+/// A token as programs read it.
+#[derive(Debug, Serialize)]
+struct TokenJson {
+    name: String,
+    scopes: Vec<&'static str>,
+    source: String,
+    origin: Option<String>,
+    made: String,
+    expires: Option<String>,
+    is_expired: bool,
+}
+
+impl TokenJson {
+    fn of(token: &Token, now: i64) -> Self {
+        Self {
+            name: token.name.to_string(),
+            scopes: token.scopes.iter().map(|scope| scope.as_str()).collect(),
+            source: token.source.to_string(),
+            origin: token.origin.map(|origin| origin.to_string()),
+            made: rfc3339::format(token.created),
+            expires: token.expires.map(rfc3339::format),
+            is_expired: token.is_expired(now),
+        }
+    }
 }
 
 fn exists(name: &Name) -> String {

@@ -14,6 +14,7 @@ use event::memory::Budgets;
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::DataDirectory;
+use journal::disk::OsDisk;
 use settings::Environment;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
@@ -69,6 +70,7 @@ async fn serve(
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
     let (desk, asked) = ReloadHandle::new();
     let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory };
+    let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let running = Running::start(start, intake, (sinks.clone(), desk))?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
@@ -81,7 +83,12 @@ async fn serve(
     let answers = running.admin.clone();
     let respond = move |request| admin::respond_as_server(request, answers.clone());
     tokio::spawn(admin::serve(admin, (admin_tls, running.gateway.counters().drains().clone()), respond));
-    let ports = startup_message::Ports { listen: running.gateway.local_addr(), admin: admin_address, needs_token };
+    let ports = startup_message::Ports {
+        listen: running.gateway.local_addr(),
+        admin: admin_address,
+        needs_token,
+        is_first_start,
+    };
     startup_message::show(&ports, &configuration, (&data, running.admin.origin));
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);

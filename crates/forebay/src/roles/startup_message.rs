@@ -1,6 +1,6 @@
 //! What a person sees at the start: that it runs, how to post the first event, and where to look.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
@@ -19,12 +19,14 @@ pub(crate) struct Ports {
     pub(crate) listen: SocketAddr,
     pub(crate) admin: SocketAddr,
     pub(crate) needs_token: bool,
+    /// Whether nothing was ever kept in the data directory before.
+    pub(crate) is_first_start: bool,
 }
 
 /// Writes to the standard output, on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
 /// nothing reads it, nothing is lost.
 pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
-    let text = text(ports, configuration, data);
+    let text = text(ports, configuration, data, io::stdout().is_terminal());
     let write = move || {
         let mut output = io::stdout().lock();
         let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
@@ -32,18 +34,20 @@ pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, O
     let _ = thread::Builder::new().name("banner".into()).spawn(write);
 }
 
-fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Origin)) -> String {
-    let &Ports { listen, admin, needs_token } = ports;
+fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Origin), is_terminal: bool) -> String {
+    let &Ports { listen, admin, needs_token, is_first_start } = ports;
     let (intake, port) = (scheme(configuration.gateway.tls.is_some()), scheme(configuration.admin.tls.is_some()));
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
-        "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n\n\
-         Post the first event:\n  curl -i {intake}{listen}{} -d {}{shows}\n",
+        "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n",
         env!("CARGO_PKG_VERSION"),
-        data.display(),
-        path(configuration),
-        payload(configuration)
+        data.display()
     );
+    // A service manager's log has no use for it, nor who knows Forebay already.
+    if is_first_start && is_terminal {
+        let (path, payload) = (path(configuration), payload(configuration));
+        text += &format!("\nPost the first event:\n  curl -i {intake}{listen}{path} -d {payload}{shows}\n");
+    }
     if configuration.sinks.values().any(|settings| settings.store.remote().is_some()) {
         text += &format!("Writers know it by its origin {origin}.\n");
     }

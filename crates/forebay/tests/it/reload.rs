@@ -199,8 +199,8 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
         fixture.log()
     );
     let (code, text) = fixture.route(&["list"]);
-    assert!(code == 0 && text.contains("b  two  removed  3 pending, 1 stored, 0 dead, 0 skipped\n"), "{text}");
-    let (_, json) = fixture.route(&["list", "--json"]);
+    assert!(code == 0 && has_row(&text, "b two removed 3 1 0 0"), "{text}");
+    let (_, json) = fixture.route(&["list", "--output", "json"]);
     assert!(
         json.contains(
             "{\"type\":\"b\",\"sink\":\"two\",\"state\":\"removed\",\"reason\":null,\"since\":null,\"pending\":3"
@@ -233,7 +233,7 @@ fn a_route_that_is_gone_holds_what_waits_until_it_is_back_or_dropped() {
         let (code, text) = fixture.route(&["drop", "two"]);
         assert!(code == 1 && text.contains("no route"), "{text}");
         let (code, text) = fixture.route(&["list"]);
-        assert!(code == 0 && text.contains("a  one  active") && !text.contains("two"), "it holds nothing: {text}");
+        assert!(code == 0 && has_row(&text, "a one active") && !text.contains("two"), "it holds nothing: {text}");
         fixture.accepts(TWO);
         assert_eq!(fixture.post("b", "6"), 200);
         fixture.server().wait_delivered();
@@ -284,7 +284,7 @@ fn a_lane_that_has_stopped_because_its_store_is_an_older_one_goes_on_after_a_dro
     assert_eq!(fixture.post("a", "3"), 200);
     fixture.server().wait("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}", |stopped| stopped == 1);
     let (_, text) = fixture.route(&["list"]);
-    assert!(text.contains("a  one  stopped  1 pending, 8 stored") && text.contains("restored from a copy"), "{text}");
+    assert!(has_row(&text, "a one stopped 1 8") && text.contains("restored from a copy"), "{text}");
     let (code, text) = fixture.route(&["drop", "one"]);
     assert_eq!((code, &*text), (0, "one: delivery goes on behind what the store has lost: 1 lane\n"));
     fixture.server().wait_delivered();
@@ -329,4 +329,9 @@ fn a_mistake_within_a_character_of_several_bytes_changes_nothing() {
     fixture.folder.write("a.json", "\u{feff}{\"type\": \"object\"}");
     fixture.accepts(&format!("\u{feff}{TYPED}"));
     assert_eq!((fixture.post("a", "{}"), fixture.post("a", "1")), (200, 422));
+}
+
+/// Whether a row of a table begins with these cells.
+fn has_row(table: &str, cells: &str) -> bool {
+    table.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(cells))
 }

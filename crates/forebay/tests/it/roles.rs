@@ -133,7 +133,7 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
     assert_eq!(payloads(&folder.path("writer")), ["1"]);
     assert!(server.banner.contains("takes events on"));
     let (_, list) = run(&[], &["token", "list", "--file", &tokens]);
-    assert!(list.contains(&format!("own  deliver  source own  origin {origin}")), "{list}");
+    assert!(list.contains(&format!("own   deliver  own     {origin}  ")), "{list}");
 }
 
 #[test]

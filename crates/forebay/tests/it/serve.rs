@@ -289,11 +289,22 @@ fn the_first_event_that_is_proposed_is_taken() {
     ] {
         let folder = Folder::new();
         folder.write("forebay.toml", format!("{types}{sink}"));
-        let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
+        let server = Server::start_in_terminal(&folder.data(), &folder.path("forebay.toml"));
         let (path, body) = example(&server.banner);
         assert_eq!(path, expected, "{}", server.banner);
         assert_eq!(server.post(&path, &body).0, 200);
+        assert_eq!(server.stop_in_terminal(), Some(0));
+        let again = Server::start_in_terminal(&folder.data(), &folder.path("forebay.toml"));
+        assert!(!again.banner.contains("first event"), "it isn't the first start: {}", again.banner);
+        assert_eq!(again.stop_in_terminal(), Some(0));
     }
+}
+
+#[test]
+fn a_start_without_a_terminal_proposes_no_event() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    assert!(server.banner.contains("takes events on") && !server.banner.contains("first event"), "{}", server.banner);
 }
 
 #[test]
@@ -302,8 +313,9 @@ fn no_event_is_proposed_that_the_schema_refuses() {
     folder.write("schema.json", r#"{"required": ["n"]}"#);
     let types = "[types.b]\nschema = \"schema.json\"\nroutes = [\"one\"]\n";
     folder.write("forebay.toml", format!("{types}[sinks.one]\nkind = \"null\"\n"));
-    let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
-    assert!(server.banner.contains("/ingest/event/b -d @event.json\n"), "{}", server.banner);
+    let server = Server::start_in_terminal(&folder.data(), &folder.path("forebay.toml"));
+    assert!(server.banner.contains("/ingest/event/b -d @event.json\r\n"), "{}", server.banner);
+    assert_eq!(server.stop_in_terminal(), Some(0));
 }
 
 fn mode(path: &Path) -> u32 {

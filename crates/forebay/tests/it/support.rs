@@ -124,6 +124,21 @@ impl Server {
         Self::start_with(data, &["--config", configuration.to_str().unwrap()], log)
     }
 
+    /// Starts it in a terminal, with a configuration. Its end is [`Self::stop_in_terminal`].
+    pub(crate) fn start_in_terminal(data: &Path, configuration: &Path) -> Self {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exec script -qec \"exec $*\" /dev/null", "sh", env!("CARGO_BIN_EXE_forebay"), "serve"]);
+        command.arg("--config").arg(configuration).stdin(Stdio::piped());
+        Self::spawn_serving(command, data, "127.0.0.1:0", "127.0.0.1:0")
+    }
+
+    /// Ends it as a person does: its exit code.
+    pub(crate) fn stop_in_terminal(mut self) -> Option<i32> {
+        const CTRL_C: &[u8] = b"\x03";
+        self.process.0.stdin.as_mut().unwrap().write_all(CTRL_C).unwrap();
+        self.wait_end()
+    }
+
     /// Starts it with more arguments; its log goes to `log`.
     pub(crate) fn start_with(data: &Path, arguments: &[&str], log: &Path) -> Self {
         let mut command = forebay();

@@ -119,7 +119,7 @@ fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--expires", "1s", "--secret", &secret];
     assert_eq!(fixture.run("", &new).0, 0);
-    assert!(wait_until(|| fixture.run("", &["token", "list"]).1.contains("  expired ")));
+    assert!(wait_until(|| fixture.run("", &["token", "list"]).1.contains("  expired 20")));
     let (code, text) = fixture.run("", &new);
     assert!(code == 1 && text.contains("revoke it first"), "{text}");
 }
@@ -138,14 +138,15 @@ fn tokens_are_made_listed_and_revoked() {
     assert!(code == 1 && text.contains("there is a token shop already"), "{text}");
     let (_, text) = fixture.run("", &["token", "list"]);
     let lines: Vec<&str> = text.lines().collect();
-    assert!(lines[0].starts_with("other  admin  source ops  made 20") && lines[0].ends_with("never expires"), "{text}");
-    assert!(
-        lines[1].starts_with("shop  ingest,read  source shop  made 20") && lines[1].contains("  expires 20"),
-        "{text}"
-    );
+    let words = |line: usize| lines[line].split_whitespace().collect::<Vec<_>>();
+    assert_eq!(words(0), ["NAME", "SCOPES", "SOURCE", "EXPIRES", "MADE"]);
+    assert!(words(1)[..4] == ["other", "admin", "ops", "never"] && words(1)[4].starts_with("20"), "{text}");
+    assert!(words(2)[..3] == ["shop", "ingest,read", "shop"] && words(2)[3].starts_with("20"), "{text}");
+    let (_, json) = fixture.run("", &["token", "list", "--output", "json"]);
+    assert!(json.starts_with("{\"name\":\"other\",\"scopes\":[\"admin\"],\"source\":\"ops\""), "{json}");
     let (code, text) = fixture.run("", &["token", "revoke", "shop"]);
     assert!(code == 0 && text.matches("is left; requests that need one are refused").count() == 2, "{text}");
-    assert_eq!(fixture.run("", &["token", "list"]).1.lines().count(), 1);
+    assert_eq!(fixture.run("", &["token", "list"]).1.lines().count(), 2);
     for wrong in [["", "ingest"], ["a b", "ingest"], ["x", "write"], ["x", ""]] {
         assert_eq!(fixture.run("", &["token", "new", wrong[0], "--scope", wrong[1]]).0, 2, "{wrong:?}");
     }

@@ -26,13 +26,13 @@ fn routes_say_why_their_last_event_died_and_why_and_since_when_they_wait() {
     };
     let is_told = wait_until(|| {
         routes = list(&[]);
-        routes.contains("  waiting  ") && routes.contains("  last dead letter ")
+        routes.contains("  waiting  ") && routes.contains("  last dead letter: ")
     });
     assert!(is_told, "{routes}");
     let of = |sink: &str| routes.lines().find(|line| line.contains(sink)).unwrap();
-    assert!(of("away").contains("Z: ") && of("away").contains("  since 20"), "{routes}");
-    assert!(of("local").starts_with("access  local  active  ") && of("local").ends_with("no bad ones"), "{routes}");
-    let json = list(&["--json"]);
+    assert!(of("away").contains(" (since 20") && of("away").ends_with("Z)"), "{routes}");
+    assert!(of("local").starts_with("access  local  active  ") && of("local").contains("no bad ones (20"), "{routes}");
+    let json = list(&["--output", "json"]);
     assert!(json.contains("\"last_dead\":{\"at\":\"20") && json.contains("\"since\":\"20"), "{json}");
     let mut text = String::new();
     let is_logged = wait_until(|| {

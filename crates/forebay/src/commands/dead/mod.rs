@@ -6,14 +6,15 @@
 mod edit;
 mod print;
 
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{anyhow, bail};
-use config::{self, Flags};
+use config::Role;
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
+use eventlog::unix_microseconds;
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
 use load::{ServerConnector, ServerUrl};
@@ -24,6 +25,7 @@ use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson, ProblemJson};
 use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 use crate::commands::admin_address;
 use crate::commands::output::{Output, print as printed};
+use crate::commands::table::terminal_width;
 use crate::errors::at as failed_at;
 use crate::log;
 pub(crate) use print::{json as letter_as_json, on_one_line};
@@ -43,7 +45,7 @@ const EXIT_SOME_STAY: u8 = 1;
 pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
     match command {
         DeadCommand::List(list) => run_list(list),
-        DeadCommand::Show { event, json } => run_show(event, *json),
+        DeadCommand::Show { event, output } => run_show(event, output.is_json()),
         DeadCommand::Edit { event, payload } => edit::run(event, payload.as_deref()),
         DeadCommand::Replay(letters) => act(letters, "replay", false),
         DeadCommand::Drop { letters, all } => act(letters, "drop", *all),
@@ -93,18 +95,9 @@ impl DeadLetterSource {
 
 /// The admin address in the named configuration or the environment.
 fn address(at: &DeadAt) -> anyhow::Result<ServerUrl> {
-    let loaded = config::load(
-        at.config.as_deref(),
-        &Environment::of(std::env::vars_os()),
-        &Flags::default(),
-        &at.data.directory,
-    );
-    match loaded {
-        Ok((configuration, _)) => Ok(admin_address::of_server(Some(&configuration))),
-        Err(error) if at.config.is_some() => Err(error.into()),
-        // No configuration is named, so the variables may be meant for another program.
-        Err(_) => Ok(admin_address::of_server(None)),
-    }
+    let environment = Environment::of(std::env::vars_os());
+    let address = admin_address::find(Role::Serve, at.config.as_deref(), &environment);
+    address.map_err(|reason| anyhow!("{reason}. Name the admin address of the running server with --admin."))
 }
 
 /// So that the server of another data directory isn't taken for the right one.
@@ -121,7 +114,12 @@ fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
 
 fn run_list(list: &DeadList) -> anyhow::Result<u8> {
     let found = read(&list.at, query(&list.choice, Some(list.limit), false), "")?;
-    print_letters(&found, if list.json { print::json } else { print::line })?;
+    if list.output.is_json() {
+        print_letters(&found, print::json)?;
+    } else {
+        let text = print::table(&found.letters, terminal_width(), unix_microseconds());
+        printed(|output| output.write_all(text.as_bytes()))?;
+    }
     if found.lost > 0 {
         log::warning(format_args!(
             "{} positions of the journals of dead letters are lost, with the letters on them: `forebay journal verify` shows where",
@@ -238,8 +236,44 @@ impl RunningServer {
         }
         match serde_json::from_str::<ProblemJson>(&answer.body) {
             Ok(problem) if problem.code == "letter" => Ok(None),
-            Ok(problem) => bail!("the server at {address} refused: {}", problem.detail),
+            Ok(problem) => bail!("the server at {address} refused: {}", in_words_of_commands(problem)),
             Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
+        }
+    }
+}
+
+/// The server's words are for clients of its API: they name headers and parameters, which nobody types at a shell.
+fn in_words_of_commands(problem: ProblemJson) -> String {
+    const MAKE: &str = "forebay token new NAME --scope admin";
+    let ProblemJson { code, detail, .. } = problem;
+    match code.as_str() {
+        "unauthorized" if detail.contains("Authorization") => {
+            format!("this needs a token with the scope admin: set FOREBAY_TOKEN to it. Make one: {MAKE}")
+        }
+        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {MAKE}"),
+        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {MAKE}"),
+        "all" => "this would drop all dead letters: say which, or add --all".to_owned(),
+        _ => detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_speak_of_commands() {
+        for (code, detail, wanted) in [
+            ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN"),
+            ("unauthorized", "the token has expired: ask for a new one", "has expired"),
+            ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
+            ("page", "the header Host must be an IP address or `localhost`", "--admin"),
+            ("all", "say which, or add all=true", "--all"),
+            ("sink", "there is no sink x", "there is no sink x"),
+        ] {
+            let said = in_words_of_commands(ProblemJson { status: 400, code: code.into(), detail: detail.into() });
+            assert!(said.contains(wanted), "{said}");
+            assert!(!["Authorization", "header", "all=true"].iter().any(|word| said.contains(word)), "{said}");
         }
     }
 }

@@ -3,12 +3,42 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-use crate::admin_json::dead::{LetterJson, OutcomeJson};
+use event::rfc3339;
 
-/// A letter on one line.
-pub(super) fn line(output: &mut impl Write, letter: &LetterJson) -> io::Result<()> {
-    let LetterJson { received, sink, type_name, id, reason, .. } = letter;
-    writeln!(output, "{received}  {sink}  {type_name}  {id}  {}", on_one_line(reason))
+use crate::admin_json::dead::{LetterJson, OutcomeJson};
+use crate::commands::table::{Column, Table};
+
+/// Letters as a table. In a terminal of this width their age takes the place of the time of receipt, so that there is room for the reason.
+pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -> String {
+    if letters.is_empty() {
+        return "no dead letters\n".to_owned();
+    }
+    let received = if terminal.is_some() { "AGE" } else { "RECEIVED" };
+    let mut table = Table::new([
+        Column::whole(received),
+        Column::text("SINK"),
+        Column::text("TYPE"),
+        Column::whole("ID"),
+        Column::text("REASON"),
+    ]);
+    for letter in letters {
+        let LetterJson { received, sink, type_name, id, reason, .. } = letter;
+        let age = rfc3339::parse(received).ok().filter(|_| terminal.is_some()).map(|at| age(now, at));
+        let received = age.unwrap_or_else(|| received.clone());
+        table.add([received, sink.clone(), type_name.clone(), id.clone(), reason.clone()]);
+    }
+    table.text(terminal)
+}
+
+/// The time from `at` to `now`, both in microseconds, in its largest unit.
+fn age(now: i64, at: i64) -> String {
+    let seconds = now.saturating_sub(at).max(0) / 1_000_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
 }
 
 /// A line without anything that a terminal would obey. Letters of older versions have a store's words as they came.
@@ -86,7 +116,7 @@ mod tests {
             payload: serde_json::value::RawValue::from_string(payload.into()).ok(),
         };
         let mut shown = Vec::new();
-        line(&mut shown, &letter).unwrap();
+        shown.extend(table(std::slice::from_ref(&letter), None, 0).into_bytes());
         whole(&mut shown, &letter).unwrap();
         let shown = String::from_utf8(shown).unwrap();
         assert!(shown.contains("red \\u001b[31m\\nforged") && shown.contains("a\\u009b2J"), "{shown}");
@@ -95,5 +125,46 @@ mod tests {
         assert!(shown.contains(&json) && !json.contains('\u{202e}'), "{json:?}");
         let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
         assert_eq!(value(&json), value(payload));
+    }
+
+    #[test]
+    fn an_age_has_one_unit() {
+        let ages = [-5, 0, 59, 60, 3_599, 3_600, 86_399, 86_400, 8_640_000].map(|seconds| age(seconds * 1_000_000, 0));
+        assert_eq!(ages, ["0s", "0s", "59s", "1m", "59m", "1h", "23h", "1d", "100d"]);
+    }
+
+    #[test]
+    fn the_page_shows_what_is_printed() {
+        let letter = |(sink, id, received, reason): (&str, &str, &str, &str)| LetterJson {
+            sink: sink.into(),
+            id: id.into(),
+            type_name: "access".into(),
+            source: String::new(),
+            client: None,
+            received: received.into(),
+            event_time: None,
+            position: "0:1".into(),
+            reason: reason.into(),
+            payload: None,
+        };
+        let mapping = "failed to parse field [number] of type [long]";
+        let letters = [
+            ("local", "2651fa94-4d60-8482-855f-ec6e00000007", "2026-11-21T10:04:11Z", "no bad ones"),
+            ("search", "019a2f31-77c0-7a3e-9b1d-5f0c2e8a4411", "2026-11-21T08:00:00Z", mapping),
+        ]
+        .map(letter);
+        let now = rfc3339::parse("2026-11-21T10:07:30Z").unwrap();
+        let text = table(&letters, Some(80), now);
+        let page = include_str!("../../../../../docs/dead-letters.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/dead-letters.md lacks:\n{text}");
+        let whole = table(&letters, None, now);
+        assert!(
+            whole.starts_with("RECEIVED")
+                && whole.contains(&format!(
+                    "2026-11-21T08:00:00Z  search  access  019a2f31-77c0-7a3e-9b1d-5f0c2e8a4411  {mapping}\n"
+                )),
+            "{whole}"
+        );
+        assert_eq!(table(&[], None, now), "no dead letters\n");
     }
 }

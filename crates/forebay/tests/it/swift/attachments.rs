@@ -65,7 +65,7 @@ fn the_example_of_the_page_holds_and_what_is_no_base64_is_a_dead_letter() {
     let letters = dead.args(["dead", "list", "--data"]).arg(folder.data()).output().unwrap();
     let letters = String::from_utf8(letters.stdout).unwrap();
     assert!(
-        letters.lines().count() == 1 && letters.contains("/image") && letters.contains("isn't base64"),
+        letters.lines().count() == 2 && letters.contains("/image") && letters.contains("isn't base64"),
         "{letters}"
     );
 }

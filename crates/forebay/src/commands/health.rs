@@ -1,7 +1,5 @@
 //! `forebay health`: the health check of a container, which has no other program for it.
 
-mod address;
-
 use std::io;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -14,6 +12,7 @@ use settings::Environment;
 
 use crate::admin::{HEALTH, READY};
 use crate::cli::HealthFlags;
+use crate::commands::admin_address;
 
 /// The limit of the whole exchange, and of each of its steps.
 const LIMIT: Duration = Duration::from_secs(3);
@@ -27,7 +26,7 @@ pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environ
         Some(address) => address.clone(),
         None => {
             let role = flags.role.or(role).unwrap_or(Role::Serve);
-            address::find(role, flags.config.as_deref(), environment)
+            admin_address::find(role, flags.config.as_deref(), environment)
                 .map_err(|reason| anyhow!("{reason}. Name the admin address with --admin."))?
         }
     };

@@ -1,0 +1,159 @@
+//! Tables for people: a head, and columns that are as wide as their cells. In a terminal each row is one line.
+
+use std::io;
+
+use rustix::termios::tcgetwinsize;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Between two columns.
+const GAP: &str = "  ";
+/// A column that is cut keeps this much, so that its cells can still be told apart.
+const CUT_MIN: usize = 8;
+/// The end of a cell that is cut.
+const CUT: char = '…';
+
+/// A column's head, and how its cells are shown.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Column {
+    head: &'static str,
+    is_number: bool,
+    may_be_cut: bool,
+}
+
+impl Column {
+    /// Of text that is cut where the terminal is too narrow.
+    pub(crate) const fn text(head: &'static str) -> Self {
+        Self { head, is_number: false, may_be_cut: true }
+    }
+
+    /// Of text that people copy: it is never cut.
+    pub(crate) const fn whole(head: &'static str) -> Self {
+        Self { head, is_number: false, may_be_cut: false }
+    }
+
+    /// Of numbers: aligned to the right, and never cut.
+    pub(crate) const fn number(head: &'static str) -> Self {
+        Self { head, is_number: true, may_be_cut: false }
+    }
+}
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub(crate) fn new(columns: impl Into<Vec<Column>>) -> Self {
+        Self { columns: columns.into(), rows: Vec::new() }
+    }
+
+    /// Adds a row: a cell for each column.
+    pub(crate) fn add(&mut self, cells: impl Into<Vec<String>>) {
+        let cells: Vec<String> = cells.into();
+        debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
+        // A store's or a client's text must not be obeyed by the terminal.
+        self.rows.push(cells.iter().map(|cell| event::visible(cell).into_owned()).collect());
+    }
+
+    /// The table as text, each line at most `width` wide where the columns that may be cut allow it.
+    pub(crate) fn text(&self, width: Option<usize>) -> String {
+        let widths = self.widths(width.unwrap_or(usize::MAX));
+        let heads = self.columns.iter().map(|column| column.head);
+        let mut text = self.line(heads, &widths);
+        for row in &self.rows {
+            text += &self.line(row.iter().map(String::as_str), &widths);
+        }
+        text
+    }
+
+    fn widths(&self, limit: usize) -> Vec<usize> {
+        let widest = |at: usize, column: &Column| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width());
+            cells.max().unwrap_or(0).max(column.head.width())
+        };
+        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(|(at, column)| widest(at, column)).collect();
+        let gaps = GAP.len() * widths.len().saturating_sub(1);
+        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
+        // The last column has the longest text as a rule, and what comes first in it says the most.
+        for (column, width) in self.columns.iter().zip(&mut widths).rev().filter(|(column, _)| column.may_be_cut) {
+            let cut = excess.min(width.saturating_sub(CUT_MIN.max(column.head.width())));
+            *width -= cut;
+            excess -= cut;
+        }
+        widths
+    }
+
+    fn line<'c>(&self, cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
+        let mut line = String::new();
+        for ((cell, column), width) in cells.zip(&self.columns).zip(widths) {
+            let cell = shortened(cell, *width);
+            let blanks = " ".repeat(width.saturating_sub(cell.width()));
+            let padded = if column.is_number { blanks + &cell } else { cell + &blanks };
+            line += &padded;
+            line += GAP;
+        }
+        line.truncate(line.trim_end().len());
+        line + "\n"
+    }
+}
+
+/// The columns of the terminal that the standard output is; none where it is no terminal.
+pub(crate) fn terminal_width() -> Option<usize> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    // A terminal that doesn't know its size says 0.
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+fn shortened(cell: &str, width: usize) -> String {
+    if cell.width() <= width {
+        return cell.to_owned();
+    }
+    let (mut short, mut left) = (String::new(), width.saturating_sub(1));
+    for character in cell.chars() {
+        let taken = character.width().unwrap_or(0);
+        if taken > left {
+            break;
+        }
+        left -= taken;
+        short.push(character);
+    }
+    short.truncate(short.trim_end().len());
+    short.push(CUT);
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn example() -> Table {
+        let mut table =
+            Table::new([Column::text("TYPE"), Column::number("PENDING"), Column::whole("ID"), Column::text("REASON")]);
+        table.add(["access".into(), "12".into(), "2651fa94".into(), "no bad ones are taken here".into()]);
+        table.add(["商品".into(), "3".into(), "7".into(), "red \u{1b}[31m".into()]);
+        table
+    }
+
+    #[test]
+    fn columns_are_as_wide_as_their_cells() {
+        let expected = "TYPE    PENDING  ID        REASON\n\
+                        access       12  2651fa94  no bad ones are taken here\n\
+                        商品          3  7         red \\u001b[31m\n";
+        assert_eq!(example().text(None), expected);
+        assert_eq!(example().text(Some(53)), expected);
+    }
+
+    #[test]
+    fn a_narrow_terminal_cuts_the_text_and_no_id() {
+        let text = example().text(Some(40));
+        let expected = "TYPE    PENDING  ID        REASON\n\
+                        access       12  2651fa94  no bad ones…\n\
+                        商品          3  7         red \\u001b[3…\n";
+        assert_eq!(text, expected);
+        assert!(text.lines().all(|line| line.width() <= 40), "{text}");
+        assert!(example().text(Some(1)).contains("access       12  2651fa94  no bad…\n"));
+    }
+}
