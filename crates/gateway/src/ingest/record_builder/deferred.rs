@@ -98,7 +98,6 @@ mod tests {
     use crate::http1::Fields;
     use crate::ingest::envelope::{Envelope, Headers};
     use crate::ingest::params::IngestParams;
-    use crate::ingest::rejected_record::RejectedRecord;
     use crate::ingest::sequence::{SequenceStop, type_of};
 
     /// Each element is held against each other one.
