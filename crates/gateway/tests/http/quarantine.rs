@@ -112,7 +112,7 @@ fn costly_events_and_lines_are_stored_too() {
     let (_, document) = refused(&fixture, 1).remove(0);
     assert_eq!(reason(&document), json!(["orders", "schema", 422, "/n", null]));
     assert_eq!((&document["size"], document["base64"].as_str().unwrap().len()), (&json!(large.len()), 5464));
-    let batch = format!("{{\"n\":1}}\n{large}1\n{large}\n");
+    let batch = format!("{{\"n\":1}}\n{large}}}\n{large}\n");
     assert_eq!(fixture.post("/ingest/batch/orders", NDJSON, batch).status, 207);
     let codes: Vec<_> = refused(&fixture, 2).iter().map(|(_, document)| reason(document)).collect();
     assert_eq!(codes[1], json!(["orders", "json", 400, null, 2]), "line 3 has the bytes of the first event");

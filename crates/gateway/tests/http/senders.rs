@@ -40,9 +40,9 @@ fn each_format_of_fluent_bit_is_taken() {
         assert_eq!((answer.status, answer.json()["accepted"].as_u64()), (200, Some(3)), "{format}: {answer:?}");
         assert_eq!(&fixture.payloads()[before..], expected.as_slice(), "{format}");
     }
-    let large: String = events.iter().cycle().take(40_000).map(String::as_str).collect();
+    let large: String = events.iter().cycle().take(55_000).map(String::as_str).collect();
     assert!(large.len() > 2 * 1024 * 1024 - 200_000, "as much as Fluent Bit has in a chunk: {}", large.len());
-    assert_eq!(fixture.post("/ingest/batch/fluent", JSON, &large).json()["accepted"], 40_000);
+    assert_eq!(fixture.post("/ingest/batch/fluent", JSON, &large).json()["accepted"], 55_000);
 }
 
 /// A key gives the first value of a line the number of the line, whatever the lines before it hold.
@@ -186,7 +186,6 @@ fn a_type_is_sent_under_other_names() {
         ("/ingest/batch", "", "{\"event\":\"Order Completed\"}\n", 200),
         ("/ingest/event/order%20completed", "", "5", 404),
         ("/ingest/event/%ff", "", "6", 404),
-        ("/ingest/event/100%", "", "7", 404),
         ("/ingest/event/order%2Fview", "", "8", 404),
         ("/ingest/event", "", "{\"event\":7}", 404),
         ("/ingest/event", "", "{\"event\":1e5}", 404),
