@@ -354,9 +354,10 @@ fn to_accept_needs_a_running_server() {
 /// A file that is removed while the server runs, of which the journal doesn't have the first events any more.
 #[test]
 fn a_lane_that_stops_while_it_runs_goes_on_after_a_drop_or_an_acceptance() {
-    for (command, goes_on) in
-        [("drop", "go on behind what the store has lost"), ("accept", "accept what the store has")]
-    {
+    for (command, goes_on) in [
+        ("drop", "delivery goes on behind what the store has lost: 1 lane"),
+        ("accept", "what the store has is accepted for 1 stopped lane"),
+    ] {
         let folder = Folder::new();
         let store = Store { sink: "kind = \"sqlite\"".to_owned(), numbers: &Vec::new };
         let server = store.start(&folder);

@@ -84,7 +84,7 @@ fn each_meets_its_fate(folder: &Folder, sink: &str, fates: &Fates, stored: impl 
         assert_eq!(counts, [EVENTS as u64 - dead - refused, dead], "{name}: stored and dead");
         if let Fate::Dead(words) = fate {
             let letters = letters(&server, folder, name);
-            assert!(letters.lines().count() == 1 && letters.contains(words), "{name}: {words} isn't in {letters}");
+            assert!(letters.lines().count() == 2 && letters.contains(words), "{name}: {words} isn't in {letters}");
         }
         if fate == Fate::Stored {
             expected.push(payload);

@@ -27,7 +27,6 @@ kind = "sqlite"
 kind = "sqlite"
 path = "refused.db"
 table = "refused"
-columns = { refused_type = "/type", code = "/code", pointer = "/pointer", sha256 = "/sha256", head = "/base64" }
 "#;
 const CARD: &str = "4111111111111111";
 
@@ -51,7 +50,8 @@ type Row = (String, String, Option<String>, Option<String>, Option<String>);
 /// The rows of the quarantine, in the order of their types and codes.
 fn rows(data: &Path) -> Vec<Row> {
     let connection = rusqlite::Connection::open(data.join("refused.db")).unwrap();
-    let sql = "select refused_type, code, pointer, sha256, head from refused order by refused_type, code";
+    let sql = "select payload ->> 'type' as refused_type, payload ->> 'code' as code, payload ->> 'pointer', payload ->> 'sha256', \
+               payload ->> 'base64' from refused order by refused_type, code";
     let mut statement = connection.prepare(sql).unwrap();
     let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?));
     statement.query_map([], row).unwrap().map(Result::unwrap).collect()

@@ -98,10 +98,10 @@ fn types_and_their_schemas_can_be_read() {
     assert_eq!(
         types["types"],
         serde_json::json!([
-            {"type": "access", "id": null, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
+            {"type": "access", "id": null, "names": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
              "text": "any", "aggregates": [], "read": "local",
              "schema": {"path": "schemas/access.json", "formats": true}, "transform": []},
-            {"type": "other", "id": null, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
+            {"type": "other", "id": null, "names": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
              "text": "any", "aggregates": [], "read": "local", "schema": null, "transform": []},
         ])
     );

@@ -135,7 +135,7 @@ fn commands(fixture: &TlsFixture, server: &Server, secrets: &Secrets, shown: &mu
     let lines = fixture.folder.write("lines.ndjson", "1\n");
     let ca = fixture.folder.text("shown.pem");
     let strangers = fixture.folder.write("strangers.pem", &other.certificate);
-    for token in [admin, revoked, &format!("{ingest}\n")] {
+    for token in [admin, revoked, &format!("{ingest} x")] {
         shown.run(token, &["load", &lines, "--url", &url, "--ca", &ca]);
         shown.run(token, &["load", &lines, "--url", &url, "--ca", &strangers]);
         shown.run(token, &["bench", "--duration", "100ms", "--url", &url, "--ca", &strangers]);

@@ -314,7 +314,7 @@ fn no_event_is_proposed_that_the_schema_refuses() {
     let types = "[types.b]\nschema = \"schema.json\"\nroutes = [\"one\"]\n";
     folder.write("forebay.toml", format!("{types}[sinks.one]\nkind = \"null\"\n"));
     let server = Server::start_in_terminal(&folder.data(), &folder.path("forebay.toml"));
-    assert!(server.banner.contains("/ingest/event/b -d @event.json\r\n"), "{}", server.banner);
+    assert!(server.banner.contains("/ingest/event/b -d @event.json\n"), "{}", server.banner);
     assert_eq!(server.stop_in_terminal(), Some(0));
 }
 
