@@ -25,12 +25,12 @@ pub(crate) struct Problem {
     pub(crate) offset: Option<usize>,
     /// The JSON pointer to the value at fault.
     pub(crate) pointer: Option<Box<str>>,
-    /// All that a schema finds wrong, up to a limit.
-    pub(crate) errors: Box<[Violation]>,
+    /// What a schema finds wrong. Boxed, as the type is: results carry problems by value.
+    pub(crate) violations: Option<Box<Violations>>,
     /// The step that refuses the payload, if one does.
     pub(crate) step: Option<Box<FailedStep>>,
     /// The type of the rejected event, if it is known.
-    pub(crate) type_name: Option<TypeName>,
+    pub(crate) type_name: Option<Box<TypeName>>,
     /// The methods that the path takes, where the request has another.
     pub(crate) allow: Option<&'static str>,
 }
@@ -95,7 +95,7 @@ impl Problem {
             title: None,
             offset: None,
             pointer: None,
-            errors: Box::default(),
+            violations: None,
             step: None,
             type_name: None,
             allow: None,
@@ -127,7 +127,7 @@ impl Problem {
     }
 
     pub(crate) fn of_type(mut self, name: &TypeName) -> Self {
-        self.type_name = Some(name.clone());
+        self.type_name = Some(Box::new(name.clone()));
         self
     }
 
@@ -166,16 +166,22 @@ impl Problem {
 
     /// A payload isn't what the schema of its type wants: the first error is told in words, all of them are listed.
     pub(crate) fn of_schema(type_name: &TypeName, violations: Violations) -> Self {
-        let Violations { list, is_cut } = violations;
+        let Violations { list, is_cut } = &violations;
         let (first, pointer) =
             list.first().map_or_else(Default::default, |first| (first.to_string(), first.pointer.clone()));
-        let more = match (list.len().saturating_sub(1), is_cut) {
+        let more = match (list.len().saturating_sub(1), *is_cut) {
             (0, _) => String::new(),
             (more, false) => format!("; {more} more"),
             (more, true) => format!("; at least {more} more"),
         };
         let detail = format!("the schema of type {type_name}: {first}{more}");
-        Self { pointer: Some(pointer.into()), errors: list.into(), ..Self::new(ErrorCode::Schema, detail) }
+        let pointer = Some(pointer.into());
+        Self { pointer, violations: Some(Box::new(violations)), ..Self::new(ErrorCode::Schema, detail) }
+    }
+
+    /// All that a schema finds wrong, up to a limit.
+    pub(crate) fn violations(&self) -> &[Violation] {
+        self.violations.as_deref().map_or(&[], |violations| &violations.list)
     }
 
     /// A step of the transform of its type can't be done on a payload, and doesn't say that it may go on.
@@ -223,7 +229,7 @@ impl Problem {
             detail: &self.detail,
             offset: self.offset,
             pointer: self.pointer.as_deref(),
-            errors: &self.errors,
+            errors: self.violations(),
             step: self.step.as_deref(),
         }
     }

@@ -6,16 +6,16 @@ use settings::{Diagnostic, Located, Section, SettingsReader, nearest};
 pub(crate) const KEY: &str = "refused_to";
 
 /// A `refused_to` as it is written.
-pub(crate) struct Written {
+pub(crate) struct RefusedToSetting {
     /// The name of the table that has it.
     pub(crate) of: String,
     path: String,
     to: Located<String>,
 }
 
-pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<Written> {
+pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<RefusedToSetting> {
     let to = reader.text(section, KEY, |text| Ok(text.to_owned()))?;
-    Some(Written { of: section.name().to_owned(), path: section.key_path(KEY).to_string(), to })
+    Some(RefusedToSetting { of: section.name().to_owned(), path: section.key_path(KEY).to_string(), to })
 }
 
 /// The types as which rejected events are stored, for each of those `written` that is sound. `declared` are the types with tables of their
@@ -23,7 +23,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Op
 pub(crate) fn resolve<'w>(
     reader: &mut SettingsReader<'_>,
     declared: &[TypeName],
-    written: &'w [Written],
+    written: &'w [RefusedToSetting],
 ) -> Vec<(&'w str, TypeName)> {
     let mut resolved = Vec::new();
     for one in written {
@@ -35,8 +35,12 @@ pub(crate) fn resolve<'w>(
     resolved
 }
 
-fn checked(declared: &[TypeName], written: &[Written], one: &Written) -> Result<TypeName, Box<Diagnostic>> {
-    let Written { of, path, to: Located { value, span } } = one;
+fn checked(
+    declared: &[TypeName],
+    written: &[RefusedToSetting],
+    one: &RefusedToSetting,
+) -> Result<TypeName, Box<Diagnostic>> {
+    let RefusedToSetting { of, path, to: Located { value, span } } = one;
     let mistake = |title: String, label: &str, help: String| {
         Err(Box::new(Diagnostic::new(title, span.clone(), label).help(help)))
     };

@@ -22,7 +22,7 @@ pub(super) struct Origin<'a> {
 /// The response to a request that is rejected: counted, and sampled for the log if it posts events.
 pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_>) -> Response {
     let named = || origin.named.map(|slot| shard.types().get(slot).name.clone());
-    let name = refused.type_name.clone().or_else(named);
+    let name = refused.type_name.as_deref().cloned().or_else(named);
     let rules = shard.rules();
     let label = TypeLabel::of(&rules.types, name.as_ref(), refused.code);
     let counters = &shard.shared.counters;

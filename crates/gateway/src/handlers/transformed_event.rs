@@ -72,7 +72,7 @@ async fn respond_to_several(
     let asked = match append_several(shard, ack, &mut builder).await {
         Ok(asked) => asked,
         Err(problem) => {
-            let problem = Box::new(Problem { type_name: builder.own_type(), ..*problem });
+            let problem = Box::new(Problem { type_name: builder.own_type().map(Box::new), ..*problem });
             sent.iter().for_each(|bytes| quarantine::add(shard, builder.envelope(), &problem, bytes));
             return Err(problem);
         }

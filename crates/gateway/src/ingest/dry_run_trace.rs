@@ -85,7 +85,7 @@ impl DryRunRejection {
     /// All that its schema finds wrong.
     #[must_use]
     pub fn errors(&self) -> &[Violation] {
-        &self.0.errors
+        self.0.violations()
     }
 }
 

@@ -170,7 +170,7 @@ impl Sequence<'_> {
 
     /// A problem that names the type of its event.
     fn named_in(&self, problem: Problem, slot: Option<Slot>) -> Problem {
-        Problem { type_name: slot.map(|slot| self.types.get(slot).name.clone()), ..problem }
+        Problem { type_name: slot.map(|slot| Box::new(self.types.get(slot).name.clone())), ..problem }
     }
 
     /// Runs the steps of the type at `slot`.

@@ -15,9 +15,12 @@ const PAIRS_MAX: usize = 1_000;
 
 type PerCode = [u64; ErrorCode::ALL.len()];
 
+/// By type and source.
+type Counts = BTreeMap<(TypeLabel, Arc<str>), Box<PerCode>>;
+
 /// The counts of a process.
 #[derive(Debug, Default)]
-pub(crate) struct RefusalCounts(Mutex<BTreeMap<(TypeLabel, Arc<str>), Box<PerCode>>>);
+pub(crate) struct RefusalCounts(Mutex<Counts>);
 
 /// How many were rejected with a code, of a type and from a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +76,7 @@ impl RefusalCounts {
         ErrorCode::ALL.into_iter().flat_map(of_code).collect()
     }
 
-    fn hold(&self) -> MutexGuard<'_, BTreeMap<(TypeLabel, Arc<str>), Box<PerCode>>> {
+    fn hold(&self) -> MutexGuard<'_, Counts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -74,7 +74,7 @@ mod tests {
         let rules = TypeRules { refused_to: Some(Arc::new(refused_to)), ..TypeRules::default() };
         let types = GatewayTypes { named: [(name("orders"), rules)].into(), ..GatewayTypes::default() };
         let problem = Problem::new(code, "the value \"\u{0}\" is too long").with_pointer("/n\u{0}");
-        let problem = Problem { type_name: Some(name("orders")), ..problem };
+        let problem = Problem { type_name: Some(Box::new(name("orders"))), ..problem };
         let types = TypeRegistry::new(types, &Arc::default());
         RefusedEvent::capture(&types, &Rejected { problem: &problem, line: Some(7), bytes, received_at: 1_000_000 })
     }

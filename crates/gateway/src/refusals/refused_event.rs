@@ -62,7 +62,7 @@ const fn is_about_the_event(code: ErrorCode) -> bool {
 
 /// Where a rejected event is stored, if anywhere.
 fn refused_to<'t>(types: &'t TypeRegistry, problem: &Problem) -> Option<(&'t Arc<RefusedTo>, TypeName)> {
-    let name = problem.type_name.as_ref().filter(|_| is_about_the_event(problem.code))?;
+    let name = problem.type_name.as_deref().filter(|_| is_about_the_event(problem.code))?;
     Some((types.refused_to(name)?, name.clone()))
 }
 

@@ -38,7 +38,7 @@ impl RefusalTally {
 
     /// Counts a rejected record whose bytes aren't known.
     pub(crate) fn count(&mut self, types: &TypeRegistry, source: &Arc<str>, problem: &Problem, line: Option<u32>) {
-        let name = problem.type_name.as_ref();
+        let name = problem.type_name.as_deref();
         let label = TypeLabel::of(types, name, problem.code);
         if self.samples.len() < SAMPLES_MAX {
             self.samples.push(RefusalSample::of(types, (&label, name), source, (problem, line)));

@@ -289,7 +289,7 @@ fn a_value_over_lines_is_one_refusal() {
         (cut.to_owned(), vec![(1, true)]),
         (faulty.clone(), vec![(1, true)]),
         (format!("{faulty}\n3\n"), vec![(1, true), (8, false)]),
-        (format!("[\n  NaN,\n  1,\n  2\n]\n{{\"a\":1}}"), vec![(1, true), (6, false)]),
+        ("[\n  NaN,\n  1,\n  2\n]\n{\"a\":1}".to_owned(), vec![(1, true), (6, false)]),
         ("[\n1,\n2\n]".to_owned(), vec![(1, true)]),
         (pretty.replace('\n', "\r\n"), vec![(1, true)]),
     ] {

@@ -25,7 +25,9 @@ impl RecordBuilder {
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;
-        refused.into_iter().for_each(|(line, cause)| self.refuse_met(line, cause, conflicts.get(&line)));
+        refused
+            .into_iter()
+            .for_each(|(line, cause)| self.refuse_met(line, cause, conflicts.get(&line).map(|payload| &**payload)));
         // They belong among those that were rejected before the append.
         self.refused.sort_by_key(RejectedRecord::place);
         self.shorten_list();
@@ -47,13 +49,13 @@ impl RecordBuilder {
         repeated
     }
 
-    fn refuse_met(&mut self, line: u32, cause: LineRejection, payload: Option<&Box<[u8]>>) {
+    fn refuse_met(&mut self, line: u32, cause: LineRejection, payload: Option<&[u8]>) {
         self.forget_filtered(line);
         let problem = match cause {
             LineRejection::IdConflict => Problem::id_reused(),
             LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, LEANT),
         };
-        let problem = self.tally_line(line, problem, payload.map(|payload| &**payload));
+        let problem = self.tally_line(line, problem, payload);
         self.refused_by_code[problem.code as usize] += 1;
         let mut refusal = RejectedRecord::of_problem(self.sources.place(line), problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;

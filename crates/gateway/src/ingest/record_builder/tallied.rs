@@ -21,8 +21,9 @@ impl RecordBuilder {
         let lines = self.batch.lines();
         let at = lines.partition_point(|record| record.number < line);
         let type_id = lines.get(at).filter(|record| record.number == line).map(|record| record.type_id);
-        let name =
-            type_id.and_then(|type_id| self.types.met(|id| id == type_id).next()).map(|entry| entry.name.clone());
+        let name = type_id
+            .and_then(|type_id| self.types.met(|id| id == type_id).next())
+            .map(|entry| Box::new(entry.name.clone()));
         let problem = Problem { type_name: name, ..problem };
         let (types, source) = (self.types.table(), &self.envelope.source);
         match payload {
