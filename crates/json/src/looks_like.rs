@@ -21,6 +21,7 @@ const PYTHON: &str = "this is a Python value (None, True, False): write it as JS
 const UNDEFINED: &str = "JSON has no `undefined`: send null, or leave the member out";
 const SINGLE_QUOTE: &str = "JSON strings stand in double quotes, and this is a single one";
 const COMMENT: &str = "JSON has no comments";
+const LAST_COMMA: &str = "JSON has no comma behind the last member or element";
 
 /// What a fault at `offset` comes from, if that is known.
 pub(crate) fn explain(text: &[u8], offset: usize) -> Option<&'static str> {
@@ -85,6 +86,10 @@ fn token(text: &[u8], offset: usize) -> Option<&'static str> {
         let rest = text.get(start..)?;
         TOKENS.iter().find(|(token, _)| rest.starts_with(token)).map(|(_, explanation)| *explanation)
     };
+    let is_behind_comma = || text.get(..offset).is_some_and(|before| before.trim_ascii_end().ends_with(b","));
+    if matches!(text.get(offset), Some(b'}' | b']')) && is_behind_comma() {
+        return Some(LAST_COMMA);
+    }
     // `nan` is a fault at its second letter: it could have been `null`.
     at(offset).or_else(|| at(offset.checked_sub(1)?).filter(|found| *found == NOT_A_NUMBER))
 }
@@ -139,6 +144,8 @@ mod tests {
             ("{'a': 1}", SINGLE_QUOTE),
             ("{\"a\": undefined}", UNDEFINED),
             ("// words\n{}", COMMENT),
+            ("{\"a\": 1,\n}", LAST_COMMA),
+            ("[1,]", LAST_COMMA),
         ] {
             assert_eq!(detail(text), expected, "{text}");
         }

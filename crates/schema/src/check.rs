@@ -3,6 +3,7 @@
 
 mod applicators;
 mod array;
+mod closest;
 mod object;
 mod scalar;
 
@@ -76,6 +77,8 @@ struct Check<'s, 'd> {
     violations: Vec<Violation>,
     /// Steps that are left.
     left: usize,
+    /// Those of them that may be taken to find the closest of several schemas.
+    left_for_closest: usize,
     depth: usize,
     /// The named schemas that are being followed, the outermost first, where references depend on that.
     scope: Vec<ResourceId>,
@@ -93,6 +96,7 @@ impl<'s, 'd> Check<'s, 'd> {
             thorough,
             violations: Vec::new(),
             left: SCHEMA_STEPS_MAX.min(*steps),
+            left_for_closest: closest::STEPS_MAX,
             depth: 0,
             scope: Vec::new(),
             marking: false,
@@ -230,6 +234,14 @@ impl<'s, 'd> Check<'s, 'd> {
         };
         self.violations.push(violation);
         Ok(())
+    }
+
+    /// Lists what a part of the check has found for itself.
+    fn list_more(&mut self, violations: Vec<Violation>) -> Checked {
+        let room = SCHEMA_ERRORS_MAX - self.violations.len();
+        let is_cut = violations.len() > room;
+        self.violations.extend(violations.into_iter().take(room));
+        if is_cut { Err(Stop::Failed) } else { Ok(()) }
     }
 
     fn unevaluated(&mut self, rules: &'s Subschema, at: usize, first_mark: usize) -> Checked {

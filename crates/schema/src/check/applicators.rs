@@ -33,11 +33,7 @@ impl<'s> Check<'s, '_> {
                 return Ok(());
             }
         }
-        if is_any {
-            Ok(())
-        } else {
-            self.fail(rules, "anyOf", at, || format!("one of {} schemas to take it", list.len()))
-        }
+        if is_any { Ok(()) } else { self.none_holds(rules, "anyOf", list, at) }
     }
 
     fn one(&mut self, rules: &Subschema, list: &[SubschemaId], at: usize) -> Checked {
@@ -54,7 +50,7 @@ impl<'s> Check<'s, '_> {
         if first.is_some() {
             return Ok(());
         }
-        self.fail(rules, "oneOf", at, || format!("one of {} schemas to take it; none does", list.len()))
+        self.none_holds(rules, "oneOf", list, at)
     }
 
     fn not(&mut self, rules: &Subschema, id: SubschemaId, at: usize) -> Checked {
