@@ -77,8 +77,8 @@ struct Check<'s, 'd> {
     violations: Vec<Violation>,
     /// Steps that are left.
     left: usize,
-    /// Those of them that may be taken to find the closest of several schemas.
-    left_for_closest: usize,
+    /// Steps into schemas that are further from the value than others.
+    aside: usize,
     depth: usize,
     /// The named schemas that are being followed, the outermost first, where references depend on that.
     scope: Vec<ResourceId>,
@@ -96,7 +96,7 @@ impl<'s, 'd> Check<'s, 'd> {
             thorough,
             violations: Vec::new(),
             left: SCHEMA_STEPS_MAX.min(*steps),
-            left_for_closest: closest::STEPS_MAX,
+            aside: 0,
             depth: 0,
             scope: Vec::new(),
             marking: false,

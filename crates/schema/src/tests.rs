@@ -87,15 +87,9 @@ fn the_closest_of_several_schemas_says_what_is_wrong() {
     let first = "one of 3 schemas to take it; the closest wants string at /by (/$defs/opened/properties/by/type)";
     assert_eq!(told, [("", first), ("/by", "string")]);
 
-    let many = format!(
-        r#"{{"anyOf": [{{"required": [{}"a"]}}, {{"minProperties": 9}}, {{"maxProperties": 0}}]}}"#,
-        r#""b","#.repeat(30)
-    );
-    let found = compile(&many).check(r#"{"c": 1}"#).unwrap_err();
-    assert!(
-        found.list[0].expected.contains("the closest wants at least 9 members (/anyOf/1/minProperties)"),
-        "{found:?}"
-    );
+    let schema = r#"{"anyOf": [{"required": ["a"]}, {"minProperties": 9}, {"maxProperties": 0}]}"#;
+    let found = compile(schema).check(r#"{"c": 1}"#).unwrap_err();
+    assert_eq!(found.list[0].expected, r#"a member "a", or at least 9 members, or at most 0 members"#);
 }
 
 /// Schemas in schemas that all have to be followed: what isn't found within the limit isn't told.

@@ -1,5 +1,6 @@
 //! Schemas that apply to the same value.
 
+use super::closest::Closest;
 use super::{Check, Checked};
 use crate::ids::SubschemaId;
 use crate::subschema::{Applicator, DynamicRef, Subschema};
@@ -26,20 +27,24 @@ impl<'s> Check<'s, '_> {
     }
 
     fn any(&mut self, rules: &Subschema, list: &[SubschemaId], at: usize) -> Checked {
-        let mut is_any = false;
+        let (mut is_any, mut closest) = (false, Closest::default());
         for id in list {
-            is_any |= self.holds(*id, at)?;
+            let (holds, steps) = self.holds_after(*id, at)?;
+            is_any |= holds;
+            closest.follow(*id, steps);
             if is_any && !self.marking {
                 return Ok(());
             }
         }
-        if is_any { Ok(()) } else { self.none_holds(rules, "anyOf", list, at) }
+        if is_any { Ok(()) } else { self.none_holds((rules, "anyOf"), list, &closest, at) }
     }
 
     fn one(&mut self, rules: &Subschema, list: &[SubschemaId], at: usize) -> Checked {
-        let mut first = None;
+        let (mut first, mut closest) = (None, Closest::default());
         for (index, id) in list.iter().enumerate() {
-            if !self.holds(*id, at)? {
+            let (holds, steps) = self.holds_after(*id, at)?;
+            if !holds {
+                closest.follow(*id, steps);
                 continue;
             }
             if let Some(first) = first.replace(index) {
@@ -50,7 +55,7 @@ impl<'s> Check<'s, '_> {
         if first.is_some() {
             return Ok(());
         }
-        self.none_holds(rules, "oneOf", list, at)
+        self.none_holds((rules, "oneOf"), list, &closest, at)
     }
 
     fn not(&mut self, rules: &Subschema, id: SubschemaId, at: usize) -> Checked {

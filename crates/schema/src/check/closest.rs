@@ -5,70 +5,96 @@ use crate::error::Violation;
 use crate::ids::SubschemaId;
 use crate::subschema::Subschema;
 
-/// Steps that may be taken for it on one document: some 2 ms.
-pub(super) const STEPS_MAX: usize = 100_000;
 /// So many schemas that want one thing of the value each are told in one line.
 const TOLD_MAX: usize = 4;
+/// A check that ends after so many steps has hardly gone into the value.
+const SHORT: usize = 2;
 
-/// What a schema finds wrong with the value.
-struct Candidate {
-    violations: Vec<Violation>,
-    /// How many of them are about the value itself. A schema for something else wants another type, or other members.
-    own: usize,
+/// The schemas that were followed on a value and don't take it.
+#[derive(Default)]
+pub(super) struct Closest {
+    followed: usize,
+    /// The steps that all took together.
+    steps: usize,
+    /// All were given up at once: as `{"type": "string"}` and `{"type": "null"}` are for a number.
+    has_gone_far: bool,
+    /// The schema that was followed furthest, and the steps that it took. A schema for something else ends soon, at the member that tells them
+    /// apart.
+    furthest: Option<(usize, SubschemaId)>,
+}
+
+impl Closest {
+    /// A schema was followed for so many steps.
+    pub(super) fn follow(&mut self, id: SubschemaId, steps: usize) {
+        self.followed += 1;
+        self.steps += steps;
+        self.has_gone_far |= steps > SHORT;
+        if self.furthest.is_none_or(|(most, _)| steps > most) {
+            self.furthest = Some((steps, id));
+        }
+    }
 }
 
 impl Check<'_, '_> {
+    /// Whether rules hold, and how many steps it took to find out. Where they don't, those into other schemas than the closest don't count.
+    pub(super) fn holds_after(&mut self, id: SubschemaId, at: usize) -> Checked<(bool, usize)> {
+        let (left, aside) = (self.left, self.aside);
+        let holds = self.holds(id, at)?;
+        let steps = (left - self.left).saturating_sub(self.aside - aside);
+        Ok((holds, steps))
+    }
+
     /// No schema of `anyOf` or `oneOf` takes the value. Says so, and lists what the closest one finds.
-    pub(super) fn none_holds(&mut self, rules: &Subschema, keyword: &str, list: &[SubschemaId], at: usize) -> Checked {
+    pub(super) fn none_holds(
+        &mut self,
+        (rules, keyword): (&Subschema, &str),
+        list: &[SubschemaId],
+        closest: &Closest,
+        at: usize,
+    ) -> Checked {
+        let furthest = closest.furthest.map_or(0, |(steps, _)| steps);
+        self.aside += closest.steps - furthest;
         if !self.thorough {
             return Err(Stop::Failed);
         }
-        let candidates = self.candidates(list, at);
-        let is_simple = |candidate: &Candidate| candidate.own == 1 && candidate.violations.len() == 1;
-        if candidates.len() == list.len() && list.len() <= TOLD_MAX && candidates.iter().all(is_simple) {
-            let expected = candidates.into_iter().flat_map(|candidate| candidate.violations);
-            let expected: Vec<String> = expected.map(|violation| violation.expected).collect();
-            return self.fail(rules, keyword, at, || expected.join(", or "));
+        if closest.followed <= TOLD_MAX && !closest.has_gone_far {
+            let found: Checked<Vec<_>> = list.iter().map(|id| self.found_by(*id, at)).collect();
+            let (found, own) = (found?, self.view.pointer(at));
+            if found.iter().all(|found| matches!(&**found, [only] if only.pointer == own)) {
+                let expected: Vec<_> = found.into_iter().flatten().map(|only| only.expected).collect();
+                return self.fail(rules, keyword, at, || expected.join(", or "));
+            }
         }
         let count = list.len();
-        let violations = candidates.into_iter().min_by_key(|candidate| (candidate.own, candidate.violations.len()));
-        let violations = violations.map(|closest| closest.violations).unwrap_or_default();
-        let own = self.view.pointer(at);
-        let told = match violations.first() {
+        let found = closest.furthest.map(|(_, id)| self.found_by(id, at)).transpose()?.unwrap_or_default();
+        let plain = found.iter().find(|violation| !has_reason_behind(violation));
+        let told = match plain.or(found.last()) {
             None => "none does".to_owned(),
-            Some(Violation { pointer, schema_pointer, expected, .. }) if *pointer == own => {
-                format!("the closest wants {expected} ({schema_pointer})")
-            }
             Some(Violation { pointer, schema_pointer, expected, .. }) => {
+                let pointer = if pointer.is_empty() { "its top" } else { pointer };
                 format!("the closest wants {expected} at {pointer} ({schema_pointer})")
             }
         };
         self.fail(rules, keyword, at, || format!("one of {count} schemas to take it; {told}"))?;
-        self.list_more(violations)
+        self.list_more(found)
     }
 
-    /// What each of the schemas finds wrong, as far as the steps suffice.
-    fn candidates(&mut self, list: &[SubschemaId], at: usize) -> Vec<Candidate> {
-        let (left, for_closest) = (self.left, self.left_for_closest);
-        let most = left.min(for_closest);
-        self.left = most;
+    /// What a schema finds wrong with the value.
+    fn found_by(&mut self, id: SubschemaId, at: usize) -> Checked<Vec<Violation>> {
         let listed = std::mem::take(&mut self.violations);
         let (first_mark, marking) = (self.marks.len(), std::mem::replace(&mut self.marking, false));
-        let pointer = self.view.pointer(at);
-        let mut candidates = Vec::new();
-        for id in list {
-            let result = self.apply(*id, at);
-            let violations = std::mem::take(&mut self.violations);
-            if matches!(result, Err(Stop::TooManySteps | Stop::TooDeep)) {
-                break;
-            }
-            let own = violations.iter().filter(|violation| violation.pointer == pointer).count();
-            candidates.push(Candidate { violations, own });
-        }
-        (self.violations, self.marking) = (listed, marking);
+        let followed = self.apply(id, at);
+        self.marking = marking;
         self.marks.truncate(first_mark);
-        let taken = most - self.left;
-        (self.left, self.left_for_closest) = (left - taken, for_closest - taken);
-        candidates
+        let found = std::mem::replace(&mut self.violations, listed);
+        match followed {
+            Ok(()) | Err(Stop::Failed) => Ok(found),
+            Err(stop) => Err(stop),
+        }
     }
+}
+
+/// Whether what it says has its reason among the violations that are listed behind it.
+fn has_reason_behind(violation: &Violation) -> bool {
+    matches!(violation.schema_pointer.rsplit('/').next(), Some("anyOf" | "oneOf"))
 }
