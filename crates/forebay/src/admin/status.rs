@@ -79,7 +79,7 @@ pub(crate) fn status(
     StatusJson {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         role: role.name().to_owned(),
-        started: rfc3339::format(started),
+        started: rfc3339::format(started - started % 1_000_000),
         uptime_seconds: uptime.as_secs(),
         ready: not_ready.is_none(),
         reason: not_ready.map(str::to_owned),
