@@ -5,13 +5,16 @@ use std::time::Duration;
 
 use config::Role;
 use delivery::{DeadLetterService, Delivery, LaneBoard, Ledger};
-use event::{counted, rfc3339};
+use event::rfc3339;
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 
 use crate::admin_json::status::{JournalJson, SinkStatusJson, StatusJson};
 
 pub(crate) const PATH: &str = "/api/status";
+
+const LOST: &str = "events or dead letters are lost: once the server is stopped, `forebay journal verify` shows where, and `forebay journal \
+                    accept-loss` accepts it";
 
 /// The sources of the state of a server or a gateway.
 pub(crate) struct ServerStatus {
@@ -44,14 +47,8 @@ impl ServerStatus {
     pub(crate) fn now(&self) -> StatusJson {
         let (rows, now) = (self.ledger.snapshot(), unix_microseconds());
         let sinks = SinkStatusJson::of_all(&rows, &self.lanes.lanes(), &self.dead, now);
-        let losses =
-            self.log.losses().open_ones().len() + self.dead.lost().iter().filter(|(_, lost)| *lost > 0).count();
-        let losses = (losses > 0).then(|| {
-            let losses = counted(losses, "loss");
-            format!(
-                "{losses} of events or dead letters: `forebay journal verify` shows where, and `accept-loss` accepts it"
-            )
-        });
+        let has_lost = !self.log.losses().open_ones().is_empty() || self.dead.lost().iter().any(|(_, lost)| *lost > 0);
+        let lost = has_lost.then(|| LOST.to_owned());
         let journal = JournalJson {
             bytes: self.log.shards().iter().map(|shard| shard.segments().bytes()).sum(),
             disk_free_bytes: self.log.disk_guard().free_bytes(),
@@ -60,7 +57,7 @@ impl ServerStatus {
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
             refused: self.gateway.refusal_list().iter().map(|refused| refused.count).sum(),
             journal: Some(journal),
-            ..status(self.role, (self.started, now), self.readiness.reason(), losses, sinks)
+            ..status(self.role, (self.started, now), self.readiness.reason(), lost, sinks)
         }
     }
 }

@@ -18,7 +18,7 @@ fn status(arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
 
-fn at(admin: impl ToString) -> (i32, String) {
+pub(crate) fn at(admin: impl ToString) -> (i32, String) {
     status(&["--admin", &admin.to_string()])
 }
 

@@ -217,7 +217,7 @@ mod tests {
                 "989 of 990 requests were answered otherwise",
             ),
             (Report { errors: [("gone".to_owned(), 2)].into(), ..report() }, "2 of 990 requests got no answer"),
-            (Report { verified: Some(check), ..report() }, "the store lacks 1 events, and has 0 twice"),
+            (Report { verified: Some(check), ..report() }, "the store lacks 1 event, and has 0 twice"),
             (Report { failure: Some("gone".to_owned()), ..report() }, "couldn't be brought to its end"),
         ] {
             let said = report.conclusion();
