@@ -5,6 +5,7 @@
 //! collect errors, so that one run shows them all.
 
 mod admin;
+mod changes;
 mod configuration;
 mod etcd;
 mod event_types;
@@ -29,6 +30,7 @@ mod upstreams;
 mod writer;
 
 pub use admin::Admin;
+pub use changes::changes;
 pub use configuration::{Configuration, load};
 pub use event_types::aggregate::AggregateConfig;
 pub use event_types::event_type::TypeConfig;

@@ -57,6 +57,8 @@ fn main() -> ExitCode {
         Command::Writer(common) => exit(roles::writer::run(&common.of_role(Role::Writer), &environment)),
         Command::Check(flags) => exit(commands::check::run(flags, role, &environment)),
         Command::Health(flags) => exit(commands::health::run(&flags, role, &environment)),
+        Command::Status(flags) => exit(commands::status::run(&flags, role, &environment)),
+        Command::Reload(flags) => exit(commands::reload::run(&flags, role, &environment)),
         Command::Drain(flags) => exit(commands::drain::run(&flags, role, &environment)),
         Command::Try(flags) => exit(commands::try_event::run(&flags, &environment)),
         Command::Test(flags) => exit(commands::test::run(&flags, &environment)),

@@ -14,8 +14,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{anyhow, bail};
-use config::{ConfigError, Configuration, Stopping, needs_restart};
+use config::{ConfigError, Configuration, Stopping, changes, needs_restart};
 use delivery::{DeliveryControl, LaneBoard, SinkSetup};
 use event::cells::Counter;
 use event::memory::Budgets;
@@ -28,6 +27,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
+use crate::admin_json::reload::ReloadJson;
 use crate::cli::Common;
 use crate::discovery::UpstreamBoard;
 use crate::object_registry::ObjectRegistry;
@@ -53,8 +53,19 @@ pub(crate) struct ReloadCounters {
     pub(crate) refused: Counter,
 }
 
+/// Why a reload changed nothing.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum ReloadError {
+    /// The configuration can't be used; the text says why, for a person.
+    #[error("{0}")]
+    Configuration(String),
+    /// The configuration is right and could not be applied now.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// Who waits to hear what came of it.
-type Reply = oneshot::Sender<Result<(), String>>;
+type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
 
 /// Where the admin API asks for a reload. Cheap to clone.
 #[derive(Clone)]
@@ -73,10 +84,10 @@ impl ReloadHandle {
     ///
     /// # Errors
     /// What is wrong with it, in words for a person; nothing has changed.
-    pub(crate) async fn reload(&self) -> Result<(), String> {
+    pub(crate) async fn reload(&self) -> Result<ReloadJson, ReloadError> {
         let (reply, answer) = oneshot::channel();
-        self.0.send(reply).await.map_err(|_| STOPPING)?;
-        answer.await.unwrap_or_else(|_| Err(STOPPING.to_owned()))
+        self.0.send(reply).await.map_err(|_| stopping())?;
+        answer.await.unwrap_or_else(|_| Err(stopping()))
     }
 }
 
@@ -135,7 +146,7 @@ impl Reloader {
             // Also if the reload was refused: the server still accepts requests.
             manager.notify(State::Ready);
             match &result {
-                Ok(()) => {
+                Ok(_) => {
                     self.counters.applied.add(1);
                     log::info("the configuration was read again and holds now");
                 }
@@ -148,13 +159,14 @@ impl Reloader {
             }
             if let Some(reply) = reply {
                 // Whoever asked may have left.
-                let _ = reply.send(result.map_err(|error| error.to_string()));
+                let _ = reply.send(result);
             }
         }
     }
 
-    async fn reload(&mut self) -> anyhow::Result<()> {
-        let (mut configuration, warnings) = self.inputs.load()?;
+    async fn reload(&mut self) -> Result<ReloadJson, ReloadError> {
+        let loaded = self.inputs.load().map_err(|error| ReloadError::Configuration(error.to_string()));
+        let (mut configuration, warnings) = loaded?;
         configuration.keep_rules_of(&self.current);
         configuration.keep_upstreams_of(&self.current);
         memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
@@ -167,7 +179,9 @@ impl Reloader {
         let tls = PortsTls::read(&configuration).map_err(|error| unfit.push(format!("TLS: {error}")));
         configuration.upstreams.iter().for_each(Upstream::announce);
         unfit.extend(self.check(&sinks).await);
-        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else { bail!(unfit.join("\n")) };
+        let Some(tls) = tls.ok().filter(|_| unfit.is_empty()) else {
+            return Err(ReloadError::Configuration(unfit.join("\n")));
+        };
         self.apply(&configuration, &sinks).await?;
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
@@ -176,8 +190,14 @@ impl Reloader {
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
         }
+        let reloaded = ReloadJson {
+            applied: true,
+            file: self.inputs.common.config.as_ref().map(|path| path.display().to_string()),
+            changes: changes(&self.current, &configuration),
+            warnings: (!warnings.is_empty()).then(|| warnings.to_string()),
+        };
         (self.current, self.sinks) = (configuration, sinks);
-        Ok(())
+        Ok(reloaded)
     }
 
     /// A sink whose store stays the same keeps its driver.
@@ -211,7 +231,7 @@ impl Reloader {
         wrong
     }
 
-    async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> anyhow::Result<()> {
+    async fn apply(&self, configuration: &Configuration, sinks: &[SinkSetup]) -> Result<(), ReloadError> {
         let state = |configuration, sinks| GatewayState::of(configuration, sinks, &self.components);
         let (before, after) = (state(&self.current, &self.sinks), state(configuration, sinks));
         let gateway = self.components.gateway.clone();
@@ -226,7 +246,7 @@ impl Reloader {
         let state = if changed.is_ok() { after } else { state(&self.current, &self.sinks) };
         let gateway = self.components.gateway.clone();
         blocking(move || gateway.configure(&state.types, &state.options)).await?;
-        changed?;
+        changed.map_err(|error| ReloadError::Failed(error.to_string()))?;
         self.components.log.disk_guard().keep_free(configuration.journal.keep_free);
         log::configure(configuration.log.format, configuration.log.level);
         Ok(())
@@ -252,6 +272,10 @@ impl GatewayState {
 }
 
 /// Shards may be in the midst of a commit: others have their turn meanwhile.
-async fn blocking(work: impl FnOnce() + Send + 'static) -> anyhow::Result<()> {
-    tokio::task::spawn_blocking(work).await.map_err(|_| anyhow!(STOPPING))
+async fn blocking(work: impl FnOnce() + Send + 'static) -> Result<(), ReloadError> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| stopping())
+}
+
+fn stopping() -> ReloadError {
+    ReloadError::Failed(STOPPING.to_owned())
 }

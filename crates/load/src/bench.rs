@@ -10,7 +10,7 @@ mod verify;
 
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::Duration;
 
 pub use report::Report;
@@ -91,6 +91,15 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a number of requests a second".to_owned())
 }
 
+/// What a run has reached so far, for whoever shows it.
+#[derive(Debug, Default)]
+pub struct BenchCounters {
+    /// Events of requests that were answered 200.
+    pub events: AtomicU64,
+    /// Requests that were answered otherwise or not at all.
+    pub failed: AtomicU64,
+}
+
 /// Measures, and shows the figures when the load has ended; then the store is looked into, where that is asked for, and the
 /// report is complete. Ends early once `stop` is set.
 ///
@@ -98,12 +107,13 @@ fn rate(text: &str) -> Result<f64, String> {
 /// The message says why there is nothing to report. Nothing was sent.
 pub fn run(
     (to, options): (&IngestEndpoint, &BenchOptions),
+    counters: &BenchCounters,
     stop: &AtomicBool,
     show: impl FnOnce(&Report),
 ) -> anyhow::Result<Report> {
     let verifier = options.verify.as_ref().map(|path| Verifier::new(path, options.kind.into(), options.seed, stop));
     let verifier = verifier.transpose()?;
-    let measured = Run::new(to, options, stop)?.measure();
+    let measured = Run::new((to, options), counters, stop)?.measure();
     let mut report = Report::new(&measured, options);
     show(&report);
     match verifier.map(|verifier| verifier.verify(&measured.acknowledged, stop)) {

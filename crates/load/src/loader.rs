@@ -51,7 +51,7 @@ use refused::{RefusedFile, Row};
 use select::Selection;
 use sender::{Post, Sender};
 use source::{Block, Reading, Source};
-use state::{Entry, Settings, State};
+use state::{Entry, Place, Settings, State};
 use undecided::UndecidedLines;
 
 /// The bytes of a batch, where nothing else is said.
@@ -153,6 +153,7 @@ pub fn run(
     notify: Notify<'_>,
 ) -> anyhow::Result<Ended> {
     let load = Load { to, options, counters, stop, notify };
+    counters.change(|counts| counts.bytes_all = size_of(&options.inputs).unwrap_or(0));
     for input in &options.inputs {
         load.load(input).map_err(|error| anyhow!("{}: {error}", input.name()))?;
         if stop.load(Ordering::Relaxed) {
@@ -160,6 +161,15 @@ pub fn run(
         }
     }
     Ok(Ended::Complete)
+}
+
+/// Bytes of all inputs, if all are files.
+fn size_of(inputs: &[Input]) -> Option<u64> {
+    let size = |input: &Input| match input {
+        Input::File(path) => std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|file| file.len()),
+        Input::Stdin => None,
+    };
+    inputs.iter().map(size).sum()
 }
 
 struct Load<'a> {
@@ -199,7 +209,7 @@ impl Load<'_> {
     fn load(&self, input: &Input) -> anyhow::Result<()> {
         let name = input.name();
         let mut state = self.state(input)?;
-        self.counters.bytes_read.store(0, Ordering::Relaxed);
+        self.counters.begin_input();
         // Nobody asks how many lines there are, and to count them costs as much as to find those that match.
         let only_matches = self.options.count && self.options.filter.is_some() && self.options.condition.is_none();
         let reading = Reading {
@@ -211,11 +221,19 @@ impl Load<'_> {
             read: self.counters.bytes_read.clone(),
             gaps: Gaps { notify: self.notify, counters: self.counters },
         };
-        let (source, size) = Source::open(input, state.entry(&name), reading)?;
-        self.counters.change(|counts| counts.bytes_all = size);
+        let source = Source::open(input, state.entry(&name), reading)?;
         let (before, read_before) = (source.entry().clone(), self.counters.read().lines_read);
+        let Place { offset, lines, refused, .. } = before.place;
+        self.counters.begin_sending(offset > 0);
+        let is_within_line = source.is_within_line();
+        self.counters.change(|counts| {
+            counts.lines_before += lines;
+            counts.refused_before += refused;
+        });
         self.load_from(&name, source, &mut state)?;
         if self.counters.read().lines_read == read_before && !self.stop.load(Ordering::Relaxed) {
+            // Only line breaks are counted: one that comes later ends the last line, which counts then.
+            self.counters.change(|counts| counts.lines_before += u64::from(is_within_line));
             self.tell_loaded_before(&name, &before, &state);
         }
         Ok(())
@@ -224,7 +242,6 @@ impl Load<'_> {
     /// Loads what an input still has.
     fn load_from(&self, name: &str, source: Source<'_>, state: &mut State) -> anyhow::Result<()> {
         let entry = source.entry().clone();
-        self.counters.change(|counts| counts.refused_before += entry.place.refused);
         let key = key_of(state.id(), name);
         let watermark = AckWatermark::new(state, name, entry.clone());
         watermark.begin(entry)?;

@@ -7,6 +7,7 @@ mod answer;
 mod connection;
 mod door;
 mod expected;
+mod last_call;
 mod objects;
 mod parts;
 mod request;
@@ -29,6 +30,10 @@ use sink_remote::frame::FRAME_BYTES_MAX;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
+pub use last_call::LastCall;
+
+use last_call::LastCallCell;
+
 /// Connections at a time: one for each lane of each gateway, and twice that while lanes move.
 pub const CONNECTIONS_MAX: usize = 4_096;
 /// The pause after `accept` failed, for instance because the process has no descriptor left.
@@ -47,6 +52,7 @@ pub struct Offered {
     mark_seen: Arc<Mutex<Option<Mark>>>,
     /// Bytes of its frames that are being read or stored, in KiB: a store that hangs must not take the memory of other sinks.
     room: Arc<Semaphore>,
+    last_call: LastCallCell,
 }
 
 impl Offered {
@@ -54,7 +60,13 @@ impl Offered {
     #[must_use]
     pub fn new(kind: &'static str, parts: BTreeMap<String, String>, sink: Sink) -> Self {
         let room = Arc::new(Semaphore::new(room(1)));
-        Self { kind, parts, sink, mark_seen: Arc::default(), room }
+        Self { kind, parts, sink, mark_seen: Arc::default(), room, last_call: LastCallCell::default() }
+    }
+
+    /// How the last call of the store ended, whichever gateway asked for it; none before the first.
+    #[must_use]
+    pub fn last_call(&self) -> Option<LastCall> {
+        self.last_call.get()
     }
 }
 

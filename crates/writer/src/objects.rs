@@ -23,6 +23,7 @@ use tokio::time::{Sleep, sleep, timeout};
 
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::expected::{Check, Expected};
+use crate::last_call::LastCallCell;
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
 use crate::{Offered, UNIT, Writer};
 
@@ -34,6 +35,7 @@ pub(super) struct Named {
     store: ObjectSink,
     name: String,
     room: Arc<Semaphore>,
+    last_call: LastCallCell,
 }
 
 impl Named {
@@ -43,7 +45,12 @@ impl Named {
             let detail = format!("the sink is of kind {}, which stores no objects", offered.kind);
             return Err(Refused::new(StatusCode::NOT_FOUND, "objects", detail));
         };
-        let named = || Self { store: store.clone(), name: name.to_owned(), room: offered.room.clone() };
+        let named = || Self {
+            store: store.clone(),
+            name: name.to_owned(),
+            room: offered.room.clone(),
+            last_call: offered.last_call.clone(),
+        };
         Ok(store.place(name).map(|_| named()))
     }
 
@@ -65,8 +72,9 @@ impl Named {
         })?;
         let content_type = headers.get(CONTENT_TYPE).ok_or_else(|| bad_request("the object has no Content-Type"))?;
         let (body, rest) = Passing::new(body);
+        let Self { store, name, room, last_call } = self;
         let upload = ObjectUpload {
-            name: self.name,
+            name,
             content_type: content_type.clone(),
             bytes,
             md5,
@@ -74,9 +82,8 @@ impl Named {
             replaces: !headers.contains_key(IF_NONE_MATCH),
             body: body.boxed_unsync(),
         };
-        let (store, room) = (self.store, self.room);
         Ok(Box::pin(async move {
-            let stored = counted(&writer, accept(&room, &store, upload)).await;
+            let stored = counted((&writer, &last_call), accept(&room, &store, upload)).await;
             if stored.is_ok() {
                 writer.counters.objects.add(1);
             }

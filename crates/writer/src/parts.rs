@@ -9,6 +9,7 @@ use sink::SinkError;
 
 use crate::Writer;
 use crate::answer::Refused;
+use crate::last_call::LastCallCell;
 
 /// The time-out between two pieces of a body.
 pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -29,11 +30,13 @@ pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> 
     Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
 }
 
+/// Counts a call of a sink that fails, and notes how it ended.
 pub(super) async fn counted<T>(
-    writer: &Writer,
+    (writer, last): (&Writer, &LastCallCell),
     call: impl Future<Output = Result<T, SinkError>>,
 ) -> Result<T, SinkError> {
     let result = call.await;
+    last.note(&result);
     if result.is_err() {
         writer.counters.failed.add(1);
     }

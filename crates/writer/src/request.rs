@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
+use crate::last_call::LastCallCell;
 use crate::objects::{self, Named};
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, parsed, text};
 use crate::{Offered, UNIT, Writer};
@@ -100,12 +101,13 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
         (&Method::GET, "") => info(writer.clone(), offered.clone()),
         (&Method::GET, "cursor") => {
             let lane = lane(&head.headers, admitted)?;
-            held(writer.clone(), async move { sink.held(&lane).await })
+            held((writer.clone(), offered.last_call.clone()), async move { sink.held(&lane).await })
         }
         (&Method::POST, "claim") => {
             check_content_type(&head.headers, &BODY_TYPES)?;
             let (lane, (claim, takeover)) = (lane(&head.headers, admitted)?, claim_query(body).await?);
-            held(writer.clone(), async move { sink.claim(&lane, claim, takeover).await })
+            let noted = (writer.clone(), offered.last_call.clone());
+            held(noted, async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
             // Before the lane: a plain payload that was posted here by mistake has none either.
@@ -166,7 +168,7 @@ fn info(writer: Arc<Writer>, offered: Offered) -> Work {
             offered.sink.connect().await?;
             offered.mark().await
         };
-        match counted(&writer, connected).await {
+        match counted((&writer, &offered.last_call), connected).await {
             Ok(mark) => answer::json(&offered.info(mark)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
@@ -177,9 +179,12 @@ fn read_events(sink: Sink, query: Query) -> Work {
     Box::pin(async move { answer::json(&PageJson::from(sink.read(query).await)) })
 }
 
-fn held(writer: Arc<Writer>, call: impl Future<Output = Result<Option<Held>, SinkError>> + Send + 'static) -> Work {
+fn held(
+    (writer, last_call): (Arc<Writer>, LastCallCell),
+    call: impl Future<Output = Result<Option<Held>, SinkError>> + Send + 'static,
+) -> Work {
     Box::pin(async move {
-        match counted(&writer, call).await {
+        match counted((&writer, &last_call), call).await {
             Ok(held) => answer::json(&HeldAnswer::from(held)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
@@ -196,7 +201,7 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
-        let report = counted(&writer, offered.sink.write(&batch)).await;
+        let report = counted((&writer, &offered.last_call), offered.sink.write(&batch)).await;
         if report.is_ok() {
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);

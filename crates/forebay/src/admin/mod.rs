@@ -10,6 +10,7 @@ mod payload;
 mod query;
 mod response;
 mod routes;
+mod status;
 mod tls;
 mod write_timeout;
 
@@ -32,21 +33,21 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::draining::{self, DrainLimiter};
 use net::tls::ServerTls;
-use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
 use crate::log;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
-use crate::reload::ReloadHandle;
+use crate::reload::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
 pub(crate) use auth::AdminAuth;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
-pub(crate) use response::AdminResponse;
+pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
+pub(crate) use status::{PATH as STATUS, ServerStatus, status};
 use write_timeout::WriteTimeout;
 
 /// Connections at a time: a few scrapers and people. More wait.
@@ -63,6 +64,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// What can be asked for here.
 pub(crate) struct Admin {
     pub(crate) metrics: Metrics,
+    pub(crate) status: ServerStatus,
     pub(crate) dead_letters: DeadLetterService,
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
@@ -143,7 +145,7 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
         return answer_api(request, admin).await.into_response();
     }
     let answer = match path {
-        _ if request.method() != Method::GET && request.method() != Method::HEAD => {
+        _ if !is_read(request.method()) => {
             let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
             AdminResponse { allow: Some("GET, HEAD"), ..only }
         }
@@ -176,15 +178,20 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> AdminResp
         return event_type::respond(method, rest, &admin.types);
     }
     match path {
+        status::PATH if !is_read(method) => response::not_allowed("GET, HEAD"),
+        status::PATH => response::json(StatusCode::OK, &admin.status.now()),
         RELOAD if *method != Method::POST => response::not_allowed("POST"),
         RELOAD => match admin.reload.reload().await {
-            Ok(()) => response::json(StatusCode::OK, &ReloadJson { applied: true }),
-            Err(detail) => response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail),
+            Ok(reloaded) => response::json(StatusCode::OK, &reloaded),
+            Err(ReloadError::Configuration(detail)) => {
+                response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail)
+            }
+            Err(ReloadError::Failed(detail)) => response::problem(StatusCode::SERVICE_UNAVAILABLE, "reload", detail),
         },
         _ => response::problem(
             StatusCode::NOT_FOUND,
             "path",
-            "there are /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
+            "there are /api/status, /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
         ),
     }
 }
@@ -194,14 +201,12 @@ fn is_below(rest: &str) -> bool {
     rest.is_empty() || rest.starts_with('/')
 }
 
-/// What a reload is answered that was right.
-#[derive(Serialize)]
-struct ReloadJson {
-    applied: bool,
+pub(crate) fn is_read(method: &Method) -> bool {
+    *method == Method::GET || *method == Method::HEAD
 }
 
 const API: &str = "/api";
-const RELOAD: &str = "/api/reload";
+pub(crate) const RELOAD: &str = "/api/reload";
 pub(crate) const HEALTH: &str = "/healthz";
 pub(crate) const READY: &str = "/readyz";
 pub(crate) const METRICS: &str = "/metrics";

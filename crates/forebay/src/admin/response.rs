@@ -38,7 +38,7 @@ impl AdminResponse {
     }
 }
 
-pub(super) fn not_allowed(allow: &'static str) -> AdminResponse {
+pub(crate) fn not_allowed(allow: &'static str) -> AdminResponse {
     let answer = problem(StatusCode::METHOD_NOT_ALLOWED, "method", format!("only {allow}"));
     AdminResponse { allow: Some(allow), ..answer }
 }
@@ -51,7 +51,7 @@ pub(super) fn stopping() -> AdminResponse {
     problem(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the server is stopping".into())
 }
 
-pub(super) fn json(status: StatusCode, body: &impl Serialize) -> AdminResponse {
+pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> AdminResponse {
     // Texts and numbers can't fail to be written.
     let body = serde_json::to_string(body).unwrap_or_default() + "\n";
     AdminResponse { status, content_type: if status == StatusCode::OK { JSON } else { PROBLEM }, allow: None, body }

@@ -45,7 +45,7 @@ pub(crate) struct LastDeadJson {
 }
 
 impl LastDeadJson {
-    fn of(last: LastDead) -> Self {
+    pub(super) fn of(last: LastDead) -> Self {
         Self { at: rfc3339::format(last.at), reason: last.reason }
     }
 }
@@ -97,15 +97,15 @@ impl RoutesJson {
 }
 
 /// What keeps a sink from getting its events.
-struct Trouble {
-    state: &'static str,
-    reason: String,
-    since: i64,
+pub(super) struct Trouble {
+    pub(super) state: &'static str,
+    pub(super) reason: String,
+    pub(super) since: i64,
 }
 
 impl Trouble {
     /// That of the lane which is in it for longest; one that has stopped comes before those that wait.
-    fn of(sink: &str, lanes: &[Arc<LaneStatus>]) -> Option<Self> {
+    pub(super) fn of(sink: &str, lanes: &[Arc<LaneStatus>]) -> Option<Self> {
         let of_lane = |lane: &Arc<LaneStatus>| match lane.state_and_since() {
             (LaneState::Stopped(reason), since) => Some(Self { state: "stopped", reason, since }),
             (LaneState::Waiting(reason), since) => Some(Self { state: "waiting", reason, since }),

@@ -1,5 +1,6 @@
 //! The command line: what can be typed, as types. Nothing is done here.
 
+mod admin_server;
 mod bench;
 mod check;
 mod dead;
@@ -34,6 +35,7 @@ const USUAL_NAME: &str = "forebay.toml";
 const DATA: &str = "./forebay-data";
 /// The data directory of a writer.
 const WRITER_DATA: &str = "./forebay-writer";
+pub(crate) use admin_server::{AdminServer, ReloadFlags, StatusFlags};
 pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
@@ -102,6 +104,22 @@ pub(crate) enum Command {
     /// step of the request has a time-out of 3 seconds.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
+    /// Shows whether a running process is well, and what is behind: its sinks, their backlogs and errors, journal and disk
+    ///
+    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if all is well; with 3 if not: the process isn't ready, a
+    /// sink waits, fails or has stopped, a removed sink holds events, events or dead letters are lost, or a writer isn't registered; with 1 if
+    /// the process can't be asked. Dead letters and a backlog are shown and aren't counted as a problem.
+    #[command(
+        after_help = "Example: forebay status --config forebay.toml\n         forebay status --role writer --output json"
+    )]
+    Status(StatusFlags),
+    /// Has a running server read its configuration again, and shows what changes or what is wrong
+    ///
+    /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration holds now; with 2
+    /// if it is wrong, or needs a restart, and nothing has changed; with 1 if the server can't be asked, or couldn't apply it. Who wants to know
+    /// before runs `forebay check`.
+    #[command(after_help = "Example: forebay reload --config forebay.toml")]
+    Reload(ReloadFlags),
     /// Delivers all events in the data directory of a removed server, and exits
     ///
     /// It accepts no events, closes open windows of aggregates, and writes objects that aren't full. It can be interrupted and run again. Exits with
@@ -243,6 +261,11 @@ impl Common {
         environment: &Environment,
     ) -> Result<(WriterConfiguration, Diagnostics), ConfigError> {
         config::load_writer(self.config.as_deref(), environment, &self.flags(), &self.data.directory)
+    }
+
+    /// The role of the command; none if the command serves any role.
+    pub(crate) const fn role(&self) -> Option<Role> {
+        self.role
     }
 
     /// The same for the command of this role.

@@ -45,7 +45,7 @@ mod tests {
     fn completions_have_commands_and_flags() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
             let script = String::from_utf8(completions(shell)).unwrap();
-            for word in ["gateway", "journal", "verify", "accept-loss", "log-level"] {
+            for word in ["gateway", "journal", "verify", "accept-loss", "log-level", "status", "reload"] {
                 assert!(script.contains(word), "{shell}: {word}");
             }
         }
@@ -56,7 +56,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("man1");
         assert_eq!(write_manual(&directory).unwrap(), 0);
-        for page in ["forebay.1", "forebay-serve.1", "forebay-journal-verify.1", "forebay-completions.1"] {
+        for page in [
+            "forebay.1",
+            "forebay-serve.1",
+            "forebay-status.1",
+            "forebay-reload.1",
+            "forebay-journal-verify.1",
+            "forebay-completions.1",
+        ] {
             let text = std::fs::read_to_string(directory.join(page)).unwrap();
             assert!(text.contains("Example: forebay"), "{page}: {text}");
         }

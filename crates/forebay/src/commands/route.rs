@@ -93,21 +93,30 @@ fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
         let RouteJson { type_name, sink, state, pending, stored, dead, skipped, lost, .. } = route;
         let counts = [pending, stored, dead, skipped].into_iter().chain(has_lost.then_some(lost));
         let texts = [type_name, sink, state].into_iter().cloned();
-        table.add(texts.chain(counts.map(ToString::to_string)).chain([note(route)]).collect::<Vec<_>>());
+        table.add(texts.chain(counts.map(ToString::to_string)).chain([note_of(route)]).collect::<Vec<_>>());
     }
     table.text(terminal)
 }
 
-/// What is the matter with a route. The reason comes before its time, which a narrow terminal cuts.
-fn note(route: &RouteJson) -> String {
+fn note_of(route: &RouteJson) -> String {
+    let RouteJson { reason, since, set_aside, last_set_aside, last_dead, .. } = route;
+    note((reason.as_ref(), since.as_ref()), (*set_aside, last_set_aside.as_ref()), last_dead.as_ref())
+}
+
+/// What is the matter with a route or a sink. The reason comes before its time, which a narrow terminal cuts.
+pub(super) fn note(
+    (reason, since): (Option<&String>, Option<&String>),
+    (set_aside, last_set_aside): (u64, Option<&LastDeadJson>),
+    last_dead: Option<&LastDeadJson>,
+) -> String {
     let mut notes = Vec::new();
-    if let (Some(reason), Some(since)) = (&route.reason, &route.since) {
+    if let (Some(reason), Some(since)) = (reason, since) {
         notes.push(format!("{reason} (since {since})"));
     }
-    if let Some(LastDeadJson { at, reason }) = &route.last_set_aside {
-        notes.push(format!("{} set aside: {reason} (last refused {at})", route.set_aside));
+    if let Some(LastDeadJson { at, reason }) = last_set_aside {
+        notes.push(format!("{set_aside} set aside: {reason} (last refused {at})"));
     }
-    if let Some(LastDeadJson { at, reason }) = &route.last_dead {
+    if let Some(LastDeadJson { at, reason }) = last_dead {
         notes.push(format!("last dead letter: {reason} ({at})"));
     }
     notes.join("; ")

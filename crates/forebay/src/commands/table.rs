@@ -1,6 +1,7 @@
 //! Tables for people: a head, and columns that are as wide as their cells. In a terminal each row is one line.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use rustix::termios::tcgetwinsize;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -102,12 +103,18 @@ impl Table {
 
 /// The columns of the terminal that the standard output is; none where it is no terminal.
 pub(crate) fn terminal_width() -> Option<usize> {
-    let size = tcgetwinsize(io::stdout()).ok()?;
+    width_of(io::stdout())
+}
+
+/// The columns of a terminal; none if it is no terminal.
+pub(super) fn width_of(stream: impl AsFd) -> Option<usize> {
+    let size = tcgetwinsize(stream).ok()?;
     // A terminal that doesn't know its size says 0.
     Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
-fn shortened(cell: &str, width: usize) -> String {
+/// A text that is cut if it is wider than `width`.
+pub(super) fn shortened(cell: &str, width: usize) -> String {
     if cell.width() <= width {
         return cell.to_owned();
     }

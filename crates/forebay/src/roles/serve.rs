@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use access::Tokens;
 use anyhow::anyhow;
-use config::{Configuration, Stopping};
+use config::{Configuration, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use event::memory::Budgets;
 use eventlog::{EventLog, Types};
@@ -19,7 +19,7 @@ use settings::Environment;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
-use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes};
+use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
 use crate::discovery::UpstreamBoard;
@@ -69,7 +69,8 @@ async fn serve(
     let memory = plan_memory(&mut configuration, &data);
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
     let (desk, asked) = ReloadHandle::new();
-    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory };
+    let role = inputs.common.role().unwrap_or(Role::Serve);
+    let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
     let running = Running::start(start, intake, (sinks.clone(), desk))?;
     let needs_token = watch.tokens().current().were_made();
@@ -143,6 +144,7 @@ struct Start<'a> {
     tokens: &'a Arc<Tokens>,
     tls: &'a PortsTls,
     memory: Budgets,
+    role: Role,
 }
 
 /// Everything that runs.
@@ -166,7 +168,7 @@ impl Running {
         intake: TcpListener,
         (sinks, reload): (Vec<SinkSetup>, ReloadHandle),
     ) -> anyhow::Result<Self> {
-        let Start { configuration, data, tokens, tls, memory } = start;
+        let Start { configuration, data, tokens, tls, memory, role } = start;
         let opened = Opened::start(configuration, data, memory, sinks.clone())?;
         let Opened { log, delivery, directory } = opened;
         compose::warn_of_descriptors(&configuration.gateway, &memory);
@@ -186,6 +188,7 @@ impl Running {
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), boards);
         let admin = Arc::new(Admin {
             metrics,
+            status: ServerStatus::new(role, log.clone(), &gateway, &delivery),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),

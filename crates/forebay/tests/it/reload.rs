@@ -1,5 +1,6 @@
 //! A configuration that is read again: what holds then, what changes nothing, and routes that come and go.
 
+mod command;
 mod rules;
 
 use std::io::{Read, Write};

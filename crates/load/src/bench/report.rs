@@ -182,6 +182,29 @@ mod tests {
     }
 
     #[test]
+    fn the_page_shows_what_is_printed() {
+        let latencies =
+            [("p50", 3_612.0), ("p90", 4_120.0), ("p99", 6_845.0), ("p99.9", 14_910.0), ("p99.99", 21_300.0)];
+        let latencies = latencies.into_iter().chain([("max", 24_105.0)]);
+        let report = Report {
+            seconds: 30.0,
+            connections: 64,
+            rate: None,
+            requests: 510_627,
+            unsent: 0,
+            events: 510_627,
+            events_per_second: 17_020.9,
+            latency_us: latencies.map(|(name, value)| (name.to_owned(), value)).collect(),
+            own_cpu_us: 11.4,
+            ..report()
+        };
+        let check = StoreCheck { acknowledged: 510_627, lost: 0, doubled: 0, unacknowledged_stored: 0 };
+        let text = format!("{report}{check}{}", report.conclusion());
+        let page = include_str!("../../../../docs/bench.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/bench.md lacks:\n{text}");
+    }
+
+    #[test]
     fn a_run_is_clean_where_what_was_wanted_was_measured() {
         assert!(report().is_clean());
         assert_eq!(report().conclusion(), "result              clean\n");

@@ -18,7 +18,7 @@ use rustix::time::{
 
 use super::client::{Client, Flight};
 use super::payload::Requests;
-use super::{BenchOptions, cannot};
+use super::{BenchCounters, BenchOptions, cannot};
 use crate::{IngestEndpoint, ServerConnector};
 
 const READY_MAX: usize = 1024;
@@ -57,6 +57,7 @@ pub(super) struct Measured {
 pub(super) struct Run<'a> {
     server: &'a ServerConnector,
     options: &'a BenchOptions,
+    counters: &'a BenchCounters,
     stop: &'a AtomicBool,
     requests: Requests,
     epoll: OwnedFd,
@@ -73,7 +74,11 @@ pub(super) struct Run<'a> {
 
 impl<'a> Run<'a> {
     /// Opens all connections.
-    pub(super) fn new(to: &'a IngestEndpoint, options: &'a BenchOptions, stop: &'a AtomicBool) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        (to, options): (&'a IngestEndpoint, &'a BenchOptions),
+        counters: &'a BenchCounters,
+        stop: &'a AtomicBool,
+    ) -> anyhow::Result<Self> {
         let requests = Requests::new(to, options)?;
         let epoll = epoll::create(CreateFlags::CLOEXEC).map_err(cannot("make an epoll"))?;
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
@@ -99,6 +104,7 @@ impl<'a> Run<'a> {
             requests,
             server: &to.server,
             options,
+            counters,
             stop,
             epoll,
             timer,
@@ -254,11 +260,13 @@ impl<'a> Run<'a> {
     fn note(&mut self, flight: Flight, status: u16) {
         *self.measured.answers.entry(status).or_default() += 1;
         if status != 200 {
+            self.counters.failed.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let nanoseconds = u64::try_from(flight.intended.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.measured.latency.saturating_record(nanoseconds);
         let events = u64::from(self.requests.events());
+        self.counters.events.fetch_add(events, Ordering::Relaxed);
         let first = usize::try_from(flight.number * events).unwrap_or(usize::MAX);
         let range = first..first.saturating_add(self.requests.events() as usize);
         if let Some(acknowledged) = self.measured.acknowledged.get_mut(range) {
@@ -273,6 +281,7 @@ impl<'a> Run<'a> {
         {
             self.in_flight -= 1;
             *self.measured.errors.entry(error.to_string()).or_default() += 1;
+            self.counters.failed.fetch_add(1, Ordering::Relaxed);
         }
         self.free.retain(|free| *free != at);
         self.connect(at)

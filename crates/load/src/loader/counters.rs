@@ -7,15 +7,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Debug, Default)]
 pub struct LoadCounters {
     counts: Mutex<Counts>,
+    /// Of the input that is read now.
     pub(super) bytes_read: Arc<AtomicU64>,
+    /// Of these what an earlier run has loaded; all of them until it is known where this run goes on.
+    bytes_skipped: AtomicU64,
 }
 
 /// The counts of one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Bytes read of the input that is read now.
+    /// Bytes read of all inputs, also what an earlier run has loaded of them.
     pub bytes_read: u64,
-    /// Bytes that it has; 0 where that isn't known.
+    /// Bytes read to be sent by this run.
+    pub bytes_sent: u64,
+    /// Bytes that all inputs have; 0 where that isn't known.
     pub bytes_all: u64,
     /// Lines read in this run, blank ones too; 0 where only those that match are counted.
     pub lines_read: u64,
@@ -29,6 +34,8 @@ pub struct Counts {
     pub duplicates: u64,
     /// Lines that it refused.
     pub refused: u64,
+    /// Lines that earlier runs have read, as far as these are gone on with.
+    pub lines_before: u64,
     /// Lines that it refused in earlier runs, as far as these are gone on with.
     pub refused_before: u64,
     /// Batches that were sent again.
@@ -55,7 +62,28 @@ impl LoadCounters {
     /// The counts now.
     #[must_use]
     pub fn read(&self) -> Counts {
-        self.change(|counts| Counts { bytes_read: self.bytes_read.load(Ordering::Relaxed), ..*counts })
+        self.change(|counts| self.with_input(counts))
+    }
+
+    fn with_input(&self, counts: &Counts) -> Counts {
+        let read = self.bytes_read.load(Ordering::Relaxed);
+        let sent = read.saturating_sub(self.bytes_skipped.load(Ordering::Relaxed));
+        Counts { bytes_read: counts.bytes_read + read, bytes_sent: counts.bytes_sent + sent, ..*counts }
+    }
+
+    /// Another input is opened: what is read of it now isn't sent.
+    pub(super) fn begin_input(&self) {
+        self.change(|counts| {
+            *counts = self.with_input(counts);
+            self.bytes_read.store(0, Ordering::Relaxed);
+            self.bytes_skipped.store(u64::MAX, Ordering::Relaxed);
+        });
+    }
+
+    /// The input is open, where an earlier run has left off or at its beginning: what is read from here on is sent.
+    pub(super) fn begin_sending(&self, is_resumed: bool) {
+        let skipped = if is_resumed { self.bytes_read.load(Ordering::Relaxed) } else { 0 };
+        self.bytes_skipped.store(skipped, Ordering::Relaxed);
     }
 
     pub(super) fn change<T>(&self, change: impl FnOnce(&mut Counts) -> T) -> T {
@@ -67,4 +95,28 @@ impl LoadCounters {
 pub(super) const fn add(count: &mut u64, more: u64) -> u64 {
     *count += more;
     *count - more
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_run_has_loaded_is_read_and_not_sent() {
+        let counters = LoadCounters::default();
+        let figures = || (counters.read().bytes_read, counters.read().bytes_sent);
+        let read = |bytes| counters.bytes_read.fetch_add(bytes, Ordering::Relaxed);
+        counters.begin_input();
+        read(70);
+        assert_eq!(figures(), (70, 0), "it looks for its place");
+        counters.begin_sending(true);
+        read(30);
+        assert_eq!(figures(), (100, 30));
+        counters.begin_input();
+        read(5);
+        assert_eq!(figures(), (105, 30));
+        counters.begin_sending(false);
+        read(10);
+        assert_eq!(figures(), (115, 45), "the first bytes of a file that is new are sent too");
+    }
 }

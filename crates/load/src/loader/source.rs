@@ -100,11 +100,11 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// Opens an input where `entry` left off. Also says how large it is.
-    pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> anyhow::Result<(Self, u64)> {
+    /// Opens an input where `entry` left off.
+    pub(super) fn open(input: &Input, entry: Option<&Entry>, reading: Reading<'a>) -> anyhow::Result<Self> {
         let found = find(input, entry, &reading)?;
         let Found { opened, entry, is_rotated, is_within_line } = found;
-        let Opened { stream, form, file: _, size } = opened;
+        let Opened { stream, form, .. } = opened;
         let follow = match input {
             Input::File(path) if reading.follow => {
                 let Some(file) = stream.file() else { bail!(CANNOT_FOLLOW) };
@@ -140,7 +140,12 @@ impl<'a> Source<'a> {
             is_within_line,
             must_wait: false,
         };
-        Ok((source, size))
+        Ok(source)
+    }
+
+    /// Whether no line break stands before the place where it begins.
+    pub(super) const fn is_within_line(&self) -> bool {
+        self.is_within_line && matches!(self.cutter, Cutter::Lines(_))
     }
 
     /// Where it begins.

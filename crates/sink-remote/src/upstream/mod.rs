@@ -25,7 +25,7 @@ pub(super) use servers::Choice;
 use servers::Servers;
 
 /// The configuration of an upstream.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamConfig {
     /// The upstream's name in the configuration.
     pub name: String,

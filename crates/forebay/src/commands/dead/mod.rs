@@ -9,7 +9,6 @@ mod print;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use config::Role;
@@ -21,9 +20,10 @@ use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
-use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson, ProblemJson};
+use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson};
 use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 use crate::commands::admin_address;
+use crate::commands::admin_client::AdminClient;
 use crate::commands::output::{Output, print as printed};
 use crate::commands::table::terminal_width;
 use crate::errors::at as failed_at;
@@ -33,8 +33,6 @@ use settings::Environment;
 
 /// Letters of one event: one for each sink, unless ids were used twice.
 const SHOW_MAX: u64 = 1000;
-/// The server is on this machine, or near.
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// What the command exits with when letters stay, or there is none.
 const EXIT_SOME_STAY: u8 = 1;
 
@@ -221,59 +219,12 @@ impl RunningServer {
         query: DeadQuery,
         body: &[u8],
     ) -> anyhow::Result<Option<T>> {
-        let address = self.server.target();
-        let failed = |error: io::Error| {
-            anyhow!(
-                "can't ask the server at {address}: {error}; name the admin address of the running one with --admin, or its \
-                 configuration with --config"
-            )
-        };
         let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
-        let answer =
-            self.server.ask((method, &target, body), at.token.token()?, (CONNECT_MAX, None)).map_err(failed)?;
-        if answer.status == 200 {
-            return serde_json::from_str(&answer.body).map(Some).map_err(|error| failed(error.into()));
-        }
-        match serde_json::from_str::<ProblemJson>(&answer.body) {
-            Ok(problem) if problem.code == "letter" => Ok(None),
-            Ok(problem) => bail!("the server at {address} refused: {}", in_words_of_commands(problem)),
-            Err(_) => Err(failed(io::Error::other("it has no dead letters: is it another version, or no Forebay?"))),
-        }
-    }
-}
-
-/// The server's words are for clients of its API: they name headers and parameters, which nobody types at a shell.
-fn in_words_of_commands(problem: ProblemJson) -> String {
-    const MAKE: &str = "forebay token new NAME --scope admin";
-    let ProblemJson { code, detail, .. } = problem;
-    match code.as_str() {
-        "unauthorized" if detail.contains("Authorization") => {
-            format!("this needs a token with the scope admin: set FOREBAY_TOKEN to it. Make one: {MAKE}")
-        }
-        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {MAKE}"),
-        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {MAKE}"),
-        "all" => "this would drop all dead letters: say which, or add --all".to_owned(),
-        _ => detail,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hints_speak_of_commands() {
-        for (code, detail, wanted) in [
-            ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN"),
-            ("unauthorized", "the token has expired: ask for a new one", "has expired"),
-            ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
-            ("page", "the header Host must be an IP address or `localhost`", "--admin"),
-            ("all", "say which, or add all=true", "--all"),
-            ("sink", "there is no sink x", "there is no sink x"),
-        ] {
-            let said = in_words_of_commands(ProblemJson { status: 400, code: code.into(), detail: detail.into() });
-            assert!(said.contains(wanted), "{said}");
-            assert!(!["Authorization", "header", "all=true"].iter().any(|word| said.contains(word)), "{said}");
+        let client = AdminClient::new(self.server, at.token.token()?);
+        match client.ask((method, &target, body), None)? {
+            Ok(answer) => Ok(Some(answer)),
+            Err(problem) if problem.code == "letter" => Ok(None),
+            Err(problem) => Err(client.refused(problem)),
         }
     }
 }

@@ -1,23 +1,24 @@
 //! `forebay load`: hands the flags to crate `load`, and shows what comes of it.
 
-mod progress;
+mod load_progress;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-use event::counted;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use event::counted;
 use load::loader::{self, Counts, Ended, LoadCounters};
 
 use crate::cli::LoadFlags;
 use crate::commands::interrupt;
 use crate::commands::output::print;
+use crate::commands::progress::{self, ProgressLine};
 use crate::errors::cannot;
 use crate::log;
-use progress::Progress;
+use load_progress::{LoadProgress, SHOW_EVERY};
 
 /// What `load` exits with when everything was answered, and some lines were refused, couldn't be judged, or may have been left unread.
 const EXIT_REFUSED: u8 = 3;
@@ -39,11 +40,12 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
         interrupt::sets(stop.clone()).map_err(cannot("wait for signals"))?;
     }
     let counters = LoadCounters::default();
-    let shows_progress = io::stderr().is_terminal();
+    let begun = Instant::now();
     let ended = thread::scope(|scope| {
-        let progress = shows_progress.then(|| Progress::start(scope, &counters));
+        let mut text = LoadProgress::new(&counters);
+        let progress = ProgressLine::start(scope, SHOW_EVERY, move || text.text());
         let notify = |message: &str| {
-            progress::clear(shows_progress);
+            progress::clear();
             log::warning(message);
         };
         let ended = loader::run((&to, &options), &counters, &stop, &notify);
@@ -55,7 +57,7 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
     let counts = counters.read();
     // A load that failed at its first step has nothing to tell but why.
     if ended.is_ok() || counts.has_begun() {
-        let text = if options.count { format!("{}\n", counts.matched) } else { summary(&counts) };
+        let text = if options.count { format!("{}\n", counts.matched) } else { summary(&counts, begun.elapsed()) };
         print(|output| output.write_all(text.as_bytes()))?;
     }
     match ended? {
@@ -79,7 +81,8 @@ fn exit_code(counts: &Counts) -> u8 {
     if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
 }
 
-fn summary(counts: &Counts) -> String {
+/// What this run has done, and where earlier runs have begun, the total.
+fn summary(counts: &Counts, elapsed: Duration) -> String {
     let Counts { lines_read, matched, undecided, accepted, duplicates, refused, batches_again, gaps, .. } = counts;
     let rows = [
         ("lines read", lines_read),
@@ -93,5 +96,37 @@ fn summary(counts: &Counts) -> String {
     ];
     // Only a file that is followed has any.
     let gaps = (*gaps > 0).then_some(("files with gaps", gaps));
-    rows.iter().chain(&gaps).map(|(name, count)| format!("{name:<20}{count}\n")).collect()
+    let mut text: String = rows.iter().chain(&gaps).map(|(name, count)| format!("{name:<20}{count}\n")).collect();
+    let seconds = elapsed.as_secs_f64();
+    text += &format!("{:<20}{seconds:.1} s, {:.0} lines/s\n", "time", *lines_read as f64 / seconds.max(0.001));
+    if counts.lines_before > 0 {
+        let (lines, refused) = (counts.lines_before + lines_read, counts.refused_before + refused);
+        text += &format!("{:<20}{}, {refused} of them refused\n", "with earlier runs", counted(lines, "line"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_shows_the_summary_of_a_run_that_went_on() {
+        let counts = Counts {
+            lines_read: 5_780_417,
+            matched: 5_780_417,
+            accepted: 5_780_390,
+            duplicates: 18,
+            refused: 9,
+            lines_before: 4_219_583,
+            refused_before: 3,
+            batches_again: 1,
+            ..Counts::default()
+        };
+        let text = summary(&counts, Duration::from_millis(133_400));
+        let page = include_str!("../../../../../docs/load.md");
+        assert!(page.contains(&format!("```text\n{text}```\n")), "docs/load.md lacks:\n{text}");
+        let alone = summary(&Counts { lines_before: 0, refused_before: 0, ..counts }, Duration::ZERO);
+        assert!(!alone.contains("earlier"), "{alone}");
+    }
 }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use config::Role;
+use event::rfc3339;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
 use tokio::net::TcpListener;
-use writer::Writer;
+use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminResponse};
+use crate::admin_json::status::{SinkStatusJson, StatusJson};
 use crate::metrics::text_format::Exposition;
 
 /// The state that the admin port shows.
@@ -20,6 +23,8 @@ pub(crate) struct Shown {
     pub(crate) writer: Arc<Writer>,
     /// Whether the writer is registered in etcd, if it registers.
     pub(crate) is_registered: Option<Arc<AtomicBool>>,
+    /// When the process started, in microseconds since 1970.
+    pub(crate) started: i64,
 }
 
 /// Answers the requests to the admin port until the future is dropped.
@@ -38,10 +43,45 @@ fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Resp
     let answer = match path {
         admin::METRICS => admin::metrics(render(shown)),
         admin::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
-        admin::READY => admin::readiness(shown.writer.is_draining().then_some("the writer is stopping")),
-        _ => AdminResponse::text(StatusCode::NOT_FOUND, "not found: there are /metrics, /healthz and /readyz\n"),
+        admin::READY => admin::readiness(shown.not_ready()),
+        admin::STATUS if !admin::is_read(request.method()) => admin::not_allowed("GET, HEAD"),
+        admin::STATUS => admin::json(StatusCode::OK, &shown.status()),
+        _ => AdminResponse::text(
+            StatusCode::NOT_FOUND,
+            "not found: there are /metrics, /healthz, /readyz and /api/status\n",
+        ),
     };
     answer.into_response()
+}
+
+impl Shown {
+    fn not_ready(&self) -> Option<&'static str> {
+        self.writer.is_draining().then_some("the writer is stopping")
+    }
+
+    fn status(&self) -> StatusJson {
+        let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
+        let unregistered = is_unregistered.then(|| "the writer is not registered in etcd".to_owned());
+        let sinks = self.writer.offered().iter().map(|(name, offered)| sink(name, offered)).collect();
+        let (counters, times) = (self.writer.counters(), (self.started, clock::unix_microseconds()));
+        StatusJson {
+            events: counters.records.get(),
+            refused: counters.refused.get(),
+            ..admin::status(Role::Writer, times, self.not_ready(), unregistered, sinks)
+        }
+    }
+}
+
+fn sink(name: &str, offered: &Offered) -> SinkStatusJson {
+    let last = offered.last_call();
+    let failed = last.as_ref().and_then(|last| Some((last.failure.clone()?, last.since)));
+    let state = match (&last, &failed) {
+        (None, _) => "unused",
+        (_, None) => "active",
+        (_, Some(_)) => "failing",
+    };
+    let (reason, since) = failed.map(|(reason, since)| (reason, rfc3339::format(since))).unzip();
+    SinkStatusJson { sink: name.to_owned(), state: state.to_owned(), reason, since, backlog: None }
 }
 
 fn render(shown: &Shown) -> String {

@@ -53,6 +53,7 @@ async fn serve(
 ) -> anyhow::Result<u8> {
     tokio::spawn(warn_of_hangups(hangup));
     tokio::spawn(allocator::give_back());
+    let started = clock::unix_microseconds();
     let listener = bind(configuration.listen, "--listen").await?;
     let admin = bind(configuration.admin, "--admin").await?;
     // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
@@ -74,7 +75,7 @@ async fn serve(
     tell(&listener, &admin, &writer, tls.is_some());
     let registration = configuration.etcd.clone().map(Registration::start);
     let is_registered = registration.as_ref().map(Registration::is_registered);
-    tokio::spawn(admin::serve(admin, Shown { writer: writer.clone(), is_registered }, auth));
+    tokio::spawn(admin::serve(admin, Shown { writer: writer.clone(), is_registered, started }, auth));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let connections = connections_within_limit(writer::CONNECTIONS_MAX);
     let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));

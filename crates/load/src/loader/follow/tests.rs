@@ -78,7 +78,7 @@ impl Fixture {
             gaps: Gaps { notify: &notify, counters: &self.counters },
         };
         let input = Input::File(self.path("a"));
-        let (mut source, _) = Source::open(&input, state.entry("a"), reading).unwrap();
+        let mut source = Source::open(&input, state.entry("a"), reading).unwrap();
         let entry = source.entry().clone();
         let watermark = AckWatermark::new(state, "a", entry.clone());
         watermark.begin(entry).unwrap();

@@ -1,0 +1,90 @@
+//! `GET /api/status`: whether the process is well, and what is behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use config::Role;
+use delivery::{DeadLetterService, Delivery, LaneBoard, Ledger};
+use event::rfc3339;
+use eventlog::{EventLog, unix_microseconds};
+use gateway::{Gateway, GatewayCounters, Readiness};
+
+use crate::admin_json::status::{JournalJson, SinkStatusJson, StatusJson};
+
+pub(crate) const PATH: &str = "/api/status";
+
+const LOST: &str = "events or dead letters are lost: once the server is stopped, `forebay journal verify` shows where, and `forebay journal \
+                    accept-loss` accepts it";
+
+/// The sources of the state of a server or a gateway.
+pub(crate) struct ServerStatus {
+    role: Role,
+    started: i64,
+    log: Arc<EventLog>,
+    gateway: Arc<GatewayCounters>,
+    readiness: Arc<Readiness>,
+    ledger: Arc<Ledger>,
+    lanes: LaneBoard,
+    dead: DeadLetterService,
+}
+
+impl ServerStatus {
+    /// Of a process that starts now.
+    pub(crate) fn new(role: Role, log: Arc<EventLog>, gateway: &Gateway, delivery: &Delivery) -> Self {
+        Self {
+            role,
+            started: unix_microseconds(),
+            log,
+            gateway: gateway.counters().clone(),
+            readiness: gateway.readiness().clone(),
+            ledger: delivery.ledger().clone(),
+            lanes: delivery.lanes().clone(),
+            dead: delivery.dead_letters().clone(),
+        }
+    }
+
+    /// The state of this moment.
+    pub(crate) fn now(&self) -> StatusJson {
+        let (rows, now) = (self.ledger.snapshot(), unix_microseconds());
+        let sinks = SinkStatusJson::of_all(&rows, &self.lanes.lanes(), &self.dead, now);
+        let has_lost = !self.log.losses().open_ones().is_empty() || self.dead.lost().iter().any(|(_, lost)| *lost > 0);
+        let lost = has_lost.then(|| LOST.to_owned());
+        let journal = JournalJson {
+            bytes: self.log.shards().iter().map(|shard| shard.segments().bytes()).sum(),
+            disk_free_bytes: self.log.disk_guard().free_bytes(),
+        };
+        StatusJson {
+            events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
+            refused: self.gateway.refusal_list().iter().map(|refused| refused.count).sum(),
+            journal: Some(journal),
+            ..status(self.role, (self.started, now), self.readiness.reason(), lost, sinks)
+        }
+    }
+}
+
+/// What processes of all roles say of themselves.
+pub(crate) fn status(
+    role: Role,
+    (started, now): (i64, i64),
+    not_ready: Option<&str>,
+    problem: Option<String>,
+    sinks: Vec<SinkStatusJson>,
+) -> StatusJson {
+    let uptime = Duration::from_micros(u64::try_from(now.saturating_sub(started)).unwrap_or(0));
+    let not_ready_now = not_ready.map(|reason| format!("it is not ready: {reason}"));
+    let problems = not_ready_now.into_iter().chain(problem).chain(sinks.iter().filter_map(SinkStatusJson::problem));
+    StatusJson {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        role: role.name().to_owned(),
+        started: rfc3339::format(started - started % 1_000_000),
+        uptime_seconds: uptime.as_secs(),
+        ready: not_ready.is_none(),
+        reason: not_ready.map(str::to_owned),
+        problems: problems.collect(),
+        events: 0,
+        events_per_second: None,
+        refused: 0,
+        journal: None,
+        sinks,
+    }
+}
