@@ -43,7 +43,7 @@ pub enum Wanted {
         /// The last.
         last: EventId,
     },
-    /// Those that fit, in the order in which they were stored.
+    /// Those that fit, in the order that the filter names.
     Stored(Filter),
 }
 
@@ -56,6 +56,18 @@ pub struct Filter {
     pub since: Option<i64>,
     /// Received before this time: microseconds since 1970, UTC.
     pub until: Option<i64>,
+    /// Which come first.
+    pub order: ReadOrder,
+}
+
+/// From which end the events are read that a store keeps in the order of storing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadOrder {
+    /// From the oldest on; what is stored meanwhile comes at the end.
+    #[default]
+    OldestFirst,
+    /// From the newest back, of those that were stored when the first page was read.
+    NewestFirst,
 }
 
 /// A place between two events of a store, in the store's own words. It stays good while events are added, and over
@@ -68,7 +80,7 @@ pub struct Bookmark(pub Vec<u8>);
 pub struct Query {
     /// Which events.
     pub wanted: Wanted,
-    /// Behind this place; from the oldest on without one.
+    /// Behind this place, in the order that is wanted; from the first on without one.
     pub after: Option<Bookmark>,
     /// So many at most, at least one.
     pub limit: usize,
@@ -143,6 +155,9 @@ pub enum ReadError {
     /// The bookmark is none of this store's.
     #[error("the bookmark is none of this store's")]
     Bookmark,
+    /// The store can't be read newest first; why, in words for who asks.
+    #[error("{0}")]
+    NewestFirst(Arc<str>),
 }
 
 /// An answer to come.

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, rfc3339};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -23,8 +23,9 @@ const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 pub(super) const OF_WHAT_IS_THERE: &str = "ignore_unavailable=true&allow_no_indices=true&expand_wildcards=open";
 const WHOLE: &str = "allow_partial_search_results=false";
 
-/// A bookmark by times begins with this, one by ids with the other.
+/// The first byte of a bookmark by times, from the oldest on or from the newest back, and of one by ids.
 const BY_TIME: u8 = b't';
+const BY_TIME_BACK: u8 = b'b';
 const BY_ID: u8 = b'i';
 /// What an event's document is sorted by, as the store says it.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -123,14 +124,18 @@ fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize
     // What others have put there may lack them.
     let mut filters = vec![json!({"exists": {"field": id}}), json!({"exists": {"field": received_at}})];
     let mut filter = |kind: &str, field: &str, what: Value| filters.push(json!({kind: {field: what}}));
-    let ascending = |field: &str, kind: &str| json!({field: {"order": "asc", "unmapped_type": kind}});
-    let (by_time, by_id) = (ascending(received_at, "date"), ascending(id, "keyword"));
+    let order = match wanted {
+        Wanted::Stored(Filter { order: ReadOrder::NewestFirst, .. }) => "desc",
+        Wanted::Stored(_) | Wanted::Ids { .. } => "asc",
+    };
+    let by = |field: &str, kind: &str| json!({field: {"order": order, "unmapped_type": kind}});
+    let (by_time, by_id) = (by(received_at, "date"), by(id, "keyword"));
     let sort = match wanted {
         Wanted::Ids { first, last } => {
             filter("range", id, json!({"gte": first.to_string(), "lte": last.to_string()}));
             [by_id, by_time]
         }
-        Wanted::Stored(Filter { type_name: only, since, until }) => {
+        Wanted::Stored(Filter { type_name: only, since, until, order: _ }) => {
             if let Some(only) = only {
                 filter("term", type_name, json!(only.as_str()));
             }
@@ -182,7 +187,8 @@ fn event_in(hit: &Hit<'_>, wanted: &Wanted) -> Option<StoredEvent> {
 const fn kind_of(wanted: &Wanted) -> u8 {
     match wanted {
         Wanted::Ids { .. } => BY_ID,
-        Wanted::Stored(_) => BY_TIME,
+        Wanted::Stored(Filter { order: ReadOrder::OldestFirst, .. }) => BY_TIME,
+        Wanted::Stored(Filter { order: ReadOrder::NewestFirst, .. }) => BY_TIME_BACK,
     }
 }
 

@@ -20,8 +20,8 @@ impl Reader {
         Self { config, open: None }
     }
 
-    /// The page; `None` where the bookmark is none of this store's.
-    async fn page(&mut self, query: &Query) -> Result<Option<Page>, Failure> {
+    /// The page, unless it can't be asked for like this.
+    async fn page(&mut self, query: &Query) -> Result<Result<Page, ReadError>, Failure> {
         let mut before = self.open.take();
         let is_fresh = match &mut before {
             Some(session) => session.is_fresh().await,
@@ -41,8 +41,7 @@ impl Reader {
 
 impl PageReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
-        let page = self.page(query).await.map_err(|failure| failure.into_read_error(&self.config))?;
-        page.ok_or(ReadError::Bookmark)
+        self.page(query).await.unwrap_or_else(|failure| Err(failure.into_read_error(&self.config)))
     }
 
     async fn hang_up(&mut self) {

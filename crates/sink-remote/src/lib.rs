@@ -141,11 +141,11 @@ struct Reader(Caller);
 impl PageReader for Reader {
     async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
         let unavailable = |error: SinkError| ReadError::Unavailable(error.to_string().into());
-        let query = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();
-        let content = Content::Whole(query.into());
+        let json = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();
+        let content = Content::Whole(json.into());
         let call = Call { content, answer_max: READ_ANSWER_BYTES_MAX, ..Call::new(Method::POST, "/read") };
         let page: PageJson = self.0.call(&call).await.map_err(unavailable)?.map_err(unavailable)?;
-        page.into_page()
+        page.into_page(&query.wanted)
     }
 
     async fn hang_up(&mut self) {

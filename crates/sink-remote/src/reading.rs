@@ -1,8 +1,11 @@
 //! Queries and pages as JSON between a gateway and a writer.
 
-use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use serde::{Deserialize, Serialize};
+
+/// What is said of a page whose writer took no notice of the order.
+const OLDER_RELEASE: &str = "the writer is of an older release and can't read newest first";
 
 /// A [`Query`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +16,9 @@ pub struct QueryJson {
     type_name: Option<String>,
     since: Option<i64>,
     until: Option<i64>,
+    /// Otherwise the oldest first. A writer of an older release doesn't know the member, so its pages are checked.
+    #[serde(default)]
+    newest_first: bool,
     /// A bookmark's bytes in hexadecimal digits.
     after: Option<String>,
     limit: usize,
@@ -29,6 +35,9 @@ pub enum PageJson {
         events: Vec<EventJson>,
         /// A bookmark's bytes in hexadecimal digits.
         next: Option<String>,
+        /// Whether the events are in this order, as the query asked.
+        #[serde(default)]
+        newest_first: bool,
     },
     /// [`ReadError::Busy`].
     Busy,
@@ -36,6 +45,11 @@ pub enum PageJson {
     Bookmark,
     /// [`ReadError::Unavailable`].
     Unavailable {
+        /// The message.
+        reason: String,
+    },
+    /// [`ReadError::NewestFirst`].
+    NotNewestFirst {
         /// The message.
         reason: String,
     },
@@ -63,6 +77,7 @@ impl From<&Query> for QueryJson {
             type_name: filter.type_name.map(|name| name.as_str().to_owned()),
             since: filter.since,
             until: filter.until,
+            newest_first: filter.order == ReadOrder::NewestFirst,
             after: query.after.as_ref().map(|bookmark| hexadecimal(&bookmark.0)),
             limit: query.limit,
             bytes_max: query.bytes_max,
@@ -78,7 +93,8 @@ impl QueryJson {
             Some([first, last]) => Wanted::Ids { first: first.parse().ok()?, last: last.parse().ok()? },
             None => {
                 let type_name = self.type_name.as_deref().map(TypeName::new).transpose().ok()?;
-                Wanted::Stored(Filter { type_name, since: self.since, until: self.until })
+                let order = if self.newest_first { ReadOrder::NewestFirst } else { ReadOrder::OldestFirst };
+                Wanted::Stored(Filter { type_name, since: self.since, until: self.until, order })
             }
         };
         let after = self.after.as_deref().map(|text| bytes(text).map(Bookmark));
@@ -87,29 +103,34 @@ impl QueryJson {
     }
 }
 
-impl From<Result<Page, ReadError>> for PageJson {
-    fn from(page: Result<Page, ReadError>) -> Self {
+impl PageJson {
+    /// What a read of these events gave.
+    #[must_use]
+    pub fn new(wanted: &Wanted, page: Result<Page, ReadError>) -> Self {
         match page {
             Ok(Page { events, next }) => Self::Page {
                 events: events.into_iter().map(EventJson::from).collect(),
                 next: next.map(|bookmark| hexadecimal(&bookmark.0)),
+                newest_first: is_newest_first(wanted),
             },
             Err(ReadError::Busy) => Self::Busy,
             Err(ReadError::Bookmark) => Self::Bookmark,
             Err(ReadError::Unavailable(reason)) => Self::Unavailable { reason: reason.to_string() },
+            Err(ReadError::NewestFirst(reason)) => Self::NotNewestFirst { reason: reason.to_string() },
         }
     }
-}
 
-impl PageJson {
-    /// The page.
+    /// The page of these events.
     ///
     /// # Errors
-    /// The store's failure; also if the page is malformed.
-    pub fn into_page(self) -> Result<Page, ReadError> {
+    /// The store's failure; also if the page is malformed, or in another order.
+    pub fn into_page(self, wanted: &Wanted) -> Result<Page, ReadError> {
         let odd = || ReadError::Unavailable("the writer's page makes no sense".into());
         match self {
-            Self::Page { events, next } => {
+            Self::Page { newest_first, .. } if newest_first != is_newest_first(wanted) => {
+                Err(ReadError::NewestFirst(OLDER_RELEASE.into()))
+            }
+            Self::Page { events, next, .. } => {
                 let events: Option<Vec<StoredEvent>> = events.into_iter().map(EventJson::into_event).collect();
                 let next = next.map(|text| bytes(&text).map(Bookmark).ok_or_else(odd)).transpose()?;
                 Ok(Page { events: events.ok_or_else(odd)?, next })
@@ -117,6 +138,7 @@ impl PageJson {
             Self::Busy => Err(ReadError::Busy),
             Self::Bookmark => Err(ReadError::Bookmark),
             Self::Unavailable { reason } => Err(ReadError::Unavailable(reason.into())),
+            Self::NotNewestFirst { reason } => Err(ReadError::NewestFirst(reason.into())),
         }
     }
 }
@@ -146,6 +168,10 @@ impl EventJson {
     }
 }
 
+fn is_newest_first(wanted: &Wanted) -> bool {
+    matches!(wanted, Wanted::Stored(Filter { order: ReadOrder::NewestFirst, .. }))
+}
+
 fn hexadecimal(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     let mut text = String::with_capacity(2 * bytes.len());
@@ -160,4 +186,41 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
     if digits.len().is_multiple_of(2) { digits.chunks(2).map(pair).collect() } else { None }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use super::*;
+
+    fn wanted(order: ReadOrder) -> Wanted {
+        Wanted::Stored(Filter { order, ..Filter::default() })
+    }
+
+    #[test]
+    fn a_page_of_a_writer_that_does_not_know_the_order_is_refused() {
+        let page: PageJson = serde_json::from_str(r#"{"page":{"events":[],"next":null}}"#).unwrap();
+        assert_eq!(page.clone().into_page(&wanted(ReadOrder::OldestFirst)), Ok(Page::default()));
+        let refused = page.into_page(&wanted(ReadOrder::NewestFirst));
+        assert_eq!(refused, Err(ReadError::NewestFirst(OLDER_RELEASE.into())));
+    }
+
+    #[test]
+    fn a_query_of_an_older_gateway_is_oldest_first() {
+        let query = r#"{"ids":null,"type":null,"since":null,"until":null,"after":null,"limit":1,"bytes_max":1}"#;
+        let query: QueryJson = serde_json::from_str(query).unwrap();
+        assert_eq!(query.into_query().unwrap().wanted, wanted(ReadOrder::OldestFirst));
+    }
+
+    #[test]
+    fn orders_and_their_refusal_arrive() {
+        for order in [ReadOrder::OldestFirst, ReadOrder::NewestFirst] {
+            let query = Query { wanted: wanted(order), after: None, limit: 1, bytes_max: 1 };
+            assert_eq!(QueryJson::from(&query).into_query(), Some(query.clone()));
+            let answers = [Ok(Page::default()), Err(ReadError::NewestFirst("no".into()))];
+            for answer in answers {
+                assert_eq!(PageJson::new(&query.wanted, answer.clone()).into_page(&query.wanted), answer);
+            }
+        }
+    }
 }

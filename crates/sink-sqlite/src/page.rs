@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -17,38 +17,74 @@ const STEP_ROWS: i64 = 4_096;
 const PAGE_ROWS_MAX: i64 = 16 * STEP_ROWS;
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 
-/// A bookmark among rows begins with this, one among ids with the other.
-const AMONG_ROWS: u8 = b'r';
+/// The first byte of a bookmark among rows, from the oldest on or from the newest back, and of one among ids.
+const OLDEST_FIRST: u8 = b'r';
+const NEWEST_FIRST: u8 = b'n';
 const AMONG_IDS: u8 = b'i';
 
 /// The statements that name the configured table.
 pub(super) struct ReadSql {
     ids: String,
-    rows: String,
-    bounds: String,
-    last: String,
+    oldest_first: OrderSql,
+    newest_first: OrderSql,
     id_of_row: String,
     row_of_id: String,
+}
+
+/// Those that read rows in an order.
+struct OrderSql {
+    order: ReadOrder,
+    /// The first row from a number on, and the last of the table.
+    bounds: String,
+    rows: String,
+    /// The last row up to a number.
+    last: String,
 }
 
 impl ReadSql {
     pub(super) fn new(table: &TableName) -> Self {
         let table = table.quoted();
-        let select = format!("select rowid, id, type, source, received_at, payload from {table}");
         Self {
-            ids: format!("{select} where id >= ?1 and id <= ?2 order by id limit ?3"),
-            rows: format!(
-                "{select} where rowid > ?1 and rowid <= ?2 and (?3 is null or type = ?3) \
-                 and (?4 is null or received_at >= ?4) and (?5 is null or received_at < ?5) order by rowid limit ?6"
-            ),
-            bounds: format!(
-                "select rowid, (select max(rowid) from {table}) from {table} where rowid > ?1 order by rowid limit 1"
-            ),
-            last: format!("select rowid, id from {table} where rowid <= ?1 order by rowid desc limit 1"),
+            ids: format!("{} where id >= ?1 and id <= ?2 order by id limit ?3", select_from(&table)),
+            oldest_first: OrderSql::new(&table, ReadOrder::OldestFirst),
+            newest_first: OrderSql::new(&table, ReadOrder::NewestFirst),
             id_of_row: format!("select id from {table} where rowid = ?1"),
             row_of_id: format!("select rowid from {table} where id = ?1"),
         }
     }
+
+    const fn of(&self, order: ReadOrder) -> &OrderSql {
+        match order {
+            ReadOrder::OldestFirst => &self.oldest_first,
+            ReadOrder::NewestFirst => &self.newest_first,
+        }
+    }
+}
+
+impl OrderSql {
+    fn new(table: &str, order: ReadOrder) -> Self {
+        let (from, up_to, on, back) = match order {
+            ReadOrder::OldestFirst => (">=", "<=", "asc", "desc"),
+            ReadOrder::NewestFirst => ("<=", ">=", "desc", "asc"),
+        };
+        let select = select_from(table);
+        Self {
+            order,
+            bounds: format!(
+                "select rowid, (select rowid from {table} order by rowid {back} limit 1) from {table} \
+                 where rowid {from} ?1 order by rowid {on} limit 1"
+            ),
+            rows: format!(
+                "{select} where rowid {from} ?1 and rowid {up_to} ?2 and (?3 is null or type = ?3) \
+                 and (?4 is null or received_at >= ?4) and (?5 is null or received_at < ?5) order by rowid {on} limit ?6"
+            ),
+            last: format!("select rowid, id from {table} where rowid {up_to} ?1 order by rowid {back} limit 1"),
+        }
+    }
+}
+
+fn select_from(table: &str) -> String {
+    format!("select rowid, id, type, source, received_at, payload from {table}")
 }
 
 /// Reads a page; `None` where the bookmark is none of this store's.
@@ -66,10 +102,12 @@ pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rus
             Some(first) => among_ids(connection, sql, query, first, *last).map(Some),
             None => Ok(Some(Page::default())),
         },
-        (Wanted::Stored(filter), None) => among_rows(connection, sql, query, filter, i64::MIN).map(Some),
-        (Wanted::Stored(filter), Some(Place::Row { row, id })) => {
-            let after = row_now(connection, sql, row, id)?;
-            among_rows(connection, sql, query, filter, after).map(Some)
+        (Wanted::Stored(filter), None) => {
+            among_rows(connection, sql, query, filter, Some(first(filter.order))).map(Some)
+        }
+        (Wanted::Stored(filter), Some(Place::Row { order, row, id })) if order == filter.order => {
+            let from = next(order, row_now(connection, sql, row, id)?);
+            among_rows(connection, sql, query, filter, from).map(Some)
         }
         _ => Ok(None),
     }
@@ -78,8 +116,8 @@ pub(super) fn read(connection: &Connection, sql: &ReadSql, query: &Query) -> rus
 /// A place in the table.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
-    /// Behind this row. Where the table was written anew, its event may stand in another one.
-    Row { row: i64, id: EventId },
+    /// Behind this row, in this order. Where the table was written anew, its event may stand in another one.
+    Row { order: ReadOrder, row: i64, id: EventId },
     /// Behind this id.
     Id(EventId),
 }
@@ -88,9 +126,10 @@ impl Place {
     fn read(Bookmark(bytes): &Bookmark) -> Option<Self> {
         match bytes.split_first()? {
             (&AMONG_IDS, id) => Some(Self::Id(EventId(id.try_into().ok()?))),
-            (&AMONG_ROWS, rest) => {
+            (&kind @ (OLDEST_FIRST | NEWEST_FIRST), rest) => {
+                let order = if kind == OLDEST_FIRST { ReadOrder::OldestFirst } else { ReadOrder::NewestFirst };
                 let (row, id) = rest.split_first_chunk()?;
-                Some(Self::Row { row: i64::from_be_bytes(*row), id: EventId(id.try_into().ok()?) })
+                Some(Self::Row { order, row: i64::from_be_bytes(*row), id: EventId(id.try_into().ok()?) })
             }
             _ => None,
         }
@@ -99,7 +138,10 @@ impl Place {
     fn write(&self) -> Bookmark {
         Bookmark(match self {
             Self::Id(id) => [&[AMONG_IDS][..], &id.0].concat(),
-            Self::Row { row, id } => [&[AMONG_ROWS][..], &row.to_be_bytes(), &id.0].concat(),
+            Self::Row { order, row, id } => {
+                let kind = if *order == ReadOrder::OldestFirst { OLDEST_FIRST } else { NEWEST_FIRST };
+                [&[kind][..], &row.to_be_bytes(), &id.0].concat()
+            }
         })
     }
 }
@@ -107,6 +149,22 @@ impl Place {
 /// The next id, if there is any.
 fn behind(id: EventId) -> Option<EventId> {
     u128::from_be_bytes(id.0).checked_add(1).map(|next| EventId(next.to_be_bytes()))
+}
+
+/// The number that comes before all others.
+const fn first(order: ReadOrder) -> i64 {
+    match order {
+        ReadOrder::OldestFirst => i64::MIN,
+        ReadOrder::NewestFirst => i64::MAX,
+    }
+}
+
+/// The number behind a row's, if there is any.
+const fn next(order: ReadOrder, row: i64) -> Option<i64> {
+    match order {
+        ReadOrder::OldestFirst => row.checked_add(1),
+        ReadOrder::NewestFirst => row.checked_sub(1),
+    }
 }
 
 /// Where the event of a bookmark stands by now: `vacuum` may number rows anew.
@@ -146,61 +204,82 @@ fn among_rows(
     sql: &ReadSql,
     query: &Query,
     filter: &Filter,
-    mut after: i64,
+    mut from: Option<i64>,
 ) -> rusqlite::Result<Page> {
+    let sql = sql.of(filter.order);
     let began = Instant::now();
     let mut gathered = Gathered::new(query);
-    let mut looked_at = 0;
-    while let Some(end) = step_end(connection, sql, after)? {
-        if gathered.is_full() || looked_at >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX {
-            return Ok(gathered.page(bookmark_at(connection, sql, after)?));
+    let (mut passed, mut looked_at) = (None, 0);
+    while let Some(start) = from
+        && let Some(bounds) = step_bounds(connection, sql, start)?
+    {
+        // A page that has looked nowhere would be followed by the same one for ever.
+        if let Some(passed) = passed
+            && (gathered.is_full() || looked_at >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX)
+        {
+            return Ok(gathered.page(bookmark_at(connection, sql, passed)?));
         }
-        if let Some(last) = step(connection, sql, filter, (after, end), &mut gathered)? {
+        if let Some(last) = step(connection, sql, filter, bounds, &mut gathered)? {
             return Ok(gathered.page(Some(last.write())));
         }
         looked_at += STEP_ROWS;
-        after = end;
+        passed = Some(bounds.1);
+        from = next(filter.order, bounds.1);
     }
     Ok(gathered.page(None))
 }
 
-/// Up to where a step behind `after` goes; `None` where there is no row. Rows may lie far apart: a step begins at one that is
-/// there. It ends at the last one that is there: others commit between two statements, and what they add has greater numbers,
-/// none of which may be passed unseen.
-fn step_end(connection: &Connection, sql: &ReadSql, after: i64) -> rusqlite::Result<Option<i64>> {
+/// The rows of a step from a number on: the first and the last that it may have; `None` where there is no row. Rows may lie far
+/// apart: a step begins at one that is there, and none goes beyond the last that is there. Others commit between two statements,
+/// and what they add has greater numbers: oldest first, none of these may be passed unseen; newest first, none may be shown.
+fn step_bounds(connection: &Connection, sql: &OrderSql, from: i64) -> rusqlite::Result<Option<(i64, i64)>> {
     let bounds = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-    let bounds = connection.prepare_cached(&sql.bounds)?.query_row([after], bounds).optional()?;
-    Ok(bounds.map(|(first, last)| last.min(first.saturating_add(STEP_ROWS - 1))))
+    let bounds = connection.prepare_cached(&sql.bounds)?.query_row([from], bounds).optional()?;
+    Ok(bounds.map(|(first, last)| match sql.order {
+        ReadOrder::OldestFirst => (first, last.min(first.saturating_add(STEP_ROWS - 1))),
+        ReadOrder::NewestFirst => (first, last.max(first.saturating_sub(STEP_ROWS - 1))),
+    }))
 }
 
-/// Gathers what fits of the rows behind `after` and up to `end`. Where there was no room for one: the place before it.
+/// Gathers what fits of the rows within these bounds. Where there was no room for one: the place before it.
 fn step(
     connection: &Connection,
-    sql: &ReadSql,
+    sql: &OrderSql,
     filter: &Filter,
-    (after, end): (i64, i64),
+    (first, end): (i64, i64),
     gathered: &mut Gathered,
 ) -> rusqlite::Result<Option<Place>> {
     let mut statement = connection.prepare_cached(&sql.rows)?;
-    let type_name = filter.type_name.as_ref().map(TypeName::as_str);
-    let mut rows = statement.query(params![after, end, type_name, filter.since, filter.until, STEP_ROWS])?;
+    let Filter { type_name, since, until, order } = filter;
+    let type_name = type_name.as_ref().map(TypeName::as_str);
+    let mut rows = statement.query(params![first, end, type_name, since, until, STEP_ROWS])?;
     let mut last = None;
     while let Some(row) = rows.next()? {
         let Some((row, event)) = event_in(row)? else { continue };
         let id = event.id;
         if !gathered.take(event) {
             // It has no room, so there was one before it; perhaps in an earlier step, behind which nothing fits.
-            return Ok(Some(last.unwrap_or(Place::Row { row: after, id: EventId([0; 16]) })));
+            return Ok(Some(last.unwrap_or(before(*order, first))));
         }
-        last = Some(Place::Row { row, id });
+        last = Some(Place::Row { order: *order, row, id });
     }
     Ok(None)
 }
 
+/// The place before a row, of which no event is known.
+const fn before(order: ReadOrder, row: i64) -> Place {
+    let row = match order {
+        ReadOrder::OldestFirst => row.saturating_sub(1),
+        ReadOrder::NewestFirst => row.saturating_add(1),
+    };
+    Place::Row { order, row, id: EventId([0; 16]) }
+}
+
 /// The bookmark of the last row up to `end`.
-fn bookmark_at(connection: &Connection, sql: &ReadSql, end: i64) -> rusqlite::Result<Option<Bookmark>> {
+fn bookmark_at(connection: &Connection, sql: &OrderSql, end: i64) -> rusqlite::Result<Option<Bookmark>> {
+    let order = sql.order;
     let place = connection.prepare_cached(&sql.last)?.query_row([end], |row| {
-        Ok(Place::Row { row: row.get(0)?, id: id_in(row.get_ref(1)?).unwrap_or(EventId([0; 16])) })
+        Ok(Place::Row { order, row: row.get(0)?, id: id_in(row.get_ref(1)?).unwrap_or(EventId([0; 16])) })
     });
     Ok(place.optional()?.map(|place| place.write()))
 }
@@ -244,31 +323,79 @@ mod tests {
         assert_eq!(connection.execute(sql, [count]), Ok(usize::try_from(count).unwrap()));
     }
 
-    #[test]
-    fn what_is_committed_between_two_statements_is_not_passed() {
-        let directory = tempfile::tempdir().unwrap();
+    /// An empty table: a connection that writes to it, one that reads it, and the statements for that.
+    fn open(directory: &tempfile::TempDir) -> (Connection, Connection, ReadSql) {
         let path = directory.path().join("events.db");
         let writer = connect(&path);
         let table =
             "create table events (id blob primary key, type text, source text, received_at integer, payload text)";
         writer.execute_batch(&format!("pragma journal_mode = wal; {table}")).unwrap();
-        let (reader, sql) = (connect(&path), ReadSql::new(&TableName::new("events").unwrap()));
-        let wanted = Wanted::Stored(Filter::default());
-        let query = Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX };
-        let (mut gathered, mut after) = (Gathered::new(&query), i64::MIN);
+        (writer, connect(&path), ReadSql::new(&TableName::new("events").unwrap()))
+    }
+
+    fn all(order: ReadOrder) -> Query {
+        let wanted = Wanted::Stored(Filter { order, ..Filter::default() });
+        Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX }
+    }
+
+    #[test]
+    fn pages_sort_no_rows() {
+        let directory = tempfile::tempdir().unwrap();
+        let (_writer, reader, sql) = open(&directory);
+        for OrderSql { bounds, rows, last, .. } in [&sql.oldest_first, &sql.newest_first] {
+            for sql in [bounds, rows, last, &sql.ids] {
+                let mut plan = reader.prepare(&format!("explain query plan {sql}")).unwrap();
+                let none = vec![rusqlite::types::Null; plan.parameter_count()];
+                let steps = plan.query_map(rusqlite::params_from_iter(none), |row| row.get::<_, String>(3)).unwrap();
+                let steps: Vec<String> = steps.map(Result::unwrap).collect();
+                assert!(steps[0].starts_with("SEARCH events USING"), "{sql}: {steps:?}");
+                assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{sql}: {steps:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_committed_meanwhile_is_not_shown_newest_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let (writer, reader, sql) = open(&directory);
+        let query = all(ReadOrder::NewestFirst);
+        add(&writer, 3 * STEP_ROWS);
+        let mut statement = writer.prepare("select id from events order by rowid desc").unwrap();
+        let ids = statement.query_map([], |row| row.get(0).map(EventId)).unwrap();
+        let stored: Vec<EventId> = ids.map(Result::unwrap).collect();
+        let (sql, mut gathered, mut from) = (&sql.newest_first, Gathered::new(&query), Some(i64::MAX));
+        while let Some(start) = from
+            && let Some(bounds) = step_bounds(&reader, sql, start).unwrap()
+        {
+            add(&writer, STEP_ROWS / 2);
+            assert_eq!(step(&reader, sql, &Filter::default(), bounds, &mut gathered), Ok(None));
+            let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap().unwrap();
+            assert_eq!(mark[1..9], bounds.1.to_be_bytes());
+            from = next(ReadOrder::NewestFirst, bounds.1);
+        }
+        let read: Vec<EventId> = gathered.page(None).events.iter().map(|event| event.id).collect();
+        assert!(read == stored, "{} of {}", read.len(), stored.len());
+    }
+
+    #[test]
+    fn what_is_committed_between_two_statements_is_not_passed() {
+        let directory = tempfile::tempdir().unwrap();
+        let (writer, reader, all_sql) = open(&directory);
+        let (sql, query) = (&all_sql.oldest_first, all(ReadOrder::OldestFirst));
+        let (mut gathered, mut from) = (Gathered::new(&query), i64::MIN);
         add(&writer, 10);
         // As a page does it, while others commit before and behind each step.
         for round in 0..3 {
-            let end = step_end(&reader, &sql, after).unwrap().unwrap();
+            let bounds = step_bounds(&reader, sql, from).unwrap().unwrap();
             add(&writer, STEP_ROWS / 2);
-            assert_eq!(step(&reader, &sql, &Filter::default(), (after, end), &mut gathered), Ok(None), "round {round}");
+            assert_eq!(step(&reader, sql, &Filter::default(), bounds, &mut gathered), Ok(None), "round {round}");
             add(&writer, STEP_ROWS / 2);
-            after = end;
-            let Bookmark(mark) = bookmark_at(&reader, &sql, after).unwrap().unwrap();
-            assert_eq!(mark[1..9], after.to_be_bytes(), "the bookmark is that of a row that was there");
+            from = bounds.1 + 1;
+            let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap().unwrap();
+            assert_eq!(mark[1..9], bounds.1.to_be_bytes(), "the bookmark is that of a row that was there");
         }
-        let rest = Query { after: bookmark_at(&reader, &sql, after).unwrap(), ..query };
-        let rest = read(&reader, &sql, &rest).unwrap().unwrap();
+        let rest = Query { after: bookmark_at(&reader, sql, from - 1).unwrap(), ..query };
+        let rest = read(&reader, &all_sql, &rest).unwrap().unwrap();
         assert_eq!(gathered.page(None).events.len() + rest.events.len(), 10 + 3 * usize::try_from(STEP_ROWS).unwrap());
     }
 }

@@ -176,7 +176,10 @@ fn info(writer: Arc<Writer>, offered: Offered) -> Work {
 }
 
 fn read_events(sink: Sink, query: Query) -> Work {
-    Box::pin(async move { answer::json(&PageJson::from(sink.read(query).await)) })
+    Box::pin(async move {
+        let wanted = query.wanted.clone();
+        answer::json(&PageJson::new(&wanted, sink.read(query).await))
+    })
 }
 
 fn held(

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use event::limits::READ_BYTES_MAX;
-use event::read::{Filter, Query, ReadError, StoredEvent, Wanted};
+use event::read::{Filter, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use sink::{Batch, Record, Sink, Write, WriteOutcome};
 
@@ -79,7 +79,11 @@ async fn is_read_in_every_way(fixture: &Fixture<'_>, by_the_microsecond: bool) {
         let expected: Vec<u64> = (1..20).rev().chain((20..=40).rev()).collect();
         assert_eq!(numbers(&found), expected);
     }
-    let filter = |since, until| Filter { type_name: Some(TypeName::new("even").unwrap()), since, until };
+    let mut back = read(&sink, Wanted::Stored(Filter { order: ReadOrder::NewestFirst, ..Filter::default() })).await;
+    back.reverse();
+    assert_eq!(numbers(&back), numbers(&found), "the newest first, over all indices");
+    let filter =
+        |since, until| Filter { type_name: Some(TypeName::new("even").unwrap()), since, until, ..Filter::default() };
     let mut some = numbers(&read(&sink, Wanted::Stored(filter(Some(DAY - 10), Some(DAY + 4)))).await);
     some.sort_unstable();
     assert_eq!(some, [10, 12, 14, 16, 18, 20, 22], "of one type, and to the microsecond");

@@ -6,3 +6,5 @@ pub(super) const AMONG_PLACES: u8 = b'p';
 pub(super) const AMONG_IDS: u8 = b'i';
 /// A bookmark of a page in the order of storing.
 pub(super) const STORED: u8 = b's';
+/// A bookmark of a page in that order, from the newest back.
+pub(super) const STORED_BACK: u8 = b'b';

@@ -4,12 +4,14 @@
 //! A transaction that is late commits rows before others that were shown already. So it isn't enough to know behind which row a
 //! page begins: what is shown is told by two snapshots. A round shows the rows that were there to see in its own one and not in that of the
 //! round before; where it ends, the next begins with the snapshot of its time.
+//!
+//! From the newest back there is one round alone: that of the rows that were there to see when the first page was read.
 
 use std::time::{Duration, Instant};
 
 use bytes::{Buf, BufMut};
 use event::TypeName;
-use event::read::{Bookmark, Filter, Gathered, Page, Query};
+use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadOrder};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
@@ -17,7 +19,7 @@ use super::super::columns::{STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
 use super::super::error::Failure;
 use super::super::mapping::Time;
 use super::super::session::Talk;
-use super::bookmark::STORED;
+use super::bookmark::{STORED, STORED_BACK};
 use super::rows::{Order, event_in, is_none_of_ours, rows};
 use super::snapshot::Snapshot;
 
@@ -32,6 +34,7 @@ type At = (i64, i64);
 /// Behind which row a page begins, and which rows are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Round {
+    order: ReadOrder,
     /// The table's number, which one of the same name that is made later doesn't have.
     table: u32,
     /// What was there to see in it has been shown.
@@ -41,9 +44,23 @@ pub(super) struct Round {
 }
 
 impl Round {
-    fn new(table: u32, before: Option<Snapshot>, now: Snapshot) -> Self {
-        let first = before.as_ref().map_or(0, Snapshot::begin);
-        Self { table, before, now, at: (first, -1) }
+    fn first(order: ReadOrder, table: u32, now: Snapshot) -> Self {
+        let at = match order {
+            ReadOrder::OldestFirst => (0, -1),
+            ReadOrder::NewestFirst => (now.end(), -1),
+        };
+        Self { order, table, before: None, now, at }
+    }
+
+    /// The round after this one, if the order has one and there may be something in it.
+    fn next(self, now: &Snapshot) -> Option<Self> {
+        let at = (self.now.begin(), -1);
+        let has_next = self.order == ReadOrder::OldestFirst && self.now != *now;
+        has_next.then(|| Self { before: Some(self.now), now: now.clone(), at, ..self })
+    }
+
+    pub(super) const fn order(&self) -> ReadOrder {
+        self.order
     }
 
     /// Those of the transactions where the round stands that the one before may have left rows of; nothing where that may be any.
@@ -53,7 +70,7 @@ impl Round {
         Some(before.running().collect())
     }
 
-    pub(super) fn read(bytes: &mut &[u8]) -> Option<Self> {
+    pub(super) fn read(order: ReadOrder, bytes: &mut &[u8]) -> Option<Self> {
         let (table, has_one_before) = (bytes.try_get_u32().ok()?, bytes.try_get_u8().ok()?);
         let at = (bytes.try_get_i64().ok()?, bytes.try_get_i64().ok()?);
         let now = Snapshot::read(bytes)?;
@@ -61,7 +78,7 @@ impl Round {
             0 => None,
             _ => Some(Snapshot::read(bytes)?),
         };
-        Some(Self { table, before, now, at })
+        Some(Self { order, table, before, now, at })
     }
 
     pub(super) fn write(&self, bytes: &mut Vec<u8>) {
@@ -118,7 +135,7 @@ impl Ordered {
         Ok(talk.wait(talk.client.query_one(&sql, &[])).await?.try_get(0)?)
     }
 
-    /// Reads on in a round, or from the first row on; `None` where the round is one of another table.
+    /// Reads on in a round, or begins with the first; `None` where the round is one of another table.
     pub(super) async fn page(
         self,
         talk: &Talk,
@@ -131,7 +148,7 @@ impl Ordered {
         let mut round = match round {
             Some(round) if round.table != self.table => return Ok(None),
             Some(round) => round,
-            None => Round::new(self.table, None, self.now.clone()),
+            None => Round::first(filter.order, self.table, self.now.clone()),
         };
         let mut gathered = Gathered::new(query);
         loop {
@@ -141,10 +158,10 @@ impl Ordered {
                     round.at = (before.end(), -1);
                     continue;
                 }
-                if round.now == self.now {
-                    return Ok(Some(gathered.page(None)));
+                match round.next(&self.now) {
+                    Some(next) => round = next,
+                    None => return Ok(Some(gathered.page(None))),
                 }
-                round = Round::new(self.table, Some(round.now), self.now.clone());
                 continue;
             };
             // A page that has looked nowhere would be followed by the same one for ever.
@@ -169,7 +186,7 @@ impl Ordered {
 }
 
 fn bookmark(round: Round) -> Bookmark {
-    let mut bytes = vec![STORED];
+    let mut bytes = vec![if round.order == ReadOrder::OldestFirst { STORED } else { STORED_BACK }];
     round.write(&mut bytes);
     Bookmark(bytes)
 }
@@ -178,6 +195,23 @@ fn bookmark(round: Round) -> Bookmark {
 fn parse(text: &str) -> Option<At> {
     let (of, number) = text.strip_prefix('(')?.strip_suffix(')')?.split_once(',')?;
     Some((of.parse().ok()?, number.parse().ok()?))
+}
+
+/// An order as SQL: which places lie behind one and which up to one, and how rows are sorted in it and against it.
+struct OrderSql {
+    behind: &'static str,
+    up_to: &'static str,
+    on: &'static str,
+    back: &'static str,
+}
+
+impl OrderSql {
+    const fn of(order: ReadOrder) -> Self {
+        match order {
+            ReadOrder::OldestFirst => Self { behind: ">", up_to: "<=", on: "asc", back: "desc" },
+            ReadOrder::NewestFirst => Self { behind: "<", up_to: ">=", on: "desc", back: "asc" },
+        }
+    }
 }
 
 /// That a row is of one of these transactions, as SQL.
@@ -189,10 +223,11 @@ fn one_of(transactions: Option<&[i64]>) -> String {
 
 /// The last of the next rows in the index that a statement is to look at, if there are any.
 async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i64]>) -> Result<Option<At>, Failure> {
+    let OrderSql { behind, on, back, .. } = OrderSql::of(round.order);
     let sql = format!(
         "select {STORED_IN}, {STORED_NUMBER} from (select {STORED_IN}, {STORED_NUMBER} from {table} \
-         where ({STORED_IN}, {STORED_NUMBER}) > ($1, $2) and {STORED_IN} < $3 and {} \
-         order by {STORED_IN}, {STORED_NUMBER} limit {STEP_ROWS}) n order by 1 desc, 2 desc limit 1",
+         where ({STORED_IN}, {STORED_NUMBER}) {behind} ($1, $2) and {STORED_IN} < $3 and {} \
+         order by {STORED_IN} {on}, {STORED_NUMBER} {on} limit {STEP_ROWS}) n order by 1 {back}, 2 {back} limit 1",
         one_of(left_open)
     );
     let ((of, number), end) = (round.at, round.now.end());
@@ -209,13 +244,15 @@ async fn step(
     (round, end, left_open): (&Round, At, Option<&[i64]>),
 ) -> Result<Vec<Row>, Failure> {
     let (from, shown) = (round.at, round.shown());
+    let OrderSql { behind, up_to, on, .. } = OrderSql::of(round.order);
     let at = format!("({STORED_IN}, {STORED_NUMBER})");
     let condition = format!(
-        "{at} > ($4, $5) and {at} <= ($6, $7) and {} and {shown} and ($1::text is null or type = $1) \
+        "{at} {behind} ($4, $5) and {at} {up_to} ($6, $7) and {} and {shown} and ($1::text is null or type = $1) \
          and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)",
         one_of(left_open)
     );
-    let order = Order { place: &at, first: &format!("{STORED_IN}, {STORED_NUMBER}"), then: "place" };
+    let (first, then) = (format!("{STORED_IN} {on}, {STORED_NUMBER} {on}"), format!("place {on}"));
+    let order = Order { place: &at, first: &first, then: &then };
     let sql = rows(table, &condition, order, query);
     let type_name = filter.type_name.as_ref().map(TypeName::as_str);
     let (since, until) = (filter.since.map(Time), filter.until.map(Time));

@@ -7,49 +7,61 @@ mod rows;
 mod snapshot;
 
 use event::EventId;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, ReadOrder, Wanted};
 
 use super::error::Failure;
 use super::mapping::Array;
 use super::session::Talk;
-use bookmark::{AMONG_IDS, AMONG_PLACES, STORED};
+use bookmark::{AMONG_IDS, AMONG_PLACES, STORED, STORED_BACK};
 use by_ctid::{Mark, among_places};
 use by_snapshot::{Ordered, Round};
 use rows::{Order, event_in, is_none_of_ours, rows};
 
-/// Reads a page; `None` where the bookmark is none of this store's.
-pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Option<Page>, Failure> {
+/// What is said of a table that is read by places: those are only about the order of storing, and not that of its partitions.
+const NOT_NEWEST_FIRST: &str =
+    "the rows of the table don't tell the order in which they were stored, so it can't be read newest first";
+
+/// Reads a page, unless it can't be asked for like this.
+pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Result<Page, ReadError>, Failure> {
     let after = match &query.after {
         None => None,
         Some(bookmark) => match Position::read(bookmark) {
             Some(position) => Some(position),
-            None => return Ok(None),
+            None => return Ok(Err(ReadError::Bookmark)),
         },
     };
     match (&query.wanted, after) {
-        (Wanted::Ids { first, last }, None) => among_ids(talk, table, query, *first, *last).await.map(Some),
+        (Wanted::Ids { first, last }, None) => among_ids(talk, table, query, *first, *last).await.map(Ok),
         (Wanted::Ids { last, .. }, Some(Position::Id(after))) => match behind(after) {
-            Some(first) => among_ids(talk, table, query, first, *last).await.map(Some),
-            None => Ok(Some(Page::default())),
+            Some(first) => among_ids(talk, table, query, first, *last).await.map(Ok),
+            None => Ok(Ok(Page::default())),
         },
         (Wanted::Stored(filter), None) => from_the_first(talk, table, query, filter).await,
-        (Wanted::Stored(filter), Some(Position::Stored(round))) => match Ordered::look(talk, table).await? {
-            Some(ordered) => ordered.page(talk, table, query, filter, Some(round)).await,
-            None => Ok(None),
-        },
-        (Wanted::Stored(filter), Some(Position::At(mark))) => {
-            among_places(talk, table, query, filter, Some(mark)).await.map(Some)
+        (Wanted::Stored(filter), Some(Position::Stored(round))) if round.order() == filter.order => {
+            let Some(ordered) = Ordered::look(talk, table).await? else { return Ok(Err(ReadError::Bookmark)) };
+            let page = ordered.page(talk, table, query, filter, Some(round)).await?;
+            Ok(page.ok_or(ReadError::Bookmark))
         }
-        _ => Ok(None),
+        (Wanted::Stored(filter), Some(Position::At(mark))) if filter.order == ReadOrder::OldestFirst => {
+            among_places(talk, table, query, filter, Some(mark)).await.map(Ok)
+        }
+        _ => Ok(Err(ReadError::Bookmark)),
     }
 }
 
-async fn from_the_first(talk: &Talk, table: &str, query: &Query, filter: &Filter) -> Result<Option<Page>, Failure> {
+async fn from_the_first(
+    talk: &Talk,
+    table: &str,
+    query: &Query,
+    filter: &Filter,
+) -> Result<Result<Page, ReadError>, Failure> {
     match Ordered::look(talk, table).await? {
         Some(ordered) if !ordered.has_strange_numbers(talk, table).await? => {
-            ordered.page(talk, table, query, filter, None).await
+            let page = ordered.page(talk, table, query, filter, None).await?;
+            Ok(page.ok_or(ReadError::Bookmark))
         }
-        _ => among_places(talk, table, query, filter, None).await.map(Some),
+        _ if filter.order == ReadOrder::NewestFirst => Ok(Err(ReadError::NewestFirst(NOT_NEWEST_FIRST.into()))),
+        _ => among_places(talk, table, query, filter, None).await.map(Ok),
     }
 }
 
@@ -64,7 +76,10 @@ enum Position {
 impl Position {
     fn read(Bookmark(bytes): &Bookmark) -> Option<Self> {
         match bytes.split_first()? {
-            (&STORED, mut rest) => Round::read(&mut rest).filter(|_| rest.is_empty()).map(Self::Stored),
+            (&kind @ (STORED | STORED_BACK), mut rest) => {
+                let order = if kind == STORED { ReadOrder::OldestFirst } else { ReadOrder::NewestFirst };
+                Round::read(order, &mut rest).filter(|_| rest.is_empty()).map(Self::Stored)
+            }
             (&AMONG_IDS, id) => Some(Self::Id(EventId(id.try_into().ok()?))),
             (&AMONG_PLACES, rest) => Mark::read(rest).map(Self::At),
             _ => None,

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use event::EventId;
-use event::read::{Bookmark, Filter, Page, Query, ReadError, Wanted};
+use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, Wanted};
 use sink::Sink;
 use sink_postgres::{Partition, PayloadKind, RowConflictPolicy};
 use tokio_postgres::Client;
@@ -16,6 +16,11 @@ const DAY: i64 = 86_400_000_000;
 
 fn all(limit: usize) -> Query {
     Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max: 1 << 20 }
+}
+
+fn newest(limit: usize) -> Query {
+    let filter = Filter { order: ReadOrder::NewestFirst, ..Filter::default() };
+    Query { wanted: Wanted::Stored(filter), ..all(limit) }
 }
 
 /// The last byte of each id on a page.
@@ -154,6 +159,47 @@ async fn a_follower_gets_each_row_once_however_late_it_is_committed() {
 }
 
 #[tokio::test]
+async fn newest_first_what_was_committed_before_the_first_page_comes_once_and_nothing_else() {
+    let Some(server) = server() else { return };
+    for (partition, seed) in [(Partition::None, 4), (Partition::Day, 5)] {
+        let mut fixture = Fixture::new(server, PayloadKind::Text).await;
+        fixture.config.partition = partition;
+        let (sink, mut dice) = (fixture.past_the_proxy(server), Dice(0x9e37_79b9_7f4a_7c15 ^ seed));
+        sink.connect().await.unwrap();
+        let mut writers = Vec::new();
+        for _ in 0..4 {
+            let client = client(server).await;
+            client.batch_execute("set synchronous_commit = off").await.unwrap();
+            writers.push(Writer { client, open: None });
+        }
+        let (mut committed, mut number) = (Vec::new(), 0);
+        for _ in 0..8 {
+            let (before, mut read, mut query) = (committed.len(), Vec::new(), newest(1 + committed.len() / 8));
+            loop {
+                let page = sink.read(query.clone()).await.unwrap();
+                read.extend(page.events.iter().map(|event| event.id));
+                assert!(read.len() <= before, "seed {seed}: {} of {before}", read.len());
+                let Some(next) = page.next else { break };
+                query.after = Some(next);
+                for _ in 0..5 {
+                    let writer = usize::try_from(dice.below(4)).unwrap();
+                    committed.extend(writers[writer].act(&mut dice, &fixture, &mut number).await);
+                }
+            }
+            read.sort_unstable();
+            let mut expected = committed[..before].to_vec();
+            expected.sort_unstable();
+            assert_eq!(read, expected, "seed {seed}");
+            for _ in 0..20 {
+                let writer = usize::try_from(dice.below(4)).unwrap();
+                committed.extend(writers[writer].act(&mut dice, &fixture, &mut number).await);
+            }
+        }
+        assert!(committed.len() > 40, "seed {seed}: {}", committed.len());
+    }
+}
+
+#[tokio::test]
 async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_stand() {
     let Some(server) = server() else { return };
     let fixture = Fixture::new(server, PayloadKind::Text).await;
@@ -167,6 +213,8 @@ async fn rows_of_a_transaction_come_in_the_order_of_their_numbers_wherever_they_
     assert_eq!(read_on(&sink, &mut all(7)).await, expected);
     server.psql(&format!("vacuum full {schema}.events"));
     assert_eq!(read_on(&sink, &mut all(50)).await, expected);
+    let back: Vec<u8> = expected.into_iter().rev().collect();
+    assert_eq!(read_on(&sink, &mut newest(7)).await, back);
 }
 
 #[tokio::test]
@@ -235,6 +283,11 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
     let sink = fixture.sink();
     deliver(&sink, &days()).await;
     assert_eq!(read_on(&sink, &mut all(2)).await, [4, 3, 2, 6, 1, 5], "the default partition, then the days");
+    let refused = sink.read(newest(2)).await;
+    assert!(
+        matches!(&refused, Err(ReadError::NewestFirst(why)) if why.contains("don't tell the order")),
+        "{refused:?}"
+    );
     let mut query = all(2);
     for expected in [[4, 3], [2, 6]] {
         let page = sink.read(query.clone()).await.unwrap();
@@ -257,4 +310,5 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
     deliver(&sink, &batch(0, 7, &["1", "2"])).await;
     let mut read = read_on(&sink, &mut all(2)).await;
     assert_eq!(read.split_off(4), [7, 8], "what is stored from now on comes last, though its day is an early one");
+    assert_eq!(read_on(&sink, &mut newest(2)).await[..2], [8, 7]);
 }

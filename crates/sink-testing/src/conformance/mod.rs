@@ -120,13 +120,15 @@ enum Case {
     ReadBack,
     /// Reads filter by type and time, and by id.
     ReadChosen,
+    /// Reads give the newest first, without what is stored meanwhile, and no bookmark of the other order is accepted.
+    ReadNewestFirst,
     /// A store that accepts no writes can still be read, and an invalid bookmark is refused.
     ReadWhileStalled,
 }
 
 impl Case {
     /// All cases.
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::EmptyBatch,
         Self::FullBatch,
         Self::BadRecord,
@@ -147,6 +149,7 @@ impl Case {
         Self::ClosedWhileWriting,
         Self::ReadBack,
         Self::ReadChosen,
+        Self::ReadNewestFirst,
         Self::ReadWhileStalled,
     ];
 }
@@ -195,6 +198,7 @@ fn check_one(suite: Suite, case: Case) {
             Case::ClosedWhileWriting => faults::closed_while_writing(suite).await,
             Case::ReadBack => reading::read_back(suite).await,
             Case::ReadChosen => reading::read_chosen(suite).await,
+            Case::ReadNewestFirst => reading::read_newest_first(suite).await,
             Case::ReadWhileStalled => reading::read_while_stalled(suite).await,
         }
     });

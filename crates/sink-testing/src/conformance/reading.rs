@@ -1,7 +1,7 @@
 //! Cases for stores that can be read back. Other stores pass them trivially.
 
 use event::limits::READ_BYTES_MAX;
-use event::read::{Bookmark, Filter, Page, Query, ReadError, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 
 use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
@@ -114,6 +114,54 @@ pub(super) async fn read_chosen(suite: Suite) {
     expect(suite, &fixture.pages(few_bytes, async |_| {}).await, &events);
 }
 
+fn newest_first(filter: Filter) -> Wanted {
+    Wanted::Stored(Filter { order: ReadOrder::NewestFirst, ..filter })
+}
+
+pub(super) async fn read_newest_first(suite: Suite) {
+    let mut fixture = Fixture::new(suite).await;
+    if !fixture.sink.can_read() {
+        return;
+    }
+    expect(suite, &fixture.all(newest_first(Filter::default())).await, &[]);
+    let mut events = numbered(1, 60);
+    // Ids in descending order, unlike the positions.
+    events.reverse();
+    fixture.store(&batch(&lane(0), 1, &events[..20])).await;
+    fixture.store(&batch(&lane(0), 21, &events[20..40])).await;
+    let newest: Vec<_> = events[..40].iter().rev().cloned().collect();
+    let read = fixture
+        .pages(page_of(newest_first(Filter::default()), 6), async |number| {
+            if number < 2 {
+                let first = 40 + 10 * number;
+                fixture.store(&batch(&lane(0), first as u64 + 1, &events[first..first + 10])).await;
+            }
+        })
+        .await;
+    expect(suite, &read, &newest);
+
+    let newest: Vec<_> = events.iter().rev().cloned().collect();
+    let mut query = page_of(newest_first(of_type(Some(TYPE_NAME))), 40);
+    let page = fixture.page(&query).await;
+    fixture.sink = fixture.subject.sink();
+    query.after = page.next;
+    let rest = &newest[page.events.len()..];
+    expect(suite, &fixture.pages(query.clone(), async |_| {}).await, rest);
+
+    expect(suite, &fixture.all(newest_first(of_type(Some("other")))).await, &[]);
+    let at = |number: i64| Some(RECEIVED_AT + number);
+    let between = Filter { since: at(11), until: at(20), ..of_type(None) };
+    expect(suite, &fixture.all(newest_first(between)).await, &newest[41..50]);
+    let few_bytes = Query { bytes_max: 1, ..page_of(newest_first(Filter::default()), 7) };
+    expect(suite, &fixture.pages(few_bytes, async |_| {}).await, &newest);
+
+    let oldest = page_of(Wanted::Stored(of_type(Some(TYPE_NAME))), 40);
+    let after = fixture.page(&oldest).await.next;
+    for other in [Query { after, ..query.clone() }, Query { after: query.after, ..oldest }] {
+        assert_eq!(fixture.sink.read(other).await, Err(ReadError::Bookmark), "of the other order");
+    }
+}
+
 pub(super) async fn read_while_stalled(suite: Suite) {
     let fixture = Fixture::new(suite).await;
     if !fixture.sink.can_read() {
@@ -128,7 +176,7 @@ pub(super) async fn read_while_stalled(suite: Suite) {
     };
     expect(suite, &fixture.all(Wanted::Stored(Filter::default())).await, &events);
     let ids = Wanted::Ids { first: events[2].id, last: events[9].id };
-    for wanted in [Wanted::Stored(Filter::default()), ids] {
+    for wanted in [Wanted::Stored(Filter::default()), newest_first(Filter::default()), ids] {
         for wrong in [vec![], vec![0], vec![0xff; 25], vec![1; 200]] {
             let query = Query { after: Some(Bookmark(wrong)), ..page_of(wanted.clone(), 7) };
             assert_eq!(fixture.sink.read(query).await, Err(ReadError::Bookmark));

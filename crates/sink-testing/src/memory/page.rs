@@ -1,14 +1,20 @@
 //! One page of what the memory store holds.
 
 use event::EventId;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 
 use super::state::StoredRecord;
+
+/// A bookmark of a page from the newest back begins with this.
+const BACK: u8 = b'b';
 
 pub(super) fn read(events: &[StoredRecord], query: &Query) -> Result<Page, ReadError> {
     match &query.wanted {
         Wanted::Ids { first, last } => among_ids(events, query, *first, *last),
-        Wanted::Stored(filter) => in_order(events, query, filter),
+        Wanted::Stored(filter) => match filter.order {
+            ReadOrder::OldestFirst => in_order(events, query, filter),
+            ReadOrder::NewestFirst => back(events, query, filter),
+        },
     }
 }
 
@@ -22,18 +28,34 @@ fn among_ids(events: &[StoredRecord], query: &Query, first: EventId, last: Event
 
 fn in_order(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
     let after = query.after.as_ref().map(bytes).transpose()?.map_or(0, usize::from_be_bytes);
-    let fits = |event: &StoredRecord| {
-        filter.type_name.as_ref().is_none_or(|name| name.as_str() == event.type_name)
-            && filter.since.is_none_or(|since| event.received_at >= since)
-            && filter.until.is_none_or(|until| event.received_at < until)
-    };
-    let places = events.iter().enumerate().skip(after).filter(|(_, event)| fits(event));
+    let places = events.iter().enumerate().skip(after).filter(|(_, event)| fits(filter, event));
     let places: Vec<_> = places.collect();
     let count_before = |wanted: &StoredRecord| {
         let at = places.iter().find(|(_, event)| event.id == wanted.id).map_or(after, |(at, _)| at + 1);
         at.to_be_bytes().to_vec()
     };
     Ok(page(places.iter().map(|(_, event)| *event), query, count_before))
+}
+
+/// From the newest back. A bookmark is the number of events before the next page's first, behind a byte of its own.
+fn back(events: &[StoredRecord], query: &Query, filter: &Filter) -> Result<Page, ReadError> {
+    let end = match query.after.as_ref().map(bytes::<9>).transpose()? {
+        None => events.len(),
+        Some([BACK, count @ ..]) => usize::from_be_bytes(count),
+        Some(_) => return Err(ReadError::Bookmark),
+    };
+    let before = events.get(..end).ok_or(ReadError::Bookmark)?;
+    let count_before = |wanted: &StoredRecord| {
+        let at = before.iter().position(|event| event.id == wanted.id).unwrap_or_default();
+        [&[BACK][..], &at.to_be_bytes()].concat()
+    };
+    Ok(page(before.iter().rev().filter(|event| fits(filter, event)), query, count_before))
+}
+
+fn fits(filter: &Filter, event: &StoredRecord) -> bool {
+    filter.type_name.as_ref().is_none_or(|name| name.as_str() == event.type_name)
+        && filter.since.is_none_or(|since| event.received_at >= since)
+        && filter.until.is_none_or(|until| event.received_at < until)
 }
 
 fn bytes<const N: usize>(Bookmark(bytes): &Bookmark) -> Result<[u8; N], ReadError> {

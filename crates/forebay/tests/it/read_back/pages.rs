@@ -59,6 +59,44 @@ fn pages_go_on_while_events_are_added() {
 }
 
 #[test]
+fn the_newest_come_first_and_what_is_stored_meanwhile_is_not_among_them() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let add = |payload: &str| {
+        post(&server, "/ingest/event/a", "", payload);
+        server.wait_delivered();
+    };
+    (0..7).for_each(|number| add(&number.to_string()));
+    let old = "update events set received_at = received_at - 7200000000 where payload in ('0', '1')";
+    rusqlite::Connection::open(folder.data().join("events.db")).unwrap().execute_batch(old).unwrap();
+    for (query, expected) in [
+        ("?order=desc", vec!["6", "5", "4", "3", "2", "1", "0"]),
+        ("?order=desc&since=1h", vec!["6", "5", "4", "3", "2"]),
+        ("?since=1h", vec!["2", "3", "4", "5", "6"]),
+        ("?since=1h%2030m&type=a&order=asc", vec!["2", "3", "4", "5", "6"]),
+        ("?since=0s", vec![]),
+        ("?since=300000w&order=desc", vec!["6", "5", "4", "3", "2", "1", "0"]),
+    ] {
+        assert_eq!(page(&server, query).payloads(), expected, "{query}");
+    }
+    let query = "?order=desc&since=1h&limit=2";
+    let first = page(&server, query);
+    add("7");
+    let second = page(&server, &format!("{query}&cursor={}", first.next.as_ref().unwrap()));
+    let third = page(&server, &format!("{query}&cursor={}", second.next.as_ref().unwrap()));
+    let read = [first.payloads(), second.payloads(), third.payloads()].concat();
+    assert_eq!((read, &third.next), (vec!["6", "5", "4", "3", "2"], &None));
+    // Behind the version and the check stands the time that an hour before the first page was.
+    let since = |page: &Page| page.next.as_ref().unwrap()[18..34].to_owned();
+    assert_eq!(since(&first), since(&second), "later pages begin where the first did");
+    let other = |query: &str| get(&server, &format!("/events{query}&cursor={}", second.next.as_ref().unwrap()));
+    for query in ["?order=desc&since=2h", "?order=desc", "?order=asc&since=1h", "?since=1h"] {
+        let (status, body) = other(query);
+        assert_eq!((status, field(&body, "code")), (400, "cursor".to_owned()), "{query}");
+    }
+}
+
+#[test]
 fn a_cursor_stays_good_over_restarts_and_an_order_of_its_own() {
     let folder = Folder::new();
     let mut server = Server::start(&folder.data());

@@ -30,6 +30,14 @@ fn parameters_that_cant_be_meant_are_refused() {
         ("?since=yesterday", "bad_request"),
         ("?until=2026-11-21", "bad_request"),
         ("?since=1", "bad_request"),
+        ("?since=1M", "bad_request"),
+        ("?since=-1h", "bad_request"),
+        ("?since=1h&since=2026-11-21T00:00:00Z", "bad_request"),
+        ("?until=1h", "bad_request"),
+        ("?order=newest", "bad_request"),
+        ("?order=desc&order=asc", "bad_request"),
+        ("?key=k&order=desc", "bad_request"),
+        ("?key=k&since=1h", "bad_request"),
         ("?key=", "bad_request"),
         (&format!("?key={long_key}"), "key"),
         ("?key=k&since=2026-11-21T00:00:00Z", "bad_request"),
@@ -43,6 +51,8 @@ fn parameters_that_cant_be_meant_are_refused() {
         (&format!("?type=a&cursor={next}"), "cursor"),
         (&format!("?key=k&cursor={next}"), "cursor"),
         (&format!("?since=2026-11-21T00:00:00Z&cursor={next}"), "cursor"),
+        (&format!("?since=1h&cursor={next}"), "cursor"),
+        (&format!("?order=desc&cursor={next}"), "cursor"),
         ("/x", "bad_request"),
         ("/00000000000080008000000000000000", "bad_request"),
         (&format!("/{id}/x"), "not_found"),
@@ -59,7 +69,9 @@ fn parameters_that_cant_be_meant_are_refused() {
         assert_eq!(field(&body, "code"), code, "{target}: {body}");
     }
     assert_eq!(ask(&server, "POST", "/events", "Content-Length: 0\r\n").0, 405);
-    assert_eq!(page(&server, &format!("?limit=1000&cursor={next}")).events.len(), 2, "it goes on");
+    for query in ["", "&order=asc"] {
+        assert_eq!(page(&server, &format!("?limit=1000&cursor={next}{query}")).events.len(), 2, "it goes on");
+    }
     for name in 0..1_100 {
         assert_eq!(get(&server, &format!("/events?type=t{name}")).0, 200);
     }
@@ -93,6 +105,9 @@ fn what_others_put_into_the_table_spoils_no_page() {
     let first = page(&server, "?limit=3");
     let rest = page(&server, &format!("?cursor={}", first.next.as_ref().unwrap()));
     assert_eq!([first.payloads(), rest.payloads()].concat(), all.payloads());
+    let first = page(&server, "?order=desc&limit=1");
+    let rest = page(&server, &format!("?order=desc&cursor={}", first.next.as_ref().unwrap()));
+    assert_eq!([first.payloads(), rest.payloads()].concat(), ["6", "8", "5", "1"]);
 }
 
 #[test]

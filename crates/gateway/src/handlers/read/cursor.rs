@@ -2,7 +2,7 @@
 //! holds nothing but a place, and whoever makes one up gets what a query gives him anyway. It must be one that was
 //! given for the same query all the same, for else pages would be left out without anybody knowing.
 
-use event::read::{Bookmark, Wanted};
+use event::read::{Bookmark, ReadOrder, Wanted};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error_code::ErrorCode;
@@ -19,6 +19,8 @@ const BOOKMARK_BYTES_MAX: usize = 1024;
 pub(super) struct Belonging<'a> {
     pub(super) sink: &'a str,
     pub(super) wanted: &'a Wanted,
+    /// How long before the first page the events begin, in microseconds, if that was asked: the cursor holds the time that it came to.
+    pub(super) age: Option<i64>,
 }
 
 impl Belonging<'_> {
@@ -35,10 +37,13 @@ impl Belonging<'_> {
             Wanted::Ids { first, last } => [&first.0, &last.0].into_iter().for_each(|id| part(id)),
             Wanted::Stored(filter) => {
                 part(filter.type_name.as_ref().map_or(&[][..], |name| name.as_str().as_bytes()));
-                [filter.since, filter.until].into_iter().for_each(|time| match time {
-                    Some(time) => part(&time.to_le_bytes()),
-                    None => part(&[]),
-                });
+                let since = self.age.map(|age| [b"ago", &age.to_le_bytes()[..]].concat());
+                part(&since.unwrap_or_else(|| written(filter.since)));
+                part(&written(filter.until));
+                // Cursors of the other order were given before there was this one, and stay good.
+                if filter.order == ReadOrder::NewestFirst {
+                    part(b"newest first");
+                }
             }
         }
         part(bookmark);
@@ -66,6 +71,10 @@ impl Belonging<'_> {
             _ => Err(none_at_all()),
         }
     }
+}
+
+fn written(time: Option<i64>) -> Vec<u8> {
+    time.map_or_else(Vec::new, |time| time.to_le_bytes().to_vec())
 }
 
 fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
@@ -96,7 +105,14 @@ mod tests {
     use super::*;
 
     fn filter(name: &str, since: Option<i64>, until: Option<i64>) -> Wanted {
-        Wanted::Stored(Filter { type_name: TypeName::new(name).ok(), since, until })
+        Wanted::Stored(Filter { type_name: TypeName::new(name).ok(), since, until, ..Filter::default() })
+    }
+
+    #[test]
+    fn a_cursor_of_an_earlier_release_stays_good() {
+        let belonging = Belonging { sink: "local", wanted: &filter("a", Some(1), None), age: None };
+        let bookmark = Bookmark(vec![1, 2, 3]);
+        assert_eq!(belonging.write(&bookmark), "0148a93953bf4795db010203");
     }
 
     #[test]
@@ -110,10 +126,13 @@ mod tests {
             filter("a", Some(0), Some(1)),
             ids(1, 2),
             ids(1, 3),
+            Wanted::Stored(Filter { order: ReadOrder::NewestFirst, ..Filter::default() }),
         ];
         let bookmark = Bookmark(vec![1, 2, 3]);
         let belongings: Vec<_> =
-            queries.iter().flat_map(|wanted| ["s", "t"].map(|sink| Belonging { sink, wanted })).collect();
+            queries.iter().flat_map(|wanted| ["s", "t"].map(|sink| Belonging { sink, wanted, age: None })).collect();
+        let ages = [0, 1].map(|age| Belonging { age: Some(age), ..belongings[0] });
+        let belongings = [belongings, ages.to_vec()].concat();
         for (at, one) in belongings.iter().enumerate() {
             let text = one.write(&bookmark);
             for (other_at, other) in belongings.iter().enumerate() {
@@ -125,7 +144,7 @@ mod tests {
     #[test]
     fn a_changed_text_is_refused() {
         let wanted = filter("a", None, None);
-        let belonging = Belonging { sink: "s", wanted: &wanted };
+        let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
         let text = belonging.write(&Bookmark(vec![7; 24]));
         for at in 0..text.len() {
             let mut changed = text.clone().into_bytes();
@@ -141,7 +160,7 @@ mod tests {
         #[test]
         fn no_text_panics(text in ".{0,80}") {
             let wanted = filter("a", None, None);
-            let belonging = Belonging { sink: "s", wanted: &wanted };
+            let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
             prop_assert!(belonging.read(&text).is_err());
         }
     }

@@ -7,7 +7,7 @@ use event::read::{ReadError, StoreReader};
 use event::{Position, TypeName};
 
 use super::cursor;
-use super::parameters::Parameters;
+use super::parameters::{Parameters, bad};
 use crate::admission::ReadPermit;
 use crate::error_code::ErrorCode;
 use crate::http1::Response;
@@ -51,5 +51,6 @@ pub(super) fn of_store(error: &ReadError) -> Refused {
             Problem::boxed(ErrorCode::StoreUnavailable, "the store can't be read now; ask again later")
         }
         ReadError::Bookmark => cursor::of_another_query(),
+        ReadError::NewestFirst(why) => bad(format!("`order=desc`: {why}")),
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use event::limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
-use event::read::{Bookmark, Filter, Page, Query, StoreReader, Wanted};
-use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName, rfc3339};
+use event::read::{Bookmark, Filter, Page, Query, ReadOrder, StoreReader, Wanted};
+use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName, length, rfc3339};
 
 use super::cursor::Belonging;
 use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
@@ -17,7 +17,7 @@ use crate::ingest::{DEFAULT_TYPE, check_key};
 use crate::problem::Refused;
 use crate::shard::ShardContext;
 
-const PARAMETERS: [&str; 6] = ["key", "type", "since", "until", "limit", "cursor"];
+const PARAMETERS: [&str; 7] = ["key", "type", "since", "until", "order", "limit", "cursor"];
 
 /// A page of events that is asked for.
 pub(crate) struct PageRequest {
@@ -29,6 +29,8 @@ pub(crate) struct PageRequest {
 /// Which events, and from whom.
 struct Choice {
     wanted: Wanted,
+    /// How long before the first page the events begin, in microseconds, if that was asked.
+    age: Option<i64>,
     /// What the key of these events is remembered by: as that of a single event, and as that of a batch of one type or of several, whole
     /// or in part.
     key: Option<[EventId; 5]>,
@@ -39,16 +41,22 @@ impl Choice {
     fn of(types: &TypeRegistry, parameters: &Parameters, source: &str) -> Result<Self, Refused> {
         let type_name = type_name(parameters)?;
         if let Some(key) = parameters.text("key") {
-            parameters.without(&["since", "until"], "can't stand beside `key`, which names its events")?;
+            parameters.without(&["since", "until", "order"], "can't stand beside `key`, which names its events")?;
             return Self::of_key(types, type_name, key, source);
         }
         let reader = match &type_name {
             Some(name) => types.reader_of(name)?,
             None => the_only_reader(types)?,
         };
-        let time = |name| parameters.with(name, rfc3339::parse);
-        let filter = Filter { type_name, since: time("since")?, until: time("until")? };
-        Ok(Self { wanted: Wanted::Stored(filter), key: None, reader })
+        let (since, age) = match parameters.with("since", since)? {
+            None => (None, None),
+            Some(Since::Time(time)) => (Some(time), None),
+            Some(Since::Age(age)) => (Some(clock::unix_microseconds().saturating_sub(age).max(0)), Some(age)),
+        };
+        let until = parameters.with("until", rfc3339::parse)?;
+        let order = parameters.with("order", order)?.unwrap_or_default();
+        let filter = Filter { type_name, since, until, order };
+        Ok(Self { wanted: Wanted::Stored(filter), age, key: None, reader })
     }
 
     /// All events of a key: number 0 of a single one, and those of a batch, first the first values of their lines and then all others.
@@ -61,13 +69,36 @@ impl Choice {
         let [of_type, of_several] = [Some(&name), None].map(|name| KeyedIds::of_batch(source, name, key.as_bytes()));
         Ok(Self {
             wanted: Wanted::Ids { first: ids.id(0), last: ids.id(last) },
+            age: None,
             key: Some([ids.id(0), of_type, of_type.in_part(), of_several, of_several.in_part()]),
             reader: types.reader_of(&name)?,
         })
     }
 
     fn belonging(&self) -> Belonging<'_> {
-        Belonging { sink: self.reader.name(), wanted: &self.wanted }
+        Belonging { sink: self.reader.name(), wanted: &self.wanted, age: self.age }
+    }
+
+    /// The cursor of the next page. Where the events begin some time before the first page, all others begin where it does.
+    fn cursor(&self, bookmark: &Bookmark) -> String {
+        match (&self.wanted, self.age) {
+            (Wanted::Stored(Filter { since: Some(since), .. }), Some(_)) => {
+                self.belonging().write(&Bookmark([&since.to_be_bytes(), &bookmark.0[..]].concat()))
+            }
+            _ => self.belonging().write(bookmark),
+        }
+    }
+
+    /// Goes on behind a cursor.
+    fn go_on(&mut self, cursor: &str) -> Result<Bookmark, Refused> {
+        let Bookmark(bytes) = self.belonging().read(cursor)?;
+        match (&mut self.wanted, self.age, bytes.split_first_chunk()) {
+            (Wanted::Stored(filter), Some(_), Some((since, bookmark))) => {
+                filter.since = Some(i64::from_be_bytes(*since));
+                Ok(Bookmark(bookmark.to_vec()))
+            }
+            _ => Ok(Bookmark(bytes)),
+        }
     }
 }
 
@@ -75,8 +106,8 @@ impl PageRequest {
     pub(super) fn of(types: &TypeRegistry, query: Option<&str>, source: &str) -> Result<Self, Refused> {
         let parameters = Parameters::read(query, &PARAMETERS)?;
         let limit = parameters.with("limit", limit)?.unwrap_or(READ_EVENTS_DEFAULT);
-        let choice = Choice::of(types, &parameters, source)?;
-        let after = parameters.text("cursor").map(|text| choice.belonging().read(text)).transpose()?;
+        let mut choice = Choice::of(types, &parameters, source)?;
+        let after = parameters.text("cursor").map(|text| choice.go_on(text)).transpose()?;
         Ok(Self { choice, limit, after })
     }
 
@@ -95,7 +126,7 @@ impl PageRequest {
         if page.events.is_empty() && !pending.is_empty() {
             return Ok(response::pending_key(&pending));
         }
-        let next = page.next.as_ref().map(|bookmark| self.choice.belonging().write(bookmark));
+        let next = page.next.as_ref().map(|bookmark| self.choice.cursor(bookmark));
         let dead = dead_letter::of_requests(shard, positions).await;
         let body = response::page(page.events, response::rest(next.as_deref(), &dead)).await?;
         Ok(with_room(response::ok(body), permit))
@@ -111,6 +142,29 @@ impl PageRequest {
     fn pending(&self, shard: &ShardContext, positions: &[Position]) -> Vec<Arc<str>> {
         let reader = std::slice::from_ref(&self.choice.reader);
         positions.iter().flat_map(|position| pending(shard, reader, *position)).take(1).collect()
+    }
+}
+
+/// From when on events are asked for.
+enum Since {
+    Time(i64),
+    /// Microseconds before the first page.
+    Age(i64),
+}
+
+fn since(text: &str) -> Result<Since, String> {
+    match (rfc3339::parse(text), length::parse(text)) {
+        (Ok(time), _) => Ok(Since::Time(time)),
+        (_, Ok(age)) => Ok(Since::Age(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))),
+        (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, for how long ago, {no_length}")),
+    }
+}
+
+fn order(text: &str) -> Result<ReadOrder, String> {
+    match text {
+        "asc" => Ok(ReadOrder::OldestFirst),
+        "desc" => Ok(ReadOrder::NewestFirst),
+        _ => Err("wanted asc, the oldest first, or desc, the newest first".to_owned()),
     }
 }
 
