@@ -153,7 +153,7 @@ fn among_rows(
     let mut looked_at = 0;
     while let Some(end) = step_end(connection, sql, after)? {
         if gathered.is_full() || looked_at >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX {
-            return Ok(gathered.page(bookmark_at(connection, sql, after)?));
+            return Ok(gathered.page(Some(bookmark_at(connection, sql, after)?)));
         }
         if let Some(last) = step(connection, sql, filter, (after, end), &mut gathered)? {
             return Ok(gathered.page(Some(last.write())));
@@ -197,12 +197,12 @@ fn step(
     Ok(None)
 }
 
-/// The bookmark of the last row up to `end`.
-fn bookmark_at(connection: &Connection, sql: &ReadSql, end: i64) -> rusqlite::Result<Option<Bookmark>> {
+/// The bookmark of the last row up to `end`. If none is left, since all were deleted meanwhile, the number alone is good for it.
+fn bookmark_at(connection: &Connection, sql: &ReadSql, end: i64) -> rusqlite::Result<Bookmark> {
     let place = connection.prepare_cached(&sql.last)?.query_row([end], |row| {
         Ok(Place::Row { row: row.get(0)?, id: id_in(row.get_ref(1)?).unwrap_or(EventId([0; 16])) })
     });
-    Ok(place.optional()?.map(|place| place.write()))
+    Ok(place.optional()?.unwrap_or(Place::Row { row: end, id: EventId([0; 16]) }).write())
 }
 
 fn one_more(limit: usize) -> i64 {
@@ -264,10 +264,10 @@ mod tests {
             assert_eq!(step(&reader, &sql, &Filter::default(), (after, end), &mut gathered), Ok(None), "round {round}");
             add(&writer, STEP_ROWS / 2);
             after = end;
-            let Bookmark(mark) = bookmark_at(&reader, &sql, after).unwrap().unwrap();
+            let Bookmark(mark) = bookmark_at(&reader, &sql, after).unwrap();
             assert_eq!(mark[1..9], after.to_be_bytes(), "the bookmark is that of a row that was there");
         }
-        let rest = Query { after: bookmark_at(&reader, &sql, after).unwrap(), ..query };
+        let rest = Query { after: Some(bookmark_at(&reader, &sql, after).unwrap()), ..query };
         let rest = read(&reader, &sql, &rest).unwrap().unwrap();
         assert_eq!(gathered.page(None).events.len() + rest.events.len(), 10 + 3 * usize::try_from(STEP_ROWS).unwrap());
     }
