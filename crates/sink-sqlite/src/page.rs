@@ -245,6 +245,24 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_which_all_rows_are_deleted_meanwhile_is_not_the_last() {
+        let connection = connect(std::path::Path::new(":memory:"));
+        let table =
+            "create table events (id blob primary key, type text, source text, received_at integer, payload text)";
+        connection.execute_batch(table).unwrap();
+        let sql = ReadSql::new(&TableName::new("events").unwrap());
+        add(&connection, 10);
+        connection.execute("delete from events where rowid <= 7", []).unwrap();
+        let query = Query {
+            wanted: Wanted::Stored(Filter::default()),
+            after: Some(bookmark_at(&connection, &sql, 5).unwrap()),
+            limit: usize::MAX,
+            bytes_max: usize::MAX,
+        };
+        assert_eq!(read(&connection, &sql, &query).unwrap().unwrap().events.len(), 3);
+    }
+
+    #[test]
     fn what_is_committed_between_two_statements_is_not_passed() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("events.db");

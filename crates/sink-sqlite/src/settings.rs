@@ -102,7 +102,9 @@ impl StoreConfig for SqliteConfig {
 
 impl fmt::Display for SqliteConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sqlite {}, table {}", self.path.display(), self.table)
+        write!(f, "sqlite {}, table {}", self.path.display(), self.table)?;
+        let Some(keep) = self.keep else { return Ok(()) };
+        write!(f, ", rows are kept for {}", humantime::format_duration(keep))
     }
 }
 

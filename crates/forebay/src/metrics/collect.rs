@@ -17,6 +17,7 @@ use crate::metrics::text_format::{Exposition, Series, float};
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
+use crate::retention::RetentionBoard;
 
 /// Where the figures come from.
 pub(crate) struct Metrics {
@@ -30,6 +31,7 @@ pub(crate) struct Metrics {
     reloads: Arc<ReloadCounters>,
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
+    retention: RetentionBoard,
     started: SystemTime,
 }
 
@@ -39,13 +41,13 @@ impl Metrics {
         gateway: Arc<GatewayCounters>,
         delivery: &Delivery,
         reloads: Arc<ReloadCounters>,
-        (objects, upstreams): (ObjectRegistry, UpstreamBoard),
+        (objects, upstreams, retention): (ObjectRegistry, UpstreamBoard, RetentionBoard),
     ) -> Self {
         let (ledger, lanes, keeper) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
-        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, started }
+        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, retention, started }
     }
 
     /// The metrics of this moment as text.
@@ -62,6 +64,7 @@ impl Metrics {
         self.journal(&mut text);
         let lane_list = self.lanes.lanes();
         lanes(&mut text, &lane_list);
+        self.retention.render(&mut text);
         upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
         aggregates(&mut text, &self.aggregates.aggregates());
         objects(&mut text, &self.objects);
