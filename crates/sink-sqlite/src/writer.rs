@@ -87,7 +87,7 @@ impl Writer {
         }
     }
 
-    /// Works until the last handle is gone or a job closes the file.
+    /// Works until the last handle is gone or a job closes the file, which nothing opens again then.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
         step_back();
         while let Some(job) = self.next(&jobs) {
@@ -100,6 +100,8 @@ impl Writer {
                 Job::Close(reply) => {
                     let closed = self.close();
                     drop(reply.send(closed));
+                    // Retention would open the file again.
+                    return;
                 }
             }
         }
@@ -212,7 +214,6 @@ impl Writer {
 
     /// Leaves the whole store in one file, unless others read it just now: then the log stays beside it.
     fn close(&mut self) -> Result<(), SinkError> {
-        self.retention = None;
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let tidied = checkpoint(&connection, "truncate");
         let closed = connection.close().map_err(|(_, error)| error);

@@ -9,7 +9,9 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 
 use crate::outcome::make_visible;
-use crate::{Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, Retention, SinkError, Store, Takeover, WriteOutcome};
+use crate::{
+    Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, Retention, SinkError, Store, Takeover, WriteOutcome,
+};
 
 /// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so that no store's text reaches a terminal or a log
 /// with control characters in it.

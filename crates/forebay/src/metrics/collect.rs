@@ -47,7 +47,20 @@ impl Metrics {
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
-        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, retention, started }
+        Self {
+            log,
+            gateway,
+            ledger,
+            lanes,
+            aggregates,
+            keeper,
+            dead_letters,
+            reloads,
+            objects,
+            upstreams,
+            retention,
+            started,
+        }
     }
 
     /// The metrics of this moment as text.
