@@ -1,4 +1,4 @@
-//! The sinks of this process that delete old rows by themselves: their metric, and the log of what keeps them from it.
+//! The sinks of this process that delete old rows by themselves: their count, and the log of what keeps them from it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,14 +6,16 @@ use std::time::Duration;
 use sink::Sink;
 
 use crate::log;
-use crate::metrics::text_format::Exposition;
 
 /// How often the sinks are asked for messages.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
-/// The sinks in use, by name. Cheap to clone: the clones share it.
+/// Sinks with their names.
+type Named = Vec<(Arc<str>, Sink)>;
+
+/// The sinks in use. Cheap to clone: the clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct RetentionBoard(Arc<Mutex<Vec<(Arc<str>, Sink)>>>);
+pub(crate) struct RetentionBoard(Arc<Mutex<Named>>);
 
 impl RetentionBoard {
     /// Replaces the sinks.
@@ -21,19 +23,14 @@ impl RetentionBoard {
         *self.sinks() = sinks.into_iter().filter(|(_, sink)| sink.retention().is_some()).collect();
     }
 
-    fn sinks(&self) -> MutexGuard<'_, Vec<(Arc<str>, Sink)>> {
+    fn sinks(&self) -> MutexGuard<'_, Named> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds the metric.
-    pub(crate) fn render(&self, text: &mut Exposition) {
-        let help = "Rows that a sink has deleted because they were older than its keep.";
-        text.counter("forebay_retention_deleted_rows_total", help, |series| {
-            for (name, sink) in &*self.sinks() {
-                let Some(retention) = sink.retention() else { continue };
-                series.count(&[("sink", name)], retention.deleted.get());
-            }
-        });
+    /// The sinks with the rows that each has deleted.
+    pub(crate) fn deleted(&self) -> Vec<(Arc<str>, u64)> {
+        let sinks = self.sinks();
+        sinks.iter().filter_map(|(name, sink)| Some((name.clone(), sink.retention()?.deleted.get()))).collect()
     }
 
     /// Logs messages until the future is dropped.

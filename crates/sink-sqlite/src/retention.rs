@@ -51,6 +51,9 @@ impl Sql {
 /// A result that comes with a later revision is inserted again.
 const DELETE_REVISION: &str = "delete from forebay_revisions where id = ?1";
 
+/// Rows that are too old: their numbers, and their ids.
+type OldRows = Vec<(i64, Vec<u8>)>;
+
 /// A walk through the table.
 #[derive(Debug)]
 pub(super) struct Pass {
@@ -92,7 +95,7 @@ impl Pass {
     }
 
     /// Looks at the next rows: those that are old, with their ids, and whether the table ends behind them.
-    fn look(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<(Vec<(i64, Vec<u8>)>, bool)> {
+    fn look(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<(OldRows, bool)> {
         let (mut old, mut bytes) = (Vec::new(), 0);
         let mut statement = connection.prepare_cached(&sql.step)?;
         let mut rows = statement.query(params![self.after, STEP_ROWS as i64])?;

@@ -13,6 +13,7 @@ use gateway::{GatewayCounters, RouteName, StatusClass};
 use crate::discovery::UpstreamBoard;
 use crate::log;
 use crate::metrics::refusals;
+use crate::metrics::retention;
 use crate::metrics::text_format::{Exposition, Series, float};
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
@@ -77,7 +78,7 @@ impl Metrics {
         self.journal(&mut text);
         let lane_list = self.lanes.lanes();
         lanes(&mut text, &lane_list);
-        self.retention.render(&mut text);
+        retention::add(&mut text, &self.retention);
         upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
         aggregates(&mut text, &self.aggregates.aggregates());
         objects(&mut text, &self.objects);

@@ -12,6 +12,7 @@ use tokio::net::TcpListener;
 use writer::Writer;
 
 use crate::admin::{self, AdminAuth, AdminResponse};
+use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
 use crate::retention::RetentionBoard;
 
@@ -56,7 +57,7 @@ fn render(shown: &Shown) -> String {
     let help = "Requests of gateways that were refused: bad frames, unknown sinks, tokens.";
     text.count("forebay_writer_refused_total", help, counters.refused.get());
     text.count("forebay_writer_failed_total", "Calls of gateways that a store failed.", counters.failed.get());
-    shown.retention.render(&mut text);
+    retention::add(&mut text, &shown.retention);
     if let Some(is_registered) = &shown.is_registered {
         let is_registered = is_registered.load(Ordering::Relaxed);
         text.level("forebay_writer_registered", "1 while the writer is registered in etcd.", is_registered.into());
