@@ -104,6 +104,11 @@ pub(crate) fn sinks(
     configuration.sinks.iter().map(setup).collect()
 }
 
+/// The drivers by the names of their sinks.
+pub(crate) fn named(sinks: &[SinkSetup]) -> impl Iterator<Item = (Arc<str>, Sink)> {
+    sinks.iter().map(|setup| (setup.name.clone(), setup.sink.clone()))
+}
+
 /// A driver that isn't connected yet.
 pub(crate) fn new_driver(store: &config::SinkConfig, memory: &Budgets) -> Sink {
     let sink = store.build();

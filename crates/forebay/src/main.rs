@@ -20,6 +20,7 @@ mod opened;
 mod process;
 mod read_back;
 mod reload;
+mod retention;
 mod roles;
 mod signals;
 mod tls;

@@ -32,6 +32,7 @@ use crate::cli::Common;
 use crate::discovery::UpstreamBoard;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
+use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
 use crate::{compose, log, memory_plan};
@@ -118,6 +119,7 @@ pub(crate) struct Components {
     pub(crate) types: TypeInfo,
     pub(crate) objects: ObjectRegistry,
     pub(crate) upstreams: UpstreamBoard,
+    pub(crate) retention: RetentionBoard,
     pub(crate) memory: Budgets,
     pub(crate) stopping: watch::Sender<Stopping>,
 }
@@ -187,6 +189,7 @@ impl Reloader {
         self.components.types.show(&configuration);
         self.components.stopping.send_replace(configuration.gateway.stopping);
         self.components.upstreams.show(&configuration);
+        self.components.retention.show(compose::named(&sinks));
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
         }

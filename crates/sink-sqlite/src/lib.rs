@@ -4,11 +4,13 @@
 //! SQLite blocks; the lanes of a sink take turns on it, each with at most one call waiting. Reads have a thread and a
 //! connection of their own.
 
+mod clock_guard;
 mod error;
 mod file_identity;
 mod mark;
 mod page;
 mod reader;
+mod retention;
 mod rows;
 mod schema;
 mod settings;
@@ -16,7 +18,8 @@ mod transaction;
 mod writer;
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use event::Lane;
@@ -26,21 +29,24 @@ use tokio::sync::oneshot;
 use reader::Reader;
 pub use settings::KIND;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, TableName, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Held, Mark, Retention, SinkError, Store, TableName, Takeover, WriteOutcome};
 use writer::{Job, Reply, Writer};
 
-/// Which file, and which table in it.
+/// Which file, which table in it, and how long its rows are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteConfig {
     /// The file. It and the directories above it are made if they are missing.
     pub path: PathBuf,
     /// The table. It is made if it is missing.
     pub table: TableName,
+    /// Rows that were accepted longer ago are deleted. `None`: all are kept.
+    pub keep: Option<Duration>,
 }
 
 /// The handle on the thread that owns the file. The thread begins with the first call and ends with `close`, or with the handle.
 pub struct Sqlite {
     config: SqliteConfig,
+    retention: Arc<Retention>,
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     reads: ReadThread,
 }
@@ -49,7 +55,7 @@ impl Sqlite {
     /// A store that isn't connected yet.
     #[must_use]
     pub fn new(config: SqliteConfig) -> Self {
-        Self { config, jobs: Mutex::new(None), reads: ReadThread::new("sqlite-read") }
+        Self { config, retention: Arc::default(), jobs: Mutex::new(None), reads: ReadThread::new("sqlite-read") }
     }
 
     async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, SinkError> {
@@ -69,7 +75,7 @@ impl Sqlite {
             None => job,
         };
         let (sender, receiver) = mpsc::channel();
-        let writer = Writer::new(self.config.clone());
+        let writer = Writer::new(self.config.clone(), self.retention.clone());
         let thread = std::thread::Builder::new().name("sqlite".into()).spawn(move || writer.run(receiver));
         thread.map_err(|error| error::no_thread(&self.config.path, &error))?;
         // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
@@ -116,6 +122,10 @@ impl Store for Sqlite {
     async fn read(&self, query: Query) -> Result<Page, ReadError> {
         let config = self.config.clone();
         self.reads.read(move || Reader::new(&config), query).await
+    }
+
+    fn retention(&self) -> Option<&Retention> {
+        self.config.keep.is_some().then_some(&*self.retention)
     }
 
     async fn close(&self) -> Result<(), SinkError> {

@@ -217,7 +217,7 @@ fn among_rows(
         if let Some(passed) = passed
             && (gathered.is_full() || looked_at >= PAGE_ROWS_MAX || began.elapsed() >= PAGE_TIME_MAX)
         {
-            return Ok(gathered.page(bookmark_at(connection, sql, passed)?));
+            return Ok(gathered.page(Some(bookmark_at(connection, sql, passed)?)));
         }
         if let Some(last) = step(connection, sql, filter, bounds, &mut gathered)? {
             return Ok(gathered.page(Some(last.write())));
@@ -275,13 +275,13 @@ const fn before(order: ReadOrder, row: i64) -> Place {
     Place::Row { order, row, id: EventId([0; 16]) }
 }
 
-/// The bookmark of the last row up to `end`.
-fn bookmark_at(connection: &Connection, sql: &OrderSql, end: i64) -> rusqlite::Result<Option<Bookmark>> {
+/// The bookmark of the last row up to `end`. If none is left, since all were deleted meanwhile, the number alone is good for it.
+fn bookmark_at(connection: &Connection, sql: &OrderSql, end: i64) -> rusqlite::Result<Bookmark> {
     let order = sql.order;
     let place = connection.prepare_cached(&sql.last)?.query_row([end], |row| {
         Ok(Place::Row { order, row: row.get(0)?, id: id_in(row.get_ref(1)?).unwrap_or(EventId([0; 16])) })
     });
-    Ok(place.optional()?.map(|place| place.write()))
+    Ok(place.optional()?.unwrap_or(Place::Row { order, row: end, id: EventId([0; 16]) }).write())
 }
 
 fn one_more(limit: usize) -> i64 {
@@ -339,6 +339,21 @@ mod tests {
     }
 
     #[test]
+    fn a_page_of_which_all_rows_are_deleted_meanwhile_is_not_the_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let (writer, reader, sql) = open(&directory);
+        add(&writer, 10);
+        writer.execute("delete from events where rowid <= 7", []).unwrap();
+        let after = Some(bookmark_at(&reader, &sql.oldest_first, 5).unwrap());
+        let query = Query { after, ..all(ReadOrder::OldestFirst) };
+        assert_eq!(read(&reader, &sql, &query).unwrap().unwrap().events.len(), 3);
+        writer.execute("delete from events", []).unwrap();
+        let after = Some(bookmark_at(&reader, &sql.newest_first, 8).unwrap());
+        let query = Query { after, ..all(ReadOrder::NewestFirst) };
+        assert_eq!(read(&reader, &sql, &query).unwrap(), Some(Page::default()));
+    }
+
+    #[test]
     fn pages_sort_no_rows() {
         let directory = tempfile::tempdir().unwrap();
         let (_writer, reader, sql) = open(&directory);
@@ -369,7 +384,7 @@ mod tests {
         {
             add(&writer, STEP_ROWS / 2);
             assert_eq!(step(&reader, sql, &Filter::default(), bounds, &mut gathered), Ok(None));
-            let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap().unwrap();
+            let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap();
             assert_eq!(mark[1..9], bounds.1.to_be_bytes());
             from = next(ReadOrder::NewestFirst, bounds.1);
         }
@@ -391,10 +406,10 @@ mod tests {
             assert_eq!(step(&reader, sql, &Filter::default(), bounds, &mut gathered), Ok(None), "round {round}");
             add(&writer, STEP_ROWS / 2);
             from = bounds.1 + 1;
-            let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap().unwrap();
+            let Bookmark(mark) = bookmark_at(&reader, sql, bounds.1).unwrap();
             assert_eq!(mark[1..9], bounds.1.to_be_bytes(), "the bookmark is that of a row that was there");
         }
-        let rest = Query { after: bookmark_at(&reader, sql, from - 1).unwrap(), ..query };
+        let rest = Query { after: Some(bookmark_at(&reader, sql, from - 1).unwrap()), ..query };
         let rest = read(&reader, &all_sql, &rest).unwrap().unwrap();
         assert_eq!(gathered.page(None).events.len() + rest.events.len(), 10 + 3 * usize::try_from(STEP_ROWS).unwrap());
     }

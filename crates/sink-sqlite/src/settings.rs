@@ -4,20 +4,27 @@ use sink::local_path::{plain, refuse_own};
 use sink::{Destination, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sink::TableName;
 
 use crate::{Sqlite, SqliteConfig};
-use settings::{InvalidValue, Section, SettingsReader};
+use settings::{InvalidValue, Section, SettingsReader, duration};
 
 /// The page caches of SQLite: 2 MiB for writes, and 2 MiB for reads.
 const SQLITE_BYTES: usize = 4 << 20;
 const PATH: &str = "events.db";
 const TABLE: &str = "events";
+/// Rows that are kept for less would be gone before anybody reads them.
+const KEEP_MIN: Duration = Duration::from_mins(1);
+/// A hundred years of 365.25 days.
+const KEEP_MAX: Duration = Duration::from_hours(100 * 8_766);
 
 fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, data: &Path) -> Option<SqliteConfig> {
     let path = reader.text_or(section, "path", PATH, |text| file_path(text, data));
-    Some(SqliteConfig { path: path?, table: read_table(reader, section)? })
+    let table = read_table(reader, section);
+    let keep = reader.text(section, "keep", |text| duration::within(text, KEEP_MIN, KEEP_MAX));
+    Some(SqliteConfig { path: path?, table: table?, keep: keep.map(|found| found.value) })
 }
 
 fn read_table(reader: &mut SettingsReader<'_>, section: &Section<'_>) -> Option<TableName> {
@@ -42,7 +49,7 @@ fn table(text: &str) -> Result<TableName, InvalidValue> {
 
 /// Sinks of kind `sqlite`.
 pub static KIND: SinkKind = SinkKind {
-    keys: &[&["path", "table"]],
+    keys: &[&["path", "table", "keep"]],
     is_fenced: true,
     is_embedded: true,
     is_read_by_default: true,
@@ -95,7 +102,9 @@ impl StoreConfig for SqliteConfig {
 
 impl fmt::Display for SqliteConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "sqlite {}, table {}", self.path.display(), self.table)
+        write!(f, "sqlite {}, table {}", self.path.display(), self.table)?;
+        let Some(keep) = self.keep else { return Ok(()) };
+        write!(f, ", rows are kept for {}", humantime::format_duration(keep))
     }
 }
 

@@ -11,7 +11,7 @@ use super::*;
 use sink::{Record, Write};
 
 fn at(path: PathBuf) -> Sqlite {
-    Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap() })
+    Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap(), keep: None })
 }
 
 fn fresh() -> (TempDir, Sqlite) {

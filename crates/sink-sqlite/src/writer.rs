@@ -1,9 +1,10 @@
-//! The thread that owns the connection: it takes one job after the other, and checkpoints between them.
+//! The thread that owns the connection: it takes one job after the other, and between them checkpoints and deletes old rows.
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use event::Lane;
 use rusqlite::Connection;
@@ -12,6 +13,7 @@ use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
 use super::file_identity::FileIdentity;
+use super::retention::{ROW_BYTES, Retention};
 use super::rows::Sql;
 use super::transaction::{Enders, Written};
 use super::{SqliteConfig, error, mark, schema, transaction};
@@ -62,26 +64,30 @@ pub(super) struct Writer {
     file: Option<FileIdentity>,
     /// Records that ended the transactions of their lanes.
     enders: HashMap<Lane, Enders>,
+    /// None if all rows are kept.
+    retention: Option<Retention>,
     uncopied_bytes: usize,
     /// From so many on they are copied without waiting for a pause.
     log_bytes_max: usize,
 }
 
 impl Writer {
-    pub(super) fn new(config: SqliteConfig) -> Self {
+    pub(super) fn new(config: SqliteConfig, reports: Arc<sink::Retention>) -> Self {
         let sql = Sql::new(&config.table);
+        let retention = Retention::new(&config, reports);
         Self {
             config,
             sql,
             connection: None,
             file: None,
             enders: HashMap::new(),
+            retention,
             uncopied_bytes: 0,
             log_bytes_max: CHECKPOINT_BYTES_MAX,
         }
     }
 
-    /// Works until the last handle is gone or a job closes the file.
+    /// Works until the last handle is gone or a job closes the file, which nothing opens again then.
     pub(super) fn run(mut self, jobs: Receiver<Job>) {
         step_back();
         while let Some(job) = self.next(&jobs) {
@@ -94,23 +100,45 @@ impl Writer {
                 Job::Close(reply) => {
                     let closed = self.close();
                     drop(reply.send(closed));
+                    // Retention would open the file again.
+                    return;
                 }
             }
         }
     }
 
-    /// The next job; the log is copied before it comes, or in the last moment.
+    /// The next job. Before it comes, old rows are deleted, and the log is copied in a pause or in the last moment.
     fn next(&mut self, jobs: &Receiver<Job>) -> Option<Job> {
-        if self.uncopied_bytes >= self.log_bytes_max {
-            self.copy_log();
-        } else if self.uncopied_bytes >= CHECKPOINT_BYTES {
-            match jobs.recv_timeout(PAUSE) {
+        loop {
+            let due = self.delete_old();
+            if self.uncopied_bytes >= self.log_bytes_max {
+                self.copy_log();
+            }
+            let pause = (self.uncopied_bytes >= CHECKPOINT_BYTES).then_some(PAUSE);
+            let Some(wait) = pause.into_iter().chain(due).min() else { return jobs.recv().ok() };
+            match jobs.recv_timeout(wait) {
                 Ok(job) => return Some(job),
-                Err(RecvTimeoutError::Timeout) => self.copy_log(),
                 Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) if pause.is_some() => self.copy_log(),
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
-        jobs.recv().ok()
+    }
+
+    /// Deletes some of the rows that are too old, if that is due: how long until it is due again.
+    fn delete_old(&mut self) -> Option<Duration> {
+        let mut retention = self.retention.take()?;
+        if retention.due_in() == Some(Duration::ZERO) {
+            let began = Instant::now();
+            // A file that was taken away isn't made again for that.
+            let is_there = FileIdentity::of(&self.config.path).is_some();
+            let deleted = if is_there { self.with(|connection, _| retention.step(connection)) } else { Ok(0) };
+            self.uncopied_bytes += deleted.as_ref().map_or(0, |rows| rows * ROW_BYTES);
+            retention.done(began.elapsed(), deleted.err());
+        }
+        let due = retention.due_in();
+        self.retention = Some(retention);
+        due
     }
 
     fn look(&mut self, lane: &Lane) -> Result<Held, SinkError> {
@@ -168,6 +196,9 @@ impl Writer {
             None => {
                 let connection = schema::open(&self.config, &self.sql)?;
                 self.file = FileIdentity::of(&self.config.path);
+                if let Some(retention) = &mut self.retention {
+                    retention.begin();
+                }
                 self.log_bytes_max = log_bytes_max(&self.config.path);
                 // What a process left that was killed is in it still: without this it would grow with each such end.
                 self.uncopied_bytes = log_bytes(&self.config.path);

@@ -43,7 +43,7 @@ impl SinkHarness for Sqlite {
 
     fn sink(&self) -> Sink {
         let path = self.directory.path().join("deep/events.db");
-        Sink::new(sink_sqlite::Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap() }))
+        Sink::new(sink_sqlite::Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap(), keep: None }))
     }
 
     async fn rows(&self) -> Vec<(EventId, Vec<u8>)> {

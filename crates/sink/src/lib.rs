@@ -16,6 +16,7 @@ mod mark;
 mod null;
 mod outcome;
 pub mod read_thread;
+mod retention;
 mod sink;
 mod store;
 mod table_name;
@@ -30,6 +31,7 @@ pub use null::{NULL, Null};
 pub use outcome::{
     Capabilities, Cursor, Reason, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, make_visible,
 };
+pub use retention::Retention;
 pub use sink::Sink;
 pub use store::{Store, StoreBinding};
 pub use table_name::{InvalidTableName, TableName};

@@ -9,7 +9,9 @@ use event::Lane;
 use event::read::{Page, Query, ReadError};
 
 use crate::outcome::make_visible;
-use crate::{Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
+use crate::{
+    Batch, Capabilities, Claim, Cursor, Held, Mark, Reason, Retention, SinkError, Store, Takeover, WriteOutcome,
+};
 
 /// A sink: the handle of one store of any kind. It is the only way to call a [`Store`], so that no store's text reaches a terminal or a log
 /// with control characters in it.
@@ -136,6 +138,12 @@ impl Sink {
             make_visible(&mut reason);
             reason
         })
+    }
+
+    /// The deletions of a store that deletes old events by itself; `None` for other stores.
+    #[must_use]
+    pub fn retention(&self) -> Option<&Retention> {
+        self.0.retention()
     }
 
     /// The capabilities that delivery needs before the first call.

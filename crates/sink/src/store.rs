@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Takeover, WriteOutcome};
+use crate::{Batch, Capabilities, Claim, Held, Mark, Reason, Retention, SinkError, Takeover, WriteOutcome};
 
 /// One store, as its crate implements it. Everyone else calls it through a [`Sink`](crate::Sink).
 ///
@@ -63,6 +63,11 @@ pub trait Store: Any + Send + Sync {
 
     /// See [`Sink::warning`](crate::Sink::warning).
     fn warning(&self) -> Option<Reason> {
+        None
+    }
+
+    /// The deletions of a store that deletes old events by itself.
+    fn retention(&self) -> Option<&Retention> {
         None
     }
 

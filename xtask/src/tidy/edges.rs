@@ -42,7 +42,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("sink-postgres", &["event", "json", "net", "settings", "sink"]),
     ("sink-redis", &["event", "json", "net", "settings", "sink"]),
     ("sink-s3", &["clock", "event", "net", "objects", "settings", "sink"]),
-    ("sink-sqlite", &["event", "settings", "sink"]),
+    ("sink-sqlite", &["clock", "event", "settings", "sink"]),
     ("sink-swift", &["event", "net", "objects", "settings", "sink"]),
     ("sink-webhook", &["clock", "event", "net", "settings", "sink"]),
     (

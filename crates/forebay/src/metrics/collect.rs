@@ -13,10 +13,12 @@ use gateway::{GatewayCounters, RouteName, StatusClass};
 use crate::discovery::UpstreamBoard;
 use crate::log;
 use crate::metrics::refusals;
+use crate::metrics::retention;
 use crate::metrics::text_format::{Exposition, Series, float};
 use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
+use crate::retention::RetentionBoard;
 
 /// Where the figures come from.
 pub(crate) struct Metrics {
@@ -30,6 +32,7 @@ pub(crate) struct Metrics {
     reloads: Arc<ReloadCounters>,
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
+    retention: RetentionBoard,
     started: SystemTime,
 }
 
@@ -39,13 +42,26 @@ impl Metrics {
         gateway: Arc<GatewayCounters>,
         delivery: &Delivery,
         reloads: Arc<ReloadCounters>,
-        (objects, upstreams): (ObjectRegistry, UpstreamBoard),
+        (objects, upstreams, retention): (ObjectRegistry, UpstreamBoard, RetentionBoard),
     ) -> Self {
         let (ledger, lanes, keeper) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
-        Self { log, gateway, ledger, lanes, aggregates, keeper, dead_letters, reloads, objects, upstreams, started }
+        Self {
+            log,
+            gateway,
+            ledger,
+            lanes,
+            aggregates,
+            keeper,
+            dead_letters,
+            reloads,
+            objects,
+            upstreams,
+            retention,
+            started,
+        }
     }
 
     /// The metrics of this moment as text.
@@ -62,6 +78,7 @@ impl Metrics {
         self.journal(&mut text);
         let lane_list = self.lanes.lanes();
         lanes(&mut text, &lane_list);
+        retention::add(&mut text, &self.retention);
         upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
         aggregates(&mut text, &self.aggregates.aggregates());
         objects(&mut text, &self.objects);

@@ -29,6 +29,7 @@ use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::process::service_manager::{ServiceManager, State};
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
+use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
 use crate::signals::{Signals, delayed, end_at_once, runtime_with_signals};
 use crate::tls::listeners::PortsTls;
@@ -77,6 +78,7 @@ async fn serve(
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
     tokio::spawn(tell_unread_times(running.log.types().clone()));
+    tokio::spawn(running.retention.clone().follow());
     tokio::spawn(log::refusals::follow(running.gateway.counters().clone()));
     tls.follow();
     let admin_tls = tls.admin();
@@ -157,6 +159,7 @@ struct Running {
     types: TypeInfo,
     objects: ObjectRegistry,
     upstreams: UpstreamBoard,
+    retention: RetentionBoard,
     memory: Budgets,
     /// Given back last.
     _directory: DataDirectory,
@@ -184,7 +187,9 @@ impl Running {
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
         let upstreams = UpstreamBoard::new(configuration);
-        let boards = (objects.clone(), upstreams.clone());
+        let retention = RetentionBoard::default();
+        retention.show(compose::named(&sinks));
+        let boards = (objects.clone(), upstreams.clone(), retention.clone());
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), boards);
         let admin = Arc::new(Admin {
             metrics,
@@ -199,7 +204,19 @@ impl Running {
             auth: AdminAuth::new(tokens.clone(), configuration.gateway.admin_is_reachable(), tls.admin().is_some()),
             readiness: gateway.readiness().clone(),
         });
-        Ok(Self { log, delivery, gateway, admin, reloads, types, objects, upstreams, memory, _directory: directory })
+        Ok(Self {
+            log,
+            delivery,
+            gateway,
+            admin,
+            reloads,
+            types,
+            objects,
+            upstreams,
+            retention,
+            memory,
+            _directory: directory,
+        })
     }
 
     fn reload_components(&self, tls: PortsTls, stopping: watch::Sender<Stopping>) -> Components {
@@ -212,6 +229,7 @@ impl Running {
             types: self.types.clone(),
             objects: self.objects.clone(),
             upstreams: self.upstreams.clone(),
+            retention: self.retention.clone(),
             memory: self.memory,
             stopping,
         }

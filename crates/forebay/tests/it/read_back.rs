@@ -4,6 +4,7 @@ mod huge;
 mod pages;
 mod pending;
 mod refusals;
+mod retention;
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ pub(super) struct Closest {
     followed: usize,
     /// The steps that all took together.
     steps: usize,
-    /// All were given up at once: as `{"type": "string"}` and `{"type": "null"}` are for a number.
+    /// Whether one was followed into the value. Else all were given up at once, as `{"type": "string"}` and `{"type": "null"}` are for a number.
     has_gone_far: bool,
     /// The schema that was followed furthest, and the steps that it took. A schema for something else ends soon, at the member that tells them
     /// apart.

@@ -15,12 +15,15 @@ use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminResponse};
 use crate::admin_json::status::{SinkStatusJson, StatusJson};
+use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
+use crate::retention::RetentionBoard;
 
 /// The state that the admin port shows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) writer: Arc<Writer>,
+    pub(crate) retention: RetentionBoard,
     /// Whether the writer is registered in etcd, if it registers.
     pub(crate) is_registered: Option<Arc<AtomicBool>>,
     /// When the process started, in microseconds since 1970.
@@ -94,6 +97,7 @@ fn render(shown: &Shown) -> String {
     let help = "Requests of gateways that were refused: bad frames, unknown sinks, tokens.";
     text.count("forebay_writer_refused_total", help, counters.refused.get());
     text.count("forebay_writer_failed_total", "Calls of gateways that a store failed.", counters.failed.get());
+    retention::add(&mut text, &shown.retention);
     if let Some(is_registered) = &shown.is_registered {
         let is_registered = is_registered.load(Ordering::Relaxed);
         text.level("forebay_writer_registered", "1 while the writer is registered in etcd.", is_registered.into());

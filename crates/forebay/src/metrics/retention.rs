@@ -1,0 +1,13 @@
+//! The metric of rows that sinks delete because of their age: a server and a writer have it.
+
+use super::text_format::Exposition;
+use crate::retention::RetentionBoard;
+
+pub(crate) fn add(text: &mut Exposition, board: &RetentionBoard) {
+    let help = "Rows that a sink has deleted because they were older than its keep.";
+    text.counter("forebay_retention_deleted_rows_total", help, |series| {
+        for (name, rows) in board.deleted() {
+            series.count(&[("sink", &name)], rows);
+        }
+    });
+}

@@ -1,0 +1,217 @@
+//! Deletes the rows that are older than `keep`: on the thread that writes, a step at a time between its jobs, so that no other connection
+//! contends for the write lock.
+//!
+//! The table has no index by time, and gets none: to make one takes minutes in a large file. But rows are numbered as they are stored, which
+//! is nearly the order of their times. A pass walks from the smallest number and ends behind so many young rows in succession.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+
+use super::clock_guard::{ClockGuard, Trust, microseconds};
+use super::{SqliteConfig, TableName};
+use sink::{Reason, SinkError};
+
+/// Rows that a step looks at, and so the most that one transaction deletes: a batch that comes meanwhile waits for some milliseconds.
+pub(super) const STEP_ROWS: usize = 1_000;
+/// A step ends behind so many bytes of payload: SQLite reads each page of a large one to free it.
+const STEP_BYTES: i64 = 4 * 1024 * 1024;
+/// A pass ends behind so many young rows. What lies between rows that are stored late, out of order, is found up to that distance.
+pub(super) const YOUNG_ROWS_MAX: usize = 10 * STEP_ROWS;
+/// Rows from further ahead than this were stored under a wrong clock. They don't end a pass, or nothing behind them would go for years.
+const AHEAD_MAX: Duration = Duration::from_hours(24);
+/// The pause between two passes.
+const PASS_EVERY: Duration = Duration::from_secs(10);
+/// What a deleted row adds to the write-ahead log at most as a rule: a page of the index, if ids are random.
+pub(super) const ROW_BYTES: usize = 4096;
+
+/// The statements that name the configured table.
+pub(super) struct Sql {
+    newest: String,
+    step: String,
+    delete: String,
+}
+
+impl Sql {
+    pub(super) fn new(table: &TableName) -> Self {
+        let table = table.quoted();
+        Self {
+            newest: format!("select received_at from {table} order by rowid desc limit 1"),
+            // The newest row stays: SQLite would give its number again, and a reader whose cursor is there would miss the next event.
+            step: format!(
+                "select rowid, id, received_at, octet_length(payload) from {table} \
+                 where rowid > ?1 and rowid < (select max(rowid) from {table}) order by rowid limit ?2"
+            ),
+            delete: format!("delete from {table} where rowid = ?1 and received_at < ?2"),
+        }
+    }
+}
+
+/// A result that comes with a later revision is inserted again.
+const DELETE_REVISION: &str = "delete from forebay_revisions where id = ?1";
+
+/// Rows that are too old: their numbers, and their ids.
+type OldRows = Vec<(i64, Vec<u8>)>;
+
+/// A walk through the table.
+#[derive(Debug)]
+pub(super) struct Pass {
+    /// The row behind which the next step begins.
+    after: i64,
+    /// Rows that were accepted before this are deleted.
+    cutoff: i64,
+    /// Young rows are those from there on and up to this.
+    ahead: i64,
+    /// Young rows in succession.
+    young: usize,
+}
+
+impl Pass {
+    pub(super) fn new(now: i64, keep: Duration) -> Self {
+        let cutoff = now.saturating_sub(microseconds(keep));
+        Self { after: i64::MIN, cutoff, ahead: now.saturating_add(microseconds(AHEAD_MAX)), young: 0 }
+    }
+
+    /// Deletes what is old among the next rows, in one transaction: how many rows, and whether the pass goes on.
+    pub(super) fn step(&mut self, connection: &mut Connection, sql: &Sql) -> rusqlite::Result<(usize, bool)> {
+        let (old, is_end) = self.look(connection, sql)?;
+        let mut deleted = 0;
+        if !old.is_empty() {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut delete = transaction.prepare_cached(&sql.delete)?;
+            let mut delete_revision = transaction.prepare_cached(DELETE_REVISION)?;
+            for (row, id) in &old {
+                // Another program may have changed it since.
+                if delete.execute(params![row, self.cutoff])? > 0 {
+                    delete_revision.execute([id])?;
+                    deleted += 1;
+                }
+            }
+            drop((delete, delete_revision));
+            transaction.commit()?;
+        }
+        Ok((deleted, !is_end && self.young < YOUNG_ROWS_MAX))
+    }
+
+    /// Looks at the next rows: those that are old, with their ids, and whether the table ends behind them.
+    fn look(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<(OldRows, bool)> {
+        let (mut old, mut bytes) = (Vec::new(), 0);
+        let mut statement = connection.prepare_cached(&sql.step)?;
+        let mut rows = statement.query(params![self.after, STEP_ROWS as i64])?;
+        let mut looked_at = 0;
+        while let Some(row) = rows.next()? {
+            looked_at += 1;
+            self.after = row.get(0)?;
+            // What others have put into the table may be no event: it stays.
+            let (Ok(id), Ok(received_at)) = (row.get_ref(1)?.as_blob(), row.get_ref(2)?.as_i64()) else { continue };
+            if received_at < self.cutoff {
+                old.push((self.after, id.to_vec()));
+                self.young = 0;
+                bytes += row.get::<_, Option<i64>>(3)?.unwrap_or(0);
+            } else if received_at <= self.ahead {
+                self.young += 1;
+            }
+            if bytes >= STEP_BYTES {
+                return Ok((old, false));
+            }
+        }
+        Ok((old, looked_at < STEP_ROWS))
+    }
+}
+
+/// When to delete, and what came of it.
+pub(super) struct Retention {
+    keep: Duration,
+    table: String,
+    sql: Sql,
+    guard: ClockGuard,
+    pass: Option<Pass>,
+    /// `None` before the file was opened.
+    due: Option<Instant>,
+    reports: Arc<sink::Retention>,
+    /// What was reported last, until it is over.
+    trouble: Option<Reason>,
+}
+
+impl Retention {
+    /// None if all rows are kept.
+    pub(super) fn new(config: &SqliteConfig, reports: Arc<sink::Retention>) -> Option<Self> {
+        let keep = config.keep?;
+        Some(Self {
+            keep,
+            table: format!("table {} of SQLite file {}", config.table, config.path.display()),
+            sql: Sql::new(&config.table),
+            guard: ClockGuard::new(keep),
+            pass: None,
+            due: None,
+            reports,
+            trouble: None,
+        })
+    }
+
+    /// The file is open.
+    pub(super) fn begin(&mut self) {
+        self.due.get_or_insert_with(Instant::now);
+    }
+
+    /// How long until the next step.
+    pub(super) fn due_in(&self) -> Option<Duration> {
+        Some(self.due?.saturating_duration_since(Instant::now()))
+    }
+
+    /// Does a step: how many rows were deleted.
+    pub(super) fn step(&mut self, connection: &mut Connection) -> rusqlite::Result<usize> {
+        if self.pass.is_none() {
+            self.pass = self.next_pass(connection)?;
+        }
+        let Some(pass) = &mut self.pass else { return Ok(0) };
+        let (deleted, goes_on) = pass.step(connection, &self.sql)?;
+        self.reports.deleted.add(deleted as u64);
+        if !goes_on {
+            self.pass = None;
+        }
+        Ok(deleted)
+    }
+
+    fn next_pass(&mut self, connection: &Connection) -> rusqlite::Result<Option<Pass>> {
+        let newest = connection.prepare_cached(&self.sql.newest)?.query_row([], |row| row.get(0)).optional();
+        let newest: Option<i64> = newest.unwrap_or_default();
+        let now = clock::unix_microseconds();
+        Ok(match self.guard.look(Instant::now(), now, newest) {
+            Trust::Believed => Some(Pass::new(now, self.keep)),
+            Trust::Held => None,
+            Trust::Jumped { ahead, hold } => {
+                let seconds = |duration: Duration| humantime::format_duration(Duration::from_secs(duration.as_secs()));
+                let message = format!(
+                    "{}: the clock is {} ahead of what was expected, so no row is deleted for {}. If the clock is wrong, correct it by \
+                     then: what is older than {} is deleted afterwards",
+                    self.table,
+                    seconds(ahead),
+                    seconds(hold),
+                    seconds(self.keep)
+                );
+                self.reports.report(message.into());
+                None
+            }
+        })
+    }
+
+    /// Sets when the next step is due, behind one that took so long, and reports an error once.
+    pub(super) fn done(&mut self, took: Duration, failed: Option<SinkError>) {
+        if failed.is_some() {
+            self.pass = None;
+        }
+        let trouble = failed.map(SinkError::into_reason);
+        if let Some(reason) = trouble.as_ref().filter(|_| trouble != self.trouble) {
+            self.reports.report(format!("old rows are not deleted: {reason}; it is tried again").into());
+        }
+        self.trouble = trouble;
+        // Within a pass half of the time is for the batches that come meanwhile.
+        let pause = if self.pass.is_some() { took } else { PASS_EVERY };
+        self.due = Some(Instant::now() + pause);
+    }
+}
+
+#[cfg(test)]
+mod tests;
