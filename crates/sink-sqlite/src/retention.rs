@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::clock_guard::{ClockGuard, Trust, microseconds};
-use super::{SqliteConfig, TableName};
+use super::{SqliteConfig, TableName, schema};
 use sink::{Reason, SinkError};
 
 /// Rows that a step looks at, and so the most that one transaction deletes: a batch that comes meanwhile waits for some milliseconds.
@@ -31,11 +31,13 @@ pub(super) struct Sql {
     newest: String,
     step: String,
     delete: String,
+    /// A result that comes with a later revision is inserted again.
+    delete_revision: String,
 }
 
 impl Sql {
     pub(super) fn new(table: &TableName) -> Self {
-        let table = table.quoted();
+        let (table, owner) = (table.quoted(), schema::owner(table));
         Self {
             newest: format!("select received_at from {table} order by rowid desc limit 1"),
             // The newest row stays: SQLite would give its number again, and a reader whose cursor is there would miss the next event.
@@ -44,12 +46,10 @@ impl Sql {
                  where rowid > ?1 and rowid < (select max(rowid) from {table}) order by rowid limit ?2"
             ),
             delete: format!("delete from {table} where rowid = ?1 and received_at < ?2"),
+            delete_revision: format!("delete from forebay_revisions where \"table\" = {owner} and id = ?1"),
         }
     }
 }
-
-/// A result that comes with a later revision is inserted again.
-const DELETE_REVISION: &str = "delete from forebay_revisions where id = ?1";
 
 /// Rows that are too old: their numbers, and their ids.
 type OldRows = Vec<(i64, Vec<u8>)>;
@@ -80,7 +80,7 @@ impl Pass {
         if !old.is_empty() {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let mut delete = transaction.prepare_cached(&sql.delete)?;
-            let mut delete_revision = transaction.prepare_cached(DELETE_REVISION)?;
+            let mut delete_revision = transaction.prepare_cached(&sql.delete_revision)?;
             for (row, id) in &old {
                 // Another program may have changed it since.
                 if delete.execute(params![row, self.cutoff])? > 0 {

@@ -3,13 +3,9 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 
-use super::TableName;
 use super::error::concerns_a_row;
+use super::{TableName, schema};
 use sink::{Reason, Record, Write};
-
-const READ_REVISION: &str = "select revision from forebay_revisions where id = ?1";
-const SET_REVISION: &str = "insert into forebay_revisions (id, revision) values (?1, ?2)
-     on conflict do update set revision = excluded.revision";
 
 /// The statements that name the configured table.
 pub(super) struct Sql {
@@ -17,11 +13,13 @@ pub(super) struct Sql {
     pub(super) insert: String,
     replace: String,
     select: String,
+    read_revision: String,
+    set_revision: String,
 }
 
 impl Sql {
     pub(super) fn new(table: &TableName) -> Self {
-        let table = table.quoted();
+        let (table, owner) = (table.quoted(), schema::owner(table));
         let insert = format!(
             "insert into {table} (id, type, source, received_at, payload) values (?1, ?2, ?3, ?4, ?5) on conflict (id) do"
         );
@@ -32,6 +30,11 @@ impl Sql {
             ),
             insert: format!("{insert} nothing"),
             select: format!("select type, source, payload from {table} where id = ?1"),
+            read_revision: format!("select revision from forebay_revisions where \"table\" = {owner} and id = ?1"),
+            set_revision: format!(
+                "insert into forebay_revisions (\"table\", id, revision) values ({owner}, ?1, ?2) \
+                 on conflict do update set revision = excluded.revision"
+            ),
         }
     }
 }
@@ -75,8 +78,8 @@ impl<'a> Rows<'a> {
 
     /// An id's first revision is an insert, so that an event is never replaced by a result.
     fn upsert(&mut self, record: &Record<'_>, revision: u64) -> rusqlite::Result<Option<Reason>> {
-        let stored: Option<i64> =
-            self.connection.prepare_cached(READ_REVISION)?.query_row([record.id.0], |row| row.get(0)).optional()?;
+        let mut read = self.connection.prepare_cached(&self.sql.read_revision)?;
+        let stored: Option<i64> = read.query_row([record.id.0], |row| row.get(0)).optional()?;
         match stored.map(i64::cast_unsigned) {
             Some(stored) if stored >= revision => return Ok(None),
             Some(_) => {
@@ -88,7 +91,9 @@ impl<'a> Rows<'a> {
                 }
             }
         }
-        self.connection.prepare_cached(SET_REVISION)?.execute(params![record.id.0, revision.cast_signed()])?;
+        self.connection
+            .prepare_cached(&self.sql.set_revision)?
+            .execute(params![record.id.0, revision.cast_signed()])?;
         Ok(None)
     }
 

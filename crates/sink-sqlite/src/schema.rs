@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{classify, misconfigured, no_directory};
 use super::rows::Sql;
@@ -29,8 +29,9 @@ pub(super) fn open(config: &SqliteConfig, sql: &Sql) -> Result<Connection, SinkE
     make_file(&config.path);
     let failed = |error| classify(&config.path, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
+    let mut connection = Connection::open_with_flags(&config.path, flags).map_err(failed)?;
     prepare_connection(&connection).map_err(failed)?;
+    share_out_revisions(&mut connection).map_err(failed)?;
     connection.execute_batch(&tables(&config.table)).map_err(failed)?;
     add_claims(&connection).map_err(failed)?;
     check_columns(&connection, config)?;
@@ -61,9 +62,45 @@ fn tables(table: &TableName) -> String {
         "create table if not exists {} (id blob not null unique, type text, source text, received_at integer, payload text);
          create table if not exists forebay_cursors (origin blob not null, shard integer not null, sink text not null,
              position integer not null, claim blob, primary key (origin, shard, sink)) without rowid;
-         create table if not exists forebay_revisions (id blob primary key, revision integer not null) without rowid;",
+         {REVISIONS};",
         table.quoted()
     )
+}
+
+/// A revision is that of a table's row: a result may go to several tables of a file.
+const REVISIONS: &str = "create table if not exists forebay_revisions (\"table\" text not null, id blob not null,
+             revision integer not null, primary key (\"table\", id)) without rowid";
+
+/// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
+pub(super) fn owner(table: &TableName) -> String {
+    format!("'{}'", table.as_str().to_ascii_lowercase())
+}
+
+/// In a file of an earlier version all tables shared their revisions. Each gets those of its own rows.
+fn share_out_revisions(connection: &mut Connection) -> rusqlite::Result<()> {
+    let shared = "select count(*) = 1 from pragma_table_info('forebay_revisions') where name = 'id' and pk = 1";
+    if !connection.query_row(shared, [], |row| row.get(0))? {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if transaction.query_row(shared, [], |row| row.get(0))? {
+        transaction
+            .execute_batch(&format!("alter table forebay_revisions rename to forebay_revisions_shared; {REVISIONS}"))?;
+        let tables = "select name from sqlite_master where type = 'table' and name not like 'forebay\\_%' escape '\\' \
+                      and (select count(*) from pragma_table_info(sqlite_master.name) where name in ('id', 'received_at', 'payload')) = 3";
+        let tables: Vec<String> =
+            transaction.prepare(tables)?.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+        for table in tables.iter().filter_map(|name| TableName::new(name).ok()) {
+            transaction.execute_batch(&format!(
+                "insert into forebay_revisions select {}, shared.id, shared.revision from forebay_revisions_shared shared \
+                 where exists (select 1 from {} own where own.id = shared.id)",
+                owner(&table),
+                table.quoted()
+            ))?;
+        }
+        transaction.execute_batch("drop table forebay_revisions_shared")?;
+    }
+    transaction.commit()
 }
 
 /// A file of a version that made no claims has no column for them.

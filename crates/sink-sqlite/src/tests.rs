@@ -388,3 +388,69 @@ fn a_file_that_is_behind_the_floor_takes_nothing() {
     );
     assert_eq!(stored_up_to(&sqlite, &lane()), Ok(1));
 }
+
+/// A result of an aggregate.
+fn result(sink: &str, position: u64, revision: u64, payload: &'static [u8]) -> Batch {
+    let mut batch = Batch::new(Lane { sink: sink.into(), ..lane() }, position);
+    let block = Bytes::from([b"t", payload].concat());
+    let type_name = std::str::from_utf8(&block[..1]).unwrap();
+    let record = Record {
+        sequence: position,
+        id: EventId([9; 16]),
+        type_name,
+        source: &type_name[1..],
+        received_at: 7,
+        event_time: None,
+        write: Write::Upsert(revision),
+        payload: &block[1..],
+    };
+    batch.push(&block, &record);
+    batch
+}
+
+#[test]
+fn tables_of_one_file_have_revisions_of_their_own() {
+    let (directory, first) = fresh();
+    let path = directory.path().join("events.db");
+    let second = Sqlite::new(SqliteConfig { path, table: TableName::new("Other").unwrap(), keep: None });
+    for (position, payload) in [(1, &b"1"[..]), (2, b"2")] {
+        for (sink, sqlite) in [("first", &first), ("second", &second)] {
+            assert_eq!(run(sqlite.write(&result(sink, position, position, payload))), Ok(WriteOutcome::Committed));
+        }
+        for table in ["events", "other"] {
+            let stored: String =
+                beside(&directory).query_row(&format!("select payload from {table}"), [], |row| row.get(0)).unwrap();
+            assert_eq!(stored.as_bytes(), payload, "{table}");
+        }
+    }
+}
+
+#[test]
+fn revisions_that_tables_shared_are_shared_out() {
+    let (directory, sqlite) = fresh();
+    let table = |name| {
+        format!(
+            "create table {name} (id blob not null unique, type text, source text, received_at integer, payload text)"
+        )
+    };
+    let old = format!(
+        "{}; {}; create table forebay_revisions (id blob primary key, revision integer not null) without rowid; \
+         insert into events select value, 't', '', 7, '3' from (select x'{id}' as value); \
+         insert into forebay_revisions values (x'{id}', 3), (zeroblob(16), 4)",
+        table("events"),
+        table("Other"),
+        id = "09".repeat(16)
+    );
+    beside(&directory).execute_batch(&old).unwrap();
+    assert_eq!(
+        run(sqlite.write(&result("local", 1, 2, b"2"))),
+        Ok(WriteOutcome::Committed),
+        "an earlier revision changes nothing"
+    );
+    let stored = |what: &str| -> String { beside(&directory).query_row(what, [], |row| row.get(0)).unwrap() };
+    assert_eq!(stored("select payload from events"), "3");
+    let revisions = "select group_concat(\"table\" || ' ' || hex(id) || ' ' || revision) from forebay_revisions";
+    assert_eq!(stored(revisions), format!("events {} 3", "09".repeat(16)));
+    assert_eq!(run(sqlite.write(&result("local", 2, 4, b"4"))), Ok(WriteOutcome::Committed));
+    assert_eq!(stored("select payload from events"), "4");
+}

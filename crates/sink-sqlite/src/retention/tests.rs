@@ -62,10 +62,10 @@ fn old_rows_go_in_bounded_steps_and_the_newest_stays() {
     let mut connection = open(&directory);
     connection.execute("insert into forebay_cursors values (zeroblob(16), 0, 'local', 7, null)", []).unwrap();
     add(&connection, 2 * STEP_ROWS + 5, OLD);
-    connection.execute("insert into forebay_revisions select id, 3 from events limit 2", []).unwrap();
+    connection.execute("insert into forebay_revisions select 'events', id, 3 from events limit 2", []).unwrap();
     add(&connection, 2, OLD + 1);
     connection
-        .execute("insert into forebay_revisions select id, 3 from events order by rowid desc limit 1", [])
+        .execute("insert into forebay_revisions select 'events', id, 3 from events order by rowid desc limit 1", [])
         .unwrap();
     assert_eq!(pass(&mut connection), [STEP_ROWS, STEP_ROWS, 5]);
     assert_eq!((count(&connection, "events"), count(&connection, "forebay_revisions")), (2, 1));

@@ -29,7 +29,6 @@ fn parameters_that_cant_be_meant_are_refused() {
         ("?limit=99999999999999999999999", "bad_request"),
         ("?since=yesterday", "bad_request"),
         ("?until=2026-11-21", "bad_request"),
-        ("?since=1", "bad_request"),
         ("?since=1M", "bad_request"),
         ("?since=-1h", "bad_request"),
         ("?since=1h&since=2026-11-21T00:00:00Z", "bad_request"),
