@@ -12,7 +12,7 @@ use super::mapping::Row;
 use super::preflight::Durability;
 use super::publish::{Frame, Outcome, publish};
 use super::session::Session;
-use sink::{Batch, Claim, Record, RejectedRecord, Takeover, WriteOutcome};
+use sink::{Batch, Claim, RejectedRecord, Takeover, WriteOutcome};
 
 /// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.
 const RECORDS_MAX: usize = 999;
@@ -117,14 +117,14 @@ fn rows<'a>(
     for (index, record) in batch.records().enumerate().filter(|(_, record)| cursor.lacks(record.sequence)) {
         match Row::new(&config.subject, durability, batch.lane().shard, &record) {
             Ok(row) => rows.push(row),
-            Err(why) => refused.push(refusal(index, &record, &why)),
+            Err(why) => refused.push(refusal(index, &why)),
         }
     }
     (rows, refused)
 }
 
-fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
-    RejectedRecord { index, reason: format!("NATS doesn't take event {}: {why}", record.id).into() }
+fn refusal(index: usize, why: &str) -> RejectedRecord {
+    RejectedRecord { index, reason: format!("{why} (NATS doesn't take the event)").into() }
 }
 
 /// A batch on its way.

@@ -51,13 +51,9 @@ impl Findings {
     }
 
     /// All of them as refusals.
-    pub(super) fn into_refusals(self, batch: &Batch) -> Vec<RejectedRecord> {
+    pub(super) fn into_refusals(self) -> Vec<RejectedRecord> {
         let mut refused = self.refused;
-        let suspects = self.suspects.iter();
-        refused.extend(suspects.filter_map(|suspect| {
-            let record = batch.get(suspect.index)?;
-            Some(refusal(suspect.index, &record, &suspect.words()))
-        }));
+        refused.extend(self.suspects.iter().map(|suspect| refusal(suspect.index, &suspect.words())));
         refused.sort_by_key(|refusal| refusal.index);
         refused
     }
@@ -85,7 +81,7 @@ pub(super) async fn write(
     let (mut new, mut results) = (Vec::new(), Vec::new());
     for (index, record) in records {
         match check(&table.fields, &record) {
-            Err(why) => search.found.refused.push(refusal(index, &record, &why)),
+            Err(why) => search.found.refused.push(refusal(index, &why)),
             Ok(()) if record.write == Write::Insert => new.push((index, record)),
             Ok(()) => results.push((index, record)),
         }
@@ -137,8 +133,8 @@ fn check(fields: &[Field], record: &Record<'_>) -> Result<(), String> {
     })
 }
 
-fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
-    let reason: Reason = format!("the table doesn't take event {}: {why}", record.id).into();
+fn refusal(index: usize, why: &str) -> RejectedRecord {
+    let reason: Reason = format!("{why} (the table doesn't take the event)").into();
     RejectedRecord { index, reason }
 }
 
@@ -430,15 +426,11 @@ async fn compare(
     for row in rows {
         let (number, is_missing, is_same): (i64, bool, bool) = (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
         let at = usize::try_from(number - 1).ok().and_then(|at| records.get(at));
-        let Some((index, record)) = at else { return Err(Failure::Odd("a row has a number that none was given")) };
+        let Some((index, _)) = at else { return Err(Failure::Odd("a row has a number that none was given")) };
         if is_missing {
-            refused.push(refusal(*index, record, "a trigger left it out"));
+            refused.push(refusal(*index, "a trigger left it out"));
         } else if refuses_others && !is_same {
-            refused.push(refusal(
-                *index,
-                record,
-                "its id is taken, another payload, type or source is stored under it",
-            ));
+            refused.push(refusal(*index, "its id is taken, another payload, type or source is stored under it"));
         }
     }
     Ok(refused)

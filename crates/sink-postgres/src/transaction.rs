@@ -184,7 +184,7 @@ async fn attempt(talk: &Talk, table: &Table, batch: &Batch, way: Way) -> Result<
         return Err(Failure::Altered);
     }
     talk.order("rollback").await?;
-    let refused = still_refused(talk, table, batch, found).await?.into_refusals(batch);
+    let refused = still_refused(talk, table, batch, found).await?.into_refusals();
     Ok(Some(WriteOutcome::Rejected { refused }))
 }
 

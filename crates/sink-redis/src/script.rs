@@ -12,7 +12,7 @@ use super::error::Failure;
 use super::execute::Execute;
 use super::mapping::Row;
 use super::protocol::{Answer, Command};
-use sink::{Batch, Claim, Held, Record, RejectedRecord, Takeover, WriteOutcome};
+use sink::{Batch, Claim, Held, RejectedRecord, Takeover, WriteOutcome};
 
 /// Records of one script: the server does nothing else for some two milliseconds.
 const RECORDS_MAX: usize = 1_000;
@@ -149,7 +149,7 @@ pub(super) async fn write<A: Execute>(
     for (index, record) in indices.iter().filter_map(|index| Some((*index, batch.get(*index)?))) {
         match Row::new(config, index, &record) {
             Ok(row) => rows.push(row),
-            Err(why) => refused.push(refusal(index, &record, &why)),
+            Err(why) => refused.push(refusal(index, &why)),
         }
     }
     if !refused.is_empty() {
@@ -167,7 +167,7 @@ pub(super) async fn write<A: Execute>(
         let last = behind.first().map_or(batch.last(), |next| next.sequence - 1);
         let command = command(config, own, batch, part, (*stored, last));
         let answer = server.execute(&own.cursors, command).await?;
-        let refused = taken(answer, batch, part, stored)?;
+        let refused = taken(answer, part, stored)?;
         if !refused.is_empty() {
             return Ok(WriteOutcome::Rejected { refused });
         }
@@ -178,8 +178,8 @@ pub(super) async fn write<A: Execute>(
     }
 }
 
-fn refusal(index: usize, record: &Record<'_>, why: &str) -> RejectedRecord {
-    RejectedRecord { index, reason: format!("Redis doesn't take event {}: {why}", record.id).into() }
+fn refusal(index: usize, why: &str) -> RejectedRecord {
+    RejectedRecord { index, reason: format!("{why} (Redis doesn't take the event)").into() }
 }
 
 /// How many of the rows are one script.
@@ -193,14 +193,13 @@ fn part(rows: &[Row<'_>]) -> usize {
 }
 
 /// What a script over `rows` was answered with: which records the server refuses. `stored` is moved to where the cursor is.
-fn taken(answer: Answer, batch: &Batch, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<RejectedRecord>, Failure> {
+fn taken(answer: Answer, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<RejectedRecord>, Failure> {
     let words = answer.texts().ok_or(ODD)?;
     let [outcome, cursor, rest @ ..] = words.as_slice() else { return Err(ODD) };
     let cursor = position(cursor)?;
     let of = |row: &str, why: &str| {
         let row = row.parse().ok().and_then(|row: usize| rows.get(row)).ok_or(ODD)?;
-        let record = batch.get(row.index).ok_or(ODD)?;
-        Ok::<_, Failure>(refusal(row.index, &record, why))
+        Ok::<_, Failure>(refusal(row.index, why))
     };
     match (outcome.as_str(), rest) {
         ("stored", []) => {

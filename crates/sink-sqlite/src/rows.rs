@@ -63,7 +63,7 @@ impl<'a> Rows<'a> {
         match written {
             // A trigger may have ended the transaction: then what came before is gone as well.
             Err(error) if concerns_a_row(&error) && !self.connection.is_autocommit() => {
-                Ok(Some(format!("the table doesn't take event {}: {error}", record.id).into()))
+                Ok(Some(format!("{error} (the table doesn't take the event)").into()))
             }
             written => written,
         }

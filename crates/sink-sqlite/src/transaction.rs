@@ -142,10 +142,7 @@ fn write_rows(
         if !is_sure || !(ends || may_concern_a_row(&error)) {
             return Err(error);
         }
-        refused.push(RejectedRecord {
-            index,
-            reason: format!("the table doesn't take event {}: {error}", record.id).into(),
-        });
+        refused.push(RejectedRecord { index, reason: format!("{error} (the table doesn't take the event)").into() });
         if ends {
             break;
         }

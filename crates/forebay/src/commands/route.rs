@@ -88,7 +88,7 @@ fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
     let counts = ["PENDING", "STORED", "DEAD", "SKIPPED"].map(Column::number);
     let lost = has_lost.then(|| Column::number("LOST"));
     let mut table =
-        Table::new(texts.into_iter().chain(counts).chain(lost).chain([Column::text("NOTE")]).collect::<Vec<_>>());
+        Table::new(texts.into_iter().chain(counts).chain(lost).chain([Column::note("NOTE")]).collect::<Vec<_>>());
     for route in routes {
         let RouteJson { type_name, sink, state, pending, stored, dead, skipped, lost, .. } = route;
         let counts = [pending, stored, dead, skipped].into_iter().chain(has_lost.then_some(lost));
@@ -103,7 +103,7 @@ fn note_of(route: &RouteJson) -> String {
     note((reason.as_ref(), since.as_ref()), (*set_aside, last_set_aside.as_ref()), last_dead.as_ref())
 }
 
-/// What is the matter with a route or a sink. The reason comes before its time, which a narrow terminal cuts.
+/// What is the matter with a route or a sink.
 pub(super) fn note(
     (reason, since): (Option<&String>, Option<&String>),
     (set_aside, last_set_aside): (u64, Option<&LastDeadJson>),
@@ -170,12 +170,15 @@ mod tests {
     fn the_page_shows_what_is_printed() {
         let waiting = RouteJson {
             state: "waiting".into(),
-            reason: Some("connection refused".into()),
+            reason: Some("Elasticsearch http://10.0.0.7:9200, index events: connection refused".into()),
             since: Some("2026-11-21T10:00:02Z".into()),
             ..route("access", "search", (37, 18_169, 0))
         };
         let routes = [
-            RouteJson { last_dead: last("no bad ones"), ..route("access", "local", (0, 18_204, 2)) },
+            RouteJson {
+                last_dead: last("no bad ones (the table doesn't take the event)"),
+                ..route("access", "local", (0, 18_204, 2))
+            },
             waiting,
             route("job", "local", (0, 5_310, 0)),
         ];

@@ -75,7 +75,7 @@ fn sinks(sinks: &[SinkStatusJson], terminal: Option<usize>) -> String {
     let has_backlog = sinks.iter().any(|sink| sink.backlog.is_some());
     let backlog = [Column::number("PENDING"), Column::number("OLDEST"), Column::number("DEAD")];
     let backlog = backlog.into_iter().filter(|_| has_backlog);
-    let columns = ["SINK", "STATE"].map(Column::text).into_iter().chain(backlog).chain([Column::text("NOTE")]);
+    let columns = ["SINK", "STATE"].map(Column::text).into_iter().chain(backlog).chain([Column::note("NOTE")]);
     let mut table = Table::new(columns.collect::<Vec<_>>());
     for sink in sinks {
         let of_backlog =
@@ -95,7 +95,7 @@ fn note_of(sink: &SinkStatusJson) -> String {
     note(
         (reason.as_ref(), since.as_ref()),
         (backlog.set_aside, backlog.last_set_aside.as_ref()),
-        backlog.last_dead.as_ref(),
+        backlog.last_dead.as_ref().filter(|_| backlog.dead_letters > 0),
     )
 }
 
@@ -112,11 +112,14 @@ mod tests {
             backlog: Some(backlog),
             ..SinkStatusJson::default()
         };
-        let last_dead = LastDeadJson { at: "2026-11-21T10:04:11Z".into(), reason: "no bad ones".into() };
+        let last_dead = LastDeadJson {
+            at: "2026-11-21T10:04:11Z".into(),
+            reason: "no bad ones (the table doesn't take the event)".into(),
+        };
         let local = BacklogJson { dead_letters: 2, last_dead: Some(last_dead), ..BacklogJson::default() };
         let behind = BacklogJson { pending: 37, oldest_seconds: Some(261), ..BacklogJson::default() };
         let search = SinkStatusJson {
-            reason: Some("connection refused".into()),
+            reason: Some("Elasticsearch http://10.0.0.7:9200, index events: connection refused".into()),
             since: Some("2026-11-21T10:00:02Z".into()),
             ..sink("search", "waiting", behind)
         };

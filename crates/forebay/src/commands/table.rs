@@ -1,4 +1,4 @@
-//! Tables for people: a head, and columns that are as wide as their cells. In a terminal each row is one line.
+//! Tables for people: a head, and columns that are as wide as their cells. In a terminal no line is wider than it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,6 +10,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const GAP: &str = "  ";
 /// A column that is cut keeps this much, so that its cells can still be told apart.
 const CUT_MIN: usize = 8;
+/// A text below its row is indented by this, and has at most so many lines.
+const INDENT: &str = "  ";
+const LINES_MAX: usize = 3;
 /// The end of a cell that is cut.
 const CUT: char = '…';
 
@@ -19,22 +22,28 @@ pub(crate) struct Column {
     head: &'static str,
     is_number: bool,
     may_be_cut: bool,
+    may_stand_below: bool,
 }
 
 impl Column {
     /// Of text that is cut where the terminal is too narrow.
     pub(crate) const fn text(head: &'static str) -> Self {
-        Self { head, is_number: false, may_be_cut: true }
+        Self { head, is_number: false, may_be_cut: true, may_stand_below: false }
+    }
+
+    /// The last one, of long text: where the terminal is too narrow for a table with it, each of its cells stands below its row.
+    pub(crate) const fn note(head: &'static str) -> Self {
+        Self { may_stand_below: true, ..Self::text(head) }
     }
 
     /// Of text that people copy: it is never cut.
     pub(crate) const fn whole(head: &'static str) -> Self {
-        Self { head, is_number: false, may_be_cut: false }
+        Self { may_be_cut: false, ..Self::text(head) }
     }
 
     /// Of numbers: aligned to the right, and never cut.
     pub(crate) const fn number(head: &'static str) -> Self {
-        Self { head, is_number: true, may_be_cut: false }
+        Self { is_number: true, ..Self::whole(head) }
     }
 }
 
@@ -61,30 +70,41 @@ impl Table {
 
     /// The table as text, each line at most `width` wide where the columns that may be cut allow it.
     pub(crate) fn text(&self, width: Option<usize>) -> String {
-        let widths = self.widths(width.unwrap_or(usize::MAX));
+        let limit = width.unwrap_or(usize::MAX);
+        let mut widths = self.widths();
+        let notes_below = total(&widths) > limit && self.columns.last().is_some_and(|column| column.may_stand_below);
+        if notes_below {
+            widths.pop();
+        }
+        self.cut(&mut widths, limit);
         let heads = self.columns.iter().map(|column| column.head);
         let mut text = self.line(heads, &widths);
         for row in &self.rows {
             text += &self.line(row.iter().map(String::as_str), &widths);
+            if let Some(note) = row.last().filter(|_| notes_below) {
+                wrapped(note, limit).iter().for_each(|line| text += &format!("{INDENT}{line}\n"));
+            }
         }
         text
     }
 
-    fn widths(&self, limit: usize) -> Vec<usize> {
+    fn widths(&self) -> Vec<usize> {
         let widest = |at: usize, column: &Column| {
             let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width());
             cells.max().unwrap_or(0).max(column.head.width())
         };
-        let mut widths: Vec<usize> = self.columns.iter().enumerate().map(|(at, column)| widest(at, column)).collect();
-        let gaps = GAP.len() * widths.len().saturating_sub(1);
-        let mut excess = (widths.iter().sum::<usize>() + gaps).saturating_sub(limit);
+        self.columns.iter().enumerate().map(|(at, column)| widest(at, column)).collect()
+    }
+
+    /// Makes columns narrower, so that a row is at most `limit` wide.
+    fn cut(&self, widths: &mut [usize], limit: usize) {
+        let mut excess = total(widths).saturating_sub(limit);
         // The last column has the longest text as a rule, and what comes first in it says the most.
-        for (column, width) in self.columns.iter().zip(&mut widths).rev().filter(|(column, _)| column.may_be_cut) {
+        for (column, width) in self.columns.iter().zip(widths).rev().filter(|(column, _)| column.may_be_cut) {
             let cut = excess.min(width.saturating_sub(CUT_MIN.max(column.head.width())));
             *width -= cut;
             excess -= cut;
         }
-        widths
     }
 
     fn line<'c>(&self, cells: impl Iterator<Item = &'c str>, widths: &[usize]) -> String {
@@ -99,6 +119,28 @@ impl Table {
         line.truncate(line.trim_end().len());
         line + "\n"
     }
+}
+
+/// The width of a row.
+fn total(widths: &[usize]) -> usize {
+    widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
+}
+
+/// A text in lines that are at most as wide as the terminal, with their indentation.
+fn wrapped(text: &str, limit: usize) -> Vec<String> {
+    let width = limit.saturating_sub(INDENT.len()).max(CUT_MIN);
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut().filter(|line| line.width() + 1 + word.width() <= width) {
+            Some(line) => *line += &format!(" {word}"),
+            None => lines.push(word.to_owned()),
+        }
+    }
+    if lines.len() > LINES_MAX {
+        lines.truncate(LINES_MAX);
+        lines[LINES_MAX - 1] += &format!(" {CUT}");
+    }
+    lines.iter().map(|line| shortened(line, width)).collect()
 }
 
 /// The columns of the terminal that the standard output is; none where it is no terminal.
@@ -162,5 +204,24 @@ mod tests {
         assert_eq!(text, expected);
         assert!(text.lines().all(|line| line.width() <= 40), "{text}");
         assert!(example().text(Some(1)).contains("access       12  2651fa94  no bad…\n"));
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_notes_below_their_rows() {
+        let mut table = Table::new([Column::text("SINK"), Column::number("PENDING"), Column::note("NOTE")]);
+        table.add(["local".into(), "3".into(), String::new()]);
+        table.add(["search".into(), "12".into(), "one two three four five six seven eight nine \u{1b}[31m".into()]);
+        let expected = "SINK    PENDING  NOTE\n\
+                        local         3\n\
+                        search       12  one two three four five six seven eight nine \\u001b[31m\n";
+        assert_eq!(table.text(Some(72)), expected);
+        let expected = "SINK    PENDING\n\
+                        local         3\n\
+                        search       12\n  \
+                        one two three four\n  \
+                        five six seven\n  \
+                        eight nine …\n";
+        assert_eq!(table.text(Some(20)), expected);
+        assert!(table.text(Some(1)).lines().all(|line| line.width() <= 15), "{}", table.text(Some(1)));
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -
         Column::text("SINK"),
         Column::text("TYPE"),
         Column::whole("ID"),
-        Column::text("REASON"),
+        Column::note("REASON"),
     ]);
     for letter in letters {
         let LetterJson { received, sink, type_name, id, reason, .. } = letter;
@@ -144,7 +144,12 @@ mod tests {
         };
         let mapping = "failed to parse field [number] of type [long]";
         let letters = [
-            ("local", "2651fa94-4d60-8482-855f-ec6e00000007", "2026-11-21T10:04:11Z", "no bad ones"),
+            (
+                "local",
+                "2651fa94-4d60-8482-855f-ec6e00000007",
+                "2026-11-21T10:04:11Z",
+                "no bad ones (the table doesn't take the event)",
+            ),
             ("search", "019a2f31-77c0-7a3e-9b1d-5f0c2e8a4411", "2026-11-21T08:00:00Z", mapping),
         ]
         .map(letter);
