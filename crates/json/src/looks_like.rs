@@ -15,6 +15,9 @@ const MULTIPART: &str = "this is multipart/form-data: send the file or field by 
 const FORM_PAYLOAD: &str = "this is a form with the JSON in its field `payload`: have the sender post JSON (GitHub: content type application/json)";
 const FORM: &str = "this is a form (name=value&…): have the sender post JSON, or convert the form on the way";
 const MARKUP: &str = "this is XML or HTML: send JSON";
+const MESSAGE_PACK: &str =
+    "these bytes are no text; if they are MessagePack, have the sender write JSON (Fluent Bit: `format json_lines`)";
+const ZERO: &str = "a zero byte ends this value: have the sender end lines with a line break";
 const SEQUENCE: &str = "this is a JSON text sequence (RFC 7464): send lines, without the record separators (0x1E)";
 const NOT_A_NUMBER: &str = "JSON has no NaN and no Infinity: send null, or a string";
 const PYTHON: &str = "this is a Python value (None, True, False): write it as JSON with json.dumps";
@@ -36,6 +39,8 @@ pub(crate) fn format(text: &[u8]) -> Option<&'static str> {
         [b'-', b'-', ..] if has_ignoring_case(text, b"content-disposition:") => Some(MULTIPART),
         [b'<', ..] => Some(MARKUP),
         [0x1e, ..] => Some(SEQUENCE),
+        // An array or a map: no UTF-8 text begins with these bytes.
+        [0x80..=0x9f, ..] => Some(MESSAGE_PACK),
         _ => encoding(text).or_else(|| form(text)),
     }
 }
@@ -70,7 +75,7 @@ fn form(text: &[u8]) -> Option<&'static str> {
 
 /// What other languages write where JSON wants a value or a name.
 fn token(text: &[u8], offset: usize) -> Option<&'static str> {
-    const TOKENS: [(&[u8], &str); 10] = [
+    const TOKENS: [(&[u8], &str); 11] = [
         (b"NaN", NOT_A_NUMBER),
         (b"nan", NOT_A_NUMBER),
         (b"Infinity", NOT_A_NUMBER),
@@ -81,6 +86,7 @@ fn token(text: &[u8], offset: usize) -> Option<&'static str> {
         (b"undefined", UNDEFINED),
         (b"'", SINGLE_QUOTE),
         (b"//", COMMENT),
+        (b"\0", ZERO),
     ];
     let at = |start: usize| {
         let rest = text.get(start..)?;
@@ -127,6 +133,7 @@ mod tests {
             (utf_16("{\"a\":1}", u16::to_be_bytes), UTF_16),
             (b"<?xml version=\"1.0\"?>".to_vec(), MARKUP),
             (b"\x1e{\"a\":1}\n".to_vec(), SEQUENCE),
+            (b"\x92\xd7\0\x65\x53\xf1\0\0\0\0\0\x81\xa3log\xa1a".to_vec(), MESSAGE_PACK),
         ] {
             assert_eq!(detail(&text), expected, "{}", text.escape_ascii());
         }
@@ -144,6 +151,7 @@ mod tests {
             ("{'a': 1}", SINGLE_QUOTE),
             ("{\"a\": undefined}", UNDEFINED),
             ("// words\n{}", COMMENT),
+            ("{\"a\":1}\0{\"a\":2}\0", ZERO),
             ("{\"a\": 1,\n}", LAST_COMMA),
             ("[1,]", LAST_COMMA),
         ] {

@@ -45,7 +45,7 @@ fn read(path: &Path) -> Result<Table, String> {
     let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
     let bytes = files::read(path).map_err(|error| failed(&error))?;
     let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
-    text.parse().map_err(|error: toml::de::Error| failed(&error.message()))
+    text.parse().map_err(|error: toml::de::Error| failed(&error.to_string().trim_end()))
 }
 
 /// The address of a server that listens on `admin`. A certificate names hosts, as a rule, and no addresses.

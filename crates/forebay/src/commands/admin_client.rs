@@ -71,8 +71,8 @@ impl AdminClient {
     fn failed(&self, error: &io::Error) -> anyhow::Error {
         let address = self.address();
         anyhow!(
-            "can't ask the server at {address}: {error}; name the admin address of the running one with --admin, or its configuration with \
-             --config"
+            "can't ask the server at {address}: {error}. Does it run, and is this its admin address? Name it with --admin, or its configuration \
+             with --config"
         )
     }
 

@@ -1,10 +1,12 @@
 //! Sends a batch until it is answered.
 
+use std::borrow::Cow;
 use std::io;
 use std::thread;
 use std::time::Duration;
 
 use anyhow::bail;
+use serde::Deserialize;
 
 use super::batch_result::BatchResult;
 use super::counters::LoadCounters;
@@ -112,13 +114,26 @@ impl<'a> Sender<'a> {
             _ => None,
         };
         let Some(attempt) = attempt else {
-            bail!("the server answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
+            bail!("{}", refusal(answer.status, &answer.body));
         };
         if !closes {
             self.connection = Some(connection);
         }
         Ok(attempt)
     }
+}
+
+/// Why the server takes none of it, in its words. Something in front of it may have other ones.
+fn refusal(status: u16, body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Problem<'a> {
+        #[serde(borrow)]
+        detail: Cow<'a, str>,
+    }
+    let detail = serde_json::from_slice::<Problem<'_>>(body).map(|problem| problem.detail.into_owned());
+    let words = detail.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
+    let advice = if matches!(status, 401 | 403) { "; set FOREBAY_TOKEN to a token with the scope ingest" } else { "" };
+    format!("the server answered {status}: {}{advice}", event::visible(words.trim_end()))
 }
 
 /// The first failures may be a server that is started anew: not worth a message. One that stays away is told of again.
@@ -168,5 +183,20 @@ mod tests {
         assert_ne!(wait("a", 5, None), wait("b", 5, None));
         assert_eq!(wait("a", 1, Some(7)), Duration::from_secs(7));
         assert_eq!(wait("a", 1, Some(7000)), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_server() {
+        for (status, body, expected) in [
+            (404, r#"{"code":"unknown_type","detail":"no type \"a\""}"#, "the server answered 404: no type \"a\""),
+            (502, "<html>\u{1b}[31m\n", "the server answered 502: <html>\\u001b[31m"),
+            (
+                401,
+                r#"{"detail":"no token"}"#,
+                "the server answered 401: no token; set FOREBAY_TOKEN to a token with the scope ingest",
+            ),
+        ] {
+            assert_eq!(refusal(status, body.as_bytes()), expected);
+        }
     }
 }

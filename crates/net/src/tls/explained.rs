@@ -47,7 +47,10 @@ pub fn in_configuration(told: &impl Display) -> String {
 fn of_certificate(wrong: &CertificateError) -> String {
     match wrong {
         // Of two authorities of one name the wrong one may be at hand: then its signature doesn't fit.
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             format!(
                 "its certificate is signed by no authority that is trusted here: name its authority with {CA_OPTION}"
             )
@@ -84,7 +87,7 @@ fn of_certificate(wrong: &CertificateError) -> String {
         CertificateError::BadEncoding => "its certificate is damaged: make a new one for the server".to_owned(),
         CertificateError::Revoked => "its certificate was revoked: the server needs another one".to_owned(),
         other => format!(
-            "its certificate can't be taken ({other:?}): name its authority with {CA_OPTION}, or give the server another one"
+            "its certificate can't be taken ({other}): name its authority with {CA_OPTION}, or give the server another one"
         ),
     }
 }
