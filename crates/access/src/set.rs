@@ -85,8 +85,8 @@ impl TokenSet {
         self.made
     }
 
-    /// Whose request it is that comes at `now` (microseconds since 1970, UTC) and shows this token; nobody's where it shows none and none
-    /// is needed.
+    /// The token of a request that is received at `now` (microseconds since 1970, UTC) and shows this text; `None` if it shows none and
+    /// needs none.
     ///
     /// # Errors
     /// The request isn't to be let in.

@@ -39,8 +39,8 @@ impl<'h> ShownToken<'h> {
     }
 
     /// The token of a request with these values of `Authorization` and `X-Api-Key`: the bearer token, the password of Basic (RFC 7617)
-    /// with any user, or the API key. A password or a key that doesn't begin as tokens do is for somebody else, such as a proxy on the way,
-    /// and shows no token, as another scheme doesn't.
+    /// with any user, or the API key. A password or a key that doesn't begin as tokens do is meant for another reader, such as a proxy on the
+    /// way. It shows no token, and neither does another scheme.
     ///
     /// # Errors
     /// The request has both headers: two readers might each follow another one.

@@ -246,7 +246,7 @@ pub const OBJECTS_KEPT_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Objects of a lane that are on their way to the store at once: small ones fill the time in which the store makes others durable.
 pub const OBJECTS_IN_FLIGHT: usize = 4;
 /// Objects that are gathered at once, each with the events of one type, or of one day or hour. Each costs the journal another reading.
-pub const OBJECT_TYPES_MAX: usize = 64;
+pub const OBJECTS_GATHERED_MAX: usize = 64;
 /// Bytes of objects that are in memory for those who read them, over the whole process, unless the configuration says otherwise: those
 /// that are kept, being fetched, and being given out.
 pub const OBJECT_CACHE_BYTES: u64 = 16 * 1024 * 1024;

@@ -155,7 +155,7 @@ pub enum ReadError {
     /// The bookmark is none of this store's.
     #[error("the bookmark is none of this store's")]
     Bookmark,
-    /// The store can't be read newest first; why, in words for who asks.
+    /// The store can't be read newest first; the reason, for the client.
     #[error("{0}")]
     NewestFirst(Arc<str>),
 }

@@ -26,8 +26,9 @@ struct Shown {
 #[derive(Serialize)]
 pub(crate) struct TypeJson {
     r#type: String,
-    /// Other names under which its events are sent, and whether case matters in them.
+    /// Other names under which its events are sent.
     names: Vec<String>,
+    /// Whether case doesn't matter in these and in the type's own name.
     lowercase: bool,
     id: Option<String>,
     time: Option<String>,

@@ -49,7 +49,7 @@ impl JsonError {
         self.is_trailing() && text.get(self.offset).is_some_and(begins_value)
     }
 
-    /// Whether something stands behind a whole value.
+    /// Whether other bytes follow a whole value.
     pub(crate) fn is_trailing(&self) -> bool {
         self.kind == JsonErrorKind::Syntax && self.detail == TRAILING
     }

@@ -22,7 +22,7 @@ const SEQUENCE: &str = "this is a JSON text sequence (RFC 7464): send lines, wit
 const NOT_A_NUMBER: &str = "JSON has no NaN and no Infinity: send null, or a string";
 const PYTHON: &str = "this is a Python value (None, True, False): write it as JSON with json.dumps";
 const UNDEFINED: &str = "JSON has no `undefined`: send null, or leave the member out";
-const SINGLE_QUOTE: &str = "JSON strings stand in double quotes, and this is a single one";
+const SINGLE_QUOTE: &str = "JSON strings are in double quotes, and this is a single quote: replace it";
 const COMMENT: &str = "JSON has no comments";
 const LAST_COMMA: &str = "JSON has no comma behind the last member or element";
 

@@ -91,7 +91,7 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a number of requests a second".to_owned())
 }
 
-/// What a run has reached so far, for whoever shows it.
+/// The progress of a run, to be shown.
 #[derive(Debug, Default)]
 pub struct BenchCounters {
     /// Events of requests that were answered 200.

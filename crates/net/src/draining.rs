@@ -21,10 +21,11 @@ const READ_BYTES: usize = 16 * 1024;
 /// After so many bytes other connections have their turn.
 const STRETCH_BYTES: u64 = 256 * 1024;
 
-/// A body up to this is read to its end whatever becomes of its request.
+/// A body up to this is read to its end, also if its request is refused.
 const SMALL_BODY_BYTES: u64 = 64 * 1024;
 
-/// Whether the connection of a request with this body is to end with a refusal: else its client would believe that the connection goes on.
+/// Whether a refusal of a request with this body must say `Connection: close`: the rest of the body isn't read as a request, and a client
+/// that reuses the connection would lose its next one.
 #[must_use]
 pub fn is_large(body: &impl Body) -> bool {
     body.size_hint().exact().is_none_or(|bytes| bytes > SMALL_BODY_BYTES)

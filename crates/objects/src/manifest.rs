@@ -57,8 +57,8 @@ impl<'a> Portion<'a> {
 }
 
 impl Manifest {
-    /// An object of these positions, as the rules have it now: what they say later doesn't change it. A process with a `claim` has names of its own: another one, on a copy of the data directory, may give the
-    /// same positions to other events.
+    /// An object of these positions, as the rules have it now: what they say later doesn't change it. A process with a `claim` has names of
+    /// its own: another one, on a copy of the data directory, may give the same positions to other events.
     #[must_use]
     pub fn new(
         lane: Lane,

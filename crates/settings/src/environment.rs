@@ -38,7 +38,7 @@ pub enum InvalidVariable {
     SetTwice,
     /// Its file can't be read: the reason, without the path.
     Unreadable(String),
-    /// White space or a control character is at an end of it, behind which line breaks were removed.
+    /// It begins or ends with white space or a control character, apart from line breaks at its end.
     Padded,
 }
 

@@ -96,7 +96,7 @@ impl DataStreams {
         part: &[usize],
         config: &ElasticsearchConfig,
     ) -> Result<(), Failure> {
-        // An answer that can't be read is reported by whoever reads its outcomes.
+        // The reader of the outcomes reports an answer that can't be read.
         let Ok(Answer { items }) = serde_json::from_slice(answer) else { return Ok(()) };
         for (at, item) in part.iter().zip(items) {
             let Some((record, created)) = batch.get(*at).zip(item.create) else { continue };

@@ -58,7 +58,7 @@ const TEXTS: &[(&str, TextRule)] = &[
 pub struct TypeConfig {
     /// Other names under which its events are sent.
     pub names: Vec<String>,
-    /// Whether these, and the type's own name, count whatever their case.
+    /// Whether case doesn't matter in these and in the type's own name.
     pub lowercase: bool,
     /// The JSON pointer to an event's id within its payload.
     pub id: Option<JsonPointer>,

@@ -7,13 +7,13 @@ use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 
 pub(crate) const KEY: &str = "names";
 pub(crate) const LOWERCASE: &str = "lowercase";
-/// As many other names as a type may have.
+/// Other names of a type.
 const NAMES_MAX: usize = 64;
-/// The bytes of one.
+/// Bytes of a name.
 const NAME_BYTES_MAX: usize = 256;
 const OTHERS: &str = "*";
 
-/// The other names of each of the types, and whether they count whatever their case.
+/// The other names of each of the types, and whether case doesn't matter in them.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, tables: &[Section<'_>]) -> Vec<(Vec<String>, bool)> {
     let mut taken: BTreeMap<String, SourceSpan> = BTreeMap::new();
     tables.iter().map(|section| of_type(reader, section, tables, &mut taken)).collect()

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::Lane;
-use event::limits::OBJECT_TYPES_MAX;
+use event::limits::OBJECTS_GATHERED_MAX;
 use eventlog::{JournalRecord, LogChunk};
 use objects::{Manifest, ObjectFormat, ObjectSink, Period, Portion, line_bytes};
 use sink::Claim;
@@ -122,7 +122,7 @@ impl ObjectBuilder {
     /// Whether its object has room for one more event of so many bytes. An object has room for one whatever its size.
     fn has_room(&self, key: PortionKey, bytes: u64, limits: &ObjectFormat) -> bool {
         match self.portions.get(&key) {
-            None => self.portions.len() < OBJECT_TYPES_MAX,
+            None => self.portions.len() < OBJECTS_GATHERED_MAX,
             Some(share) => share.records < limits.records_max && share.bytes + bytes <= limits.bytes_max,
         }
     }

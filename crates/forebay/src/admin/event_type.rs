@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/types` | `{"types": [{"type", "id", "time", "ack_memory", "routes", "text", "aggregates", "read", "refused_to", "schema": {"path", "formats"}}]}` |
+//! | `GET /api/types` | `{"types": [{"type", "names", "lowercase", "id", "time", "ack", "ack_memory", "routes", "text", "aggregates", "read", "refused_to", "schema": {"path", "formats"}, "transform"}]}` |
 //! | `GET /api/types/{type}/schema` | the schema as it was written, 404 where there is none |
 
 use event::percent;

@@ -116,8 +116,8 @@ pub(crate) enum Command {
     /// Has a running server read its configuration again, and shows what changes or what is wrong
     ///
     /// The server reads the file, the flags and the variables that it was started with. Exits with 0 if the new configuration holds now; with 2
-    /// if it is wrong, or needs a restart, and nothing has changed; with 1 if the server can't be asked, or couldn't apply it. Who wants to know
-    /// before runs `forebay check`.
+    /// if it is wrong, or needs a restart, and nothing has changed; with 1 if the server can't be asked, or couldn't apply it. `forebay check`
+    /// checks a configuration without applying it.
     #[command(after_help = "Example: forebay reload --config forebay.toml")]
     Reload(ReloadFlags),
     /// Delivers all events in the data directory of a removed server, and exits

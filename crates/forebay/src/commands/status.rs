@@ -35,7 +35,7 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
     let (before, begun) = (ask()?, Instant::now());
     thread::sleep(INTERVAL);
     let mut status = ask()?;
-    // Whoever restarts it in between begins anew.
+    // A restart between the two requests may lower the count.
     let more = status.events.saturating_sub(before.events);
     status.events_per_second = Some((more as f64 / begun.elapsed().as_secs_f64()).round());
     let text =

@@ -43,7 +43,7 @@ fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Or
         env!("CARGO_PKG_VERSION"),
         data.display()
     );
-    // A service manager's log has no use for it, nor who knows Forebay already.
+    // A service manager's log has no use for it, and later starts don't need it.
     if is_first_start && is_terminal {
         let (path, payload) = (path(configuration), payload(configuration));
         text += &format!("\nPost the first event:\n  curl -i {intake}{listen}{path} -d {payload}{shows}\n");

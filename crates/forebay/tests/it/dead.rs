@@ -227,7 +227,7 @@ fn a_configuration_says_where_the_admin_port_is() {
     assert!(code == 1 && error.contains("absent.toml"), "{error}");
 }
 
-/// Whoever asks may be another user than the server, who knows none of its secrets.
+/// The command may run as another user than the server, without access to its secrets.
 #[test]
 fn secrets_of_a_configuration_are_not_needed_to_ask_the_server() {
     let fixture = Fixture::new();

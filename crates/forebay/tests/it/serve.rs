@@ -231,7 +231,7 @@ fn the_journal_can_be_looked_into() {
     let (code, text) = journal("verify");
     assert!(code == 1 && text.contains("case B") && text.contains("lost 1 record"), "{text}");
     let (code, text) = journal("repair");
-    assert!(code == 0 && text.contains("1 segment written anew, 1 record lost"), "{text}");
+    assert!(code == 0 && text.contains("1 segment rewritten, 1 record lost"), "{text}");
     assert_eq!(journal("verify").0, 0);
 }
 

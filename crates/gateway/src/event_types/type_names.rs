@@ -16,7 +16,7 @@ pub struct TypeNames {
 }
 
 impl TypeNames {
-    /// Adds the other names of a type. With `lowercase` they, and the type's own name, count whatever their case.
+    /// Adds the other names of a type. With `lowercase` case doesn't matter in these and in the type's own name.
     pub fn add(&mut self, name: &TypeName, others: impl IntoIterator<Item = impl AsRef<str>>, lowercase: bool) {
         for other in others {
             let other = other.as_ref();

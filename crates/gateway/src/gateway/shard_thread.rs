@@ -117,12 +117,12 @@ impl ShardLoop {
         tokio::task::spawn_local(async move { log.wake_completed().await });
         let this = self.clone();
         tokio::task::spawn_local(async move { quarantine_task::follow(this.shard()).await });
-        self.obey(&mut commands).await;
+        self.execute(&mut commands).await;
         quarantine_task::finish(self.shard()).await;
     }
 
-    /// Does what commands say, until one of them ends the loop and no connection is left.
-    async fn obey(self: &Rc<Self>, commands: &mut UnboundedReceiver<ShardCommand>) {
+    /// Executes commands until one of them ends the loop and no connection is left.
+    async fn execute(self: &Rc<Self>, commands: &mut UnboundedReceiver<ShardCommand>) {
         loop {
             let drained = async {
                 loop {

@@ -35,7 +35,7 @@ pub(crate) struct Body<'a> {
 /// What isn't read of a body when the response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Remainder {
-    /// Nothing: the connection can go on.
+    /// Nothing: the connection can be kept.
     None,
     /// The client sends it, or has sent it.
     Coming,
@@ -244,7 +244,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads a body that nobody wants to its end if that is near: then the connection can go on.
+    /// Reads the rest of a body that isn't used if its end is near: then the connection can be kept.
     pub(super) async fn finish(&mut self) -> Remainder {
         self.decoding = None;
         if self.has_ended() {

@@ -21,7 +21,7 @@ const _: () = assert!(DRAIN_TICKS_MAX as u64 == DRAIN_TIME_MAX.as_secs(), "a tic
 /// A connection that was told to end and hasn't is ended.
 const END_TICKS_MAX: u32 = 10;
 
-/// What a connection must be told now, if anything. To be asked once a tick. It may be idle for `idle_ticks`.
+/// The order that a connection gets at the tick `now`. A shard asks once a tick. The connection may be idle for `idle_ticks`.
 pub(crate) fn order(connection: &Connection, now: u32, idle_ticks: u32) -> Order {
     if connection.is_waiting_for_us() {
         return Order::GoOn;

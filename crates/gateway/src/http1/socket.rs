@@ -22,7 +22,7 @@ const LINGER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// After so many discarded bytes the shard's other connections have their turn.
 const DISCARDED_STRETCH_BYTES: u64 = 256 * 1024;
 
-/// What may still come when a connection is closed, and nobody will read.
+/// What the peer may still send when a connection is closed. It is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     /// Nothing.

@@ -112,7 +112,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(key(hiding(1)), key(hiding(1)));
-        assert_ne!(key(hiding(1)), key(hiding(2)), "the id tells nothing to whoever doesn't know the secret");
+        assert_ne!(key(hiding(1)), key(hiding(2)), "without the secret the id tells nothing");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// The first bytes of an event that are kept.
 pub(super) const HEAD_BYTES_MAX: usize = 4 * 1024;
-/// Bytes of the pointer and of the detail that are kept: a client may have chosen what stands in them.
+/// Bytes of the pointer, and of the detail, that are kept: both may quote what a client sent.
 const TEXT_BYTES_MAX: usize = 500;
 
 /// A rejected event, with what is kept of it.

@@ -35,10 +35,10 @@ fn types(orders: TypeRules, refused: TypeRules) -> GatewayTypes {
 }
 
 fn fixture() -> Fixture {
-    stand_of(orders(TypeRules::default()), TypeRules::default())
+    fixture_of(orders(TypeRules::default()), TypeRules::default())
 }
 
-fn stand_of(orders: TypeRules, refused: TypeRules) -> Fixture {
+fn fixture_of(orders: TypeRules, refused: TypeRules) -> Fixture {
     Fixture::with(types(orders, refused), GatewayOptions::default())
 }
 
@@ -121,10 +121,10 @@ fn costly_events_and_lines_are_stored_too() {
 #[test]
 fn a_reused_id_is_stored_with_the_bytes_that_came_with_it() {
     let id = || Some("/id".parse().unwrap());
-    let fixture = stand_of(orders(TypeRules { id: id(), ..TypeRules::default() }), TypeRules::default());
+    let fixture = fixture_of(orders(TypeRules { id: id(), ..TypeRules::default() }), TypeRules::default());
     assert_eq!(fixture.post("/ingest/event/orders", "", r#"{"n":1,"id":"a"}"#).status, 200);
     assert_eq!(fixture.post("/ingest/event/orders", "", r#"{"n":2,"id":"a"}"#).code(), "id_reused");
-    let batch = "{\"n\":3,\"id\":\"b\"}\n{\"n\":4,\"id\":\"a\"}\n";
+    let batch = "{\"n\":3,\"id\":\"b\"}{\"n\":5,\"id\":\"c\"}\n{\"n\":4,\"id\":\"a\"}\n";
     assert_eq!(fixture.post("/ingest/batch/orders", NDJSON, batch).status, 207);
     let stored = refused(&fixture, 2);
     assert_eq!(reason(&stored[0].1), json!(["orders", "id_reused", 409, null, null]));
@@ -133,7 +133,7 @@ fn a_reused_id_is_stored_with_the_bytes_that_came_with_it() {
     assert_eq!(stored[1].1["base64"], json!("eyJuIjo0LCJpZCI6ImEifQ=="));
 
     let exploding = TypeRules { id: id(), ..rules(r#"[{"explode": "/items"}]"#) };
-    let fixture = stand_of(orders(exploding), TypeRules::default());
+    let fixture = fixture_of(orders(exploding), TypeRules::default());
     assert_eq!(fixture.post("/ingest/event/orders", "", r#"{"n":1,"id":"a","items":[1,2]}"#).status, 200);
     let again = r#"{"n":2,"id":"a","items":[1,3]}"#;
     assert_eq!(fixture.post("/ingest/event/orders", "", again).code(), "id_reused");
@@ -149,7 +149,7 @@ fn a_reused_id_is_stored_with_the_bytes_that_came_with_it() {
 #[test]
 fn of_a_type_that_hides_nothing_is_kept_that_could_tell_a_value() {
     for steps in [r#"[{"mask": "/card"}]"#, r#"[{"drop": "/card"}]"#, r#"[{"hash": "/card"}]"#, r#"[{"keep": "/n"}]"#] {
-        let fixture = stand_of(orders(rules(steps)), TypeRules::default());
+        let fixture = fixture_of(orders(rules(steps)), TypeRules::default());
         let body = format!(r#"{{"card":"{SECRET}","n":"{SECRET}"}}"#);
         assert_eq!(fixture.post("/ingest/event/orders", "", &body).status, 422);
         assert_eq!(
@@ -206,7 +206,7 @@ fn only_what_is_wrong_with_an_event_is_stored() {
 
 #[test]
 fn the_other_type_has_its_own_rules() {
-    let fixture = stand_of(
+    let fixture = fixture_of(
         orders(TypeRules::default()),
         rules(r#"[{"filter": "code != 'json'"}, {"set": "/team", "value": "shop"}]"#),
     );
@@ -221,7 +221,7 @@ fn the_other_type_has_its_own_rules() {
 #[test]
 fn what_the_other_type_cannot_take_is_left_out_and_the_answer_stays() {
     let refusing = TypeRules { refused_to: None, ..orders(TypeRules::default()) };
-    let fixture = stand_of(orders(TypeRules::default()), refusing);
+    let fixture = fixture_of(orders(TypeRules::default()), refusing);
     assert_eq!(fixture.post("/ingest/event/orders", "", "{}").code(), "schema");
     fixture.wait("it is left out", |counters| counters.quarantine().left_out.get() == 1);
     assert_eq!(fixture.counters().refusals(ErrorCode::Schema), 1, "only the client's own is counted");

@@ -61,7 +61,7 @@ impl Lines {
     /// The last line needs no `\n`.
     pub(super) fn finish(mut self, sink: &mut impl FnMut(Item<'_>)) -> Result<(), BatchError> {
         self.end_line(&[], sink)?;
-        // What stands behind a value over several lines may be one as well.
+        // Behind a value over several lines there may be another one.
         while matches!(self.mode, Mode::Span(_)) {
             self.look_at_span(true, sink)?;
         }

@@ -143,7 +143,7 @@ impl<'a> Source<'a> {
         Ok(source)
     }
 
-    /// Whether no line break stands before the place where it begins.
+    /// Whether it begins within a line.
     pub(super) const fn is_within_line(&self) -> bool {
         self.is_within_line && matches!(self.cutter, Cutter::Lines(_))
     }

@@ -85,7 +85,7 @@ async fn parts_are_objects_whose_names_stand_in_the_lines() {
             deliver(&fixture.sink(), &shots(1, 20)).await;
             deliver(&fixture.past_the_proxy(), &shots(1, 20)).await;
             check(&fixture, 20);
-            // Who reads all objects with the prefix of the data reads events only.
+            // All objects with the prefix of the data are events.
             let names = server.client().list(&fixture.container);
             let rows: Vec<&String> = names.iter().filter(|name| name.starts_with("of/")).collect();
             assert!(!rows.is_empty() && rows.iter().all(|name| name.ends_with(codec.ending())), "{names:?}");

@@ -20,7 +20,7 @@ pub(super) fn run(directory: &DataDirectory) -> anyhow::Result<u8> {
         rewritten += repair.rewritten.len();
     }
     let (rewritten, lost) = (counted(rewritten, "segment"), counted(lost, "record"));
-    print(|output| writeln!(output, "ok: {rewritten} written anew, {lost} lost for good"))?;
+    print(|output| writeln!(output, "ok: {rewritten} rewritten, {lost} lost for good"))?;
     Ok(0)
 }
 

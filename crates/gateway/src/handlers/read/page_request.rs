@@ -89,8 +89,8 @@ impl Choice {
         }
     }
 
-    /// Goes on behind a cursor.
-    fn go_on(&mut self, cursor: &str) -> Result<Bookmark, Refused> {
+    /// Resumes behind a cursor.
+    fn resume(&mut self, cursor: &str) -> Result<Bookmark, Refused> {
         let Bookmark(bytes) = self.belonging().read(cursor)?;
         match (&mut self.wanted, self.age, bytes.split_first_chunk()) {
             (Wanted::Stored(filter), Some(_), Some((since, bookmark))) => {
@@ -107,7 +107,7 @@ impl PageRequest {
         let parameters = Parameters::read(query, &PARAMETERS)?;
         let limit = parameters.with("limit", limit)?.unwrap_or(READ_EVENTS_DEFAULT);
         let mut choice = Choice::of(types, &parameters, source)?;
-        let after = parameters.text("cursor").map(|text| choice.go_on(text)).transpose()?;
+        let after = parameters.text("cursor").map(|text| choice.resume(text)).transpose()?;
         Ok(Self { choice, limit, after })
     }
 

@@ -25,9 +25,9 @@ impl RecordBuilder {
         let repeated = self.repeated_lines(&again);
         self.duplicates += repeated;
         self.accepted -= repeated + refused.len() as u64;
-        refused
-            .into_iter()
-            .for_each(|(line, cause)| self.refuse_met(line, cause, conflicts.get(&line).map(|payload| &**payload)));
+        refused.into_iter().for_each(|(number, cause)| {
+            self.refuse_met(number, cause, conflicts.get(&number).map(|payload| &**payload))
+        });
         // They belong among those that were rejected before the append.
         self.refused.sort_by_key(RejectedRecord::place);
         self.shorten_list();
@@ -49,15 +49,16 @@ impl RecordBuilder {
         repeated
     }
 
-    fn refuse_met(&mut self, line: u32, cause: LineRejection, payload: Option<&[u8]>) {
-        self.forget_filtered(line);
+    /// Rejects the record with this number, by [`SourceNumbers`](super::source_numbers::SourceNumbers).
+    fn refuse_met(&mut self, number: u32, cause: LineRejection, payload: Option<&[u8]>) {
+        self.forget_filtered(number);
         let problem = match cause {
             LineRejection::IdConflict => Problem::id_reused(),
             LineRejection::DependsOnRejected => Problem::new(ErrorCode::Overload, LEANT),
         };
-        let problem = self.tally_line(line, problem, payload);
+        let problem = self.tally_numbered(number, problem, payload);
         self.refused_by_code[problem.code as usize] += 1;
-        let mut refusal = RejectedRecord::of_problem(self.sources.place(line), problem);
+        let mut refusal = RejectedRecord::of_problem(self.sources.place(number), problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;
         if cause == LineRejection::DependsOnRejected {
             refusal.retry = Some(Retry::Alone);

@@ -16,11 +16,12 @@ impl RecordBuilder {
         self.tally.add(self.types.table(), &self.envelope.source, &rejected);
     }
 
-    /// The log has rejected a line, of which it has kept the payload or hasn't; returns the problem with the type of the line.
-    pub(super) fn tally_line(&mut self, line: u32, problem: Problem, payload: Option<&[u8]>) -> Problem {
+    /// The log has rejected the record with this number, and may have kept its payload. Returns the problem with the record's type.
+    pub(super) fn tally_numbered(&mut self, number: u32, problem: Problem, payload: Option<&[u8]>) -> Problem {
+        let (line, _) = self.sources.place(number);
         let lines = self.batch.lines();
-        let at = lines.partition_point(|record| record.number < line);
-        let type_id = lines.get(at).filter(|record| record.number == line).map(|record| record.type_id);
+        let at = lines.partition_point(|record| record.number < number);
+        let type_id = lines.get(at).filter(|record| record.number == number).map(|record| record.type_id);
         let name = type_id
             .and_then(|type_id| self.types.met(|id| id == type_id).next())
             .map(|entry| Box::new(entry.name.clone()));
