@@ -38,7 +38,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl JsonError {
     pub(crate) fn of_utf8(text: &[u8], offset: usize) -> Self {
-        let detail = looks_like::encoding(text).unwrap_or("the text is not UTF-8");
+        let detail = looks_like::format(text).unwrap_or("the text is not UTF-8");
         Self { offset, kind: JsonErrorKind::Utf8, detail: detail.into() }
     }
 
