@@ -14,7 +14,7 @@ struct Line<'a>(&'a RefusalSample);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RefusalSample { code, pointer, type_name, source, line } = self.0;
+        let RefusalSample { code, pointer, type_name, source, client, line } = self.0;
         write!(f, "refused: code={}", code.as_str())?;
         if !type_name.is_empty() {
             write!(f, " type={type_name}")?;
@@ -22,6 +22,7 @@ impl fmt::Display for Line<'_> {
         if !source.is_empty() {
             write!(f, " source={source}")?;
         }
+        write!(f, " client={client}")?;
         if let Some(pointer) = pointer {
             write!(f, " pointer={pointer:?}")?;
         }
@@ -58,17 +59,19 @@ mod tests {
             pointer: Some("/a \"b".into()),
             type_name: "orders".into(),
             source: "shop".into(),
+            client: [10, 0, 0, 7].into(),
             line: Some(3),
         };
-        let expected = "refused: code=schema type=orders source=shop pointer=\"/a \\\"b\" line=3";
+        let expected = "refused: code=schema type=orders source=shop client=10.0.0.7 pointer=\"/a \\\"b\" line=3";
         assert_eq!(Line(&all).to_string(), expected);
         let none = RefusalSample {
             code: ErrorCode::Unauthorized,
             pointer: None,
             type_name: "".into(),
             source: "".into(),
+            client: std::net::Ipv6Addr::LOCALHOST.into(),
             line: None,
         };
-        assert_eq!(Line(&none).to_string(), "refused: code=unauthorized");
+        assert_eq!(Line(&none).to_string(), "refused: code=unauthorized client=::1");
     }
 }

@@ -90,7 +90,11 @@ fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is
     assert!(found[2].3.as_ref().is_some_and(|hash| hash.len() == 64), "{found:?}");
 
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    let told = ["refused: code=schema type=orders pointer=\"/n\"", "refused: code=schema type=cards\n", "line=2"];
+    let told = [
+        "refused: code=schema type=orders client=127.0.0.1 pointer=\"/n\"",
+        "refused: code=schema type=cards client=127.0.0.1\n",
+        "line=2",
+    ];
     assert!(wait_until(|| told.iter().all(|line| log().contains(line))), "{}", log());
     assert_eq!(server.stop("-TERM"), Some(0));
     for kept in [log(), format!("{found:?}")] {

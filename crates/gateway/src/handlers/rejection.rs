@@ -1,5 +1,6 @@
 //! The response to a request that is rejected.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::event_types::Slot;
@@ -15,6 +16,8 @@ pub(super) struct Origin<'a> {
     pub(super) route: RouteName,
     /// The source of its token; empty without one.
     pub(super) source: &'a Arc<str>,
+    /// None if the request has no head that can be read.
+    pub(super) client: Option<IpAddr>,
     /// The type that its head names.
     pub(super) named: Option<Slot>,
 }
@@ -27,11 +30,13 @@ pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_
     let label = TypeLabel::of(&rules.types, name.as_ref(), refused.code);
     let counters = &shard.shared.counters;
     counters.refusals.add(&label, origin.source, refused.code, 1);
-    if matches!(origin.route, RouteName::Event | RouteName::Batch) {
+    if let Some(client) = origin.client
+        && matches!(origin.route, RouteName::Event | RouteName::Batch)
+    {
         let of_type = (&label, name.as_ref());
         counters
             .refusal_samples
-            .add(|| RefusalSample::of(&rules.types, of_type, origin.source, (refused as &Problem, None)));
+            .add(|| RefusalSample::of(&rules.types, of_type, (origin.source, client), (refused as &Problem, None)));
     }
     responses::problem(refused)
 }

@@ -60,7 +60,7 @@ impl PendingRequest {
             Ok(Operation::Ingest(params)) => params.slot,
             _ => None,
         };
-        Origin { route: self.route, source: &self.envelope.source, named }
+        Origin { route: self.route, source: &self.envelope.source, client: Some(self.envelope.client), named }
     }
 }
 
@@ -106,7 +106,7 @@ impl Handler for Router {
 
     fn reject(&self, refused: &Refused) -> Response {
         let source = self.shard.authenticator.anonymous();
-        let origin = Origin { route: RouteName::Other, source: &source, named: None };
+        let origin = Origin { route: RouteName::Other, source: &source, client: None, named: None };
         let response = reject(&self.shard, refused, &origin);
         self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
         response

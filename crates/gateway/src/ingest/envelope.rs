@@ -30,6 +30,11 @@ pub(crate) struct EventContext<'a> {
 }
 
 impl Envelope {
+    /// From whom the request comes.
+    pub(crate) const fn sender(&self) -> (&Arc<str>, IpAddr) {
+        (&self.source, self.client)
+    }
+
     pub(crate) fn context(&self) -> EventContext<'_> {
         let Self { received_at, client, source, headers } = self;
         EventContext { received_at: *received_at, client: Some(*client), source, headers }

@@ -1,5 +1,6 @@
 //! Rejected events for the log: a few of each moment, and how many were left out. They have no value of an event in them.
 
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::TypeName;
@@ -26,9 +27,14 @@ pub struct RefusalSample {
     pub type_name: Box<str>,
     /// The source of the request's token; empty without one.
     pub source: Arc<str>,
+    /// The client's address.
+    pub client: IpAddr,
     /// The line or element of a batch, from 1.
     pub line: Option<u32>,
 }
+
+/// The source of a request's token, and the client's address.
+pub(crate) type Sender<'a> = (&'a Arc<str>, IpAddr);
 
 /// What was rejected since the log was written last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,11 +53,11 @@ pub(crate) struct RefusalSamples {
 }
 
 impl RefusalSample {
-    /// A sample of what was rejected, of this type and from this source.
+    /// A sample of what was rejected, of this type and from this source and client.
     pub(crate) fn of(
         types: &TypeRegistry,
         (label, name): (&TypeLabel, Option<&TypeName>),
-        source: &Arc<str>,
+        (source, client): Sender<'_>,
         (problem, line): (&Problem, Option<u32>),
     ) -> Self {
         let hides = name.is_some_and(|name| types.withholds(name));
@@ -60,6 +66,7 @@ impl RefusalSample {
             pointer: problem.pointer.as_deref().filter(|_| !hides).map(Self::shortened),
             type_name: label.as_str().into(),
             source: source.clone(),
+            client,
             line,
         }
     }
@@ -122,6 +129,7 @@ mod tests {
             pointer: Some("/a".into()),
             type_name: "orders".into(),
             source: "shop".into(),
+            client: IpAddr::from([10, 0, 0, 7]),
             line: Some(line),
         }
     }

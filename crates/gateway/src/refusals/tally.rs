@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::RefusalCounts;
 use super::label::TypeLabel;
 use super::refused_event::{Capture, RefusedEvent, Rejected};
-use super::samples::{RefusalSample, SAMPLES_MAX};
+use super::samples::{RefusalSample, SAMPLES_MAX, Sender};
 use crate::error_code::ErrorCode;
 use crate::event_types::TypeRegistry;
 use crate::problem::Problem;
@@ -24,8 +24,8 @@ pub(crate) struct RefusalTally {
 
 impl RefusalTally {
     /// A record is rejected.
-    pub(crate) fn add(&mut self, types: &TypeRegistry, source: &Arc<str>, rejected: &Rejected<'_>) {
-        self.count(types, source, rejected.problem, rejected.line);
+    pub(crate) fn add(&mut self, types: &TypeRegistry, sender: Sender<'_>, rejected: &Rejected<'_>) {
+        self.count(types, sender, rejected.problem, rejected.line);
         match RefusedEvent::capture(types, rejected) {
             Capture::NotWanted => {}
             Capture::LeftOut => self.left_out += 1,
@@ -37,11 +37,11 @@ impl RefusalTally {
     }
 
     /// Counts a rejected record whose bytes aren't known.
-    pub(crate) fn count(&mut self, types: &TypeRegistry, source: &Arc<str>, problem: &Problem, line: Option<u32>) {
+    pub(crate) fn count(&mut self, types: &TypeRegistry, sender: Sender<'_>, problem: &Problem, line: Option<u32>) {
         let name = problem.type_name.as_deref();
         let label = TypeLabel::of(types, name, problem.code);
         if self.samples.len() < SAMPLES_MAX {
-            self.samples.push(RefusalSample::of(types, (&label, name), source, (problem, line)));
+            self.samples.push(RefusalSample::of(types, (&label, name), sender, (problem, line)));
         }
         *self.counts.entry((label, problem.code as u8)).or_default() += 1;
     }

@@ -95,6 +95,7 @@ async fn the_log_gets_a_few_and_how_many_more_there_are() {
         pointer: pointer.map(Into::into),
         type_name: "orders".into(),
         source: "".into(),
+        client: std::net::Ipv4Addr::LOCALHOST.into(),
         line,
     };
     let mut expected = vec![sample(ErrorCode::Json, None, None)];

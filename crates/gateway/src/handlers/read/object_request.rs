@@ -115,7 +115,7 @@ impl ObjectRequest {
         let refused = Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: ask for some of them"));
         let fields = format!("etag: {}\r\ncontent-range: bytes */{bytes}\r\n", found.etag);
         let source = shard.authenticator.anonymous();
-        let origin = Origin { route: RouteName::Objects, source: &source, named: None };
+        let origin = Origin { route: RouteName::Objects, source: &source, client: None, named: None };
         Response { fields: Some(fields.into()), ..reject(shard, &refused, &origin) }
     }
 }

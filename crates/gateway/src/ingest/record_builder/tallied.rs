@@ -13,7 +13,7 @@ impl RecordBuilder {
     pub(super) fn tally_item(&mut self, item: &Item<'_>, problem: &Problem) {
         let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
         let rejected = Rejected { problem, line: Some(item.line), bytes, received_at: self.envelope.received_at };
-        self.tally.add(self.types.table(), &self.envelope.source, &rejected);
+        self.tally.add(self.types.table(), self.envelope.sender(), &rejected);
     }
 
     /// The log has rejected the record with this number, and may have kept its payload. Returns the problem with the record's type.
@@ -26,13 +26,13 @@ impl RecordBuilder {
             .and_then(|type_id| self.types.met(|id| id == type_id).next())
             .map(|entry| Box::new(entry.name.clone()));
         let problem = Problem { type_name: name, ..problem };
-        let (types, source) = (self.types.table(), &self.envelope.source);
+        let (types, sender) = (self.types.table(), self.envelope.sender());
         match payload {
             Some(bytes) => {
                 let received_at = self.envelope.received_at;
-                self.tally.add(types, source, &Rejected { problem: &problem, line: Some(line), bytes, received_at });
+                self.tally.add(types, sender, &Rejected { problem: &problem, line: Some(line), bytes, received_at });
             }
-            None => self.tally.count(types, source, &problem, Some(line)),
+            None => self.tally.count(types, sender, &problem, Some(line)),
         }
         problem
     }
