@@ -7,7 +7,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 
 use event::cells::Counter;
@@ -36,6 +36,7 @@ pub fn is_large(body: &impl Body) -> bool {
 pub struct DrainLimiter {
     max: usize,
     draining: AtomicUsize,
+    is_ended: AtomicBool,
     discarded: Counter,
     refused: Counter,
 }
@@ -54,7 +55,13 @@ impl DrainLimiter {
     /// So many connections at a time.
     #[must_use]
     pub fn new(max: usize) -> Self {
-        Self { max, draining: AtomicUsize::new(0), discarded: Counter::default(), refused: Counter::default() }
+        Self {
+            max,
+            draining: AtomicUsize::new(0),
+            is_ended: AtomicBool::new(false),
+            discarded: Counter::default(),
+            refused: Counter::default(),
+        }
     }
 
     /// A permit; `None` if as many connections are being drained as may be: the connection is to be closed at once.
@@ -68,6 +75,16 @@ impl DrainLimiter {
                 None
             }
         }
+    }
+
+    /// From now on streams are closed at once, also those that are being drained when they are polled next: a server that stops waits for no
+    /// client.
+    pub fn end(&self) {
+        self.is_ended.store(true, Ordering::Relaxed);
+    }
+
+    fn is_ended(&self) -> bool {
+        self.is_ended.load(Ordering::Relaxed)
     }
 
     /// Connections that are being drained.
@@ -142,7 +159,7 @@ impl Drain {
 
     /// Discards what comes; ready if the connection is to be closed.
     fn poll(&mut self, stream: &mut (impl AsyncRead + Unpin), context: &mut Context<'_>) -> Poll<()> {
-        if self.deadline.as_mut().poll(context).is_ready() {
+        if self.permit.0.is_ended() || self.deadline.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
         let mut stretch = 0;
@@ -201,7 +218,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
             let mut read = ReadBuf::new(&mut first);
             let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
             let has_ended = polled.is_ready() && read.filled().is_empty();
-            *state = if has_ended { State::Closed } else { Drain::begin(limiter) };
+            *state = if has_ended || limiter.is_ended() { State::Closed } else { Drain::begin(limiter) };
         }
         if let State::Draining(drain) = state {
             ready!(drain.poll(stream, context));

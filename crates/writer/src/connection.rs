@@ -134,4 +134,27 @@ mod tests {
         assert_eq!((writer.drains().draining(), writer.drains().refused()), (0, 0));
         assert!(writer.drains().discarded_bytes() > 9_000_000);
     }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_writer_that_stops_waits_for_no_gateway_that_keeps_its_connection() {
+        for has_unread_body in [false, true] {
+            let writer = Writer::new(BTreeMap::new(), Arc::new(Tokens::default()), Demand::WithTokens, true, None);
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let writer = Arc::new(writer);
+            let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+            let served = tokio::spawn(writer.clone().serve(listener, 1, async { drop(stopped.await) }));
+            let mut gateway = TcpStream::connect(address).await.unwrap();
+            let length = if has_unread_body { 5_000_000 } else { 0 };
+            let head = format!("POST /v1/nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");
+            gateway.write_all(head.as_bytes()).await.unwrap();
+            let mut response = [0; 9];
+            gateway.read_exact(&mut response).await.unwrap();
+            let begun = tokio::time::Instant::now();
+            stop.send(()).unwrap();
+            served.await.unwrap();
+            assert_eq!(begun.elapsed().as_secs(), 0, "has an unread body: {has_unread_body}");
+            drop(gateway);
+        }
+    }
 }

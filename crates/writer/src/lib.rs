@@ -181,6 +181,7 @@ impl Writer {
             () = &mut stop => {}
         }
         drop(listener);
+        self.drains.end();
         self.phase.send_replace(Phase::Ending);
         // Each connection releases its permit when it ends.
         let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;

@@ -84,7 +84,7 @@ fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is
     }
     let text = |text: &str| Some(text.to_owned());
     let found = rows(&folder.data());
-    assert_eq!(found[0], ("cards".into(), "schema".into(), text("/n"), None, None));
+    assert_eq!(found[0], ("cards".into(), "schema".into(), None, None, None));
     assert_eq!((found[1].1.as_str(), &found[1].4), ("json", &text("eyJuIjo=")));
     assert_eq!((found[2].1.as_str(), &found[2].2, &found[2].4), ("schema", &text("/n"), &text("eyJuIjoic2V2ZW4ifQ==")));
     assert!(found[2].3.as_ref().is_some_and(|hash| hash.len() == 64), "{found:?}");

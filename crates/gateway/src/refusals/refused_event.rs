@@ -20,8 +20,8 @@ pub(crate) struct RefusedEvent {
     pub(super) refused_to: Arc<RefusedTo>,
     pub(super) type_name: TypeName,
     pub(super) code: ErrorCode,
+    /// This and the detail are none if the type's transform hides something: names of members may be values, and the detail may show some.
     pub(super) pointer: Option<Box<str>>,
-    /// None if the type's transform hides something: it may name values.
     pub(super) detail: Option<Box<str>>,
     /// The line or element of a batch, from 1.
     pub(super) line: Option<u32>,
@@ -80,7 +80,7 @@ impl RefusedEvent {
             refused_to: refused_to.clone(),
             type_name,
             code: problem.code,
-            pointer: problem.pointer.as_deref().map(shown),
+            pointer: problem.pointer.as_deref().filter(|_| secret.is_none()).map(shown),
             detail: secret.is_none().then(|| shown(&problem.detail)),
             line,
             size: bytes.len(),

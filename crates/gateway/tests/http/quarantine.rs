@@ -159,7 +159,7 @@ fn of_a_type_that_hides_nothing_is_kept_that_could_tell_a_value() {
         let stored = refused(&fixture, 2);
         for (event, document) in &stored {
             assert_eq!(document["code"], json!("schema"));
-            for member in ["base64", "sha256", "detail"] {
+            for member in ["base64", "sha256", "detail", "pointer"] {
                 assert!(document.get(member).is_none(), "{member} of {document}");
             }
             assert!(!event.payload.contains("4111"), "{event:?}");
