@@ -3,9 +3,14 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 
+use super::TableName;
 use super::error::concerns_a_row;
-use super::{TableName, schema};
 use sink::{Reason, Record, Write};
+
+/// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
+pub(super) fn owner(table: &TableName) -> String {
+    format!("'{}'", table.as_str().to_ascii_lowercase())
+}
 
 /// The statements that name the configured table.
 pub(super) struct Sql {
@@ -19,7 +24,7 @@ pub(super) struct Sql {
 
 impl Sql {
     pub(super) fn new(table: &TableName) -> Self {
-        let (table, owner) = (table.quoted(), schema::owner(table));
+        let (table, owner) = (table.quoted(), owner(table));
         let insert = format!(
             "insert into {table} (id, type, source, received_at, payload) values (?1, ?2, ?3, ?4, ?5) on conflict (id) do"
         );

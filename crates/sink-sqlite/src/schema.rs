@@ -8,7 +8,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::{classify, misconfigured, no_directory};
-use super::rows::Sql;
+use super::rows::{Sql, owner};
 use super::{SqliteConfig, TableName};
 use sink::SinkError;
 use sink::folder::make_folder;
@@ -70,11 +70,6 @@ fn tables(table: &TableName) -> String {
 /// A revision is that of a table's row: a result may go to several tables of a file.
 const REVISIONS: &str = "create table if not exists forebay_revisions (\"table\" text not null, id blob not null,
              revision integer not null, primary key (\"table\", id)) without rowid";
-
-/// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
-pub(super) fn owner(table: &TableName) -> String {
-    format!("'{}'", table.as_str().to_ascii_lowercase())
-}
 
 /// In a file of an earlier version all tables shared their revisions. Each gets those of its own rows.
 fn share_out_revisions(connection: &mut Connection) -> rusqlite::Result<()> {
