@@ -262,7 +262,10 @@ fn a_load_that_fails_at_its_first_step_shows_no_counts() {
     let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
     let file = folder.write("a", "1\n");
     let absent = folder.text("absent");
-    for (arguments, why) in [([&*file, "--type", "b"], "unknown_type"), ([&absent, "--type", "a"], "can't open")] {
+    for (arguments, why) in [
+        ([&*file, "--type", "b"], "answered 404: the configuration has no [types.b]"),
+        ([&absent, "--type", "a"], "can't open"),
+    ] {
         let (code, text) = finish(load(&[&arguments[..], &["--url", &server.url()]].concat()));
         assert!(code == 1 && text.contains(why), "{text}");
         assert!(!text.contains("lines read"), "{text}");

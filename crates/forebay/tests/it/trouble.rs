@@ -31,7 +31,11 @@ fn routes_say_why_their_last_event_died_and_why_and_since_when_they_wait() {
     assert!(is_told, "{routes}");
     let of = |sink: &str| routes.lines().find(|line| line.contains(sink)).unwrap();
     assert!(of("away").contains(" (since 20") && of("away").ends_with("Z)"), "{routes}");
-    assert!(of("local").starts_with("access  local  active  ") && of("local").contains("no bad ones (20"), "{routes}");
+    assert!(
+        of("local").starts_with("access  local  active  ")
+            && of("local").contains("no bad ones (the table doesn't take the event) (20"),
+        "{routes}"
+    );
     let json = list(&["--output", "json"]);
     assert!(json.contains("\"last_dead\":{\"at\":\"20") && json.contains("\"since\":\"20"), "{json}");
     let mut text = String::new();

@@ -29,7 +29,7 @@ async fn what_jsonb_cannot_hold_is_refused_alone_and_in_the_servers_words() {
     assert_eq!(indices, [17, 1_017, 1_999]);
     assert!(refused[0].1.contains("\\u0000 cannot be converted to text"), "{}", refused[0].1);
     assert!(refused[1].1.contains("surrogate"), "{}", refused[1].1);
-    assert!(refused[0].1.contains(&id(0, 18).to_string()), "{}", refused[0].1);
+    assert!(refused[0].1.starts_with("unsupported Unicode escape"), "the cause comes first: {}", refused[0].1);
     assert_eq!(fixture.count(server).await, 1_997);
 }
 
