@@ -12,6 +12,15 @@ use super::{CaFlag, OutputFlags, TokenFlag, dead};
 /// Which server, and what is shown to it.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct AdminServer {
+    #[command(flatten)]
+    pub(crate) address: AdminAddress,
+    #[command(flatten)]
+    pub(crate) token: TokenFlag,
+}
+
+/// Which server.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct AdminAddress {
     /// The configuration file (TOML) of the server, which names its admin address; nothing else of it is read [env: FOREBAY_CONFIG]
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path(), hide_env = true)]
     pub(crate) config: Option<PathBuf>,
@@ -20,8 +29,6 @@ pub(crate) struct AdminServer {
     pub(crate) admin: Option<ServerUrl>,
     #[command(flatten)]
     pub(crate) ca: CaFlag,
-    #[command(flatten)]
-    pub(crate) token: TokenFlag,
 }
 
 /// `forebay reload`.

@@ -35,7 +35,7 @@ const USUAL_NAME: &str = "forebay.toml";
 const DATA: &str = "./forebay-data";
 /// The data directory of a writer.
 const WRITER_DATA: &str = "./forebay-writer";
-pub(crate) use admin_server::{AdminServer, ReloadFlags, StatusFlags};
+pub(crate) use admin_server::{AdminAddress, AdminServer, ReloadFlags, StatusFlags};
 pub(crate) use bench::BenchFlags;
 pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
+use anyhow::anyhow;
 use config::Role;
 use config::{ADMIN, WRITER_ADMIN};
 use load::ServerUrl;
@@ -11,9 +12,23 @@ use settings::files;
 use settings::{Environment, expand};
 use toml::Table;
 
+use crate::cli::AdminAddress;
+
 const KEY: &str = "admin";
 /// The table, and the start of the variables, of the admin port's TLS. A writer's admin port has none.
 const TLS: (&str, &str) = ("tls", "FOREBAY_ADMIN_TLS_CERTIFICATE");
+
+/// The address that the flags name; else that of a server of the role.
+///
+/// # Errors
+/// Those of [`find`], with what to do.
+pub(crate) fn of_flags(at: &AdminAddress, role: Role, environment: &Environment) -> anyhow::Result<ServerUrl> {
+    match &at.admin {
+        Some(address) => Ok(address.clone()),
+        None => find(role, at.config.as_deref(), environment)
+            .map_err(|reason| anyhow!("{reason}. Name the admin address of the running server with --admin.")),
+    }
+}
 
 /// Finds the address in the environment, in the file, or by its default.
 ///

@@ -32,12 +32,8 @@ impl AdminClient {
     /// # Errors
     /// No address is known, or the flags can't be used.
     pub(super) fn find(at: &AdminServer, role: Role, environment: &Environment) -> anyhow::Result<Self> {
-        let address = match &at.admin {
-            Some(address) => address.clone(),
-            None => admin_address::find(role, at.config.as_deref(), environment)
-                .map_err(|reason| anyhow!("{reason}. Name the admin address of the running server with --admin."))?,
-        };
-        Ok(Self::new(at.ca.server(&address)?, at.token.token()?))
+        let address = admin_address::of_flags(&at.address, role, environment)?;
+        Ok(Self::new(at.address.ca.server(&address)?, at.token.token()?))
     }
 
     /// The address, for messages.

@@ -22,16 +22,9 @@ const LIMIT: Duration = Duration::from_secs(3);
 /// # Errors
 /// The message names the reason.
 pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
-    let address = match &flags.admin {
-        Some(address) => address.clone(),
-        None => {
-            let role = flags.role.or(role).unwrap_or(Role::Serve);
-            admin_address::find(role, flags.config.as_deref(), environment)
-                .map_err(|reason| anyhow!("{reason}. Name the admin address with --admin."))?
-        }
-    };
+    let address = admin_address::of_flags(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let path = if flags.ready { READY } else { HEALTH };
-    let answer = ask(flags.ca.server(&address)?, path).map_err(|error| {
+    let answer = ask(flags.at.ca.server(&address)?, path).map_err(|error| {
         anyhow!("{address}{path} does not answer: {error}. Start the server, or name its admin address with --admin.")
     })?;
     if answer.status != 200 {

@@ -13,7 +13,6 @@ const SHORT: usize = 2;
 /// The schemas that were followed on a value and don't take it.
 #[derive(Default)]
 pub(super) struct Closest {
-    followed: usize,
     /// The steps that all took together.
     steps: usize,
     /// Whether one was followed into the value. Else all were given up at once, as `{"type": "string"}` and `{"type": "null"}` are for a number.
@@ -26,7 +25,6 @@ pub(super) struct Closest {
 impl Closest {
     /// A schema was followed for so many steps.
     pub(super) fn follow(&mut self, id: SubschemaId, steps: usize) {
-        self.followed += 1;
         self.steps += steps;
         self.has_gone_far |= steps > SHORT;
         if self.furthest.is_none_or(|(most, _)| steps > most) {
@@ -57,7 +55,7 @@ impl Check<'_, '_> {
         if !self.thorough {
             return Err(Stop::Failed);
         }
-        if closest.followed <= TOLD_MAX && !closest.has_gone_far {
+        if list.len() <= TOLD_MAX && !closest.has_gone_far {
             let found: Checked<Vec<_>> = list.iter().map(|id| self.found_by(*id, at)).collect();
             let (found, own) = (found?, self.view.pointer(at));
             if found.iter().all(|found| matches!(&**found, [only] if only.pointer == own)) {
