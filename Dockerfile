@@ -6,11 +6,11 @@ WORKDIR /source
 COPY . .
 # The target is named so that crt-static isn't applied to procedural macros, which are shared libraries.
 RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
-    && cargo build --release --locked --package forebay --bin forebay --target "$target" \
+    && cargo build --profile dist --locked --package forebay --bin forebay --target "$target" \
         --config "target.$target.rustflags=[\"-C\", \"target-feature=+crt-static\"]" \
     && apt-get update && apt-get install --yes --no-install-recommends ca-certificates \
     && mkdir -p rootfs/etc/ssl/certs data \
-    && cp "target/$target/release/forebay" rootfs/forebay \
+    && cp "target/$target/dist/forebay" rootfs/forebay \
     && cp packaging/image/* rootfs/etc/ \
     && cp /etc/ssl/certs/ca-certificates.crt rootfs/etc/ssl/certs/
 

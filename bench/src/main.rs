@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
+mod against;
 mod batch;
 mod client;
 mod cores;
@@ -24,7 +25,7 @@ mod steps;
 mod stores;
 mod sustained;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -53,6 +54,12 @@ struct Arguments {
     /// A server to measure; without it the workspace's own is built.
     #[arg(long, global = true)]
     binary: Option<PathBuf>,
+    /// Another server: both are measured in turn, and the median ratio of each figure is printed.
+    #[arg(long, global = true, value_name = "BINARY")]
+    against: Option<PathBuf>,
+    /// How many pairs `--against` measures; at least 7.
+    #[arg(long, global = true, default_value_t = 7)]
+    pairs: u32,
     /// How often server and reference are measured in turn; the medians count. `single-*` take many short turns of as
     /// much time together.
     #[arg(long, global = true, default_value_t = 3)]
@@ -131,11 +138,20 @@ impl Setup {
 /// No start takes longer, unless something is wrong.
 const READY_LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs one benchmark; fails where a figure is short of its bar.
+/// Runs one benchmark; fails if a figure is short of its bar.
 fn run(arguments: &Arguments) -> Result<()> {
+    let server = workspace::release_binary(arguments.binary.as_deref())?;
+    match &arguments.against {
+        Some(other) => against::run(arguments, &server, &workspace::release_binary(Some(other))?),
+        None => report::print(&measure(arguments, &server, arguments.rounds)?),
+    }
+}
+
+/// The figures of one server.
+fn measure(arguments: &Arguments, server: &Path, rounds: u32) -> Result<Vec<report::Row>> {
     let setup = Setup {
-        binary: workspace::release_binary(arguments.binary.as_deref())?,
-        rounds: arguments.rounds.max(1),
+        binary: server.to_owned(),
+        rounds: rounds.max(1),
         duration: Duration::from_secs(arguments.seconds),
         folder: workspace::scratch_directory("bench")?,
     };
@@ -163,7 +179,7 @@ fn run(arguments: &Arguments) -> Result<()> {
         Bench::Stores(options) => stores::run(&setup, options),
     };
     std::fs::remove_dir_all(&setup.folder)?;
-    report::print(&rows?)
+    rows
 }
 
 fn main() -> ExitCode {

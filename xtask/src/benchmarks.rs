@@ -23,6 +23,6 @@ pub(crate) fn run_bench(command: &str, passed: &Passed) -> Result<()> {
 
 /// The program, after it is built.
 pub(crate) fn bench_binary() -> Result<PathBuf> {
-    run(cargo().args(["build", "--quiet", "--release", "--package", "bench"]))?;
-    Ok(target_directory()?.join("release").join("bench"))
+    run(cargo().args(["build", "--quiet", "--profile", "dist", "--package", "bench"]))?;
+    Ok(target_directory()?.join("dist").join("bench"))
 }

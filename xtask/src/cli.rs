@@ -27,7 +27,7 @@ enum Task {
     Tidy(tidy::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
-    /// Builds an archive and a Debian package with the static binary, in target/dist.
+    /// Builds an archive and a Debian package with the static binary, in target/packages.
     Dist(dist::Arguments),
     /// The loops that benchmarks are held against.
     Reference(Passed),

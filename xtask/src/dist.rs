@@ -1,4 +1,4 @@
-//! `cargo xtask dist`: the files to install, in `target/dist`: an archive for any Linux, a Debian package, and their checksums.
+//! `cargo xtask dist`: the files to install, in `target/packages`: an archive for any Linux, a Debian package, and their checksums.
 //!
 //! The same commit gives the same bytes: files are sorted, belong to root, and have the time of the commit.
 
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Some(path) => path.canonicalize().with_context(|| format!("finding the server {}", path.display()))?,
         None => static_build::build()?,
     };
-    let folder = target_directory()?.join("dist");
+    let folder = target_directory()?.join("packages");
     let release = Release { binary: &binary, version: VERSION, compression: Compression::Small };
     for path in release.pack(&folder)? {
         println!("{} ({:.1} MB)", path.display(), std::fs::metadata(&path)?.len() as f64 / 1e6);

@@ -46,6 +46,14 @@ impl Row {
         self.reference.map_or(self.measured, |reference| reference.ratio)
     }
 
+    /// How many times better this figure is than the same one of another server, whichever direction is better.
+    pub fn gain_over(&self, other: &Self) -> f64 {
+        match self.bar {
+            Bar::AtLeast(_) => self.measured / other.measured,
+            Bar::AtMost(_) => other.measured / self.measured,
+        }
+    }
+
     fn is_met(&self) -> bool {
         match self.bar {
             Bar::AtLeast(least) => self.judged() >= least,
@@ -138,6 +146,14 @@ mod tests {
         let row = Row::in_turn("x", "/s", &turns, Bar::AtLeast(0.0));
         assert!((row.judged() - 0.75).abs() < 1e-9 && (row.measured - 60.0).abs() < 1e-9);
         assert!((row.reference.unwrap().measured - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn gain_is_above_one_for_the_better_figure() {
+        let at_least = |measured| row(measured, None, Bar::AtLeast(0.0));
+        let at_most = |measured| row(measured, None, Bar::AtMost(0.0));
+        assert!((at_least(120.0).gain_over(&at_least(100.0)) - 1.2).abs() < 1e-9);
+        assert!((at_most(100.0).gain_over(&at_most(120.0)) - 1.2).abs() < 1e-9);
     }
 
     #[test]

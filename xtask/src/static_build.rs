@@ -18,7 +18,18 @@ pub(crate) fn build() -> Result<PathBuf> {
     let flags: Vec<String> = ["-C".into(), "target-feature=+crt-static".into()].into_iter().chain(remapped).collect();
     let of_c = prefixes.iter().map(|(path, name)| format!("-ffile-prefix-map={}={name}", path.display()));
     let mut build = cargo();
-    build.args(["build", "--release", "--locked", "--package", "forebay", "--bin", "forebay", "--target", &triple]);
+    build.args([
+        "build",
+        "--profile",
+        "dist",
+        "--locked",
+        "--package",
+        "forebay",
+        "--bin",
+        "forebay",
+        "--target",
+        &triple,
+    ]);
     // A list of strings has the same syntax in JSON and in TOML.
     build.args(["--config", &format!("target.{triple}.rustflags={}", serde_json::to_string(&flags)?)]);
     build
@@ -26,7 +37,7 @@ pub(crate) fn build() -> Result<PathBuf> {
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .env("CFLAGS", of_c.collect::<Vec<_>>().join(" "));
     run(&mut build)?;
-    Ok(target_directory()?.join(triple).join("release").join("forebay"))
+    Ok(target_directory()?.join(triple).join("dist").join("forebay"))
 }
 
 /// Cargo's target triple of this machine with the GNU C library.

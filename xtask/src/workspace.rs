@@ -89,13 +89,13 @@ pub fn tested_binary(given: Option<&Path>) -> Result<PathBuf> {
     Ok(target_directory()?.join("debug").join("forebay"))
 }
 
-/// The server to be measured: `given`, or a release build.
+/// The server to be measured: `given`, or one of the profile `dist`.
 pub fn release_binary(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
         return existing(path);
     }
-    run(cargo().args(["build", "--release", "--package", "forebay", "--bin", "forebay"]))?;
-    Ok(target_directory()?.join("release").join("forebay"))
+    run(cargo().args(["build", "--profile", "dist", "--package", "forebay", "--bin", "forebay"]))?;
+    Ok(target_directory()?.join("dist").join("forebay"))
 }
 
 fn existing(server: &Path) -> Result<PathBuf> {

@@ -12,7 +12,7 @@ use futures_util::future::{Either, select};
 use http::{Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
-use hyper::client::conn::http1::{self, Connection, SendRequest};
+use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use tokio::time::{sleep, timeout};
 
@@ -30,7 +30,8 @@ const LIFE_MAX: Duration = Duration::from_mins(15);
 /// A connection.
 pub(super) struct PooledConnection {
     sender: SendRequest<RequestBody>,
-    driver: Pin<Box<Connection<TokioIo<IdleTimeoutStream>, RequestBody>>>,
+    /// Hyper's side of the connection; which error it ends with, its requests report. Without its type, since callers' crates poll it.
+    driver: Pin<Box<dyn Future<Output = ()> + Send>>,
     has_ended: bool,
     activity: Arc<Activity>,
     /// Whose runtime says when there is something to read.
@@ -57,7 +58,8 @@ impl PooledConnection {
         let activity = Activity::new();
         let watched = TokioIo::new(IdleTimeoutStream::new(stream, Arc::clone(&activity), options.silence_max));
         let (sender, driver) = http1::handshake(watched).await.map_err(|error| failure(error.into()))?;
-        Ok(Self { sender, driver: Box::pin(driver), has_ended: false, activity, thread: thread::current().id() })
+        let driver = Box::pin(async move { drop(driver.await) });
+        Ok(Self { sender, driver, has_ended: false, activity, thread: thread::current().id() })
     }
 
     /// Sends a request and waits for the answer's head.

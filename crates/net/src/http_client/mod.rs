@@ -17,6 +17,7 @@ mod sanitize;
 use std::error::Error;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -105,7 +106,17 @@ impl HttpClient {
     ///
     /// # Errors
     /// As [`Self::send`].
-    pub async fn send_to(
+    ///
+    /// The future is boxed: the compiler generates an async body in each crate that polls it, and with this one hyper's client.
+    pub fn send_to(
+        &self,
+        address: Option<SocketAddr>,
+        request: Request<RequestBody>,
+    ) -> Pin<Box<dyn Future<Output = Result<HttpResponse, HttpFailure>> + Send + '_>> {
+        Box::pin(self.exchange(address, request))
+    }
+
+    async fn exchange(
         &self,
         address: Option<SocketAddr>,
         mut request: Request<RequestBody>,
