@@ -23,6 +23,7 @@ pub(crate) fn run_bench(command: &str, passed: &Passed) -> Result<()> {
 
 /// The program, after it is built.
 pub(crate) fn bench_binary() -> Result<PathBuf> {
-    run(cargo().args(["build", "--quiet", "--profile", "dist", "--package", "bench"]))?;
+    // Together with the server: alone, some dependencies would have other features and be built twice.
+    run(cargo().args(["build", "--quiet", "--profile", "dist", "--package", "bench", "--package", "forebay"]))?;
     Ok(target_directory()?.join("dist").join("bench"))
 }
