@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::skipped;
@@ -53,15 +53,19 @@ pub struct OpenSearchResponse {
     pub body: String,
 }
 
+/// One server for all tests of a process that only need indices of their own.
+static SHARED: OnceLock<Option<OpenSearch>> = OnceLock::new();
+
 impl OpenSearch {
+    /// The server that the tests of this process share, with ingest pipelines; it is started at the first call. Its tests use indices,
+    /// templates and pipelines that no other test names, and never stop it.
+    pub fn shared() -> Option<&'static Self> {
+        SHARED.get_or_init(|| Self::start_as(tool(JARS), SMALL, true)).as_ref()
+    }
+
     /// A running server; `None`, and a message, where it wasn't fetched.
     pub fn start() -> Option<Self> {
         Self::start_from(tool(JARS), SMALL)
-    }
-
-    /// The same with ingest pipelines.
-    pub fn start_with_ingest() -> Option<Self> {
-        Self::start_as(tool(JARS), SMALL, true)
     }
 
     /// The same from a folder with its programs, and with options of Java.

@@ -294,27 +294,29 @@ fn a_backup_goes_on_with_swift() {
     with_swift(|store| restored(store, false));
 }
 
-fn with_elasticsearch(work: impl Fn(&Store<'_>)) {
+/// A store whose indices begin with `name`.
+fn with_elasticsearch(name: &str, work: impl Fn(&Store<'_>)) {
     use testkit::opensearch::OpenSearch;
-    let Some(opensearch) = OpenSearch::start() else { return };
+    let Some(opensearch) = OpenSearch::shared() else { return };
     let numbers = || {
-        opensearch.done("POST", "/access-*/_refresh", "");
-        let found = opensearch.get("/access-*/_search?size=1000");
+        opensearch.done("POST", &format!("/{name}-*/_refresh"), "");
+        let found = opensearch.get(&format!("/{name}-*/_search?size=1000"));
         let found: serde_json::Value = serde_json::from_str(&found).unwrap();
         sorted(found["hits"]["hits"].as_array().unwrap().iter().map(|hit| hit["_source"]["n"].as_u64().unwrap()))
     };
-    let sink = format!("kind = \"elasticsearch\"\nurl = \"http://{}\"", opensearch.address());
+    let address = opensearch.address();
+    let sink = format!("kind = \"elasticsearch\"\nurl = \"http://{address}\"\nindex = \"{name}-{{day}}\"");
     work(&Store { sink, numbers: &numbers });
 }
 
 #[test]
 fn two_servers_on_elasticsearch_overwrite_nothing() {
-    with_elasticsearch(both_go_on);
+    with_elasticsearch("overwritten", both_go_on);
 }
 
 #[test]
 fn a_backup_goes_on_with_elasticsearch() {
-    with_elasticsearch(|store| restored(store, false));
+    with_elasticsearch("restored", |store| restored(store, false));
 }
 
 #[test]

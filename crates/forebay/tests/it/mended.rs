@@ -131,7 +131,7 @@ fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
 
 #[test]
 fn documents_of_a_wrong_mapping_are_stored_when_the_index_has_another() {
-    let Some(store) = OpenSearch::start() else { return };
+    let Some(store) = OpenSearch::shared() else { return };
     let index = |status: &str| {
         let fields = format!(
             r#"{{"number": {{"type": "long"}}, "kind": {{"type": "keyword"}}, "status": {{"type": "{status}"}}}}"#

@@ -82,7 +82,7 @@ fn message(from: &mut impl Read) -> Option<(String, Vec<u8>)> {
 
 #[test]
 fn documents_go_over_tls_to_a_store_that_is_trusted_and_to_no_other() {
-    let Some(store) = OpenSearch::start() else { return };
+    let Some(store) = OpenSearch::shared() else { return };
     let (pair, stranger) = (Pair::new(), Pair::new());
     let front = Front::before(store.address(), &pair, "127.0.0.1");
     let folder = Folder::new();
@@ -97,7 +97,7 @@ fn documents_go_over_tls_to_a_store_that_is_trusted_and_to_no_other() {
     // The authority is exchanged without a restart.
     folder.write("authority.pem", &pair.certificate);
     server.wait_delivered();
-    assert_eq!(documents(&store).len(), 1);
+    assert_eq!(documents(store).len(), 1);
     let heads = front.heads();
     let bulk = heads.iter().find(|head| head.starts_with("post /_bulk")).unwrap();
     assert!(bulk.contains("authorization: basic yw5uonmzy3jlda=="), "{bulk}");
@@ -118,5 +118,5 @@ fn documents_go_over_tls_to_a_store_that_is_trusted_and_to_no_other() {
     assert_eq!(post(&server, 3), 200);
     let log = || std::fs::read_to_string(plain.path("log")).unwrap();
     assert!(wait_until(|| log().contains("broke")), "{}", log());
-    assert_eq!(documents(&store).len(), 1);
+    assert_eq!(documents(store).len(), 1);
 }

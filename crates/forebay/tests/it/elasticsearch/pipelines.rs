@@ -11,15 +11,17 @@ const PIPELINE: &str = r#"{"processors": [
     {"drop": {"if": "ctx.number < 0"}}
 ]}"#;
 
-fn store() -> Option<OpenSearch> {
-    let store = OpenSearch::start_with_ingest()?;
-    store.done("PUT", "/_ingest/pipeline/picky", PIPELINE);
-    store.done("PUT", "/picky", r#"{"settings": {"number_of_replicas": 0, "index.default_pipeline": "picky"}}"#);
+/// A pipeline of this name, and an index of the same name that uses it.
+fn store(name: &str) -> Option<&'static OpenSearch> {
+    let store = OpenSearch::shared()?;
+    store.done("PUT", &format!("/_ingest/pipeline/{name}"), PIPELINE);
+    let settings = format!(r#"{{"settings": {{"number_of_replicas": 0, "index.default_pipeline": "{name}"}}}}"#);
+    store.done("PUT", &format!("/{name}"), &settings);
     Some(store)
 }
 
-fn start(folder: &Folder, store: &OpenSearch) -> Server {
-    super::start(folder, &format!("http://{}", store.address()), "index = \"picky\"\n")
+fn start(folder: &Folder, store: &OpenSearch, index: &str) -> Server {
+    super::start(folder, &format!("http://{}", store.address()), &format!("index = \"{index}\"\n"))
 }
 
 /// What a command prints for the running server.
@@ -31,9 +33,9 @@ fn told(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
 
 #[test]
 fn one_document_that_a_pipeline_fails_is_set_aside_and_holds_up_no_other() {
-    let Some(store) = store() else { return };
+    let Some(store) = store("picky") else { return };
     let folder = Folder::new();
-    let server = start(&folder, &store);
+    let server = start(&folder, store, "picky");
     let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
     assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
     server.wait("forebay_events_stored_total{", |stored| stored == 9_999);
@@ -44,7 +46,7 @@ fn one_document_that_a_pipeline_fails_is_set_aside_and_holds_up_no_other() {
     assert!(store.get("/picky/_count").contains("\"count\":9999"));
     // A server that is killed has it after its next start.
     drop(server);
-    let server = start(&folder, &store);
+    let server = start(&folder, store, "picky");
     server.wait("forebay_events_set_aside{", |count| count == 1);
     store.done("PUT", "/_ingest/pipeline/picky", r#"{"processors": []}"#);
     server.wait("forebay_events_stored_total{", |stored| stored == 10_000);
@@ -55,9 +57,9 @@ fn one_document_that_a_pipeline_fails_is_set_aside_and_holds_up_no_other() {
 
 #[test]
 fn a_document_that_a_pipeline_drops_is_a_dead_letter() {
-    let Some(store) = store() else { return };
+    let Some(store) = store("dropping") else { return };
     let folder = Folder::new();
-    let server = start(&folder, &store);
+    let server = start(&folder, store, "dropping");
     assert_eq!(server.post("/ingest/batch/access", "{\"number\": 1}\n{\"number\": -1}\n{\"number\": 2}\n").0, 200);
     server.wait_delivered();
     assert_eq!((server.metric("forebay_events_stored_total{"), server.metric("forebay_events_dead_total{")), (2, 1));

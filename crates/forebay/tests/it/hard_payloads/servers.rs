@@ -67,7 +67,7 @@ fn a_counter_of_redis_counts_all_but_the_one_that_is_no_number() {
 
 #[test]
 fn in_documents_of_opensearch() {
-    let Some(store) = OpenSearch::start() else { return };
+    let Some(store) = OpenSearch::shared() else { return };
     let folder = Folder::new();
     let template = r#"{"index_patterns": ["hard-*"], "template": {"settings": {"number_of_replicas": 0},
                        "mappings": {"properties": {"n": {"type": "long"}}}}}"#;
@@ -82,7 +82,7 @@ fn in_documents_of_opensearch() {
         digits: Fate::Dead("out of range of long"),
         ..TAKES_ALL
     };
-    each_meets_its_fate(&folder, &sink, &fates, || documents(&store));
+    each_meets_its_fate(&folder, &sink, &fates, || documents(store));
 }
 
 /// The documents of all indices as they were sent, without the time that the sink puts before their members.
