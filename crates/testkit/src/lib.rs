@@ -18,6 +18,7 @@ pub mod opensearch;
 pub mod ports;
 pub mod postgres;
 pub mod proxy;
+pub mod records;
 pub mod redis;
 pub mod skipped;
 pub mod swift;

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -16,11 +16,6 @@ use serde_json::Value;
 
 /// Window start in seconds, status: what SQL says of it.
 type Rows = BTreeMap<(i64, i64), Vec<String>>;
-
-fn records() -> Option<PathBuf> {
-    let folder = std::env::var_os("FOREBAY_TEST_RECORDS")?;
-    Some(Path::new(&folder).join("access.ndjson")).filter(|file| file.exists())
-}
 
 /// Each row of a query over the records, in table `r` with their line, second, status, client, path and bytes.
 fn query(file: &Path, window: i64, select: &str) -> Option<Rows> {
@@ -165,10 +160,7 @@ fn compare_pages(found: &[Value], expected: &[String]) {
 
 #[test]
 fn every_group_of_every_window_is_what_sql_computes() {
-    let Some(file) = records() else {
-        testkit::skipped::report("FOREBAY_TEST_RECORDS names no folder with access.ndjson");
-        return;
-    };
+    let Some(file) = testkit::records::records("access.ndjson") else { return };
     for (window, seconds) in [("1m", 60), ("1h", 3_600), ("1day", 86_400), ("30days", 30 * 86_400)] {
         if compare(&file, window, seconds).is_none() {
             testkit::skipped::report("sqlite3 is not there");

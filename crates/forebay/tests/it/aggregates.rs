@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
@@ -238,11 +238,6 @@ fn a_hangup_adds_changes_and_removes() {
 /// Window start and status: requests, bytes, clients.
 type Rows = BTreeMap<(i64, i64), [String; 3]>;
 
-fn records() -> Option<PathBuf> {
-    let folder = std::env::var_os("FOREBAY_TEST_RECORDS")?;
-    Some(Path::new(&folder).join("access.ndjson")).filter(|file| file.exists())
-}
-
 /// What SQL says of the raw file.
 fn by_sql(file: &Path) -> Option<Rows> {
     let mut sqlite = Command::new("sqlite3");
@@ -268,10 +263,7 @@ fn by_sql(file: &Path) -> Option<Rows> {
 
 #[test]
 fn the_results_of_real_records_are_those_of_sql_over_the_raw_file() {
-    let Some(file) = records() else {
-        testkit::skipped::report("FOREBAY_TEST_RECORDS names no folder with access.ndjson");
-        return;
-    };
+    let Some(file) = testkit::records::records("access.ndjson") else { return };
     let Some(wanted) = by_sql(&file) else {
         testkit::skipped::report("sqlite3 is not there");
         return;

@@ -106,11 +106,8 @@ fn what_was_posted_is_read_back_byte_for_byte() {
 
 #[test]
 fn real_records_are_read_back() {
-    let Some(records) = std::env::var_os("FOREBAY_TEST_RECORDS") else {
-        testkit::skipped::report("FOREBAY_TEST_RECORDS names no folder");
-        return;
-    };
-    let text = std::fs::read_to_string(std::path::Path::new(&records).join("access.ndjson")).unwrap();
+    let Some(file) = testkit::records::records("access.ndjson") else { return };
+    let text = std::fs::read_to_string(file).unwrap();
     let lines: Vec<_> = text.lines().take(5_000).collect();
     let folder = Folder::new();
     let server = Server::start(&folder.data());

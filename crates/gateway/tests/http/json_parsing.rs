@@ -1,30 +1,13 @@
 //! The texts of JSONTestSuite, posted: those that every reader must take are taken, those that it must refuse are
 //! refused with the place.
 
-use std::path::{Path, PathBuf};
+use testkit::records::records;
 
 use crate::fixture::Fixture;
 
-const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-
-/// The folder of the texts, or `None` where it is not there.
-fn folder() -> Option<PathBuf> {
-    let data = std::env::var_os("FOREBAY_DATA");
-    let data = data.map_or_else(|| Path::new(WORKSPACE).join("../shared/data"), PathBuf::from);
-    let folder = data.join("json_parsing");
-    if folder.is_dir() {
-        return Some(folder);
-    }
-    testkit::skipped::report(&format!(
-        "{} is not there; FOREBAY_DATA names the folder of the records",
-        folder.display()
-    ));
-    None
-}
-
 #[test]
 fn each_text_gets_the_answer_of_its_name() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = records("json_parsing") else { return };
     let fixture = Fixture::open();
     let (mut accepted, mut refused) = (0, 0);
     let mut client = fixture.connect();

@@ -3,7 +3,9 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use testkit::records::records;
 
 use json::{RecordRejection, RejectionCode, check};
 
@@ -25,16 +27,7 @@ fn documented() -> BTreeMap<String, String> {
 
 /// The texts by name, or `None` where the data is not there.
 fn texts() -> Option<BTreeMap<String, Vec<u8>>> {
-    let data = std::env::var_os("FOREBAY_TEST_RECORDS");
-    let data = data.map_or_else(|| Path::new(WORKSPACE).join("../shared/data"), PathBuf::from);
-    let folder = data.join("json_parsing");
-    if !folder.is_dir() {
-        testkit::skipped::report(&format!(
-            "{} is not there; FOREBAY_TEST_RECORDS names the folder of the records",
-            folder.display()
-        ));
-        return None;
-    }
+    let folder = records("json_parsing")?;
     let text = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
