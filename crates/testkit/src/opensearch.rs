@@ -2,13 +2,14 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use crate::ports;
 use crate::skipped;
 use crate::tools::tool;
 
@@ -180,12 +181,11 @@ impl Drop for OpenSearch {
     }
 }
 
-/// A base whose next port nobody has, another one for each process and server.
+/// A base whose next port is free, and reserved.
 fn free_base(number: u32) -> u16 {
     let bases = u32::from(BASE_PORTS.end - BASE_PORTS.start);
     let base = |step: u32| BASE_PORTS.start + u16::try_from((std::process::id() + number * 13 + step) % bases).unwrap();
-    let is_free = |base: &u16| TcpListener::bind(("127.0.0.1", base + 1)).is_ok();
-    (0..bases).map(base).find(is_free).unwrap()
+    (0..bases).map(base).find(|base| ports::reserve(base + 1)).unwrap()
 }
 
 /// Asks over a connection of its own.
