@@ -15,6 +15,8 @@ mod prober;
 pub mod protocol;
 pub mod reading;
 mod remote_objects;
+#[cfg(test)]
+mod tests;
 mod token;
 mod upstream;
 

@@ -90,14 +90,15 @@ impl Health {
         self.failure = None;
     }
 
-    pub(super) fn fails(&mut self, reason: Reason) {
+    /// A request has failed. Returns whether that ejects it.
+    pub(super) fn fails(&mut self, reason: Reason) -> bool {
         let now = Instant::now();
         // After a long time without a failure, the pause is the shortest again.
         let before = self.failure.as_ref().filter(|failure| now < failure.probe_at + PROBE_AFTER_MAX);
         let count = before.map_or(0, |failure| failure.count);
         let pause = PROBE_AFTER_MIN.saturating_mul(1 << count.min(5)).min(PROBE_AFTER_MAX);
         self.failure = Some(Failure { reason, count: count + 1, at: now, probe_at: now + pause });
-        self.state = ServerState::Ejected;
+        std::mem::replace(&mut self.state, ServerState::Ejected) != ServerState::Ejected
     }
 }
 

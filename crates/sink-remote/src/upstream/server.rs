@@ -212,14 +212,14 @@ impl WriterServer {
 
     /// Ejects the writer for all sinks: it does not answer, drains, refuses the token, or does not answer as a writer.
     pub(crate) fn eject(&self, reason: Reason) {
-        self.held().health.fails(reason);
-        self.ejections.add(1);
+        let is_new = self.held().health.fails(reason);
+        self.ejections.add(u64::from(is_new));
     }
 
     /// Ejects the writer for this sink: its store failed, or the writer refused the request.
     pub(crate) fn eject_for(&self, sink: &str, reason: Reason) {
-        self.held().of_sinks.entry(sink.to_owned()).or_default().fails(reason);
-        self.ejections.add(1);
+        let is_new = self.held().of_sinks.entry(sink.to_owned()).or_default().fails(reason);
+        self.ejections.add(u64::from(is_new));
     }
 
     /// The writer has answered as a writer. A small request is a probe.
