@@ -22,6 +22,7 @@ mod reference;
 mod single;
 mod start;
 mod steps;
+mod stored_ack;
 mod stores;
 mod sustained;
 
@@ -79,6 +80,8 @@ enum Bench {
     SingleSqlite,
     /// One event a POST, each with an Idempotency-Key of its own, into the null sink, against `reference http-durable`.
     SingleKeyed,
+    /// One event a POST with `Forebay-Ack: stored` into the null sink, 256 connections, against `disk`.
+    StoredAck,
     /// NDJSON in batches of 1 MiB into the null sink, against `reference check-loop`.
     BatchNull(batch::Options),
     /// Events accepted and stored in SQLite, against `sqlite3 .import` of the same rows.
@@ -159,6 +162,7 @@ fn measure(arguments: &Arguments, server: &Path, rounds: u32) -> Result<Vec<repo
         Bench::SingleNull => single::into_null(&setup),
         Bench::SingleSqlite => single::into_sqlite(&setup),
         Bench::SingleKeyed => single::keyed(&setup),
+        Bench::StoredAck => stored_ack::run(&setup),
         Bench::BatchNull(options) => batch::into_null(&setup, options),
         Bench::SqliteSustained(options) => sustained::run(&setup, options),
         Bench::Postgres(options) => drain::run::<PostgresStore>(&setup, options),

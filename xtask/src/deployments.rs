@@ -102,7 +102,8 @@ fn prometheus(folder: &Path) -> Result<()> {
         return Ok(());
     }
     run(Command::new("promtool").args(["check", "config", "--syntax-only"]).arg(folder.join("prometheus.yml")))?;
-    run(Command::new("promtool").args(["check", "rules", "--lint-fatal"]).arg(folder.join("alerts.yml")))
+    run(Command::new("promtool").args(["check", "rules", "--lint-fatal"]).arg(folder.join("alerts.yml")))?;
+    run(Command::new("promtool").args(["test", "rules"]).arg(folder.join("alerts.test.yml")))
 }
 
 fn proxies(deploy: &Path, scratch: &Path) -> Result<()> {

@@ -209,6 +209,13 @@ pub const STORE_TIMEOUT: Duration = Duration::from_secs(30);
 pub const STORE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// See [`STORE_TIMEOUT_MIN`].
 pub const STORE_TIMEOUT_MAX: Duration = Duration::from_hours(1);
+/// How long a gateway waits for a writer that sends heartbeats, unless the configuration says otherwise. A batch takes several statements
+/// of a store, each of which may take [`STORE_TIMEOUT`].
+pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10 * STORE_TIMEOUT.as_secs());
+/// What the configuration may say. The longest one suits stores with [`STORE_TIMEOUT_MAX`].
+pub const RESPONSE_TIMEOUT_MIN: Duration = Duration::from_secs(5);
+/// See [`RESPONSE_TIMEOUT_MIN`].
+pub const RESPONSE_TIMEOUT_MAX: Duration = Duration::from_secs(10 * STORE_TIMEOUT_MAX.as_secs());
 /// The times that the configuration may give a connection to a store: how long it may be idle, and how long it is used.
 pub const STORE_CONNECTION_AGE_MIN: Duration = Duration::from_secs(1);
 /// See [`STORE_CONNECTION_AGE_MIN`].

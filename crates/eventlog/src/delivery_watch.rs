@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, Weak};
@@ -105,13 +105,25 @@ pub struct DeliveryWatch {
     waiting: AtomicUsize,
 }
 
-/// The requests that wait for a lane, by the sequence that it must advance past and a ticket.
-type Queue = BTreeMap<(u64, u64), Waker>;
+/// The queue of a lane.
+#[derive(Default)]
+struct Queue {
+    /// The requests that wait for the lane, by the sequence that it must advance past and a ticket.
+    requests: BTreeMap<(u64, u64), Waker>,
+    /// The lane, while it gathers events and no request waits for it.
+    gathering: Option<Waker>,
+}
 
 #[derive(Default)]
 struct Queues {
     lanes: BTreeMap<Arc<str>, BTreeMap<u16, Queue>>,
     tickets: u64,
+}
+
+impl Queues {
+    fn lane(&mut self, sink: &Arc<str>, shard: u16) -> &mut Queue {
+        self.lanes.entry(sink.clone()).or_default().entry(shard).or_default()
+    }
 }
 
 impl fmt::Debug for DeliveryWatch {
@@ -144,8 +156,8 @@ impl DeliveryWatch {
         }
         let mut queues = self.queues();
         let Some(queue) = queues.lanes.get_mut(sink).and_then(|shards| shards.get_mut(&shard)) else { return };
-        let later = queue.split_off(&(cursor.saturating_add(1), 0));
-        let passed = std::mem::replace(queue, later);
+        let later = queue.requests.split_off(&(cursor.saturating_add(1), 0));
+        let passed = std::mem::replace(&mut queue.requests, later);
         self.waiting.fetch_sub(passed.len(), Ordering::SeqCst);
         drop(queues);
         passed.into_values().for_each(Waker::wake);
@@ -154,10 +166,25 @@ impl DeliveryWatch {
     /// Wakes all requests, to ask again: the routes have changed.
     pub fn notify_all(&self) {
         let mut queues = self.queues();
-        let lanes = std::mem::take(&mut queues.lanes);
+        let queued = queues.lanes.values_mut().flat_map(BTreeMap::values_mut);
+        let requests: Vec<_> = queued.map(|queue| std::mem::take(&mut queue.requests)).collect();
         self.waiting.store(0, Ordering::SeqCst);
         drop(queues);
-        lanes.into_values().flat_map(BTreeMap::into_values).flat_map(BTreeMap::into_values).for_each(Waker::wake);
+        requests.into_iter().flat_map(BTreeMap::into_values).for_each(Waker::wake);
+    }
+
+    /// Waits until a request waits for the lane: its client would wait as long as the lane gathers events. One task may wait for a lane.
+    pub async fn asked(&self, sink: &Arc<str>, shard: u16) {
+        poll_fn(|context| {
+            let mut queues = self.queues();
+            let queue = queues.lane(sink, shard);
+            if !queue.requests.is_empty() {
+                return Poll::Ready(());
+            }
+            queue.gathering = Some(context.waker().clone());
+            Poll::Pending
+        })
+        .await;
     }
 
     /// How many wait.
@@ -176,8 +203,12 @@ impl DeliveryWatch {
         let mut queues = self.queues();
         queues.tickets += 1;
         let key = (until, queues.tickets);
-        queues.lanes.entry(lane.sink.clone()).or_default().entry(lane.shard).or_default().insert(key, waker.clone());
+        let queue = queues.lane(&lane.sink, lane.shard);
+        queue.requests.insert(key, waker.clone());
+        let gathering = queue.gathering.take();
         self.waiting.fetch_add(1, Ordering::SeqCst);
+        drop(queues);
+        gathering.into_iter().for_each(Waker::wake);
         QueuePosition { sink: lane.sink.clone(), shard: lane.shard, key }
     }
 
@@ -185,7 +216,7 @@ impl DeliveryWatch {
     fn leave(&self, queued: &QueuePosition) {
         let mut queues = self.queues();
         let queue = queues.lanes.get_mut(&queued.sink).and_then(|shards| shards.get_mut(&queued.shard));
-        if queue.and_then(|queue| queue.remove(&queued.key)).is_some() {
+        if queue.and_then(|queue| queue.requests.remove(&queued.key)).is_some() {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
     }

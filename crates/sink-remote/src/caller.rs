@@ -1,77 +1,50 @@
-//! Requests to the writers of an upstream: chooses the writer, sends the request and interprets the answer.
+//! Requests to the writers of an upstream: chooses the writer, and goes to the next one if nothing was done.
 
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use event::Lane;
-use futures_util::future::join_all;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use event::limits::STORE_TIMEOUT;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use http::Method;
 use serde::de::DeserializeOwned;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::RemoteConfig;
 use super::binding::Binding;
-use super::protocol::{self, Outcome, SinkInfo};
-use super::upstream::{Choice, RequestOutcome, UpstreamConfig, WriterServer, Writers};
-use super::{ANSWER_BYTES_MAX, RemoteConfig};
-use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
+use super::exchange::{Call, Exchange, Parsed, Unanswered};
+use super::protocol::SinkInfo;
+use super::upstream::{Choice, Order, SinkUse, UpstreamConfig, WriterServer, Writers};
+use net::http_client::HttpResponse;
 use sink::close_signal::CloseSignal;
-use sink::{Batch, Mark, Reason, SinkError, StoreBinding};
+use sink::{Mark, SinkError, StoreBinding};
 
-/// The time-out of a connection to a writer, including TLS.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A working writer sends a newline each second: one that is silent for this long is treated as dead.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);
-
 /// The longest pause of a lane that found no writer: one may be back at any moment, and a refused connection costs little.
 const RETRY_MAX: Duration = Duration::from_secs(1);
+/// After a search that found no writer, lanes share its result for this long. The lanes of a sink so search about once a second together.
+const SEARCH_PAUSE: Duration = Duration::from_millis(500);
+/// The pause between two looks at whether the prober has found a writer, during a search.
+const RECHECK: Duration = Duration::from_millis(200);
+/// How long a survey waits for the first description after another writer has failed.
+const SURVEY_MAX: Duration = STORE_TIMEOUT;
+/// How long the first description of the sink waits for the other writers' ones. A difference is so found before the sink is bound.
+const COMPARE_FOR: Duration = Duration::from_millis(500);
 
-/// A request, to be sent to any writer of the upstream.
-pub(crate) struct Call<'a> {
-    pub(crate) method: Method,
-    /// The path, relative to the sink's.
-    pub(crate) path: &'a str,
-    pub(crate) lane: Option<&'a Lane>,
-    pub(crate) batch: Option<&'a Batch>,
-    /// Header fields in addition to those of all requests.
-    pub(crate) headers: HeaderMap,
-    pub(crate) content: Content<'a>,
-    pub(crate) answer_max: usize,
-}
-
-/// The body of a request.
-pub(crate) enum Content<'a> {
-    Empty,
-    /// A frame or a query.
-    Whole(Bytes),
-    /// The bytes of an object: their number, and a function that makes a new body for each writer.
-    Object(u64, &'a (dyn Fn() -> RequestBody + Send + Sync)),
-}
-
-impl<'a> Call<'a> {
-    /// A request without a body and with a short answer.
-    pub(crate) fn new(method: Method, path: &'a str) -> Self {
-        let (headers, content) = (HeaderMap::new(), Content::Empty);
-        Self { method, path, lane: None, batch: None, headers, content, answer_max: ANSWER_BYTES_MAX }
-    }
-
-    /// The number of bytes to store, if the request stores anything.
-    fn stores(&self) -> Option<usize> {
-        match &self.content {
-            Content::Whole(frame) => self.batch.map(|_| frame.len()),
-            Content::Object(bytes, _) => Some(usize::try_from(*bytes).unwrap_or(usize::MAX)),
-            Content::Empty => None,
-        }
-    }
-}
-
-/// Connections to the writers of an upstream. They belong to the thread that uses them.
+/// A sink's way to the writers of an upstream. The connections belong to the thread that uses them.
 pub(crate) struct Caller {
     config: RemoteConfig,
-    client: HttpClient,
+    exchange: Exchange,
     binding: Arc<Binding>,
+    /// When the last search for a writer failed, and why. One lane searches at a time.
+    search: Mutex<Option<(Instant, Failures)>>,
     /// How often the sink was closed: a change ends the calls in flight.
     closed: CloseSignal,
+    _use: Arc<SinkUse>,
 }
 
 impl StoreBinding for Caller {
@@ -96,6 +69,34 @@ impl StoreBinding for Caller {
     }
 }
 
+/// The failures of the writers that were tried for one request.
+#[derive(Clone)]
+struct Failures {
+    last: SinkError,
+    is_other_store: bool,
+    is_unanswered: bool,
+}
+
+impl Failures {
+    fn new(last: SinkError) -> Self {
+        Self { last, is_other_store: false, is_unanswered: false }
+    }
+
+    /// Notes a failure. Returns whether it is unknown what the writer did.
+    fn add(&mut self, unanswered: Unanswered) -> bool {
+        let is_unknown = matches!(unanswered, Unanswered::Unknown(_));
+        self.is_unanswered |= !matches!(unanswered, Unanswered::Refused(_));
+        self.last = unanswered.into_error();
+        is_unknown
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.last = other.last.clone();
+        self.is_other_store |= other.is_other_store;
+        self.is_unanswered |= other.is_unanswered;
+    }
+}
+
 impl Caller {
     pub(crate) fn new(config: RemoteConfig) -> Self {
         let binding = Arc::new(Binding::new(&config.sink));
@@ -108,13 +109,10 @@ impl Caller {
     }
 
     fn waiting(config: RemoteConfig, binding: Arc<Binding>, silence_max: Duration) -> Self {
-        let client = HttpClient::new(HttpOptions {
-            ca: config.upstream.config().ca.clone(),
-            connect_timeout: CONNECT_TIMEOUT,
-            silence_max,
-            waits_for_retry_after: false,
-        });
-        Self { config, client, binding, closed: CloseSignal::default() }
+        let RemoteConfig { upstream, sink, server, .. } = &config;
+        let exchange = Exchange::new(upstream, sink, Arc::clone(&binding), silence_max);
+        let of_sink = upstream.state().register(SinkUse { sink: sink.clone(), server: server.clone() });
+        Self { config, exchange, binding, search: Mutex::default(), closed: CloseSignal::default(), _use: of_sink }
     }
 
     pub(crate) const fn config(&self) -> &RemoteConfig {
@@ -128,100 +126,143 @@ impl Caller {
     /// Ends the calls in flight and closes idle connections.
     pub(super) fn close(&self) {
         self.closed.close();
-        self.client.close_idle();
+        self.exchange.close_idle();
     }
 
     /// Sends a request to a writer. The inner error is the failure of the writer's sink.
     pub(crate) async fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
         let closed = SinkError::Unavailable("the sink was closed".into());
-        let (result, server) = self.closed.unless_closed(closed, self.ask_each(call)).await?;
-        if result.is_err() {
-            // The next attempt uses another writer, whose connection to the store may work.
-            server.count(RequestOutcome::StoreFailed);
-            server.eject_for(&self.config.sink);
-        } else {
-            server.count(RequestOutcome::Answered);
-            if call.stores().is_some() {
-                server.stores(&self.config.sink);
-            }
-        }
-        Ok(result)
+        self.closed.unless_closed(closed, self.ask_each(call)).await
     }
 
     /// Tries one writer after the other. A batch or object goes to the next one only if the last one certainly did nothing.
-    async fn ask_each<T: DeserializeOwned>(
+    async fn ask_each<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<Result<T, SinkError>, SinkError> {
+        let upstream = &self.config.upstream;
+        let Order { available, others } = self.order(call);
+        let (is_first, is_empty) = (available.is_empty(), available.is_empty() && others.is_empty());
+        let mut failures = Failures::new(self.no_writer());
+        let answer = match self.first_of(available, call, &mut failures).await {
+            Tried::Failed => match self.search(others, is_first, &mut failures).await {
+                Some(found) => self.first_of(vec![found], call, &mut failures).await,
+                None => Tried::Failed,
+            },
+            tried => tried,
+        };
+        if let Tried::Answered(answer) = answer {
+            upstream.state().set_unreachable(false);
+            return Ok(answer);
+        }
+        upstream.state().set_unreachable((failures.is_unanswered || is_empty) && !failures.is_other_store);
+        Err(failures.last)
+    }
+
+    /// Tries these writers in order.
+    async fn first_of<T: DeserializeOwned>(
         &self,
+        servers: Vec<Arc<WriterServer>>,
         call: &Call<'_>,
-    ) -> Result<(Result<T, SinkError>, Arc<WriterServer>), SinkError> {
-        let (upstream, stores) = (&self.config.upstream, call.stores().is_some());
-        let (mut is_other_store, mut is_unanswered) = (false, false);
-        let order = self.order(call);
-        let is_empty = order.is_empty();
-        let mut last = self.no_writer();
-        for server in order {
+        failures: &mut Failures,
+    ) -> Tried<T> {
+        let stores = call.stores().is_some();
+        for server in servers {
             if let (true, Some(lane)) = (stores, call.lane) {
-                upstream.state().uses(lane, &server);
+                self.config.upstream.state().uses(lane, &server);
             }
-            match self.ask(&server, call).await {
+            match self.exchange.ask(&server, call).await {
                 Ok(Parsed::Result(result)) => {
-                    upstream.state().set_unreachable(false);
                     self.binding.accept(&server.label());
-                    return Ok((result, server));
+                    return Tried::Answered(result);
                 }
-                Ok(Parsed::Differs(info)) => {
-                    server.count(RequestOutcome::Refused);
-                    last = SinkError::Misconfigured(self.binding.refuse(&server.label(), &info));
-                    is_other_store = true;
-                }
-                Err(Unanswered::Refused(error)) => last = error,
-                Err(Unanswered::Unsent(error)) => (last, is_unanswered) = (error, true),
-                Err(Unanswered::Unknown(error)) => {
-                    (last, is_unanswered) = (error, true);
-                    if stores {
-                        break;
+                Ok(Parsed::Differs(info)) => self.refuse(&server, &info, failures),
+                Err(unanswered) => {
+                    if failures.add(unanswered) && stores {
+                        return Tried::Unknown;
                     }
                 }
             }
         }
-        upstream.state().set_unreachable((is_unanswered || is_empty) && !is_other_store);
-        Err(last)
+        Tried::Failed
+    }
+
+    fn refuse(&self, server: &WriterServer, info: &SinkInfo, failures: &mut Failures) {
+        failures.last = SinkError::Misconfigured(self.binding.refuse(&server.label(), info));
+        failures.is_other_store = true;
+    }
+
+    /// Finds a writer that serves the sink: probes all of these concurrently, and returns the first that answers. So a writer that hangs
+    /// gets no batch and delays none. The only writer of a sink (`is_only` and no other) needs no probe.
+    async fn search(
+        &self,
+        servers: Vec<Arc<WriterServer>>,
+        is_only: bool,
+        failures: &mut Failures,
+    ) -> Option<Arc<WriterServer>> {
+        if is_only && servers.len() < 2 {
+            return servers.into_iter().next();
+        }
+        let mut last = self.search.lock().await;
+        let sink = &self.config.sink;
+        // Another lane, or the prober, may have found one while this one waited.
+        if let Some(found) = servers.iter().find(|server| server.is_available(sink)) {
+            return Some(Arc::clone(found));
+        }
+        if let Some((_, shared)) = last.as_ref().filter(|(at, _)| at.elapsed() < SEARCH_PAUSE) {
+            failures.merge(shared);
+            return None;
+        }
+        let mut found_none = Failures::new(failures.last.clone());
+        let (probe, exchange) = (&Call::new(Method::GET, ""), &self.exchange);
+        let ask = |server: &Arc<WriterServer>| {
+            let server = Arc::clone(server);
+            async move { (exchange.ask(&server, probe).await, server) }
+        };
+        let mut probes: FuturesUnordered<_> = servers.iter().map(ask).collect();
+        loop {
+            let Ok(next) = timeout(RECHECK, probes.next()).await else {
+                // While some of them hang, the prober may find that another one works again.
+                match servers.iter().find(|server| server.is_available(sink)) {
+                    Some(found) => return Some(Arc::clone(found)),
+                    None => continue,
+                }
+            };
+            let Some((answer, server)) = next else { break };
+            match answer {
+                Ok(Parsed::<SinkInfo>::Result(Ok(_))) => {
+                    *last = None;
+                    return Some(server);
+                }
+                Ok(Parsed::Result(Err(error))) => found_none.last = error,
+                Ok(Parsed::Differs(info)) => self.refuse(&server, &info, &mut found_none),
+                Err(unanswered) => drop(found_none.add(unanswered)),
+            }
+        }
+        failures.merge(&found_none);
+        *last = Some((Instant::now(), found_none));
+        None
     }
 
     /// Asks a writer for bytes. Returns an answer of any status before its body is read, unless it is a writer's own refusal.
     pub(crate) async fn download(&self, call: &Call<'_>) -> Result<HttpResponse, SinkError> {
-        let mut last = self.no_writer();
-        for server in self.order(call) {
-            match self.download_from(&server, call).await {
+        let Order { available, others } = self.order(call);
+        let (is_first, mut failures) = (available.is_empty(), Failures::new(self.no_writer()));
+        for server in available {
+            match self.exchange.download(&server, call).await {
                 Ok(answer) => return Ok(answer),
-                Err(unanswered) => last = unanswered.into_error(),
+                Err(unanswered) => drop(failures.add(unanswered)),
             }
         }
-        Err(last)
-    }
-
-    async fn download_from(&self, server: &WriterServer, call: &Call<'_>) -> Result<HttpResponse, Unanswered> {
-        let in_flight = server.begin();
-        let answer = self.send(server, call).await?;
-        if !is_of_object(&answer) {
-            let status = answer.status();
-            let body = answer.bytes(ANSWER_BYTES_MAX).await.map_err(|failure| failed(server, &failure))?;
-            in_flight.answered(None);
-            return Err(self.refused(server, status, &body));
-        }
-        in_flight.answered(None);
-        server.answers();
-        server.count(RequestOutcome::Answered);
-        Ok(answer)
+        let Some(server) = self.search(others, is_first, &mut failures).await else { return Err(failures.last) };
+        self.exchange.download(&server, call).await.map_err(Unanswered::into_error)
     }
 
     /// The writers in the order in which they are tried.
-    fn order(&self, call: &Call<'_>) -> Vec<Arc<WriterServer>> {
+    fn order(&self, call: &Call<'_>) -> Order {
         let RemoteConfig { upstream, server, sink, .. } = &self.config;
         let nobody = Lane { origin: event::Origin([0; 16]), shard: 0, sink: sink.as_str().into() };
         let lane = call.lane.unwrap_or(&nobody);
         let choice = Choice { lane, sink, server: server.as_deref(), is_batch: call.stores().is_some() };
         let mut order = upstream.state().order(&choice);
-        order.sort_by_key(|server| self.binding.is_refused(&server.label()));
+        order.available.sort_by_key(|server| self.binding.is_refused(&server.label()));
         order
     }
 
@@ -231,197 +272,50 @@ impl Caller {
         SinkError::Unavailable(format!("{by} has not named a writer of the upstream {name} yet").into())
     }
 
-    /// Asks all writers concurrently for the description of their sink.
-    pub(super) async fn survey(&self, call: &Call<'_>) -> Vec<(String, Result<SinkInfo, SinkError>)> {
-        let ask = |server: Arc<WriterServer>| async move {
-            let info = match self.ask(&server, call).await {
+    /// Runs `work` while no other lane searches or surveys.
+    pub(super) async fn alone<T>(&self, work: impl Future<Output = T>) -> T {
+        let _alone = self.search.lock().await;
+        work.await
+    }
+
+    /// Asks all writers concurrently for the description of their sink. After the first description, the others have [`COMPARE_FOR`]: a
+    /// writer that hangs delays no start.
+    pub(super) async fn survey(&self) -> Vec<(String, Result<SinkInfo, SinkError>)> {
+        let call = Call::new(Method::GET, "");
+        let Order { available, others } = self.order(&call);
+        let ask = async |server: Arc<WriterServer>| {
+            let info = match self.exchange.ask(&server, &call).await {
                 Ok(Parsed::Result(info)) => info,
                 Ok(Parsed::Differs(info)) => Ok(info),
-                Err(unanswered) => return (server.label(), Err(unanswered.into_error())),
+                Err(unanswered) => Err(unanswered.into_error()),
             };
-            server.count(if info.is_ok() { RequestOutcome::Answered } else { RequestOutcome::StoreFailed });
             (server.label(), info)
         };
-        join_all(self.order(call).into_iter().map(ask)).await
-    }
-
-    async fn ask<T: DeserializeOwned>(&self, server: &WriterServer, call: &Call<'_>) -> Result<Parsed<T>, Unanswered> {
-        let in_flight = server.begin();
-        let answer = self.send(server, call).await?;
-        let is_draining = answer.headers().contains_key(protocol::DRAINING);
-        let status = answer.status();
-        // If the store is slow, the writer sends one byte a second: no minimum rate applies.
-        let body = answer.at_any_rate().bytes(call.answer_max).await.map_err(|failure| failed(server, &failure))?;
-        if is_draining {
-            server.eject();
-        }
-        if status != StatusCode::OK {
-            in_flight.answered(None);
-            return Err(self.refused(server, status, &body));
-        }
-        let Some(parsed) = parse(&body) else {
-            in_flight.answered(None);
-            server.count(RequestOutcome::Refused);
-            server.eject();
-            return Err(Unanswered::Unknown(foreign(server)));
-        };
-        in_flight.answered(call.stores());
-        if !is_draining {
-            server.answers();
-        }
-        Ok(parsed)
-    }
-
-    /// The writer, a proxy before it, or another server at its address answered with a status other than 200. The next attempt uses another
-    /// writer.
-    fn refused(&self, server: &WriterServer, status: StatusCode, body: &[u8]) -> Unanswered {
-        server.count(RequestOutcome::Refused);
-        let detail = detail(body);
-        match status {
-            // What a writer refuses for one call says nothing of its other calls.
-            StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT if detail.is_some() => {}
-            StatusCode::TOO_MANY_REQUESTS => server.eject_for(&self.config.sink),
-            // The token is the upstream's.
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => server.eject(),
-            status if detail.is_none() || status.is_server_error() => server.eject(),
-            _ => server.eject_for(&self.config.sink),
-        }
-        let words = words(server, status, detail);
-        match status {
-            // Neither a writer that drains nor a proxy without a writer has done anything.
-            StatusCode::SERVICE_UNAVAILABLE => Unanswered::Unsent(SinkError::Unavailable(words)),
-            StatusCode::TOO_MANY_REQUESTS => Unanswered::Unsent(SinkError::Unavailable(words)),
-            // It has another store.
-            StatusCode::CONFLICT => Unanswered::Unsent(SinkError::Misconfigured(words)),
-            StatusCode::REQUEST_TIMEOUT => Unanswered::Unknown(SinkError::Unavailable(words)),
-            status if status.is_server_error() => Unanswered::Unknown(SinkError::Unavailable(words)),
-            // No writer answers like this.
-            status if status.is_success() => Unanswered::Unknown(SinkError::Misconfigured(words)),
-            _ => Unanswered::Refused(SinkError::Misconfigured(words)),
-        }
-    }
-
-    async fn send(&self, server: &WriterServer, call: &Call<'_>) -> Result<HttpResponse, Unanswered> {
-        let request = self.request(server, call).map_err(Unanswered::Refused)?;
-        self.client.send_to(server.address(), request).await.map_err(|failure| failed(server, &failure))
-    }
-
-    fn request(&self, server: &WriterServer, call: &Call<'_>) -> Result<Request<RequestBody>, SinkError> {
-        let RemoteConfig { upstream, sink, .. } = &self.config;
-        let UpstreamConfig { token, .. } = upstream.config();
-        let wrong =
-            |what: &str| SinkError::Misconfigured(format!("a request to the writer can't be made: {what}").into());
-        let url = server
-            .endpoint()
-            .url(&format!("{}/{sink}{}", protocol::PATH, call.path))
-            .map_err(|error| wrong(&error.to_string()))?;
-        let mut request = Request::builder().method(call.method.clone()).uri(url);
-        if let Some(token) = token {
-            request = request.header(AUTHORIZATION, token.header());
-        }
-        request = self.binding.headers(request);
-        if let Some(lane) = call.lane {
-            request = request.header(protocol::LANE, protocol::lane_text(lane));
-        }
-        if let Some(batch) = call.batch {
-            request = request.header(protocol::POSITIONS, format!("{}-{}", batch.first(), batch.last()));
-            request = request.header(protocol::FLOOR, batch.floor()).header(protocol::AGAIN, batch.again());
-            if let Some(claim) = batch.claim() {
-                request = request.header(protocol::CLAIM, claim.to_string());
+        let mut asked: FuturesUnordered<_> = available.into_iter().chain(others).map(ask).collect();
+        let (mut answers, mut deadline): (Vec<(String, Result<SinkInfo, SinkError>)>, _) = (Vec::new(), None);
+        loop {
+            let next = match deadline {
+                Some(deadline) => timeout_at(deadline, asked.next()).await.unwrap_or(None),
+                None => asked.next().await,
+            };
+            let Some(answer) = next else { return answers };
+            let now = Instant::now();
+            match (&answer.1, answers.iter().any(|(_, info)| info.is_ok())) {
+                (Ok(_), false) => deadline = Some(now + COMPARE_FOR),
+                _ => drop(deadline.get_or_insert(now + SURVEY_MAX)),
             }
+            answers.push(answer);
         }
-        if let Some(headers) = request.headers_mut() {
-            headers.extend(call.headers.clone());
-        }
-        let body = match &call.content {
-            Content::Empty => empty(),
-            Content::Whole(frame) => {
-                request = request.header(CONTENT_TYPE, HeaderValue::from_static(protocol::CONTENT_TYPE));
-                full(frame.clone())
-            }
-            Content::Object(_, make) => make(),
-        };
-        request.body(body).map_err(|error| wrong(&error.to_string()))
     }
 }
 
-/// No answer was received, or only a part of one.
-fn failed(server: &WriterServer, failure: &HttpFailure) -> Unanswered {
-    server.eject();
-    let error = if failure.is_misconfigured() { SinkError::Misconfigured } else { SinkError::Unavailable };
-    let error = error(format!("writer {failure}").into());
-    let is_unsent = failure.is_unsent();
-    server.count(if is_unsent { RequestOutcome::Unsent } else { RequestOutcome::NoAnswer });
-    if is_unsent { Unanswered::Unsent(error) } else { Unanswered::Unknown(error) }
-}
-
-/// The reason that a writer gives for a refusal. `None`: the body is not a writer's.
-fn detail(body: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Problem {
-        detail: String,
-    }
-    serde_json::from_slice::<Problem>(body).ok().map(|problem| problem.detail)
-}
-
-/// The reason of an answer with a status other than 200.
-fn words(server: &WriterServer, status: StatusCode, detail: Option<String>) -> Reason {
-    let detail = detail.unwrap_or_else(|| "no Forebay writer answers like this: look at the address".into());
-    format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
-}
-
-/// Whether a writer may answer a request for an object like this. A missing object has an empty body.
-fn is_of_object(answer: &HttpResponse) -> bool {
-    let is = |name, wanted: &str| answer.headers().get(name).is_some_and(|value| value == wanted);
-    match answer.status() {
-        StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED => true,
-        StatusCode::NOT_FOUND => is(CONTENT_LENGTH, "0"),
-        StatusCode::BAD_GATEWAY => !is(CONTENT_TYPE, protocol::PROBLEM),
-        _ => false,
-    }
-}
-
-/// The answer of 200 is not a writer's.
-fn foreign(server: &WriterServer) -> SinkError {
-    let what =
-        "answers 200, but not as a Forebay writer: look at the address, and run the same release of gateway and writer";
-    SinkError::Unavailable(format!("writer {} {what}", server.label()).into())
-}
-
-/// Why a request has no answer of 200.
-enum Unanswered {
-    /// The writer certainly received nothing, or did nothing: the request may go to another one.
-    Unsent(SinkError),
-    /// The effect is unknown.
-    Unknown(SinkError),
-    /// The server refused the request and did nothing: the request may go to another one, which may refuse it too.
-    Refused(SinkError),
-}
-
-impl Unanswered {
-    fn into_error(self) -> SinkError {
-        let (Self::Unsent(error) | Self::Unknown(error) | Self::Refused(error)) = self;
-        error
-    }
-}
-
-/// A writer's answer of 200.
-enum Parsed<T> {
-    /// The value, or why the writer's sink failed.
-    Result(Result<T, SinkError>),
-    /// The writer's sink or store differs from the bound one.
-    Differs(SinkInfo),
-}
-
-/// Parses an answer of 200. `None`: no writer of this release answers like this.
-fn parse<T: DeserializeOwned>(answer: &[u8]) -> Option<Parsed<T>> {
-    match serde_json::from_slice::<Outcome>(answer) {
-        Ok(Outcome::Differs { info }) => Some(Parsed::Differs(info)),
-        Ok(failed @ Outcome::Failed { .. }) => {
-            failed.into_write_outcome(0).err().map(|error| Parsed::Result(Err(error)))
-        }
-        _ => serde_json::from_slice(answer).ok().map(|value| Parsed::Result(Ok(value))),
-    }
+/// The result of trying some writers.
+enum Tried<T> {
+    Answered(Result<T, SinkError>),
+    /// None of them did anything.
+    Failed,
+    /// It is unknown what the last one did: no other may be tried.
+    Unknown,
 }
 
 pub(super) fn odd(what: &str) -> SinkError {

@@ -4,7 +4,8 @@
 use http::Method;
 
 use super::RemoteConfig;
-use super::caller::{Call, Caller};
+use super::caller::Caller;
+use super::exchange::Call;
 use super::protocol::SinkInfo;
 use sink::SinkError;
 
@@ -12,16 +13,25 @@ impl Caller {
     /// Connects the writers' sink to its store, and binds this sink to that store. `also` compares settings of some kinds of store only; its
     /// error names the difference.
     pub(crate) async fn connect(&self, also: impl Fn(&SinkInfo) -> Result<(), String>) -> Result<(), SinkError> {
-        let call = Call::new(Method::GET, "");
-        if self.binding().is_bound() {
+        let was_bound = self.binding().is_bound();
+        if was_bound {
+            let call = Call::new(Method::GET, "");
             match self.call::<SinkInfo>(&call).await.and_then(|answer| answer) {
                 // If no writer has the bound sink any more, the operator may have changed all of them: ask again.
                 Err(SinkError::Misconfigured(_)) => {}
                 answered => return answered.map(drop),
             }
         }
+        self.alone(async {
+            // Another lane may have bound the sink while this one waited.
+            if !was_bound && self.binding().is_bound() { Ok(()) } else { self.survey_and_bind(also).await }
+        })
+        .await
+    }
+
+    async fn survey_and_bind(&self, also: impl Fn(&SinkInfo) -> Result<(), String>) -> Result<(), SinkError> {
         let (mut answers, mut failures) = (Vec::new(), Vec::new());
-        for (server, answer) in self.survey(&call).await {
+        for (server, answer) in self.survey().await {
             match answer {
                 Ok(info) => {
                     self.check(&info).and_then(|()| also(&info)).map_err(|difference| wrong(&server, &difference))?;

@@ -8,11 +8,15 @@ mod caller;
 mod config;
 mod connecting;
 mod etcd;
+mod exchange;
 pub mod frame;
 pub mod object_protocol;
+mod prober;
 pub mod protocol;
 pub mod reading;
 mod remote_objects;
+#[cfg(test)]
+mod tests;
 mod token;
 mod upstream;
 
@@ -26,11 +30,13 @@ use http::Method;
 
 pub use config::{RemoteConfig, RemoteObjectsConfig};
 pub use etcd::{EtcdAccount, EtcdConfig};
+pub use prober::probe;
 pub use remote_objects::RemoteObjects;
 pub use token::DeliverToken;
-pub use upstream::{Lookups, RequestOutcome, Spread, Upstream, UpstreamConfig, WriterServer, Writers};
+pub use upstream::{Lookups, RequestOutcome, ServerState, Spread, Upstream, UpstreamConfig, WriterServer, Writers};
 
-use caller::{Call, Caller, Content, SILENCE_MAX, odd};
+use caller::{Caller, SILENCE_MAX, odd};
+use exchange::{Call, Content};
 use protocol::{ClaimQuery, HeldAnswer, Outcome};
 use reading::{PageJson, QueryJson};
 use sink::read_thread::{PageReader, ReadThread};

@@ -18,8 +18,9 @@ use objects::read::ObjectStoreReader;
 use objects::{Manifest, MemoryBudget, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 use sink::{Mark, Reason, SinkError, StoreBinding};
 
-use super::caller::{Call, Caller, Content};
+use super::caller::Caller;
 use super::config::RemoteObjectsConfig;
+use super::exchange::{Call, Content};
 use super::object_protocol::{DIGEST, ObjectLimits, PATH, digest_text};
 use super::protocol::Outcome;
 

@@ -80,7 +80,8 @@ pub fn remote(address: SocketAddr, store: RemoteStore) -> Sink {
     let RemoteStore { kind: store, is_fenced, reads, rules } = store;
     let writers = Writers::Listed(vec![format!("http://{address}").parse().unwrap()]);
     let (name, spread) = ("back".into(), Spread::Lane);
-    let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None };
+    let response_timeout = event::limits::RESPONSE_TIMEOUT;
+    let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None, response_timeout };
     let (upstream, sink) = (Upstream::new(config), "store".into());
     let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts: BTreeMap::new(), reads };
     match rules {

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use event::limits;
 use net::http_client::Endpoint;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, path};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, duration, path};
 use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
 use toml::de::DeValue;
 
@@ -13,7 +14,7 @@ use crate::flags::Flags;
 use crate::role::Role;
 use crate::server_address;
 
-pub(crate) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "token", "ca"];
+pub(crate) const KEYS: &[&str] = &["servers", "dns", "mode", "spread", "response_timeout", "token", "ca"];
 /// The setting of `[upstreams.X.etcd]` that writers don't have.
 pub(crate) const ALLOW_HTTP: &str = "allow_http";
 /// The variable, like the flag `--writer`, names the writers of a gateway without a file.
@@ -70,6 +71,7 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
         spread: Spread::default(),
         token,
         ca,
+        response_timeout: limits::RESPONSE_TIMEOUT,
     });
     let upstream = config.map(|config| Upstream { upstream: sink_remote::Upstream::new(config), span: named.span });
     upstreams.0.insert(IMPLIED.to_owned(), upstream);
@@ -84,13 +86,17 @@ fn read_one(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Pat
         .word(section, "spread", "is no way to spread batches", SPREADS)
         .map(|found| found.value)
         .unwrap_or_default();
+    let within = |text: &str| duration::within(text, limits::RESPONSE_TIMEOUT_MIN, limits::RESPONSE_TIMEOUT_MAX);
+    let response_timeout =
+        reader.text(section, "response_timeout", within).map_or(limits::RESPONSE_TIMEOUT, |found| found.value);
     let writers = writers(reader, section, folder)?;
     let named = ["servers", "dns", etcd::TABLE].into_iter().find_map(|key| section.get(key));
     if let Some((span, _)) = named.filter(|_| token.is_some()) {
         warn_of_clear_token(reader, &format!("the token of `upstreams.{}`", section.name()), span, &writers);
     }
     let sends_to_all = sends_to_all(reader, section, &writers);
-    let config = UpstreamConfig { name: section.name().to_owned(), writers, sends_to_all, spread, token, ca };
+    let name = section.name().to_owned();
+    let config = UpstreamConfig { name, writers, sends_to_all, spread, token, ca, response_timeout };
     Some(Upstream { upstream: sink_remote::Upstream::new(config), span: section.span().clone() })
 }
 

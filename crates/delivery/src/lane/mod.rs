@@ -367,7 +367,7 @@ impl Lane {
                 }
             }
             if reader.durable() + 1 - reader.next() < self.options.memory.delivery_records as u64 {
-                gather(&self.options, &self.sink, &self.ledger).await;
+                gather(&self.options, &self.sink, self.ledger.asked(&self.name)).await;
             }
         };
         let probe_at = self.probe_at().into_iter().chain(self.retry_at(run)).min();
@@ -470,11 +470,14 @@ impl Lane {
     }
 }
 
-/// Waits for events behind the first. A batch for a writer waits longer while no client waits for the store: each batch costs both
-/// processes a request.
-async fn gather(options: &Options, sink: &Sink, ledger: &Ledger) {
-    sleep(options.linger).await;
-    if sink.capabilities().remote && !ledger.is_asked() {
-        sleep(options.linger_remote).await;
+/// Waits for more events after the first. A batch for a writer waits longer: each batch costs both processes a request. If a client waits for
+/// this lane, the wait ends immediately.
+async fn gather(options: &Options, sink: &Sink, asked: impl Future<Output = ()>) {
+    let Options { linger, linger_remote, .. } = *options;
+    let linger = if sink.capabilities().remote { linger + linger_remote } else { linger };
+    tokio::select! {
+        biased;
+        () = asked => {}
+        () = sleep(linger) => {}
     }
 }

@@ -270,9 +270,9 @@ impl Ledger {
         *self.wanted.borrow() > *self.saved.borrow()
     }
 
-    /// Whether a client waits until events are stored.
-    pub(crate) fn is_asked(&self) -> bool {
-        self.waiting.waiting() > 0
+    /// Waits until a client waits for the lane.
+    pub(crate) async fn asked(&self, lane: &Lane) {
+        self.waiting.asked(&lane.sink, lane.shard).await;
     }
 
     /// Tells of each who begins to wait for it to be saved.

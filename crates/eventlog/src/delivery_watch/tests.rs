@@ -1,5 +1,6 @@
 //! Who waits in a queue is woken by its lane, and by nothing else.
 
+use std::pin::pin;
 use std::sync::atomic::AtomicBool;
 use std::task::Wake;
 
@@ -123,4 +124,23 @@ fn without_a_witness_nothing_is_known() {
     let mut wait = watch.wait(&request);
     let waker = Waker::from(Arc::<Woken>::default());
     assert!(Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+}
+
+#[tokio::test]
+async fn lane_gathers_until_a_request_waits_for_it() {
+    let fixture = Fixture::new();
+    fixture.lanes.set("a", Some(0));
+    let (sink, other): (Arc<str>, Arc<str>) = ("a".into(), "b".into());
+    let (mut asked, mut of_other) = (pin!(fixture.watch.asked(&sink, 0)), pin!(fixture.watch.asked(&other, 0)));
+    let mut context = Context::from_waker(&fixture.waker);
+    assert!(asked.as_mut().poll(&mut context).is_pending() && of_other.as_mut().poll(&mut context).is_pending());
+    let request =
+        WatchRequest { spans: vec![SequenceRange { shard: 0, first: 1, last: 1, only: None }], types: vec![] };
+    let mut waiting = Box::pin(fixture.watch.wait(&request));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+    assert!(fixture.woken.0.swap(false, Ordering::Relaxed), "the request wakes the lane");
+    assert!(asked.as_mut().poll(&mut context).is_ready() && of_other.as_mut().poll(&mut context).is_pending());
+    drop(waiting);
+    let mut again = pin!(fixture.watch.asked(&sink, 0));
+    assert!(again.as_mut().poll(&mut context).is_pending(), "a request that was dropped waits no longer");
 }

@@ -10,6 +10,8 @@ use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 
 use crate::admin_json::status::{JournalJson, SinkStatusJson, StatusJson};
+use crate::admin_json::upstream::WriterStatusJson;
+use crate::discovery::UpstreamBoard;
 
 pub(crate) const PATH: &str = "/api/status";
 
@@ -26,11 +28,18 @@ pub(crate) struct ServerStatus {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
     dead: DeadLetterService,
+    upstreams: UpstreamBoard,
 }
 
 impl ServerStatus {
     /// Of a process that starts now.
-    pub(crate) fn new(role: Role, log: Arc<EventLog>, gateway: &Gateway, delivery: &Delivery) -> Self {
+    pub(crate) fn new(
+        role: Role,
+        log: Arc<EventLog>,
+        gateway: &Gateway,
+        delivery: &Delivery,
+        upstreams: UpstreamBoard,
+    ) -> Self {
         Self {
             role,
             started: unix_microseconds(),
@@ -40,6 +49,7 @@ impl ServerStatus {
             ledger: delivery.ledger().clone(),
             lanes: delivery.lanes().clone(),
             dead: delivery.dead_letters().clone(),
+            upstreams,
         }
     }
 
@@ -53,11 +63,15 @@ impl ServerStatus {
             bytes: self.log.shards().iter().map(|shard| shard.segments().bytes()).sum(),
             disk_free_bytes: self.log.disk_guard().free_bytes(),
         };
+        let writers = WriterStatusJson::of_all(&self.upstreams.all(), now);
+        let mut status = status(self.role, (self.started, now), self.readiness.reason(), lost, sinks);
+        status.problems.extend(writers.iter().filter_map(WriterStatusJson::problem));
         StatusJson {
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
             refused: self.gateway.refusal_list().iter().map(|refused| refused.count).sum(),
             journal: Some(journal),
-            ..status(self.role, (self.started, now), self.readiness.reason(), lost, sinks)
+            writers,
+            ..status
         }
     }
 }
@@ -86,5 +100,6 @@ pub(crate) fn status(
         refused: 0,
         journal: None,
         sinks,
+        writers: Vec::new(),
     }
 }

@@ -4,3 +4,4 @@ pub(crate) mod dead;
 pub(crate) mod reload;
 pub(crate) mod route;
 pub(crate) mod status;
+pub(crate) mod upstream;

@@ -8,6 +8,7 @@ use event::{counted, rfc3339};
 use serde::{Deserialize, Serialize};
 
 use super::route::{LastDeadJson, Trouble};
+use super::upstream::WriterStatusJson;
 
 /// The state of a process.
 #[derive(Debug, Deserialize, Serialize)]
@@ -32,6 +33,9 @@ pub(crate) struct StatusJson {
     /// A writer has none.
     pub(crate) journal: Option<JournalJson>,
     pub(crate) sinks: Vec<SinkStatusJson>,
+    /// The writers of a gateway.
+    #[serde(default)]
+    pub(crate) writers: Vec<WriterStatusJson>,
 }
 
 /// The journal and its disk.

@@ -9,6 +9,7 @@ use settings::Environment;
 
 use crate::admin::STATUS;
 use crate::admin_json::status::{BacklogJson, SinkStatusJson, StatusJson};
+use crate::admin_json::upstream::WriterStatusJson;
 use crate::cli::StatusFlags;
 use crate::commands::admin_client::AdminClient;
 use crate::commands::figures::{age, size};
@@ -58,6 +59,9 @@ fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
         row("journal", format!("{}, and {} are free on its disk", size(journal.bytes), size(journal.disk_free_bytes)));
     }
     text += &format!("\n{}\n", sinks(&status.sinks, terminal));
+    if !status.writers.is_empty() {
+        text += &format!("{}\n", writers(&status.writers, terminal));
+    }
     let mut row = |name: &str, value: &str| text += &format!("{name:<10}{}\n", event::visible(value));
     if status.problems.is_empty() {
         row("result", "well");
@@ -84,6 +88,19 @@ fn sinks(sinks: &[SinkStatusJson], terminal: Option<usize>) -> String {
             });
         let cells = [sink.sink.clone(), sink.state.clone()].into_iter().chain(of_backlog);
         table.add(cells.chain([note_of(sink)]).collect::<Vec<_>>());
+    }
+    table.text(terminal)
+}
+
+fn writers(writers: &[WriterStatusJson], terminal: Option<usize>) -> String {
+    let columns = ["UPSTREAM", "WRITER", "STATE", "LAST ANSWER"].map(Column::text);
+    let mut table = Table::new(columns.into_iter().chain([Column::note("NOTE")]).collect::<Vec<_>>());
+    for writer in writers {
+        let WriterStatusJson { upstream, server, state, last_success, reason, ejected_for } = writer;
+        let ejected_for = ejected_for.iter().map(|ejected| format!("sink {}: {}", ejected.sink, ejected.reason));
+        let notes: Vec<String> = reason.iter().cloned().chain(ejected_for).collect();
+        let last = last_success.clone().unwrap_or_else(|| "-".to_owned());
+        table.add(vec![upstream.clone(), server.clone(), state.clone(), last, notes.join("; ")]);
     }
     table.text(terminal)
 }
@@ -136,6 +153,7 @@ mod tests {
             refused: 27,
             journal: Some(JournalJson { bytes: 64 << 20, disk_free_bytes: 41 << 30 }),
             sinks: vec![sink("local", "active", local), search],
+            writers: Vec::new(),
         }
     }
 
@@ -166,5 +184,28 @@ mod tests {
         let text = screen(&StatusJson { role: "writer".into(), journal: None, sinks: vec![sink], ..status() }, None);
         assert!(text.contains("\nSINK   STATE   NOTE\nlocal  unused\n") && !text.contains("journal"), "{text}");
         assert!(text.contains("23514 stored since the start, 312/s now"), "{text}");
+    }
+
+    #[test]
+    fn screen_lists_the_writers_of_a_gateway() {
+        let writer = |server: &str, state: &str| WriterStatusJson {
+            upstream: "back".into(),
+            server: server.into(),
+            state: state.into(),
+            ..WriterStatusJson::default()
+        };
+        let dead = WriterStatusJson {
+            last_success: Some("2026-11-21T10:00:02Z".into()),
+            reason: Some("writer http://w2:8081: no connection within 2s".into()),
+            ..writer("http://w2:8081", "ejected")
+        };
+        assert!(writer("http://w1:8081", "untried").problem().is_none());
+        let problem = dead.problem().unwrap();
+        assert!(problem.contains("http://w2:8081") && problem.contains("last at 2026-11-21T10:00:02Z"), "{problem}");
+        let text = screen(&StatusJson { writers: vec![writer("http://w1:8081", "untried"), dead], ..status() }, None);
+        let table = "UPSTREAM  WRITER          STATE    LAST ANSWER           NOTE\n\
+                     back      http://w1:8081  untried  -\n\
+                     back      http://w2:8081  ejected  2026-11-21T10:00:02Z  writer http://w2:8081: no connection within 2s\n";
+        assert!(text.contains(table), "{text}");
     }
 }

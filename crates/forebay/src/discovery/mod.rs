@@ -1,5 +1,5 @@
-//! The upstreams in use, and the discovery of their writers by DNS or etcd. Each upstream is looked up on a task of its own, so neither a
-//! batch nor another upstream waits for a look-up.
+//! The upstreams in use, with a task for the discovery of their writers by DNS or etcd, and a task that probes the writers. Neither a batch
+//! nor another upstream waits for a look-up or a probe.
 
 mod dns;
 mod etcd;
@@ -15,21 +15,22 @@ use tokio::task::JoinHandle;
 /// The pause between two look-ups.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(5);
 
-/// The upstreams of the current configuration. Cheap to clone.
+/// The upstreams of the current configuration, with their tasks. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct UpstreamBoard(Arc<Mutex<Vec<InUse>>>);
 
 struct InUse {
     upstream: Upstream,
-    discovery: Option<Discovery>,
+    /// The look-ups, and the probes of the writers.
+    tasks: Tasks,
 }
 
-/// The task of an upstream's look-ups. It is aborted on drop.
-struct Discovery(JoinHandle<()>);
+/// The tasks of an upstream. They are aborted on drop.
+struct Tasks(Vec<JoinHandle<()>>);
 
-impl Drop for Discovery {
+impl Drop for Tasks {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -41,7 +42,7 @@ impl UpstreamBoard {
         board
     }
 
-    /// Applies the writers of this configuration. An unchanged discovery keeps running.
+    /// Applies the writers of this configuration. The tasks of an unchanged discovery keep running.
     pub(crate) fn show(&self, configuration: &Configuration) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *held);
@@ -51,8 +52,8 @@ impl UpstreamBoard {
                 known.upstream.is_same(upstream) && known.upstream.config().writers == upstream.config().writers
             };
             let known = before.iter().position(is_alike).map(|at| before.swap_remove(at));
-            let discovery = known.map_or_else(|| discover(upstream), |known| known.discovery);
-            held.push(InUse { upstream: upstream.clone(), discovery });
+            let tasks = known.map_or_else(|| start(upstream), |known| known.tasks);
+            held.push(InUse { upstream: upstream.clone(), tasks });
         }
     }
 
@@ -63,13 +64,19 @@ impl UpstreamBoard {
     }
 }
 
-fn discover(upstream: &Upstream) -> Option<Discovery> {
-    let task = match &upstream.config().writers {
-        Writers::Listed(_) | Writers::Named(_) => return None,
-        Writers::Dns(endpoint) => tokio::spawn(dns::follow_host(upstream.clone(), endpoint.host_and_port()?)),
-        Writers::Etcd { etcd, allows_http } => tokio::spawn(etcd::follow(upstream.clone(), etcd.clone(), *allows_http)),
-    };
-    Some(Discovery(task))
+fn start(upstream: &Upstream) -> Tasks {
+    let prober = tokio::spawn(sink_remote::probe(upstream.clone()));
+    Tasks(discover(upstream).into_iter().chain([prober]).collect())
+}
+
+fn discover(upstream: &Upstream) -> Option<JoinHandle<()>> {
+    match &upstream.config().writers {
+        Writers::Listed(_) | Writers::Named(_) => None,
+        Writers::Dns(endpoint) => Some(tokio::spawn(dns::follow_host(upstream.clone(), endpoint.host_and_port()?))),
+        Writers::Etcd { etcd, allows_http } => {
+            Some(tokio::spawn(etcd::follow(upstream.clone(), etcd.clone(), *allows_http)))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +97,7 @@ mod tests {
             spread: Spread::Lane,
             token: None,
             ca: None,
+            response_timeout: event::limits::RESPONSE_TIMEOUT,
         })
     }
 
@@ -110,9 +118,9 @@ mod tests {
                 std::future::pending().await
             }
         };
-        let discovery = Discovery(tokio::spawn(dns::follow(upstream, look_up)));
+        let tasks = Tasks(vec![tokio::spawn(dns::follow(upstream, look_up))]);
         tokio::task::yield_now().await;
-        drop(discovery);
+        drop(tasks);
         assert!(timeout(LOOK_UP_EVERY, end).await.unwrap().is_err(), "the task is gone");
     }
 }

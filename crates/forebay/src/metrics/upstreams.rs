@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use delivery::LaneStatus;
-use sink_remote::{RequestOutcome, Upstream, WriterServer};
+use sink_remote::{RequestOutcome, ServerState, Upstream, WriterServer};
 
 use crate::metrics::text_format::{Exposition, Labels};
 
@@ -24,13 +24,13 @@ pub(crate) fn render(text: &mut Exposition, upstreams: &[Upstream], lanes: &[Arc
     text.counter("forebay_upstream_ejections_total", help, |series| {
         each_server(upstreams, |labels, server| series.count(&labels, server.ejections().get()));
     });
-    text.gauge("forebay_upstream_servers", "Writers of an upstream, by state.", |series| {
+    let help = "Writers of an upstream, by state: untried ones have neither answered nor failed since the start.";
+    text.gauge("forebay_upstream_servers", help, |series| {
         for upstream in upstreams {
-            let (ejected, available): (Vec<_>, Vec<_>) =
-                upstream.servers().into_iter().partition(|server| server.is_ejected());
-            for (state, servers) in [("available", available), ("ejected", ejected)] {
-                let labels: Labels<'_> = &[("upstream", &upstream.config().name), ("state", state)];
-                series.count(labels, servers.len() as u64);
+            let states: Vec<ServerState> = upstream.servers().iter().map(|server| server.state()).collect();
+            for state in ServerState::ALL {
+                let labels: Labels<'_> = &[("upstream", &upstream.config().name), ("state", state.as_str())];
+                series.count(labels, states.iter().filter(|other| **other == state).count() as u64);
             }
         }
     });

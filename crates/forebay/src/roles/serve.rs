@@ -193,7 +193,7 @@ impl Running {
         let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), boards);
         let admin = Arc::new(Admin {
             metrics,
-            status: ServerStatus::new(role, log.clone(), &gateway, &delivery),
+            status: ServerStatus::new(role, log.clone(), &gateway, &delivery, upstreams.clone()),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),

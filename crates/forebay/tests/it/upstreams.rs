@@ -353,20 +353,19 @@ fn servers_that_are_no_writers_are_ejected_and_hold_up_nothing() {
     let writers = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let strays = ["401 Unauthorized", "403 Forbidden", "404 Not Found", "200 OK", "302 Found"].map(foreign_server);
     let urls: Vec<String> = writers.iter().map(BackEnd::url).chain(strays.clone()).collect();
-    // With this spread, each of them is tried.
     let front = FrontEnd::start(&format!("servers = {urls:?}\nspread = \"batch\""), "store = \"null\"");
     let ejections = |url: &str| {
         front.server.metric(&format!("forebay_upstream_ejections_total{{upstream=\"back\",server=\"{url}\"}}"))
     };
-    let (mut number, mut ejected) = (0, 0);
-    let each_is_ejected_again = wait_until(|| {
-        front.post(number..number + 1);
-        number += 1;
-        ejected = ejected.max(front.server.metric("forebay_upstream_servers{upstream=\"back\",state=\"ejected\"}"));
-        strays.iter().all(|url| ejections(url) > 2)
-    });
-    assert!(each_is_ejected_again && ejected > 0, "{}", front.server.metrics());
+    let ejected = || front.server.metric("forebay_upstream_servers{upstream=\"back\",state=\"ejected\"}");
+    let is_ejected = wait_until(|| ejected() == strays.len() as u64);
+    assert!(is_ejected && strays.iter().all(|url| ejections(url) == 1), "{}", front.server.metrics());
+    let refused: Vec<u64> = strays.iter().map(|url| front.requests(url, "refused")).collect();
+    front.post(0..50);
     front.server.wait_delivered();
     assert!(strays.iter().all(|url| front.requests(url, "answered") == 0));
     assert!(writers.iter().all(|writer| ejections(&writer.url()) == 0));
+    // Probes go on, and a stray gets nothing else.
+    let is_probed_again = || strays.iter().zip(&refused).all(|(url, before)| front.requests(url, "refused") > *before);
+    assert!(wait_until(is_probed_again) && ejected() == strays.len() as u64, "{}", front.server.metrics());
 }

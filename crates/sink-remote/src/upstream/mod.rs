@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use event::Lane;
 use event::cells::Counter;
@@ -19,10 +20,11 @@ use super::etcd::EtcdConfig;
 use super::token::DeliverToken;
 use net::http_client::Endpoint;
 
+pub use health::ServerState;
 use server::ServerKey;
 pub use server::{RequestOutcome, WriterServer};
-pub(super) use servers::Choice;
 use servers::Servers;
+pub(super) use servers::{Choice, Order, SinkUse};
 
 /// The configuration of an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct UpstreamConfig {
     pub token: Option<DeliverToken>,
     /// A PEM file with the trusted authorities. `None`: the machine's.
     pub ca: Option<PathBuf>,
+    /// How long a writer may send heartbeats before its answer.
+    pub response_timeout: Duration,
 }
 
 /// Where the writers of an upstream are.
@@ -108,8 +112,8 @@ pub struct Lookups {
 impl PartialEq for Upstream {
     fn eq(&self, other: &Self) -> bool {
         let key = |upstream: &Self| {
-            let UpstreamConfig { name, token, ca, .. } = &*upstream.config;
-            (name.clone(), token.clone(), ca.clone())
+            let UpstreamConfig { name, token, ca, response_timeout, .. } = &*upstream.config;
+            (name.clone(), token.clone(), ca.clone(), *response_timeout)
         };
         key(self) == key(other)
     }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use event::cells::{Counter, Histogram};
 use tokio::time::Instant;
 
-use super::health::Ejection;
+use super::health::{Health, ServerState};
 use net::http_client::Endpoint;
+use sink::Reason;
 
 /// The weight of the newest batch in the average of a writer's cost.
 const SAMPLE_WEIGHT: f64 = 0.3;
@@ -50,6 +51,15 @@ impl RequestOutcome {
     }
 }
 
+/// The order in which a lane tries writers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ServerRank {
+    Available,
+    Untried,
+    /// The oldest failure first.
+    Ejected,
+}
+
 /// A writer.
 #[derive(Debug)]
 pub struct WriterServer {
@@ -66,10 +76,10 @@ pub(super) type ServerKey = (Option<String>, Endpoint, Option<SocketAddr>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Failures of the writer itself.
-    ejection: Option<Ejection>,
-    /// Failures of its stores and refused requests, by the sink's name.
-    of_sinks: BTreeMap<String, Ejection>,
+    /// The health of the writer itself.
+    health: Health,
+    /// The health of its stores, and of requests that it refused, by the sink's name.
+    of_sinks: BTreeMap<String, Health>,
     load: Load,
 }
 
@@ -136,18 +146,64 @@ impl WriterServer {
         &self.latency
     }
 
-    /// Whether the writer is ejected for all sinks. Lanes then use another one, if there is one.
+    /// The state of the writer itself.
     #[must_use]
-    pub fn is_ejected(&self) -> bool {
-        let now = Instant::now();
-        self.held().ejection.is_some_and(|ejection| !ejection.is_over(now))
+    pub fn state(&self) -> ServerState {
+        self.held().health.state
     }
 
-    /// The time of the failure, if the writer is ejected for lanes of this sink.
-    pub(super) fn failed_at(&self, sink: &str, now: Instant) -> Option<Instant> {
+    /// The time since the writer's last success.
+    #[must_use]
+    pub fn last_success(&self) -> Option<Duration> {
+        self.held().health.succeeded_at.map(|at| at.elapsed())
+    }
+
+    /// Why the writer is ejected.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        self.held().health.reason()
+    }
+
+    /// The sinks for which the writer is ejected, and why: its store failed, or it refused the request.
+    #[must_use]
+    pub fn ejected_sinks(&self) -> Vec<(String, Reason)> {
         let held = self.held();
-        let ejections = held.ejection.iter().chain(held.of_sinks.get(sink));
-        ejections.filter(|ejection| !ejection.is_over(now)).map(|ejection| ejection.failed_at).max()
+        held.of_sinks.iter().filter_map(|(sink, health)| Some((sink.clone(), health.reason()?))).collect()
+    }
+
+    /// Whether the writer and its sink have succeeded, and have not failed since.
+    pub(crate) fn is_available(&self, sink: &str) -> bool {
+        self.rank(sink).0 == ServerRank::Available
+    }
+
+    /// The order in which a lane of this sink tries writers.
+    pub(super) fn rank(&self, sink: &str) -> (ServerRank, Option<Instant>) {
+        let held = self.held();
+        let of_sink = held.of_sinks.get(sink);
+        let failed_at = held.health.failed_at().max(of_sink.and_then(Health::failed_at));
+        let rank = match (held.health.state, of_sink.map_or(ServerState::Untried, |health| health.state)) {
+            (ServerState::Ejected, _) | (_, ServerState::Ejected) => ServerRank::Ejected,
+            (ServerState::Available, ServerState::Available) => ServerRank::Available,
+            _ => ServerRank::Untried,
+        };
+        (rank, failed_at)
+    }
+
+    /// Whether the writer itself is to be probed. The probe may be late by `late`.
+    pub(crate) fn is_probe_due(&self, now: Instant, late: Duration) -> bool {
+        self.held().health.is_probe_due(now, late)
+    }
+
+    /// Whether this sink of the writer is to be probed.
+    pub(crate) fn is_sink_probe_due(&self, sink: &str, now: Instant, late: Duration) -> bool {
+        self.held().of_sinks.get(sink).is_none_or(|health| health.is_probe_due(now, late))
+    }
+
+    /// The time since the writer's last success, for a writer that is available.
+    pub(crate) fn quiet_for(&self, now: Instant) -> Option<Duration> {
+        let held = self.held();
+        let at = held.health.succeeded_at.filter(|_| held.health.state == ServerState::Available)?;
+        Some(now.saturating_duration_since(at))
     }
 
     pub(crate) fn count(&self, outcome: RequestOutcome) {
@@ -155,28 +211,31 @@ impl WriterServer {
     }
 
     /// Ejects the writer for all sinks: it does not answer, drains, refuses the token, or does not answer as a writer.
-    pub(crate) fn eject(&self) {
-        let mut held = self.held();
-        held.ejection = Some(Ejection::after(held.ejection));
-        self.ejections.add(1);
+    pub(crate) fn eject(&self, reason: Reason) {
+        let is_new = self.held().health.fails(reason);
+        self.ejections.add(u64::from(is_new));
     }
 
     /// Ejects the writer for this sink: its store failed, or the writer refused the request.
-    pub(crate) fn eject_for(&self, sink: &str) {
+    pub(crate) fn eject_for(&self, sink: &str, reason: Reason) {
+        let is_new = self.held().of_sinks.entry(sink.to_owned()).or_default().fails(reason);
+        self.ejections.add(u64::from(is_new));
+    }
+
+    /// The writer has answered as a writer. A small request is a probe.
+    pub(crate) fn answers(&self, is_probe: bool) {
         let mut held = self.held();
-        let ejection = Ejection::after(held.of_sinks.get(sink).copied());
-        held.of_sinks.insert(sink.to_owned(), ejection);
-        self.ejections.add(1);
+        if is_probe { held.health.passes_probe() } else { held.health.succeeds() }
     }
 
-    /// Ends the ejection: the writer has answered as a writer.
-    pub(crate) fn answers(&self) {
-        self.held().ejection = None;
-    }
-
-    /// Ends the ejection for this sink: the writer has answered a batch or an object of it.
-    pub(crate) fn stores(&self, sink: &str) {
-        self.held().of_sinks.remove(sink);
+    /// The writer's sink has answered: a probe, or if the request stores something, a batch or an object.
+    pub(crate) fn serves(&self, sink: &str, is_probe: bool) {
+        let mut held = self.held();
+        let health = match held.of_sinks.get_mut(sink) {
+            Some(health) => health,
+            None => held.of_sinks.entry(sink.to_owned()).or_default(),
+        };
+        if is_probe { health.passes_probe() } else { health.succeeds() }
     }
 
     /// Counts a request while it is in flight.

@@ -1,15 +1,15 @@
-//! Chooses the writer of a request: a lane sticks to one, and uses the next one of its own order while that one is ejected.
+//! Chooses the writer of a request: a lane sticks to one, and uses the next available one of its own order while that one is ejected.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use event::Lane;
 use tokio::time::Instant;
 
 use super::Spread;
-use super::server::{ServerKey, WriterServer};
+use super::server::{ServerKey, ServerRank, WriterServer};
 
 /// The current writers of an upstream.
 #[derive(Debug, Default)]
@@ -25,6 +25,33 @@ struct State {
     is_unreachable: bool,
     /// The number of picks of two writers so far: the seed of the next one.
     picks: u64,
+    /// The sinks that use the upstream. Dead ones belong to sinks that are gone.
+    sinks: Vec<Weak<SinkUse>>,
+}
+
+/// A sink's use of an upstream, for as long as the sink lives. The prober finds out which writers serve the sink.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct SinkUse {
+    /// The writers' sink.
+    pub(crate) sink: String,
+    /// The name of the only eligible writer, if there is one.
+    pub(crate) server: Option<String>,
+}
+
+impl SinkUse {
+    /// Whether the sink may use this writer.
+    pub(crate) fn may_use(&self, server: &WriterServer) -> bool {
+        self.server.is_none() || server.key().0 == self.server
+    }
+}
+
+/// Writers in the order in which a request tries them.
+#[derive(Debug, Default)]
+pub(crate) struct Order {
+    /// The ones that served the sink last time.
+    pub(crate) available: Vec<Arc<WriterServer>>,
+    /// The others: untried ones, then ejected ones, the oldest failure first. A probe decides whether they get the request.
+    pub(crate) others: Vec<Arc<WriterServer>>,
 }
 
 /// The criteria for choosing a writer.
@@ -96,26 +123,47 @@ impl Servers {
         self.held().is_unreachable
     }
 
-    /// The writers in the order in which they are tried. Ejected ones come last, the oldest failure first, so there is always one to try.
-    pub(crate) fn order(&self, choice: &Choice<'_>) -> Vec<Arc<WriterServer>> {
+    /// Registers a sink that uses the upstream.
+    pub(crate) fn register(&self, sink: SinkUse) -> Arc<SinkUse> {
+        let sink = Arc::new(sink);
+        self.held().sinks.push(Arc::downgrade(&sink));
+        sink
+    }
+
+    /// The sinks that use the upstream, each once.
+    pub(crate) fn sinks(&self) -> Vec<Arc<SinkUse>> {
+        let mut held = self.held();
+        held.sinks.retain(|sink| sink.strong_count() > 0);
+        let mut sinks: Vec<Arc<SinkUse>> = Vec::new();
+        for sink in held.sinks.iter().filter_map(Weak::upgrade) {
+            if !sinks.contains(&sink) {
+                sinks.push(sink);
+            }
+        }
+        sinks
+    }
+
+    /// The writers in the order in which they are tried.
+    pub(crate) fn order(&self, choice: &Choice<'_>) -> Order {
         let now = Instant::now();
         let mut held = self.held();
         let is_wanted =
             |server: &&Arc<WriterServer>| choice.server.is_none() || server.key().0.as_deref() == choice.server;
         // Rendezvous hashing: removing a writer moves its own lanes only.
-        let rank =
-            |server: &Arc<WriterServer>| (server.failed_at(choice.sink, now), Reverse(weight(choice.lane, server)));
-        let mut order: Vec<_> =
+        let rank = |server: &Arc<WriterServer>| (server.rank(choice.sink), Reverse(weight(choice.lane, server)));
+        let mut ranked: Vec<_> =
             held.servers.iter().filter(is_wanted).map(|server| (rank(server), Arc::clone(server))).collect();
-        order.sort_by_key(|(rank, _)| *rank);
-        let healthy = order.partition_point(|((failed_at, _), _)| failed_at.is_none());
-        if choice.is_batch && held.spread == Spread::Batch && healthy > 1 {
-            let (one, other) = pick_two(&mut held.picks, healthy);
-            let cost = |at: usize| order.get(at).map_or(f64::MAX, |(_, server)| server.cost(now));
+        ranked.sort_by_key(|(rank, _)| *rank);
+        let count = ranked.partition_point(|(((rank, _), _), _)| *rank == ServerRank::Available);
+        let mut available: Vec<_> = ranked.into_iter().map(|(_, server)| server).collect();
+        let others = available.split_off(count);
+        if choice.is_batch && held.spread == Spread::Batch && count > 1 {
+            let (one, other) = pick_two(&mut held.picks, count);
+            let cost = |at: usize| available.get(at).map_or(f64::MAX, |server| server.cost(now));
             let better = if cost(other) < cost(one) { other } else { one };
-            order.swap(0, better);
+            available.swap(0, better);
         }
-        order.into_iter().map(|(_, server)| server).collect()
+        Order { available, others }
     }
 }
 
@@ -163,54 +211,82 @@ mod tests {
     }
 
     fn order_of(servers: &Servers, lane: &Lane, sink: &str, server: Option<&str>) -> Vec<Arc<WriterServer>> {
-        servers.order(&Choice { lane, sink, server, is_batch: true })
+        let Order { available, others } = servers.order(&Choice { lane, sink, server, is_batch: true });
+        available.into_iter().chain(others).collect()
     }
 
     fn order(servers: &Servers, shard: u16) -> Vec<String> {
         order_of(servers, &lane(shard), "s", None).iter().map(|server| server.label()).collect()
     }
 
+    fn serve(servers: &Servers, sink: &str) {
+        for server in servers.all() {
+            server.answers(false);
+            server.serves(sink, false);
+        }
+    }
+
     #[tokio::test(start_paused = true)]
-    async fn a_lane_sticks_to_a_writer_and_returns_after_its_ejection() {
+    async fn lane_returns_to_its_writer_after_a_success_only() {
         let servers = servers(&["a", "b", "c"]);
+        serve(&servers, "s");
         let before = order(&servers, 0);
         assert_eq!(order(&servers, 0), before);
         let first = order_of(&servers, &lane(0), "s", None).remove(0);
-        first.eject();
+        first.eject("gone".into());
         let moved = [before[1].clone(), before[2].clone(), before[0].clone()];
         assert_eq!(order(&servers, 0), moved);
-        tokio::time::advance(SECOND).await;
-        assert_eq!(order(&servers, 0), before);
-        first.eject();
-        tokio::time::advance(SECOND).await;
-        assert_eq!(order(&servers, 0), moved, "the second ejection is longer");
-        first.answers();
+        tokio::time::advance(60 * SECOND).await;
+        assert_eq!(order(&servers, 0), moved, "time ends no ejection");
+        first.answers(true);
         assert_eq!(order(&servers, 0), before);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn there_is_always_a_writer_to_try_and_the_one_whose_failure_is_longest_ago_is_first() {
-        let servers = servers(&["a", "b"]);
-        let mut expected = Vec::new();
-        for server in servers.all() {
-            (0..10).for_each(|_| server.eject());
-            expected.push(server.label());
+    async fn untried_writers_are_before_ejected_ones_and_oldest_failure_is_first() {
+        let servers = servers(&["a", "b", "c", "d"]);
+        let all = servers.all();
+        for server in &all[..2] {
+            (0..10).for_each(|_| server.eject("gone".into()));
             tokio::time::advance(SECOND).await;
         }
-        assert_eq!((order(&servers, 0), order(&servers, 1)), (expected.clone(), expected));
+        all[3].answers(true);
+        let label = |at: usize| all[at].label();
+        assert!(order(&servers, 0)[..2].iter().all(|first| *first == label(2) || *first == label(3)));
+        assert_eq!(order(&servers, 0)[2..], [label(0), label(1)]);
+        all[3].serves("s", true);
+        let of_lane = servers.order(&Choice { lane: &lane(0), sink: "s", server: None, is_batch: true });
+        assert_eq!((of_lane.available.len(), of_lane.others.len()), (1, 3));
+        assert_eq!(of_lane.available[0].label(), label(3), "an available writer is before all others");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_store_that_fails_ejects_its_writer_for_its_own_sink_only() {
+    async fn failed_store_ejects_its_writer_for_its_own_sink_only() {
         let servers = servers(&["a", "b"]);
+        serve(&servers, "s");
+        serve(&servers, "other");
         let before = order(&servers, 0);
         let first = order_of(&servers, &lane(0), "s", None).remove(0);
-        first.eject_for("s");
-        first.answers();
+        first.eject_for("s", "failed".into());
+        first.answers(false);
         assert_eq!(order(&servers, 0)[0], before[1], "an answer of the writer says nothing of the store");
         assert_eq!(order_of(&servers, &lane(0), "other", None)[0].label(), before[0]);
-        first.stores("s");
+        assert_eq!(
+            (first.state(), first.ejected_sinks()),
+            (super::super::ServerState::Available, vec![("s".to_owned(), "failed".into())])
+        );
+        first.serves("s", true);
         assert_eq!(order(&servers, 0), before);
+    }
+
+    #[test]
+    fn sinks_are_listed_once_while_they_live() {
+        let servers = Servers::default();
+        let sink = |name: &str| servers.register(SinkUse { sink: name.to_owned(), server: None });
+        let (one, again, other) = (sink("a"), sink("a"), sink("b"));
+        assert_eq!(servers.sinks(), [one, other.clone()]);
+        drop((again, other));
+        assert_eq!(servers.sinks(), [], "no sink is left");
     }
 
     #[test]
@@ -234,7 +310,7 @@ mod tests {
     fn a_sink_of_one_named_writer_uses_no_other() {
         let servers = servers(&["a", "b"]);
         for server in servers.all() {
-            server.eject();
+            server.eject("gone".into());
         }
         let labels: Vec<_> = order_of(&servers, &lane(0), "s", Some("b")).iter().map(|server| server.label()).collect();
         assert_eq!(labels, ["http://b:8081"]);
@@ -243,6 +319,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn batches_go_to_the_faster_of_two_writers_and_a_slow_one_is_tried_again() {
         let servers = servers(&["a", "b", "c"]);
+        serve(&servers, "s");
         servers.set_spread(Spread::Batch);
         let used = async |rounds: usize, took: fn(&str) -> Duration| {
             let mut counts = [0; 3];

@@ -1,0 +1,37 @@
+//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: what waiting for a store costs by itself.
+
+use anyhow::Result;
+
+use crate::{READY_LIMIT, Setup};
+use xtask::report::{Bar, Row};
+use xtask::wrk::{self, WrkLoad};
+
+/// The types differ in their acknowledgement only.
+const CONFIG: &str = "[sinks.null]\nkind = \"null\"\n[types.disk]\nroutes = [\"null\"]\n\
+                      [types.stored]\nroutes = [\"null\"]\nack = \"stored\"\n";
+const CONNECTIONS: u32 = 256;
+
+/// Loads one server in turn. The first turn, in which files grow, isn't counted.
+pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
+    let launch = setup.fresh_server(Some(CONFIG))?;
+    let mut server = launch.start()?;
+    server.wait_ready(READY_LIMIT)?;
+    let load = WrkLoad { connections: CONNECTIONS, duration: setup.duration, is_keyed: false };
+    let rate = |name: &str| -> Result<f64> {
+        let url = format!("http://{}/ingest/event/{name}", launch.intake);
+        let report = wrk::run_on(&url, load, &setup.folder)?;
+        server.wait_stored()?;
+        Ok(report.requests_per_second)
+    };
+    let mut rates = Vec::new();
+    for turn in 0..=setup.rounds {
+        let (stored, disk) = (rate("stored")?, rate("disk")?);
+        println!("turn {turn}: stored {stored:.0}/s, disk {disk:.0}/s");
+        if turn > 0 {
+            rates.push((stored, disk));
+        }
+    }
+    server.stop()?;
+    let what = format!("ack stored against disk, null, {CONNECTIONS} connections");
+    Ok(vec![Row::in_turn(&what, "requests/s", &rates, Bar::AtLeast(0.8))])
+}
