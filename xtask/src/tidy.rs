@@ -9,6 +9,8 @@ mod edges;
 mod import_cycles;
 mod line_links;
 mod links;
+mod page_metrics;
+mod page_tests;
 mod shape;
 mod source;
 mod type_names;
@@ -73,7 +75,10 @@ pub(crate) fn check() -> Result<()> {
     let sources = read_sources(&root, &paths)?;
     let mut findings: Vec<_> =
         sources.iter().flat_map(|source| SOURCE_RULES.iter().flat_map(|rule| rule(source))).collect();
-    findings.extend(edges::forbidden_edges(&workspace::metadata()?)?);
+    let metadata = workspace::metadata()?;
+    findings.extend(edges::forbidden_edges(&metadata)?);
+    findings.extend(page_metrics::unknown_metrics(&sources));
+    findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
     findings.extend(import_cycles::findings(&root)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));

@@ -32,6 +32,8 @@ mod http1;
 mod ingest;
 mod object_readers;
 mod problem;
+#[cfg(test)]
+mod problem_pages;
 mod readiness;
 mod refusals;
 mod responses;

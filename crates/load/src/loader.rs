@@ -16,6 +16,7 @@ mod follow;
 mod gaps;
 mod input;
 mod lines;
+mod packing;
 mod refused;
 mod rotation;
 mod select;
@@ -24,6 +25,7 @@ mod source;
 mod state;
 mod state_lock;
 mod undecided;
+mod unpack;
 
 use std::io;
 use std::path::PathBuf;
@@ -69,7 +71,7 @@ pub type Notify<'a> = &'a (dyn Fn(&str) + Sync);
 /// What to load, and how, as it is typed.
 #[derive(Clone, Debug, Args)]
 pub struct LoadOptions {
-    /// What to load: NDJSON or JSON arrays, as they are or packed with gzip or zstd; `-` is the standard input
+    /// What to load: NDJSON or JSON arrays, plain or compressed with gzip or zstd; `-` is the standard input
     #[arg(required = true, value_name = "FILE", value_parser = PathBufValueParser::new().map(Input::of))]
     pub inputs: Vec<Input>,
     /// Connections on which batches are sent side by side

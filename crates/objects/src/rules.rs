@@ -37,7 +37,8 @@ impl ObjectFormat {
         let age = humantime::format_duration(*age_max);
         let envelopes = if *line == Line::Envelope { ", in envelopes" } else { "" };
         let apart = apart.as_ref().map_or_else(String::new, |apart| format!(", {} apart", apart.data));
-        format!("{bytes_max} bytes, {records_max} events, {age}{envelopes}{apart}")
+        let records = event::counted(*records_max as u64, "event");
+        format!("{bytes_max} bytes, {records}, {age}{envelopes}{apart}")
     }
 
     /// The codec, the prefix of names and the limits of objects over HTTP, to be displayed.

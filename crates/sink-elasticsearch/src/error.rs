@@ -89,16 +89,21 @@ impl Failure {
 
     pub(super) fn into_sink_error(self, config: &ElasticsearchConfig) -> SinkError {
         let place = format!("Elasticsearch {}, index {}", config.nodes, config.index);
-        let what = self.what();
         if let Self::OtherStore(mark) = self {
             return SinkError::OtherStore(mark);
         }
+        if let Self::Http(failure) = &self {
+            let reason = failure.at(&place).into();
+            return if failure.is_misconfigured() {
+                SinkError::Misconfigured(reason)
+            } else {
+                SinkError::Unavailable(reason)
+            };
+        }
+        let what = self.what();
         match (self.advice(), &self) {
             (Some(advice), _) => SinkError::Misconfigured(format!("{place}: {what}; {advice}").into()),
             (None, Self::Unfit(_)) => SinkError::Misconfigured(format!("{place}: {what}").into()),
-            (None, Self::Http(failure)) if failure.is_misconfigured() => {
-                SinkError::Misconfigured(format!("{place}: {what}").into())
-            }
             _ => SinkError::Unavailable(format!("{place}: {what}").into()),
         }
     }

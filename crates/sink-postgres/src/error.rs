@@ -253,8 +253,13 @@ fn advice(code: &SqlState) -> Option<&'static str> {
 }
 
 fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
-    let mut told = format!("{place}: {error}");
     let mut source = std::error::Error::source(error);
+    // What the system says of a connection needs no "error connecting to server" before it.
+    let mut told = if source.is_some_and(|cause| cause.is::<std::io::Error>()) {
+        place.to_owned()
+    } else {
+        format!("{place}: {error}")
+    };
     let mut untrusted = false;
     while let Some(inner) = source {
         let inner_words = inner.to_string();

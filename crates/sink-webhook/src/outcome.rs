@@ -88,7 +88,9 @@ impl Failure {
     }
 
     pub(super) fn into_sink_error(self, url: &HookUrl) -> SinkError {
-        let what = format!("web hook {url}: {}", self.what());
+        let place = format!("web hook {url}");
+        let what =
+            if let Self::Http(failure) = &self { failure.at(&place) } else { format!("{place}: {}", self.what()) };
         match (self.advice(), &self) {
             (Some(advice), _) => SinkError::Misconfigured(format!("{what}; {advice}").into()),
             (None, Self::Http(failure)) if failure.is_misconfigured() => SinkError::Misconfigured(what.into()),

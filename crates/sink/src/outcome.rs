@@ -102,10 +102,13 @@ impl SinkError {
         }
     }
 
-    /// With what stores say made harmless: every failure of every store goes through here.
+    /// With what stores say made harmless, and without the numbers of the system's errors, whose text is there: every failure of every store goes through here.
     #[must_use]
     pub fn visible(mut self) -> Self {
         if let Self::Unavailable(reason) | Self::Misconfigured(reason) = &mut self {
+            if let Some(plain) = without_error_numbers(reason) {
+                *reason = plain.into();
+            }
             make_visible(reason);
         }
         self
@@ -117,6 +120,19 @@ pub fn make_visible(reason: &mut Reason) {
     if let Cow::Owned(shown) = visible(reason) {
         *reason = shown.into();
     }
+}
+
+/// The text without each ` (os error N)`; none if it has none.
+fn without_error_numbers(text: &str) -> Option<String> {
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once(" (os error ")
+        && let Some((number, after)) = after.split_once(')')
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        plain.push_str(before);
+        rest = after;
+    }
+    (rest.len() < text.len()).then(|| plain + rest)
 }
 
 /// Where a lane's cursor lives.
@@ -165,5 +181,15 @@ mod tests {
         }
         assert_eq!(SinkError::Unavailable(reason.clone()).visible().to_string(), shown);
         assert_eq!(SinkError::Misconfigured(reason).visible().to_string(), shown);
+    }
+
+    #[test]
+    fn failures_have_no_error_numbers() {
+        let visible = |text: &str| SinkError::Unavailable(text.into()).visible().to_string();
+        assert_eq!(
+            visible("a: Connection refused (os error 111); b: no space (os error 28)"),
+            "a: Connection refused; b: no space"
+        );
+        assert_eq!(visible("a (os error x) b"), "a (os error x) b");
     }
 }

@@ -170,8 +170,9 @@ impl DeadLetters {
             return Ok(());
         }
         Err(Blocked::Retry(format!(
-            "{held} dead letters are held and the limit is {held_max} (max_dead_letters), so the sink's lanes pause: `forebay dead list \
-             --sink {sink}` shows the letters; `forebay dead replay` or `forebay dead drop` makes room",
+            "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: `forebay dead list --sink {sink}` shows them; \
+             `forebay dead replay` or `forebay dead drop` makes room",
+            event::counted(held, "dead letter"),
             sink = self.sink
         )))
     }

@@ -38,7 +38,7 @@ const RESULTS: &str = "cases/hits/results.hits.ndjson";
 #[test]
 fn the_example_of_the_page_holds() {
     let folder = of_the_page();
-    assert_eq!(run(&folder, &[]), (0, "ok      cases/hits\n1 cases, 0 failed\n".to_owned(), String::new()));
+    assert_eq!(run(&folder, &[]), (0, "ok      cases/hits\n1 case, 0 failed\n".to_owned(), String::new()));
     let before = fs::read_to_string(folder.path(RESULTS)).unwrap();
     fs::remove_file(folder.path(RESULTS)).unwrap();
     assert_eq!(run(&folder, &[]).0, 1, "nothing is expected of a file that is missing");
@@ -57,7 +57,7 @@ fn results_that_are_missing_wrong_or_too_many_are_shown() {
     folder.write(RESULTS, [lines[0], wrong.as_str(), lines[3], more.as_str(), ""].join("\n"));
     let (code, printed, _) = run(&folder, &[]);
     let expected = format!(
-        "FAILED  cases/hits\nresults.hits.ndjson\n  {}\n- {wrong}\n+ {}\n+ {}\n  {}\n- {more}\n1 cases, 1 failed\n",
+        "FAILED  cases/hits\nresults.hits.ndjson\n  {}\n- {wrong}\n+ {}\n+ {}\n  {}\n- {more}\n1 case, 1 failed\n",
         lines[0], lines[1], lines[2], lines[3]
     );
     assert_eq!((code, printed.as_str()), (1, expected.as_str()));

@@ -1,6 +1,7 @@
 //! `forebay load` of what it can't read: a bad line is refused as one line, and what follows is loaded.
 
 use std::fs;
+use std::io::Write;
 
 use crate::load::{counts, finish, load};
 use crate::support::{Folder, Server, payloads};
@@ -19,7 +20,7 @@ fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
         ("lines", text(format!("1\n{{\"dump\":\"{long}\"}}\n2\n")), 2, 1),
         ("array", text(format!("[1,{{\"dump\":\"{long}\"}},2]")), 2, 1),
         ("last", text(format!("1\n2\n\"{long}")), 2, 1),
-        ("nuls", [b"1\n", &[0; 9000][..], b"\n2\n"].concat(), 2, 1),
+        ("nuls", [b"1\n3", &[0; 9000][..], b"\n2\n"].concat(), 2, 1),
         ("utf8", b"1\n\"\xff\"\n2\n".to_vec(), 2, 1),
         ("json", b"1\r\n{]\r\n\r\n2".to_vec(), 2, 1),
         ("many", text(format!("{long}\n1\n{long}\n{long}\n2")), 2, 3),
@@ -61,6 +62,42 @@ fn what_stands_before_a_cut_is_loaded_and_the_rest_when_it_is_there() {
         let (code, text) = finish(load(&arguments));
         assert_eq!((code, server.metric(&series)), (0, before + 1), "{name}: {text}");
     }
+}
+
+#[test]
+fn whole_lines_before_damage_of_a_compressed_file_are_loaded() {
+    let folder = Folder::new();
+    let server = Server::start(&folder.data());
+    let url = server.url();
+    let gzip = gzip("1\n2\n3\n");
+    let zstd = zstd::encode_all(&b"1\n2\n3\n"[..], 1).unwrap();
+    let skippable = [0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4];
+    let cut = |packed: &[u8], bytes| packed[..packed.len() - bytes].to_vec();
+    for (name, content, code, lines) in [
+        ("pzstd", [&skippable[..], &zstd].concat(), 0, 3),
+        ("gzip-zeros", [&gzip[..], &[0; 10_240]].concat(), 0, 3),
+        ("zstd-zeros", [&zstd[..], &[0; 512]].concat(), 0, 3),
+        ("gzip-junk", [&gzip[..], b"junk"].concat(), 1, 3),
+        ("zstd-junk", [&zstd[..], b"junk"].concat(), 1, 3),
+        ("gzip-cut", cut(&gzip, 8), 1, 3),
+        ("nul-bytes", [&[0; 9000][..], b"1\n", &[0; 9000], b"2\n"].concat(), 0, 2),
+    ] {
+        let file = folder.write(name, content);
+        for _ in 0..2 {
+            let (exit, text) = finish(load(&[&*file, "--url", &url, "--type", name]));
+            assert_eq!(exit, code, "{name}: {text}");
+        }
+        assert_eq!(server.metric(&format!("forebay_events_accepted_total{{type=\"{name}\"}}")), lines, "{name}");
+    }
+    let file = folder.write("xz", b"\xfd7zXZ\0\0\x04");
+    let (exit, text) = finish(load(&[&*file, "--url", &url]));
+    assert!(exit == 1 && text.contains("it is xz") && text.contains("xz -dc"), "{text}");
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
 }
 
 #[test]

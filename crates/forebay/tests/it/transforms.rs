@@ -197,7 +197,7 @@ fn cases_are_run_and_what_differs_is_shown() {
     let (code, printed, _) = test(&[]);
     assert_eq!(code, 1);
     assert!(printed.starts_with("FAILED  cases/good/access\nexpected.ndjson\n+ {\"path\":\"/a\""), "{printed}");
-    assert_eq!(test(&["--update"]), (0, "ok      cases/good/access\n1 cases, 0 failed\n".to_owned(), String::new()));
+    assert_eq!(test(&["--update"]), (0, "ok      cases/good/access\n1 case, 0 failed\n".to_owned(), String::new()));
     assert_eq!(test(&[]).0, 0);
     let read = |file: &str| std::fs::read_to_string(folder.path(&format!("cases/good/access/{file}"))).unwrap();
     assert_eq!(read("expected.ndjson"), "{\"path\":\"/a\",\"bytes\":1,\"slow\":false}\n");

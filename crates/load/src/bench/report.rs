@@ -130,7 +130,12 @@ impl fmt::Display for Report {
         let schedule = self.rate.map_or_else(String::new, |rate| format!(", {rate} requests/s wanted"));
         row(
             "sent",
-            format!("{} requests in {:.1} s, {} connections{schedule}", self.requests, self.seconds, self.connections),
+            format!(
+                "{} in {:.1} s, {}{schedule}",
+                event::counted(self.requests, "request"),
+                self.seconds,
+                event::counted(self.connections, "connection")
+            ),
         )?;
         if self.unsent > 0 {
             row("not sent in time", self.unsent.to_string())?;

@@ -128,7 +128,7 @@ impl<R: Read> Array<R> {
             let available = match self.input.fill_buf() {
                 Ok([]) if self.scanner.place == Place::After => {
                     self.done = self.read.clone();
-                    return Ok(Cut { has_ended: true, too_long: self.scanner.too_long.take() });
+                    return Ok(Cut { has_ended: true, too_long: self.scanner.too_long.take(), ..Cut::default() });
                 }
                 Ok([]) => return self.end_early(block, anyhow!(OPEN_ARRAY)),
                 Ok(available) => available,
@@ -146,7 +146,7 @@ impl<R: Read> Array<R> {
             self.failed = failed;
             // Behind the closing bracket only the stream's end may come.
             if is_full && self.scanner.place != Place::After {
-                return Ok(Cut { has_ended: false, too_long: self.scanner.too_long.take() });
+                return Ok(Cut { has_ended: false, too_long: self.scanner.too_long.take(), ..Cut::default() });
             }
             self.scanner.pass_over(block);
         }
@@ -160,7 +160,7 @@ impl<R: Read> Array<R> {
             return Err(error);
         }
         self.failed = Some(error);
-        Ok(Cut { has_ended: true, too_long })
+        Ok(Cut { has_ended: true, too_long, ..Cut::default() })
     }
 }
 
@@ -329,7 +329,7 @@ mod tests {
             assert!(block.capacity() < 2 * LINE_BYTES_MAX);
             if !cut.has_ended {
                 let cut = array.next(&mut block, 1 << 20, 0).unwrap();
-                assert_eq!((&*block, cut), (rest.as_bytes(), Cut { has_ended: true, too_long: None }));
+                assert_eq!((&*block, cut), (rest.as_bytes(), Cut { has_ended: true, ..Cut::default() }));
             }
             assert_eq!(array.offset(), 4 + long + end.len() as u64);
         }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::anyhow;
-use flate2::bufread::MultiGzDecoder;
-
+use super::packing::{self, Packing};
+use super::unpack::Unpack;
 use super::unreadable;
+use anyhow::anyhow;
 
 /// What is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -171,15 +171,13 @@ impl<R: Read> Read for Counted<R> {
 const KNOWN_HEAD_BYTES: usize = 64;
 /// So many bytes decide whether an array is lines of arrays.
 const HEAD_BYTES: usize = 64 * 1024;
-const GZIP: &[u8] = &[0x1f, 0x8b];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 
 /// Opens an input; `count` is told how many of its bytes are read.
 pub(super) fn open(input: &Input, count: &Arc<AtomicU64>) -> anyhow::Result<Opened> {
     match input {
         Input::File(path) => open_file(path, File::open(path).map_err(|error| failed(path, error))?, count),
         Input::Stdin => {
-            let (stream, form) = decode(Counted { inner: io::stdin(), count: count.clone() }).map_err(unreadable)?;
+            let (stream, form) = decode(Counted { inner: io::stdin(), count: count.clone() })?;
             Ok(Opened { stream: Stream::Decoded(stream), form, file: FileId::default(), size: 0 })
         }
     }
@@ -191,47 +189,73 @@ pub(super) fn open_file(path: &Path, mut file: File, count: &Arc<AtomicU64>) -> 
     let counted = |inner| Counted { inner, count: count.clone() };
     if !metadata.is_file() {
         // A pipe with a name: nothing that was read can be read again.
-        let (stream, form) = decode(counted(file)).map_err(unreadable)?;
+        let (stream, form) = decode(counted(file))?;
         return Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size: 0 });
     }
-    let begin = |file: &mut File| file.seek(SeekFrom::Start(0)).map_err(unreadable);
-    let head = head(&mut file).map_err(|error| failed(path, error))?;
-    begin(&mut file)?;
-    if head.starts_with(GZIP) || head.starts_with(ZSTD) {
-        let (stream, form) = decode(counted(file)).map_err(unreadable)?;
-        return Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size });
+    let head = Head::read(&mut file)?.bytes;
+    file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
+    if Packing::of(&head)? == Packing::Plain {
+        return Ok(Opened { stream: Stream::plain(file, count.clone()), form: form(&head), file: id, size });
     }
-    Ok(Opened { stream: Stream::plain(file, count.clone()), form: form(&head), file: id, size })
+    let (stream, form) = decode(counted(file))?;
+    Ok(Opened { stream: Stream::Decoded(stream), form, file: id, size })
 }
 
 fn failed(path: &Path, error: io::Error) -> anyhow::Error {
     anyhow!("can't open {}: {error}", path.display())
 }
 
-/// Decodes what is compressed, and looks at the first bytes of what comes out.
-fn decode(mut raw: impl Read + Send + 'static) -> io::Result<(Box<dyn Read + Send>, Form)> {
-    let magic = head_of(&mut raw, ZSTD.len())?;
-    let is_gzip = magic.starts_with(GZIP);
-    let is_zstd = magic == ZSTD;
-    let whole = BufReader::with_capacity(HEAD_BYTES, Cursor::new(magic).chain(raw));
-    let mut decoded: Box<dyn Read + Send> = match (is_gzip, is_zstd) {
-        (true, _) => Box::new(MultiGzDecoder::new(whole)),
-        (_, true) => Box::new(zstd::Decoder::with_buffer(whole)?),
-        _ => Box::new(whole),
+/// Decodes what is compressed, and recognises the form by the first decoded bytes.
+fn decode(mut raw: impl Read + Send + 'static) -> anyhow::Result<(Box<dyn Read + Send>, Form)> {
+    let head = Head::read(&mut raw)?;
+    let packing = Packing::of(&head.bytes)?;
+    if packing == Packing::Plain {
+        let form = form(&head.bytes);
+        return Ok((Box::new(head.before(raw)), form));
+    }
+    let whole = BufReader::with_capacity(HEAD_BYTES, head.before(raw));
+    let mut decoded: Box<dyn Read + Send> = if packing == Packing::Gzip {
+        Box::new(Unpack::gzip(whole))
+    } else {
+        Box::new(Unpack::zstd(whole).map_err(unreadable)?)
     };
-    let head = head(&mut decoded)?;
-    let form = form(&head);
-    Ok((Box::new(Cursor::new(head).chain(decoded)), form))
+    let head = Head::read(&mut decoded)?;
+    packing::check_content(&head.bytes)?;
+    let form = form(&head.bytes);
+    Ok((Box::new(head.before(decoded)), form))
 }
 
-fn head(stream: &mut impl Read) -> io::Result<Vec<u8>> {
-    head_of(stream, HEAD_BYTES)
+/// The first bytes of a stream, and why there are no more of them.
+struct Head {
+    bytes: Vec<u8>,
+    failed: Option<io::Error>,
 }
 
-fn head_of(stream: &mut impl Read, bytes: usize) -> io::Result<Vec<u8>> {
-    let mut head = Vec::with_capacity(bytes);
-    stream.by_ref().take(bytes as u64).read_to_end(&mut head)?;
-    Ok(head)
+impl Head {
+    /// # Errors
+    /// Nothing can be read.
+    fn read(stream: &mut impl Read) -> anyhow::Result<Self> {
+        let mut bytes = Vec::with_capacity(HEAD_BYTES);
+        let failed = stream.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut bytes).err();
+        match failed {
+            Some(error) if bytes.is_empty() => Err(unreadable(error)),
+            failed => Ok(Self { bytes, failed }),
+        }
+    }
+
+    /// The stream from its beginning: the head, then its error if there was one, then the rest.
+    fn before<R: Read>(self, rest: R) -> impl Read {
+        Cursor::new(self.bytes).chain(Failing(self.failed)).chain(rest)
+    }
+}
+
+/// Fails once with an error, if there is one, and is empty otherwise.
+struct Failing(Option<io::Error>);
+
+impl Read for Failing {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        self.0.take().map_or(Ok(0), Err)
+    }
 }
 
 /// What begins with `[` is an array, unless its first line is a value of its own and others follow.
@@ -273,13 +297,20 @@ mod tests {
         assert_eq!(read([zstd("[1"), zstd("]")].concat()), ("[1]".to_owned(), Form::Array));
         assert_eq!(read(Vec::new()), (String::new(), Form::Lines));
         assert_eq!(read(vec![0x1f]).1, Form::Lines);
+        let pzstd = [&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4], &zstd("1\n")[..]].concat();
+        assert_eq!(read(pzstd), ("1\n".to_owned(), Form::Lines));
     }
 
     #[test]
-    fn a_broken_stream_is_an_error() {
+    fn damaged_stream_gives_its_bytes_then_its_error() {
         let mut cut = gzip(&"x\n".repeat(100));
-        cut.truncate(cut.len() - 9);
-        assert!(decode(Cursor::new(cut)).is_err());
+        cut.truncate(cut.len() - 1);
+        let (mut stream, form) = decode(Cursor::new(cut)).unwrap();
+        let mut text = String::new();
+        let error = stream.read_to_string(&mut text).unwrap_err();
+        assert_eq!((text, form), ("x\n".repeat(100), Form::Lines));
+        assert!(error.to_string().contains("ends too early"), "{error}");
+        assert!(decode(Cursor::new(&b"\x1f\x8bjunk"[..])).is_err(), "nothing can be decoded");
     }
 
     #[test]

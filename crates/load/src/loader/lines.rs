@@ -23,6 +23,8 @@ pub(super) struct Cut {
     pub(super) has_ended: bool,
     /// Behind the block's lines stands one that was passed over, of so many bytes.
     pub(super) too_long: Option<u64>,
+    /// Instead of lines there are so many NUL bytes.
+    pub(super) nul_bytes: u64,
 }
 
 /// What becomes of a last line without a line break.
@@ -68,7 +70,8 @@ impl Lines {
     }
 
     /// Puts the next whole lines into `block`: all that end within `bytes`, or else the first one. One that is too long is passed
-    /// over alone, with an empty block.
+    /// over alone, with an empty block. NUL bytes at the beginning of a line are skipped in the same way: a program that keeps its
+    /// offset leaves them when its log is truncated.
     ///
     /// # Errors
     /// The stream can't be read on. The whole lines before that place were given before.
@@ -77,20 +80,26 @@ impl Lines {
         if self.passed > 0 {
             return self.pass_over(last_line);
         }
-        let ended = |has_ended| Ok(Cut { has_ended, too_long: None });
+        let ended = |has_ended| Ok(Cut { has_ended, ..Cut::default() });
         std::mem::swap(block, &mut self.carry);
         let (mut searched, mut limit) = (0, bytes);
         loop {
             let has_ended = self.fill(block, limit);
+            if block.first() == Some(&0) {
+                return Ok(self.skip_nul_bytes(block));
+            }
             let within = &block[..limit.min(block.len())];
             let end = if searched == 0 { memrchr(b'\n', within) } else { memchr(b'\n', &within[searched..]) };
             let takes_all = has_ended && last_line == LastLine::Taken && !self.has_failed();
             match end {
                 Some(end) if searched > 0 || !takes_all => {
-                    self.put_back(block, searched + end + 1);
-                    return ended(has_ended && (!takes_all || self.carry.is_empty()));
+                    let is_cut = self.put_back_nul_bytes(block, searched + end + 1);
+                    return ended(!is_cut && has_ended && (!takes_all || self.carry.is_empty()));
                 }
-                _ if takes_all => return ended(true),
+                _ if takes_all => {
+                    let is_cut = self.put_back_nul_bytes(block, block.len());
+                    return ended(!is_cut);
+                }
                 _ if block.len() > LINE_BYTES_MAX => {
                     self.note_passed(block);
                     *block = Vec::new();
@@ -108,6 +117,32 @@ impl Lines {
     /// Leaves what stands behind the first `kept` bytes of a block for the next one.
     pub(super) fn put_back(&mut self, block: &mut Vec<u8>, kept: usize) {
         self.carry.splice(..0, block.drain(kept..));
+    }
+
+    /// Leaves what follows the first `kept` bytes for the next block, and of these what follows a line that is followed by NUL bytes. Says
+    /// whether there is such a line.
+    fn put_back_nul_bytes(&mut self, block: &mut Vec<u8>, kept: usize) -> bool {
+        let line = memchr::memmem::find(&block[..kept], b"\n\0").map(|at| at + 1);
+        self.put_back(block, line.unwrap_or(kept));
+        line.is_some()
+    }
+
+    /// Skips the NUL bytes at the beginning of `block` and keeps none of them.
+    fn skip_nul_bytes(&mut self, block: &mut Vec<u8>) -> Cut {
+        let mut nul_bytes = 0;
+        loop {
+            let nuls = block.iter().position(|byte| *byte != 0);
+            nul_bytes += nuls.unwrap_or(block.len()) as u64;
+            if let Some(nuls) = nuls {
+                self.put_back(block, nuls);
+                block.clear();
+                return Cut { nul_bytes, ..Cut::default() };
+            }
+            block.clear();
+            if self.fill(block, PASSED_BYTES) && block.is_empty() {
+                return Cut { nul_bytes, has_ended: !self.has_failed(), ..Cut::default() };
+            }
+        }
     }
 
     /// Reads until `block` has `limit` bytes. Says whether there were fewer.
@@ -141,10 +176,10 @@ impl Lines {
             if is_over {
                 self.carry.extend_from_slice(&piece[end.unwrap_or(piece.len())..]);
                 let too_long = Some(std::mem::take(&mut self.passed));
-                return Ok(Cut { has_ended: end.is_none(), too_long });
+                return Ok(Cut { has_ended: end.is_none(), too_long, ..Cut::default() });
             }
             if has_ended {
-                let waits = Cut { has_ended: true, too_long: None };
+                let waits = Cut { has_ended: true, ..Cut::default() };
                 return self.failed.take().map_or(Ok(waits), |error| Err(unreadable(error)));
             }
         }
@@ -250,6 +285,28 @@ mod tests {
         assert_eq!(next(&mut last, LastLine::Awaited), (String::new(), None, true), "its end may still be written");
         assert_eq!(last.read_ahead(), long);
         assert_eq!(next(&mut last, LastLine::Taken), (String::new(), Some(long), true));
+    }
+
+    #[test]
+    fn nul_bytes_between_lines_are_skipped() {
+        let nuls = |count| "\0".repeat(count);
+        let many = 3 * PASSED_BYTES + 7;
+        for (text, expected) in [
+            (format!("{}a\nb\n", nuls(many)), vec!["a\nb\n"]),
+            (format!("a\n{}b\nc\n", nuls(5)), vec!["a\n", "b\nc\n"]),
+            (format!("a\n{}b", nuls(many)), vec!["a\n", "b"]),
+            (format!("a\n{0}b\n{0}c\n{0}", nuls(2)), vec!["a\n", "b\n", "c\n"]),
+            (nuls(many), vec![]),
+            ("a\0\0b\nc\0\n".to_owned(), vec!["a\0\0b\nc\0\n"]),
+        ] {
+            for bytes in [8, 100, 1 << 20] {
+                assert_eq!(blocks(&text, bytes), expected, "{bytes}");
+            }
+        }
+        let mut lines = Lines::new(stream(&format!("{}a\n", nuls(many))));
+        let (mut block, cut) = (Vec::new(), Cut { nul_bytes: many as u64, ..Cut::default() });
+        assert_eq!(lines.next(&mut block, 100, LastLine::Taken).unwrap(), cut);
+        assert_eq!((block.as_slice(), lines.read_ahead() > 0), (&b""[..], true));
     }
 
     #[test]

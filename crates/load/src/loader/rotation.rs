@@ -12,6 +12,9 @@ use super::input::FileId;
 /// What programs that pack rotated files put behind the name.
 const PACKED: [&str; 6] = [".gz", ".zst", ".bz2", ".xz", ".lz4", ".Z"];
 
+/// As many names has a file at most: its own, and those of the links that Linux follows.
+const LINKS_MAX: usize = 41;
+
 /// The files that came after another one.
 #[derive(Debug, Default)]
 pub(super) struct Successors {
@@ -28,12 +31,27 @@ struct RotatedFile {
     readable: Option<FileId>,
 }
 
-/// The file with this id among those beside `path`: where rotation has put it while nobody followed.
+/// The names under which a path's file is found: its own, and the target of each symbolic link from there on. Rotation renames the target, in
+/// the target's folder.
+fn names(path: &Path) -> Vec<PathBuf> {
+    let mut names = vec![path.to_owned()];
+    while names.len() < LINKS_MAX
+        && let Some(name) = names.last()
+        && let Ok(target) = fs::read_link(name)
+    {
+        names.push(folder(name).join(target));
+    }
+    names
+}
+
+/// The file with this id next to `path` or to a target of it: where rotation has moved it while the load was stopped.
 pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
-    for entry in fs::read_dir(folder(path))? {
-        let entry = entry?;
-        if entry.metadata().is_ok_and(|metadata| metadata.is_file() && FileId::of(&metadata) == file) {
-            return unless_missing(File::open(entry.path()));
+    for name in names(path) {
+        for entry in fs::read_dir(folder(&name))? {
+            let entry = entry?;
+            if entry.metadata().is_ok_and(|metadata| metadata.is_file() && FileId::of(&metadata) == file) {
+                return unless_missing(File::open(entry.path()));
+            }
         }
     }
     Ok(None)
@@ -43,17 +61,21 @@ pub(super) fn find(path: &Path, file: FileId) -> io::Result<Option<File>> {
 /// called as rotation calls them.
 pub(super) fn successors(path: &Path, old: &Metadata, named: FileId) -> io::Result<Successors> {
     let mut files = Vec::new();
-    for entry in fs::read_dir(folder(path))? {
-        let entry = entry?;
-        let Some(is_packed) = path.file_name().and_then(|name| rotated_name(name, &entry.file_name())) else {
-            continue;
-        };
-        let Some(metadata) = unless_missing(entry.metadata())? else { continue };
-        let id = FileId::of(&metadata);
-        if !metadata.is_file() || metadata.len() == 0 || id == named || id == FileId::of(old) {
-            continue;
+    let mut seen = vec![named, FileId::of(old)];
+    for name in names(path) {
+        for entry in fs::read_dir(folder(&name))? {
+            let entry = entry?;
+            let Some(is_packed) = name.file_name().and_then(|name| rotated_name(name, &entry.file_name())) else {
+                continue;
+            };
+            let Some(metadata) = unless_missing(entry.metadata())? else { continue };
+            let id = FileId::of(&metadata);
+            if !metadata.is_file() || metadata.len() == 0 || seen.contains(&id) {
+                continue;
+            }
+            seen.push(id);
+            files.extend(rotated_file(entry.path(), &metadata, old, is_packed)?);
         }
-        files.extend(rotated_file(entry.path(), &metadata, old, is_packed)?);
     }
     files.sort_by(|one, other| (one.modified, &one.path).cmp(&(other.modified, &other.path)));
     let mut successors = Successors::default();

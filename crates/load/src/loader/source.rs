@@ -44,6 +44,8 @@ pub(super) struct Source<'a> {
     entry: Entry,
     block_bytes: usize,
     follow: Option<Follow<'a>>,
+    gaps: Gaps<'a>,
+    name: String,
     counts_lines: bool,
     stop: &'a AtomicBool,
     read: Arc<AtomicU64>,
@@ -124,13 +126,15 @@ impl<'a> Source<'a> {
         let is_array = form == Form::Array && follow.is_none();
         let cutter =
             if is_array { Cutter::Array(Array::new(stream, offset)) } else { Cutter::Lines(Lines::new(stream)) };
-        let Reading { block_bytes, counts_lines, stop, read, .. } = reading;
+        let Reading { block_bytes, counts_lines, stop, read, gaps, .. } = reading;
         let is_at_end = is_array && is_end;
         let source = Self {
             cutter,
             entry,
             block_bytes,
             follow,
+            gaps,
+            name: input.name(),
             counts_lines,
             stop,
             read,
@@ -161,9 +165,13 @@ impl<'a> Source<'a> {
             }
             // What stands behind an error isn't read: nothing would say where it stands.
             let end = self.cut(block).inspect_err(|_| self.is_at_end = true)?;
+            let is_empty = block.is_empty() && self.too_long.is_none();
+            if is_empty && end == End::Full {
+                continue;
+            }
             self.must_wait = end == End::AsBefore || (end == End::Input && self.follow.is_some());
             self.is_at_end = end == End::Input && self.follow.is_none() && !self.cutter.has_failed();
-            if !block.is_empty() || self.too_long.is_some() {
+            if !is_empty {
                 let found = self.block(block);
                 if end == End::Input {
                     watermark.cut(found.place.offset)?;
@@ -187,8 +195,12 @@ impl<'a> Source<'a> {
             Cutter::Lines(lines) => {
                 let is_growing = self.follow.as_ref().is_some_and(|follow| !follow.is_draining());
                 let last_line = if is_growing { LastLine::Awaited } else { LastLine::Taken };
-                let Cut { has_ended, too_long } = lines.next(block, self.block_bytes, last_line)?;
+                let Cut { has_ended, too_long, nul_bytes } = lines.next(block, self.block_bytes, last_line)?;
                 self.too_long = too_long;
+                if nul_bytes > 0 {
+                    self.skip_nul_bytes(nul_bytes);
+                    return Ok(if has_ended { End::Input } else { End::Full });
+                }
                 if self.is_within_line && (!block.is_empty() || too_long.is_some()) {
                     let following: &[u8] = if too_long.is_some() { lines.passed_tail() } else { &*block };
                     check_line_end(following, self.entry.place)?;
@@ -211,6 +223,15 @@ impl<'a> Source<'a> {
             }
         };
         Ok(if has_ended { End::Input } else { End::Full })
+    }
+
+    /// They belong to no block: the next one begins after them.
+    fn skip_nul_bytes(&mut self, nul_bytes: u64) {
+        let Self { name, entry: Entry { place: Place { offset, .. }, .. }, .. } = self;
+        (self.gaps.notify)(&format!(
+            "{name}: skipped {nul_bytes} NUL bytes from byte {offset} on, as a writer that keeps its offset leaves them when its log is truncated"
+        ));
+        self.entry.place.offset += nul_bytes;
     }
 
     fn block(&mut self, bytes: &[u8]) -> Block {

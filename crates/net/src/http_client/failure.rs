@@ -23,7 +23,7 @@ pub enum HttpFailureKind {
     #[error("its URL can't be asked for")]
     Url,
     /// No connection was made: nothing was sent.
-    #[error("no connection: {0}")]
+    #[error("{}", plain_cause(.0))]
     Connect(io::Error),
     /// Nobody vouches for the server: nothing was sent.
     #[error("{}", crate::tls::in_configuration(.0))]
@@ -59,6 +59,12 @@ impl HttpFailure {
         matches!(self.kind, Url | Connect(_) | Untrusted(_) | ConnectTimeout(_) | Closed)
     }
 
+    /// The failure at `place`, which may name the server already: its URL appears once.
+    #[must_use]
+    pub fn at(&self, place: &str) -> String {
+        if place.contains(&self.place) { format!("{place}: {}", self.kind) } else { format!("{place}: {self}") }
+    }
+
     /// Whether a person must act.
     #[must_use]
     pub const fn is_misconfigured(&self) -> bool {
@@ -66,9 +72,40 @@ impl HttpFailure {
     }
 }
 
+/// What the system says of a connection that it didn't make, without its number.
+fn plain_cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    let Some(number) = error.raw_os_error() else { return format!("cannot connect: {text}") };
+    let text = text.strip_suffix(&format!(" (os error {number})")).unwrap_or(&text);
+    let mut letters = text.chars();
+    let first = letters.next().map(|letter| letter.to_lowercase().to_string()).unwrap_or_default();
+    first + letters.as_str()
+}
+
 impl From<hyper::Error> for HttpFailureKind {
     fn from(error: hyper::Error) -> Self {
         let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
         Self::Broken(format!("{error}{cause}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failure_names_the_server_once_and_one_cause() {
+        let kind = HttpFailureKind::Connect(io::Error::from_raw_os_error(111));
+        let failure = HttpFailure { place: "http://127.0.0.1:1".to_owned(), kind };
+        assert_eq!(failure.to_string(), "http://127.0.0.1:1: connection refused");
+        for (place, expected) in [
+            (
+                "Elasticsearch http://127.0.0.1:1, index events",
+                "Elasticsearch http://127.0.0.1:1, index events: connection refused",
+            ),
+            ("the cluster", "the cluster: http://127.0.0.1:1: connection refused"),
+        ] {
+            assert_eq!(failure.at(place), expected);
+        }
     }
 }

@@ -115,7 +115,7 @@ impl ObjectStoreError {
 }
 
 fn http(failure: &HttpFailure, store: &str) -> SinkError {
-    let reason = format!("{store}: {failure}");
+    let reason = failure.at(store);
     if failure.is_misconfigured() { misconfigured(reason) } else { unavailable(reason) }
 }
 

@@ -237,3 +237,43 @@ fn a_file_that_is_gone_is_told_of() {
     assert!(fixture.said().contains("from byte 2 on may be missing"), "{}", fixture.said());
     assert_eq!(fixture.counters.read().gaps, 1);
 }
+
+#[test]
+fn rotated_target_of_a_link_is_found_in_its_folder() {
+    let fixture = Fixture::new("");
+    fs::create_dir_all(fixture.path("pods/uid")).unwrap();
+    fs::rename(fixture.path("a"), fixture.path("pods/uid/0.log")).unwrap();
+    std::os::unix::fs::symlink("pods/uid/0.log", fixture.path("link")).unwrap();
+    std::os::unix::fs::symlink(fixture.path("link"), fixture.path("a")).unwrap();
+    let mut state = new_state();
+    fixture.append("pods/uid/0.log", "0\n");
+    assert_eq!(fixture.follow(&mut state, |_| true), "0\n");
+    fixture.append("pods/uid/0.log", "1\n");
+    fixture.rename("pods/uid/0.log", "pods/uid/0.log.20261123-050000");
+    fixture.write_after("pods/uid/0.log", "2\n", "pods/uid/0.log.20261123-050000");
+    fixture.rename("pods/uid/0.log", "pods/uid/0.log.20261124-050000");
+    fixture.write_after("pods/uid/0.log", "end\n", "pods/uid/0.log.20261124-050000");
+    let text = fixture.follow(&mut state, |text| text.ends_with("end\n"));
+    assert_eq!((text.as_str(), fixture.said().as_str()), ("1\n2\nend\n", ""));
+}
+
+#[test]
+fn nul_bytes_of_a_truncated_log_are_skipped() {
+    let fixture = Fixture::new("0\n1\n");
+    let mut state = new_state();
+    assert_eq!(fixture.follow(&mut state, |_| true), "0\n1\n");
+    let writer = OpenOptions::new().write(true).open(fixture.path("a")).unwrap();
+    writer.set_len(0).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&writer, b"2\n3\n", 1 << 20).unwrap();
+    let text = fixture.follow(&mut state, |text| {
+        if text.ends_with("3\n") {
+            std::os::unix::fs::FileExt::write_all_at(&writer, b"end\n", 3 << 20).unwrap();
+        }
+        text.ends_with("end\n")
+    });
+    assert_eq!(text, "2\n3\nend\n");
+    let said = fixture.said.lock().unwrap().join("\n");
+    assert!(said.contains("skipped 1048576 NUL bytes from byte 0 on"), "{said}");
+    assert!(said.contains("skipped 2097148 NUL bytes from byte 1048580 on"), "{said}");
+    assert_eq!(fixture.counters.read().gaps, 1, "the lines of the truncated part may be missing");
+}
