@@ -11,6 +11,7 @@ mod line_links;
 mod links;
 mod page_metrics;
 mod page_tests;
+mod printed_commands;
 mod shape;
 mod source;
 mod type_names;
@@ -45,8 +46,14 @@ impl fmt::Display for Finding {
 }
 
 /// Rules that look at one file at a time.
-const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] =
-    &[bans::banned_texts, shape::module_doc, shape::file_length, shape::module_names, words::forbidden_words];
+const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
+    bans::banned_texts,
+    printed_commands::literal_commands,
+    shape::module_doc,
+    shape::file_length,
+    shape::module_names,
+    words::forbidden_words,
+];
 
 /// What `tidy` is asked for.
 #[derive(clap::Args)]

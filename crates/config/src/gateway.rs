@@ -15,7 +15,7 @@ use settings::{
 
 use crate::event_types::type_rules::{self, Naming};
 use crate::load::Inputs;
-use crate::port::address::{Port, address, demand, is_loopback};
+use crate::port::address::{Port, address, default_of_image, demand, is_loopback};
 use crate::port::hosts;
 use crate::port::origins;
 use crate::port::proxies;
@@ -150,14 +150,16 @@ impl GatewayConfig {
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> GatewayConfig {
     reader.check_keys(section, &[KEYS, TABLES].concat());
     let flags = inputs.flags;
-    let listen = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
+    let configured = reader.text_or_flag(section, "listen", flags.listen.as_deref(), address);
+    let is_default_of_image = configured.is_none();
+    let listen = configured.or_else(|| default_of_image(reader, LISTEN));
     let admin = reader.text_or_flag(section, "admin", flags.admin.as_deref(), address);
     let open = reader.boolean(section, "open");
     let tls = tls::read(reader, section, inputs.folder);
     let (tokens, scopes) = tokens::read(reader, section, inputs);
 
     let is_open = open.is_some_and(|found| found.value);
-    let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, flags: "" };
+    let port = Port { table: "gateway", all: "post", scope: Scope::Ingest, is_default_of_image };
     port.check_reach(reader, (listen.as_ref(), admin.as_ref()), is_open, scopes);
     check_distinct(reader, listen.as_ref(), admin.as_ref());
     GatewayConfig {

@@ -7,6 +7,7 @@
 mod admin;
 mod changes;
 mod configuration;
+pub mod configuration_file;
 mod etcd;
 mod event_types;
 mod flags;

@@ -10,11 +10,20 @@ use toml::de::DeTable;
 
 use crate::flags::Flags;
 use crate::masking;
+use crate::port::address::DEFAULT_IP;
 use crate::role_tables::IsOfRole;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
 
 /// Variables of flags that are no settings.
-pub const OF_FLAGS: &[&str] = &["FOREBAY_CA", "FOREBAY_CONFIG", "FOREBAY_DATA", "FOREBAY_ROLE", "FOREBAY_TOKEN"];
+pub const OF_FLAGS: &[&str] = &[
+    "FOREBAY_CA",
+    "FOREBAY_CONFIG",
+    "FOREBAY_DATA",
+    "FOREBAY_ROLE",
+    "FOREBAY_TOKEN",
+    "FOREBAY_TOKEN_FILE",
+    DEFAULT_IP,
+];
 
 /// Where a configuration comes from.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +53,7 @@ impl<'a> Inputs<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file can't be read.
-    #[error("can't read the configuration file {path}: {source}")]
+    #[error("can't read the configuration file {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
     Unreadable {
         /// The file.
         path: PathBuf,

@@ -55,6 +55,11 @@ pub struct Log {
     pub level: LogLevel,
 }
 
+/// The format of this name.
+pub(crate) fn format_of(name: &str) -> Option<LogFormat> {
+    FORMATS.iter().find(|(known, _)| *known == name).map(|(_, format)| *format)
+}
+
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, flags: &Flags) -> Log {
     reader.check_keys(section, KEYS);
     let format = reader.word(section, "format", "is no format of the log", FORMATS).map(|found| found.value);

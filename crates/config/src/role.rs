@@ -21,6 +21,15 @@ impl Role {
         Self::ALL.into_iter().find(|role| role.name() == text)
     }
 
+    /// The table of its settings.
+    #[must_use]
+    pub const fn table(self) -> &'static str {
+        match self {
+            Self::Serve | Self::Gateway => "gateway",
+            Self::Writer => "writer",
+        }
+    }
+
     /// The role's name, which is its command.
     #[must_use]
     pub const fn name(self) -> &'static str {

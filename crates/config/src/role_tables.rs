@@ -1,6 +1,9 @@
 //! The tables of a file, of which each role reads its own.
 
+use event::OperatorCommand;
 use settings::{Diagnostic, Section, SettingsReader};
+
+use crate::configuration_file;
 
 /// Those of a gateway, and of `serve`, which is a gateway and its delivery in one.
 const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "tables", "sinks", "upstreams"];
@@ -23,14 +26,15 @@ pub(crate) enum IsOfRole {
 
 /// Reports the tables that a gateway doesn't read.
 pub(crate) fn check_of_gateway(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
-    let help = "run `forebay writer` with it, or give each role a file of its own";
-    check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", help))
+    let help = format!("run {} with it, or give each role a file of its own", OperatorCommand::Run("writer"));
+    check(reader, file, OF_GATEWAY, OF_WRITER, ("a writer's table, and this is a gateway", &help))
 }
 
 /// Reports the tables that a writer doesn't read.
 pub(crate) fn check_of_writer(reader: &mut SettingsReader<'_>, file: &Section<'_>) -> IsOfRole {
-    let help = "run `forebay gateway` or `forebay serve` with it, or give each role a file of its own";
-    check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", help))
+    let [gateway, serve] = [OperatorCommand::Run("gateway"), OperatorCommand::Run("serve")];
+    let help = format!("run {gateway} or {serve} with it, or give each role a file of its own");
+    check(reader, file, OF_WRITER, OF_GATEWAY, ("a gateway's table, and this is a writer", &help))
 }
 
 fn check(
@@ -38,7 +42,7 @@ fn check(
     file: &Section<'_>,
     own: &[&str],
     others: &[&str],
-    (whose, help): (&str, &'static str),
+    (whose, help): (&str, &str),
 ) -> IsOfRole {
     let has_own = own.iter().any(|name| !others.contains(name) && file.entry(name).is_some());
     let foreign = others.iter().filter(|name| !own.contains(name)).filter_map(|name| Some((name, file.entry(name)?.0)));
@@ -51,6 +55,7 @@ fn check(
         let title = format!("`{name}` is {whose}");
         reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
     }
-    reader.check_keys(file, &[own, others].concat());
+    configuration_file::check(reader, file);
+    reader.check_keys(file, &[own, others, &[configuration_file::DATA, configuration_file::ROLE]].concat());
     is_of_role
 }

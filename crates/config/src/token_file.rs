@@ -26,7 +26,7 @@ const VERSION: u32 = 1;
 #[derive(Debug, thiserror::Error)]
 pub enum TokenFileError {
     /// The operating system refused something.
-    #[error("can't {what} {path}: {source}; run this as the user that the server runs as")]
+    #[error("can't {what} {path}: {source}{}", files::denied(source, path).map_or_else(String::new, |advice| format!("; {advice}")))]
     Io {
         /// What was tried.
         what: &'static str,

@@ -14,6 +14,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use event::OperatorCommand;
 use journal::{
     DataDirectory, Finding, LOG_BEGINS_LATE, LOG_ENDS_EARLY, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED, StateFile,
 };
@@ -66,7 +67,8 @@ impl Loss {
     #[must_use]
     pub fn message(&self) -> String {
         format!(
-            "{self}. Restore them from a copy, or accept the loss with `forebay journal accept-loss` while Forebay is stopped."
+            "{self}. Restore them from a copy, or accept the loss with {} while Forebay is stopped.",
+            OperatorCommand::JournalAcceptLoss
         )
     }
 

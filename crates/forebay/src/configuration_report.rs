@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
-use config::ConfigError;
+use config::{ConfigError, LogLevel};
 use settings::Diagnostics;
 
 use crate::log;
@@ -15,12 +15,12 @@ pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), ConfigError>) -> Option<
     match loaded {
         Ok((configuration, warnings)) => {
             if !warnings.is_empty() {
-                show(&ConfigError::Invalid(warnings));
+                show(LogLevel::Warning, &ConfigError::Invalid(warnings));
             }
             Some(configuration)
         }
         Err(error) => {
-            show(&error);
+            show(LogLevel::Error, &error);
             None
         }
     }
@@ -28,7 +28,7 @@ pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), ConfigError>) -> Option<
 
 /// Shows the errors of a configuration: then there is none. Its warnings aren't shown.
 pub(crate) fn valid<T>(loaded: Result<(T, Diagnostics), ConfigError>) -> Option<T> {
-    loaded.map_err(|error| show(&error)).ok().map(|(configuration, _)| configuration)
+    loaded.map_err(|error| show(LogLevel::Error, &error)).ok().map(|(configuration, _)| configuration)
 }
 
 /// Whether to use colours on a stream: on a terminal, unless the operator doesn't want them.
@@ -37,10 +37,11 @@ pub(crate) fn is_coloured(stream: &impl IsTerminal) -> bool {
 }
 
 /// Writes errors and warnings to stderr, with colours if that is a terminal.
-pub(crate) fn show(error: &ConfigError) {
-    let coloured = is_coloured(&io::stderr());
-    log::text(match error {
+pub(crate) fn show(level: LogLevel, error: &ConfigError) {
+    let coloured = is_coloured(&io::stderr()) && !log::is_json();
+    let text = match error {
         ConfigError::Invalid(report) => report.render(coloured),
         ConfigError::Unreadable { .. } | ConfigError::Tokens(_) => format!("error: {error}\n"),
-    });
+    };
+    log::text(level, &text);
 }

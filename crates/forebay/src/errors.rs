@@ -6,6 +6,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use anyhow::{Error, anyhow};
+use journal::DirectoryError;
+use settings::files;
 
 /// The message names the file or the directory.
 pub(crate) fn at(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Error {
@@ -20,6 +22,18 @@ pub(crate) fn cannot(what: impl Display) -> impl FnOnce(io::Error) -> Error {
 /// The message names the file or the directory that can't be read.
 pub(crate) fn unreadable(path: &Path) -> impl FnOnce(io::Error) -> Error + '_ {
     move |error| anyhow!("can't read {}: {error}", path.display())
+}
+
+/// The message says what to do if another user owns the data directory.
+pub(crate) fn unusable(error: DirectoryError) -> Error {
+    let denied = match &error {
+        DirectoryError::Io { path, source } => files::denied(source, path),
+        _ => None,
+    };
+    match denied {
+        Some(advice) => anyhow!("{error}; {advice}"),
+        None => error.into(),
+    }
 }
 
 /// The message names the address, and the flag for another one.

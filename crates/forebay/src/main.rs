@@ -1,6 +1,7 @@
 //! Forebay accepts JSON over HTTP, makes it durable, and stores it once in every database it is routed to.
 
 mod admin;
+mod admin_address;
 mod admin_json;
 mod allocator;
 mod cli;
@@ -31,28 +32,34 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::process::ExitCode;
 
-use clap::Parser;
-use config::Role;
+use config::{LogLevel, Role};
 use settings::Environment;
 
 use crate::cli::role::{self, RoleError};
-use crate::cli::{Cli, Command};
+use crate::cli::{Command, EarlyFile};
 
 fn main() -> ExitCode {
-    abort_on_panic();
+    log::abort_on_panic();
     allocator::configure();
     process::file_size::outlive_limit();
     let environment = Environment::of(std::env::vars_os());
-    let role = match role::of_environment(&environment) {
-        Ok(role) => role,
-        Err(error) => return wrong_role(&error),
-    };
     let typed: Vec<OsString> = std::env::args_os().collect();
-    let command_line = match role.map_or(Ok(typed.clone()), |role| role::command_line(role, typed)) {
-        Ok(command_line) => command_line,
+    let file = EarlyFile::of(&typed, &environment);
+    // A command's output is for its user: the format of the log is for processes that run on.
+    if role::runs_on(&typed)
+        && let Some(format) = file.log_format(&environment)
+    {
+        log::configure(format, LogLevel::Info);
+    }
+    let (role, command_line) = match role::select(role::of_environment(&environment), file.role(), typed) {
+        Ok(selected) => selected,
         Err(error) => return wrong_role(&error),
     };
-    match Cli::parse_from(command_line).into_command() {
+    let cli = match file.parse(command_line, role) {
+        Ok(cli) => cli,
+        Err(error) => return wrong_command_line(&error),
+    };
+    match cli.into_command() {
         Command::Serve(common) => exit(roles::serve::run(&common.of_role(Role::Serve), &environment)),
         Command::Gateway(flags) => exit(roles::serve::run(&flags.into_common(), &environment)),
         Command::Writer(common) => exit(roles::writer::run(&common.of_role(Role::Writer), &environment)),
@@ -69,19 +76,20 @@ fn main() -> ExitCode {
         Command::Schema(command) => exit(commands::schema::run(&command)),
         Command::Bench(flags) => exit(commands::bench::run(*flags)),
         Command::Load(flags) => exit(commands::load::run(*flags)),
-        Command::Token(command) => exit(commands::token::run(&command)),
+        Command::Token(command) => exit(commands::token::run(&command, role, &environment)),
         Command::Completions { shell } => exit(commands::generated_help::print_completions(shell)),
         Command::Man { directory } => exit(commands::generated_help::write_manual(&directory)),
     }
 }
 
-/// Decision 005: a panic ends the process, also in builds whose panics unwind.
-fn abort_on_panic() {
-    let print = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |panic| {
-        print(panic);
-        std::process::abort();
-    }));
+/// Help and versions aren't errors: clap prints them.
+fn wrong_command_line(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || !log::is_json() {
+        error.exit();
+    }
+    log::fatal(error.to_string().trim_end());
+    log::flush();
+    configuration_report::EXIT_CONFIGURATION.into()
 }
 
 /// A role that can't be taken on is a mistake in the configuration.

@@ -12,7 +12,7 @@ use eventlog::{EventLog, LogOptions};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 
-use crate::errors::unreadable;
+use crate::errors::{unreadable, unusable};
 use crate::memory_plan::Plan;
 use crate::process::disk_size;
 use crate::{allocator, compose, log, memory_plan};
@@ -36,7 +36,7 @@ impl Opened {
         memory: Budgets,
         sinks: Vec<SinkSetup>,
     ) -> anyhow::Result<Self> {
-        let directory = DataDirectory::open(Arc::new(OsDisk), data)?;
+        let directory = DataDirectory::open(Arc::new(OsDisk), data).map_err(unusable)?;
         let saved = SavedLedger::load(&directory)?;
         saved.findings().iter().for_each(log::warning);
         let shards = shards(configuration, &directory, &saved)?;

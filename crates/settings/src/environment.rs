@@ -67,6 +67,11 @@ impl Environment {
         }
     }
 
+    /// The path of the file with a variable's value, if there is one, also if it can't be read.
+    pub fn path_of_file(&self, name: &str) -> Option<String> {
+        self.set(&format!("{name}{FILE}"))?.ok().map(str::to_owned)
+    }
+
     fn set(&self, name: &str) -> Option<Result<&str, InvalidVariable>> {
         let value = self.0.get(name)?.to_str().map(without_line_breaks).ok_or(InvalidVariable::NotText);
         (value != Ok("")).then_some(value)

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Opens a file for reading, and never waits for a pipe.
@@ -45,6 +45,21 @@ pub fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
 }
 
+/// What to do about a file or directory that this user may not use; `None` for other errors.
+pub fn denied(error: &io::Error, path: &Path) -> Option<String> {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return None;
+    }
+    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // A process that may not enter a directory doesn't see what is in it.
+    let (there, owner) = path.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?.uid())))?;
+    let there = there.display();
+    Some(format!(
+        "this process has uid {uid}, and {there} belongs to uid {owner}: run it as that user, or `chown -R {uid}:{gid} {there}` (if it is \
+         mounted into a container: the directory of the host)"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +76,16 @@ mod tests {
         std::fs::write(&file, "text").unwrap();
         assert_eq!(read(&file).unwrap(), b"text");
         assert_eq!(read(&folder.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn advice_names_user_owner_and_command() {
+        let folder = tempfile::tempdir().unwrap();
+        let denied = |kind: io::ErrorKind| denied(&kind.into(), &folder.path().join("not/there"));
+        assert_eq!(denied(io::ErrorKind::NotFound), None);
+        let (advice, uid) = (denied(io::ErrorKind::PermissionDenied).unwrap(), rustix::process::geteuid().as_raw());
+        let there = folder.path().display();
+        assert!(advice.contains(&format!("has uid {uid}, and {there} belongs to uid {uid}")), "{advice}");
+        assert!(advice.contains(&format!("`chown -R {uid}:")) && advice.contains(&format!(" {there}`")), "{advice}");
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use event::OperatorCommand;
 use http::request::Builder;
 use tokio::time::Instant;
 
@@ -138,7 +139,8 @@ impl Binding {
                 let found = info.mark.as_deref().unwrap_or("none");
                 format!(
                     "writer {server} stores what its sink `{sink}` gets in another store (mark {found}) than the one that was used \
-                     before (mark {mark}): let it use that store. If the other store replaces it for good: forebay route accept SINK"
+                     before (mark {mark}): let it use that store. If the other store replaces it for good: {}",
+                    OperatorCommand::RouteAccept(sink)
                 )
             }
             (_, Some(bound)) if bound.server != server => self

@@ -2,7 +2,7 @@
 //! bound to one gateway.
 
 use access::{Scope, ShownToken, is_known_host, is_own_origin};
-use event::{Lane, Origin};
+use event::{Lane, OperatorCommand, Origin};
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
 
@@ -23,9 +23,9 @@ impl Admitted {
         match self.origin {
             Some(origin) if origin != lane.origin => {
                 let detail = format!(
-                    "the token delivers for the origin {origin} only, and this lane is of {}: make a token for it (forebay token new \
-                     NAME --scope deliver --origin {})",
-                    lane.origin, lane.origin
+                    "the token delivers for the origin {origin} only, and this lane is of {}: make a token for it: {}",
+                    lane.origin,
+                    OperatorCommand::TokenNewOf(&lane.origin.to_string())
                 );
                 Err(Refused::new(StatusCode::FORBIDDEN, "origin", detail))
             }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use access::{Demand, Scope, Scopes};
+use event::OperatorCommand;
 use settings::{Diagnostic, InvalidValue, Located, SettingsReader};
 
 /// Parses the address of a port.
@@ -11,6 +12,15 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, InvalidValue> {
         InvalidValue::new("is not an address", "wanted an IP address and a port")
             .help("for example 127.0.0.1:8080, or [::1]:8080; names like localhost are not looked up")
     })
+}
+
+/// The variable of an image: the IP address of a `listen` that no flag, variable or file sets.
+pub(crate) const DEFAULT_IP: &str = "FOREBAY_DEFAULT_IP";
+
+/// The default of `listen` that the image sets instead of loopback.
+pub(crate) fn default_of_image(reader: &mut SettingsReader<'_>, default: SocketAddr) -> Option<Located<SocketAddr>> {
+    let wrong = |_| InvalidValue::new("is no IP address", "wanted an IP address without a port");
+    reader.text_of_variable(DEFAULT_IP, |text| Ok(SocketAddr::new(text.parse().map_err(wrong)?, default.port())))
 }
 
 /// Which requests need a token on a port at `address`. An `open` port needs none.
@@ -35,8 +45,8 @@ pub(crate) struct Port {
     pub(crate) all: &'static str,
     /// The scope of the tokens that it asks for.
     pub(crate) scope: Scope,
-    /// The flags of the command that makes such a token.
-    pub(crate) flags: &'static str,
+    /// Whether the image sets the address.
+    pub(crate) is_default_of_image: bool,
 }
 
 impl Port {
@@ -48,22 +58,30 @@ impl Port {
         open: bool,
         scopes: Scopes,
     ) {
-        let Self { table, all, scope, flags } = self;
+        let Self { table, all, scope, is_default_of_image } = self;
         let mut refuse = |found: &Located<SocketAddr>, title: String, help: String| {
             reader.push(Diagnostic::new(title, found.span.clone(), "not a loopback address").help(help));
         };
         if let Some(found) = listen.filter(|found| !is_loopback(found.value) && !open && !scopes.has(*scope)) {
             let title = format!("`{table}.listen` would let everybody {all} who reaches this machine");
-            let help = format!(
-                "make a token (forebay token new NAME --scope {scope}{flags}), or set `open = true` in [{table}] if that is meant, or \
-                 listen on 127.0.0.1 or [::1]"
-            );
+            let command = OperatorCommand::TokenNew(scope.as_str());
+            let help = if *is_default_of_image {
+                format!(
+                    "create a token in the data directory ({command}, with the volume of this container), or accept requests without \
+                     tokens: {}=true",
+                    settings::variable_name([table, "open"])
+                )
+            } else {
+                format!(
+                    "make a token ({command}), or set `open = true` in [{table}] if that is meant, or listen on 127.0.0.1 or [::1]"
+                )
+            };
             refuse(found, title, help);
         }
         if let Some(found) = admin.filter(|found| !is_loopback(found.value) && !scopes.has(Scope::Admin)) {
             let title = format!("`{table}.admin` would let everybody look in who reaches this machine");
-            let help =
-                format!("make a token (forebay token new NAME --scope admin{flags}), or listen on 127.0.0.1 or [::1]");
+            let command = OperatorCommand::TokenNew(Scope::Admin.as_str());
+            let help = format!("make a token ({command}), or listen on 127.0.0.1 or [::1]");
             refuse(found, title, help);
         }
     }

@@ -1,9 +1,11 @@
 //! The file of tokens: `tokens.json` of the data directory, unless `token_file` names another one.
 
 use access::{Scope, Scopes};
+use event::OperatorCommand;
 use settings::{Diagnostic, Section, SettingsReader, path};
 
 use crate::load::Inputs;
+use crate::role::Role;
 use crate::token_file::{Kept, TokenFile};
 
 /// The setting.
@@ -22,8 +24,9 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, input
         Err(error) => ("names a file that can't be used", error.to_string()),
     };
     let title = format!("`{}` {what}", section.key_path(KEY));
-    let help =
-        format!("make it with a token in it: forebay token new NAME --scope SCOPE --file {}", found.value.display());
+    let scope = if section.name() == Role::Writer.table() { Scope::Deliver } else { Scope::Ingest };
+    let file = found.value.to_string_lossy();
+    let help = format!("make it with a token in it: {}", OperatorCommand::TokenNewAt(scope.as_str(), &file));
     reader.push(Diagnostic::new(title, found.span, label).help(help));
     // The file's scopes are unknown: assume all, so that no second mistake is reported.
     (tokens, Scope::ALL.into_iter().collect())

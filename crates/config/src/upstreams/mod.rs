@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use event::limits;
+use event::{OperatorCommand, limits};
 use net::http_client::Endpoint;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, duration, path};
 use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
@@ -51,8 +51,10 @@ pub(crate) fn read(reader: &mut SettingsReader<'_>, parent: &Section<'_>, flags:
     let ca = reader.text_of_variable(CA, |text| path::parse(text, path::PEM)).map(|found| found.value);
     if flags.role == Some(Role::Serve) {
         let title = "`forebay serve` uses no writers";
-        let help = "run `forebay gateway` or set FOREBAY_ROLE=gateway; to store without writers, unset FOREBAY_WRITERS";
-        reader.push(Diagnostic::new(title, named.span, "a gateway's writers").help(help.to_owned()));
+        let gateway = OperatorCommand::Run("gateway");
+        let help =
+            format!("run {gateway} or set FOREBAY_ROLE=gateway; to store without writers, unset FOREBAY_WRITERS");
+        reader.push(Diagnostic::new(title, named.span, "a gateway's writers").help(help));
         return upstreams;
     }
     if let Some(Upstream { span, .. }) = upstreams.0.values().flatten().next() {
@@ -239,7 +241,7 @@ fn sends_to_all(reader: &mut SettingsReader<'_>, section: &Section<'_>, writers:
 }
 
 fn token(text: &str) -> Result<DeliverToken, InvalidValue> {
-    let wanted = "wanted what `forebay token new NAME --scope deliver` prints";
+    let wanted = "wanted a token with the scope deliver, as `forebay token` prints it";
     DeliverToken::new(text).ok_or_else(|| InvalidValue::new("is no token", wanted))
 }
 

@@ -24,9 +24,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::TypeName;
 use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
+use event::{OperatorCommand, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, Dead, JournalRecord, Segments, Settled, list_directory, unix_microseconds,
 };
@@ -170,10 +170,12 @@ impl DeadLetters {
             return Ok(());
         }
         Err(Blocked::Retry(format!(
-            "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: `forebay dead list --sink {sink}` shows them; \
-             `forebay dead replay` or `forebay dead drop` makes room",
+            "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: {} lists them, {} resends them, and {} discards all of \
+             them",
             event::counted(held, "dead letter"),
-            sink = self.sink
+            OperatorCommand::DeadList(&self.sink, None),
+            OperatorCommand::DeadReplay(&self.sink, None),
+            OperatorCommand::DeadDrop(&self.sink)
         )))
     }
 
@@ -227,16 +229,18 @@ impl DeadLetters {
             let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
             self.reporter.report(&format!(
                 "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
-                 They are sent again, and become dead letters after an hour; `forebay route list` shows why",
-                self.sink
+                 They are sent again, and become dead letters after an hour; {} shows why",
+                self.sink,
+                OperatorCommand::RouteList
             ));
         }
         let told = self.news().tell();
         for (type_name, count) in told {
             self.report(&format!(
-                "{count} new of type {type_name}, which the store refused or no condition decided: `forebay dead list --sink {} --type \
-                 {type_name}` shows why, and `forebay dead replay` sends them again when that is mended",
-                self.sink
+                "{count} new of type {type_name}, which the store refused or no condition decided: {} shows why. When that is fixed, {} \
+                 resends them",
+                OperatorCommand::DeadList(&self.sink, Some(&type_name)),
+                OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
             ));
         }
     }

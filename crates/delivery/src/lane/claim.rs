@@ -18,6 +18,7 @@
 
 use std::pin::pin;
 
+use event::OperatorCommand;
 use sink::{Cursor, Held, Takeover};
 use tokio::time::timeout;
 
@@ -98,7 +99,8 @@ impl Lane {
             let reason = format!(
                 "another server has claimed it in the store: either a server runs on a copy of this data directory, or the directory \
                  was restored from a backup. Events stay in the journal. See to it that no other server delivers for this data \
-                 directory, then let this one go on with: forebay route accept {sink}"
+                 directory, then let this one go on with: {}",
+                OperatorCommand::RouteAccept(sink)
             );
             return Some((Dispute::Claimed, reason));
         }
@@ -106,7 +108,8 @@ impl Lane {
             let reason = format!(
                 "the store has positions up to {position}, the journal of shard {shard} ended at {end}: was the data directory \
                  restored from a copy? What the store has beyond that is none of these events. To accept it and deliver what was \
-                 accepted since: forebay route accept {sink}"
+                 accepted since: {}",
+                OperatorCommand::RouteAccept(sink)
             );
             return Some((Dispute::StoreAhead, reason));
         }
@@ -115,8 +118,9 @@ impl Lane {
             let reason = format!(
                 "the store's cursor is {goes_on_at}, the oldest event that shard {shard} still has is {oldest}, and those \
                  between were stored before: was the store restored from a copy? Bring the newer one back. Or accept the loss and \
-                 send again what the journal still has: forebay route accept {sink}. Or go on with the events that wait: forebay \
-                 route drop {sink}"
+                 send again what the journal still has: {}. Or go on with the events that wait: {}",
+                OperatorCommand::RouteAccept(sink),
+                OperatorCommand::RouteDrop(sink)
             );
             (Dispute::Lost, reason)
         })

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use event::OperatorCommand;
 use objects::{ObjectFormat, ObjectSink, Parts};
 
 use sink::Cursor;
@@ -138,11 +139,11 @@ impl Lane {
                 return Err(Blocked::Stop(format!(
                     "object {} holds positions up to {}, the journal of shard {} ended at {end}: was a part of the data \
                      directory restored from a copy? To leave that object as it is, and write what the journal has into others: \
-                     forebay route accept {}",
+                     {}",
                     open.names(),
                     open.last,
                     self.name.shard,
-                    self.name.sink
+                    OperatorCommand::RouteAccept(&self.name.sink)
                 )));
             }
             let kept = file.open().iter().filter(|open| open.last <= end).cloned().collect();

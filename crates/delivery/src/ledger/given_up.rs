@@ -1,6 +1,6 @@
 //! Events of removed routes that the operator gives up.
 
-use event::TypeName;
+use event::{OperatorCommand, TypeName};
 
 use crate::routes::SinkName;
 
@@ -18,6 +18,7 @@ pub(crate) fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
     format!(
         "no route{from} to sink {sink} holds events that could be given up: only one that was taken out of the \
          configuration does, or a lane that has stopped because its store has lost events. A lane that has stopped because of what \
-         its store has goes on with: forebay route accept {sink}"
+         its store has goes on with: {}",
+        OperatorCommand::RouteAccept(sink)
     )
 }

@@ -6,6 +6,7 @@ mod start;
 use std::sync::Arc;
 use std::time::Duration;
 
+use event::OperatorCommand;
 use eventlog::{DeliveryStatusSource, EventLog};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -103,8 +104,9 @@ impl Supervisor {
         for (sink, events) in self.ledger.left_behind() {
             self.options.reporter.report(&format!(
                 "sink {sink} is no longer configured and holds {}: no segment behind them is freed until \
-                 it is configured again and has taken them, or they are given up (forebay route drop {sink})",
-                event::counted(events, "event")
+                 it is configured again and has taken them, or {} discards them",
+                event::counted(events, "event"),
+                OperatorCommand::RouteDrop(&sink)
             ));
         }
     }

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use event::TypeName;
+use event::{OperatorCommand, TypeName};
 
 use crate::command::{Change, ChangeError};
 use crate::dead_letters::set_aside_events;
@@ -115,7 +115,8 @@ impl Supervisor {
         }
         if count == 0 {
             return Err(ChangeError::NothingHeld(format!(
-                "no lane of a sink {name} has stopped because of what its store has: forebay route list shows what lanes do"
+                "no lane of a sink {name} has stopped because of what its store has: {} shows what lanes do",
+                OperatorCommand::RouteList
             )));
         }
         self.save(book, before)?;

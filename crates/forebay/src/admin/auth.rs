@@ -1,9 +1,10 @@
 //! Lets requests in on an admin port, that of a writer too: everybody who reaches it on loopback until the operator makes a token with the scope `admin`, then only
 //! clients that show one. To revoke the last such token lets nobody in.
 
+use std::fmt;
 use std::sync::Arc;
 
-use access::{Demand, Scope, ShownToken, Tokens};
+use access::{Demand, Name, Scope, ShownToken, Tokens};
 use bytes::Bytes;
 use eventlog::unix_microseconds;
 use http_body_util::Full;
@@ -21,6 +22,24 @@ pub(crate) struct AdminAuth {
 
 type Refused = Response<Full<Bytes>>;
 
+/// Who sent a request that is let in, for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// The owner of the token of this name.
+    Token(Name),
+    /// A client that reaches the loopback address, which needs no token.
+    Loopback,
+}
+
+impl fmt::Display for Caller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Token(name) => write!(f, "token {name}"),
+            Self::Loopback => f.write_str("loopback without token"),
+        }
+    }
+}
+
 impl AdminAuth {
     /// For a port that is reachable from elsewhere or isn't, and speaks TLS or doesn't.
     pub(crate) const fn new(tokens: Arc<Tokens>, is_reachable: bool, has_tls: bool) -> Self {
@@ -32,11 +51,15 @@ impl AdminAuth {
         self.is_reachable || self.tokens.current().made().has(Scope::Admin)
     }
 
-    /// The answer to a request that isn't let in: it needs a token with one of these scopes, or, where none is needed, a page of a
-    /// stranger may have sent it. No such page has a token, and with one the port may be called by any name.
-    pub(crate) fn refuse(&self, headers: &HeaderMap, scopes: &[Scope]) -> Option<Refused> {
+    /// Who sent a request. No page of another host has a token, so a request with one may call the port by any name.
+    ///
+    /// # Errors
+    /// The answer to a request that isn't let in: it needs a token with one of these scopes; or it needs none, and a page of another host may
+    /// have sent it.
+    pub(crate) fn admit(&self, headers: &HeaderMap, scopes: &[Scope]) -> Result<Caller, Refused> {
         if !self.needs_token() {
-            return csrf::refuse(headers, self.has_tls).map(|why| refused(StatusCode::FORBIDDEN, "page", why.into()));
+            let why = csrf::refuse(headers, self.has_tls);
+            return why.map_or(Ok(Caller::Loopback), |why| Err(refused(StatusCode::FORBIDDEN, "page", why.into())));
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());
@@ -44,16 +67,18 @@ impl AdminAuth {
         let shown = shown.and_then(ShownToken::bearer);
         let tokens = self.tokens.current();
         match tokens.check(Demand::Always, shown.as_ref(), unix_microseconds()) {
-            Ok(Some(token)) if scopes.iter().any(|scope| token.scopes.has(*scope)) => None,
+            Ok(Some(token)) if scopes.iter().any(|scope| token.scopes.has(*scope)) => {
+                Ok(Caller::Token(token.name.clone()))
+            }
             Ok(_) => {
                 let wanted: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
                 let detail = format!("the token lacks the scope `{}`", wanted.join("` or `"));
-                Some(refused(StatusCode::FORBIDDEN, "forbidden", detail))
+                Err(refused(StatusCode::FORBIDDEN, "forbidden", detail))
             }
             Err(denied) => {
                 let mut response = refused(StatusCode::UNAUTHORIZED, "unauthorized", denied.to_string());
                 response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-                Some(response)
+                Err(response)
             }
         }
     }

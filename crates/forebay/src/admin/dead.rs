@@ -13,9 +13,11 @@ use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
+use super::auth::Caller;
 use super::query::DeadQuery;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
+use crate::log;
 
 /// Letters in a list, unless the query says otherwise.
 const LIST_DEFAULT: u64 = 100;
@@ -28,7 +30,11 @@ const EDITED_MAX: u64 = 2;
 pub(super) const PATH: &str = "/api/dead";
 
 /// Answers a request whose path goes on with `rest` behind [`PATH`].
-pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: &Admin) -> AdminResponse {
+pub(super) async fn respond(
+    rest: &str,
+    request: &mut Request<Incoming>,
+    (admin, caller): (&Admin, &Caller),
+) -> AdminResponse {
     let query = match DeadQuery::of_request(request.uri().query(), admin.origin) {
         Ok(query) => query,
         Err(refused) => return refused,
@@ -41,8 +47,8 @@ pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: 
     match rest {
         "" if reads => list(office, query.filter, query.limit, false).await,
         "" => not_allowed("GET, HEAD"),
-        "/replay" if method == Method::POST => act(office, DeadAction::Replay, &query).await,
-        "/drop" if method == Method::POST => act(office, DeadAction::Drop, &query).await,
+        "/replay" if method == Method::POST => act((office, caller), DeadAction::Replay, &query).await,
+        "/drop" if method == Method::POST => act((office, caller), DeadAction::Drop, &query).await,
         "/replay" | "/drop" => not_allowed("POST"),
         _ if !reads && method != Method::PUT => not_allowed("GET, HEAD, PUT"),
         rest => match rest.trim_start_matches('/').parse() {
@@ -51,7 +57,7 @@ pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: 
                 if reads {
                     return list(office, filter, query.limit, true).await;
                 }
-                edit(request, admin, &filter).await.unwrap_or_else(|refused| refused)
+                edit(request, (admin, caller), &filter).await.unwrap_or_else(|refused| refused)
             }
             Err(error) => problem(StatusCode::NOT_FOUND, "id", format!("{error}")),
         },
@@ -61,7 +67,7 @@ pub(super) async fn respond(rest: &str, request: &mut Request<Incoming>, admin: 
 /// Gives the letters of one event the payload that is sent. What it must be for a store only a replay can tell.
 async fn edit(
     request: &mut Request<Incoming>,
-    admin: &Admin,
+    (admin, caller): (&Admin, &Caller),
     filter: &DeadFilter,
 ) -> Result<AdminResponse, AdminResponse> {
     let (bytes, _place) = admin.payloads.read(request).await?;
@@ -70,6 +76,7 @@ async fn edit(
     })?;
     let action = DeadAction::Edit(payload.as_bytes().into());
     let outcomes = admin.dead_letters.act(&action, filter, EDITED_MAX).await;
+    record(caller, "edit", &outcomes);
     if outcomes.iter().all(|outcome| outcome.edited == 0 && outcome.failure.is_none()) {
         return Err(no_letter());
     }
@@ -82,6 +89,19 @@ fn no_letter() -> AdminResponse {
 
 fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
     json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
+}
+
+/// Logs who changed dead letters, and how many of each sink.
+fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
+    for DeadOutcome { sink, stored, refused, dropped, edited, left, failure } in outcomes {
+        // An edit asks every sink, and one has the letter as a rule.
+        if stored + refused + dropped + edited + left == 0 && failure.is_none() {
+            continue;
+        }
+        log::bounded_info(format_args!(
+            "dead {action}: by={caller} sink={sink} stored={stored} refused={refused} dropped={dropped} edited={edited} left={left}"
+        ));
+    }
 }
 
 /// On a thread of its own: the letters are read from disk.
@@ -99,10 +119,12 @@ async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>
     }
 }
 
-async fn act(office: &DeadLetterService, action: DeadAction, query: &DeadQuery) -> AdminResponse {
+async fn act((office, caller): (&DeadLetterService, &Caller), action: DeadAction, query: &DeadQuery) -> AdminResponse {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
         let detail = "this would drop all dead letters: say which, or add all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
-    answer(office.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await)
+    let outcomes = office.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;
+    record(caller, if action == DeadAction::Drop { "drop" } else { "replay" }, &outcomes);
+    answer(outcomes)
 }

@@ -36,12 +36,14 @@ use net::tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
+use crate::admin_json::reload::ReloadJson;
 use crate::log;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
 use crate::reload::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
 pub(crate) use auth::AdminAuth;
+use auth::Caller;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
 pub(crate) use query::DeadQuery;
@@ -136,13 +138,14 @@ pub(crate) async fn respond_as_server(mut request: Request<Incoming>, admin: Arc
 
 async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<Full<Bytes>> {
     let path = request.uri().path();
-    if !is_public(path)
-        && let Some(refused) = admin.auth.refuse(request.headers(), scopes(path))
-    {
-        return refused;
-    }
-    if path == API || path.starts_with("/api/") {
-        return answer_api(request, admin).await.into_response();
+    if !is_public(path) {
+        let caller = match admin.auth.admit(request.headers(), scopes(path)) {
+            Ok(caller) => caller,
+            Err(refused) => return refused,
+        };
+        if path == API || path.starts_with("/api/") {
+            return answer_api(request, admin, &caller).await.into_response();
+        }
     }
     let answer = match path {
         _ if !is_read(request.method()) => {
@@ -160,19 +163,19 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
     answer.into_response()
 }
 
-async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> AdminResponse {
+async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Caller) -> AdminResponse {
     if let Some(rest) = request.uri().path().strip_prefix(dry_run::PATH).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
         return admin.trials.respond(&rest, request, &admin.payloads).await;
     }
     if let Some(rest) = request.uri().path().strip_prefix(dead::PATH).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
-        return dead::respond(&rest, request, admin).await;
+        return dead::respond(&rest, request, (admin, caller)).await;
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
     if let Some(rest) = below(routes::PATH) {
-        return admin.routes.respond(method, rest, query, admin.origin).await;
+        return admin.routes.respond((method, rest, query), admin.origin, caller).await;
     }
     if let Some(rest) = below(event_type::PATH) {
         return event_type::respond(method, rest, &admin.types);
@@ -181,7 +184,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> AdminResp
         status::PATH if !is_read(method) => response::not_allowed("GET, HEAD"),
         status::PATH => response::json(StatusCode::OK, &admin.status.now()),
         RELOAD if *method != Method::POST => response::not_allowed("POST"),
-        RELOAD => match admin.reload.reload().await {
+        RELOAD => match reload(admin, caller).await {
             Ok(reloaded) => response::json(StatusCode::OK, &reloaded),
             Err(ReloadError::Configuration(detail)) => {
                 response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail)
@@ -194,6 +197,11 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin) -> AdminResp
             "there are /api/status, /api/dead, /api/routes, /api/types, /api/try and /api/reload".into(),
         ),
     }
+}
+
+async fn reload(admin: &Admin, caller: &Caller) -> Result<ReloadJson, ReloadError> {
+    log::bounded_info(format_args!("reload: requested by {caller}"));
+    admin.reload.reload().await
 }
 
 /// Whether a path goes on like this behind one that is known.

@@ -13,9 +13,11 @@ use delivery::{ChangeError, DeadLetterService, Delivery, DeliveryControl, LaneBo
 use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
+use super::auth::Caller;
 use super::query::DeadQuery;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
+use crate::log;
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/routes";
@@ -37,10 +39,9 @@ impl Routes {
     /// Answers a request whose path goes on with `rest` behind [`PATH`].
     pub(super) async fn respond(
         &self,
-        method: &Method,
-        rest: &str,
-        query: Option<&str>,
+        (method, rest, query): (&Method, &str, Option<&str>),
         origin: Origin,
+        caller: &Caller,
     ) -> AdminResponse {
         let query = match DeadQuery::of_request(query, origin) {
             Ok(query) => query,
@@ -52,8 +53,8 @@ impl Routes {
                 json(StatusCode::OK, &routes)
             }
             "" => not_allowed("GET, HEAD"),
-            "/drop" if *method == Method::POST => self.give_up(&query).await.unwrap_or_else(|refused| refused),
-            "/accept" if *method == Method::POST => self.accept(&query).await.unwrap_or_else(|refused| refused),
+            "/drop" if *method == Method::POST => self.give_up(&query, caller).await.unwrap_or_else(|refused| refused),
+            "/accept" if *method == Method::POST => self.accept(&query, caller).await.unwrap_or_else(|refused| refused),
             "/drop" | "/accept" => not_allowed("POST"),
             _ => {
                 let paths = "there are /api/routes, /api/routes/drop and /api/routes/accept";
@@ -62,18 +63,24 @@ impl Routes {
         }
     }
 
-    async fn accept(&self, query: &DeadQuery) -> Result<AdminResponse, AdminResponse> {
-        let accepted = self.control.accept(sink(query)?, query.again).await;
+    async fn accept(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
+        let sink = sink(query)?;
+        let accepted = self.control.accept(sink.clone(), query.again).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
+        let again = if query.again { " again=true" } else { "" };
+        log::bounded_info(format_args!("route accept: by={caller} sink={sink} lanes={lanes}{again}"));
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
-    async fn give_up(&self, query: &DeadQuery) -> Result<AdminResponse, AdminResponse> {
+    async fn give_up(&self, query: &DeadQuery, caller: &Caller) -> Result<AdminResponse, AdminResponse> {
         let sink = sink(query)?;
         let only = query.filter.type_name.as_deref().map(TypeName::new).transpose();
         let only = only.map_err(|error| problem(StatusCode::BAD_REQUEST, "type", error.to_string()))?;
-        let given_up = self.control.give_up(sink, only).await;
-        Ok(json(StatusCode::OK, &GivenUpJson::of(given_up.map_err(|error| refused(error, "nothing_held"))?)))
+        let given_up =
+            self.control.give_up(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
+        let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
+        log::bounded_info(format_args!("route drop: by={caller} sink={sink} events={events} lanes={lanes}"));
+        Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
     }
 }
 

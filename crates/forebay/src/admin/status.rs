@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use config::Role;
 use delivery::{DeadLetterService, Delivery, LaneBoard, Ledger};
-use event::rfc3339;
+use event::{OperatorCommand, rfc3339};
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 
@@ -15,8 +15,12 @@ use crate::discovery::UpstreamBoard;
 
 pub(crate) const PATH: &str = "/api/status";
 
-const LOST: &str = "events or dead letters are lost: once the server is stopped, `forebay journal verify` shows where, and `forebay journal \
-                    accept-loss` accepts it";
+fn lost() -> String {
+    let [verify, accept] = [OperatorCommand::JournalVerify, OperatorCommand::JournalAcceptLoss];
+    format!(
+        "events or dead letters are lost: once the server is stopped, {verify} shows where, and {accept} accepts it"
+    )
+}
 
 /// The sources of the state of a server or a gateway.
 pub(crate) struct ServerStatus {
@@ -58,7 +62,7 @@ impl ServerStatus {
         let (rows, now) = (self.ledger.snapshot(), unix_microseconds());
         let sinks = SinkStatusJson::of_all(&rows, &self.lanes.lanes(), &self.dead, now);
         let has_lost = !self.log.losses().open_ones().is_empty() || self.dead.lost().iter().any(|(_, lost)| *lost > 0);
-        let lost = has_lost.then(|| LOST.to_owned());
+        let lost = has_lost.then(lost);
         let journal = JournalJson {
             bytes: self.log.shards().iter().map(|shard| shard.segments().bytes()).sum(),
             disk_free_bytes: self.log.disk_guard().free_bytes(),

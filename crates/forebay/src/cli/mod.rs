@@ -6,6 +6,7 @@ mod check;
 mod dead;
 mod drain;
 mod dry_run;
+mod early;
 mod health;
 mod load;
 mod output;
@@ -24,6 +25,7 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use config::Role;
 use config::{ConfigError, Configuration, Flags, WriterConfiguration};
+use event::set_own_flags;
 use settings::{Diagnostics, Environment};
 
 use crate::log;
@@ -41,6 +43,7 @@ pub(crate) use check::CheckFlags;
 pub(crate) use dead::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 pub(crate) use drain::DrainFlags;
 pub(crate) use dry_run::{TestFlags, TryFlags};
+pub(crate) use early::EarlyFile;
 pub(crate) use health::HealthFlags;
 pub(crate) use load::LoadFlags;
 pub(crate) use output::OutputFlags;
@@ -55,7 +58,7 @@ pub(crate) use token_flag::TokenFlag;
 #[derive(Debug, Parser)]
 #[command(name = "forebay", version, args_conflicts_with_subcommands = true)]
 #[command(
-    after_help = "Without a command the role that FOREBAY_ROLE names runs: serve (the default), gateway or writer.\n\nExample: forebay --data /var/lib/forebay"
+    after_help = "Without a command the role runs that FOREBAY_ROLE or `role` in the configuration names: serve (the default), gateway or writer.\n\nExample: forebay --data /var/lib/forebay"
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -260,6 +263,11 @@ impl Common {
         &self,
         environment: &Environment,
     ) -> Result<(WriterConfiguration, Diagnostics), ConfigError> {
+        // Other commands have another default.
+        if self.data.directory.as_path() == Path::new(WRITER_DATA) {
+            let data = std::path::absolute(WRITER_DATA).unwrap_or_else(|_| WRITER_DATA.into());
+            set_own_flags(|own| own.data = Some(data.to_string_lossy().into_owned()));
+        }
         config::load_writer(self.config.as_deref(), environment, &self.flags(), &self.data.directory)
     }
 
@@ -290,6 +298,23 @@ pub(crate) struct Data {
     pub(crate) directory: PathBuf,
 }
 
+/// The flags of every command that needs nothing of the configuration but where the data directory and the tokens are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Place {
+    /// The configuration file (TOML) of the server, which may name the data directory and the file of tokens
+    #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path())]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) data: Data,
+}
+
+impl Place {
+    /// The data directory.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.data.directory
+    }
+}
+
 /// What can be done with a journal.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
@@ -297,15 +322,15 @@ pub(crate) enum JournalCommand {
     ///
     /// Exits with 0 if all is well, and with 1 if anything is damaged or lost.
     #[command(after_help = "Example: forebay journal verify --data /var/lib/forebay")]
-    Verify(Data),
+    Verify(Place),
     /// Prints the headers of all blocks and records as text
     #[command(after_help = "Example: forebay journal dump --data /var/lib/forebay | less")]
-    Dump(Data),
+    Dump(Place),
     /// Writes all payloads as NDJSON
     #[command(after_help = "Example: forebay journal export --data /var/lib/forebay --output events.ndjson")]
     Export {
         #[command(flatten)]
-        data: Data,
+        place: Place,
         /// The file to write; without one, or with -, payloads go to the standard output
         #[arg(long, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -314,12 +339,12 @@ pub(crate) enum JournalCommand {
     ///
     /// Nothing is thrown away: the damaged files are kept beside the journal.
     #[command(after_help = "Example: forebay journal repair --data /var/lib/forebay")]
-    Repair(Data),
+    Repair(Place),
     /// Accepts that acknowledged events are lost, so that starts report it no more
     ///
     /// The events stay counted as lost, and their positions are never given to others.
     #[command(after_help = "Example: forebay journal accept-loss --data /var/lib/forebay")]
-    AcceptLoss(Data),
+    AcceptLoss(Place),
 }
 
 #[cfg(test)]
@@ -327,6 +352,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
     use config::OF_FLAGS;
+    use event::{OperatorCommand, OwnFlags};
 
     fn parse(line: &str) -> Result<Command, clap::Error> {
         Cli::try_parse_from(line.split(' ')).map(Cli::into_command)
@@ -366,6 +392,57 @@ mod tests {
             command.get_subcommands_mut().filter(|command| command.get_name() != "help").for_each(check);
         }
         check(&mut Cli::command());
+    }
+
+    /// The words of a line without quotes, up to a pipe or a redirection.
+    fn words(line: &str) -> Vec<&str> {
+        line.split_whitespace().take_while(|word| !["|", ">"].contains(word)).collect()
+    }
+
+    #[test]
+    fn every_example_is_a_command() {
+        fn check(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines = text.lines().filter_map(|line| line.trim_start_matches("Example:").trim_start().strip_prefix("forebay "));
+            for line in lines {
+                let parsed = Cli::try_parse_from([&["forebay"], words(line).as_slice()].concat());
+                assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn every_command_in_messages_accepts_its_flags() {
+        let own = ["/c", "/d", "http://127.0.0.1:1", "/ca", "/t", "/f"].map(|value| Some(value.to_owned()));
+        let [config, data, admin, ca, token_file, tokens] = own;
+        let own = OwnFlags { config, data, admin, ca, token_file, tokens };
+        let origin = "2651fa944d608482855fec6e00000007";
+        for command in [
+            OperatorCommand::DeadList("s", Some("t")),
+            OperatorCommand::DeadReplay("s", Some("t")),
+            OperatorCommand::DeadDrop("s"),
+            OperatorCommand::RouteList,
+            OperatorCommand::RouteDrop("s"),
+            OperatorCommand::RouteAccept("s"),
+            OperatorCommand::JournalVerify,
+            OperatorCommand::JournalRepair,
+            OperatorCommand::JournalAcceptLoss,
+            OperatorCommand::TokenNew("admin"),
+            OperatorCommand::TokenNewAt("deliver", "/f"),
+            OperatorCommand::TokenNewOf(origin),
+            OperatorCommand::TokenList,
+            OperatorCommand::Run("serve"),
+            OperatorCommand::Run("gateway"),
+            OperatorCommand::Run("writer"),
+        ] {
+            let line = command.with(&own);
+            let parsed = Cli::try_parse_from(words(&line));
+            assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+        }
+        let shown = OperatorCommand::DeadShow("s").with(&own).replace("ID", "2651fa94-4d60-8482-855f-ec6e00000007");
+        assert!(parse(&shown).is_ok(), "{shown}");
     }
 
     /// What a page says of a command's options is what there is, and all of it.

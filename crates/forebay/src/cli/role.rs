@@ -51,6 +51,31 @@ pub(crate) fn of_environment(environment: &Environment) -> Result<Option<Role>, 
     text.ok().and_then(|value| Role::of_name(&value.text)).map(Some).ok_or(RoleError::Unknown)
 }
 
+/// The role of the environment, or else of the configuration file, and the command line with the role's command. A command wins over the
+/// file's role.
+///
+/// # Errors
+/// The environment names no role, or another one than the command.
+pub(crate) fn select(
+    of_environment: Result<Option<Role>, RoleError>,
+    of_file: Option<Role>,
+    typed: Vec<OsString>,
+) -> Result<(Option<Role>, Vec<OsString>), RoleError> {
+    let of_environment = of_environment?;
+    let line = match (of_environment, of_file) {
+        (Some(role), _) => command_line(role, typed)?,
+        (None, Some(role)) => command_line(role, typed.clone()).unwrap_or(typed),
+        (None, None) => typed,
+    };
+    Ok((of_environment.or(of_file), line))
+}
+
+/// Whether this command line starts a process whose log other programs read: a role, or `drain`.
+pub(crate) fn runs_on(typed: &[OsString]) -> bool {
+    let first = typed.get(1).map(|first| first.to_string_lossy()).unwrap_or_default();
+    first.is_empty() || first.starts_with('-') || first == "drain" || Role::of_name(&first).is_some()
+}
+
 /// Adds the role's command to a command line that has none. Tools such as `forebay token` run with any value of the variable.
 ///
 /// # Errors

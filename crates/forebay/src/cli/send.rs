@@ -2,6 +2,7 @@
 
 use clap::Args;
 use load::{IngestEndpoint, ServerUrl};
+use settings::Environment;
 
 use super::{CaFlag, TokenFlag};
 
@@ -26,7 +27,7 @@ impl SendFlags {
     /// # Errors
     /// No authority can be trusted, or the token can't be in a header.
     pub(crate) fn destination(self) -> anyhow::Result<IngestEndpoint> {
-        let token = self.token.token()?.map(str::to_owned);
+        let token = self.token.token(&Environment::of(std::env::vars_os()))?;
         Ok(IngestEndpoint { server: self.ca.server(&self.url)?, event_type: self.event_type, token })
     }
 }

@@ -4,11 +4,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use access::{Name, Scope};
+use anyhow::anyhow;
 use clap::{Args, Subcommand};
+use config::Role;
+use config::configuration_file::ConfigurationFile;
 use config::token_file::TokenFile;
 use event::Origin;
+use settings::Environment;
 
-use super::{Data, OutputFlags};
+use super::{OutputFlags, Place};
 
 /// No token is good for longer: who wants one for ever leaves the flag out.
 const EXPIRES_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -33,16 +37,27 @@ pub(crate) enum TokenCommand {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TokenPlace {
     #[command(flatten)]
-    data: Data,
-    /// The file of tokens, as `token_file` in [gateway] and [writer] names it, instead of tokens.json of the data directory
+    place: Place,
+    /// The file of tokens [default: `token_file` of the configuration, or tokens.json of the data directory]
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
 }
 
 impl TokenPlace {
-    /// The file that has them.
-    pub(crate) fn file(&self) -> TokenFile {
-        self.file.as_deref().map_or_else(|| TokenFile::within(&self.data.directory), TokenFile::at)
+    /// The file that has them, for a server of this role.
+    ///
+    /// # Errors
+    /// The configuration file can't be read.
+    pub(crate) fn file(&self, role: Role, environment: &Environment) -> anyhow::Result<TokenFile> {
+        if let Some(file) = &self.file {
+            return Ok(TokenFile::at(file));
+        }
+        let named = self.place.config.as_deref().map(ConfigurationFile::read).transpose();
+        let named =
+            named.and_then(|file| file.unwrap_or_default().token_file(role, environment)).map_err(|reason| {
+                anyhow!("the file of tokens isn't known: {reason}. Correct that, or name the file with --file.")
+            })?;
+        Ok(named.map_or_else(|| TokenFile::within(self.place.directory()), |path| TokenFile::at(&path)))
     }
 }
 

@@ -3,15 +3,17 @@
 use std::io;
 use std::time::Duration;
 
+use access::Scope;
 use anyhow::anyhow;
 use config::Role;
+use event::OperatorCommand;
 use load::ServerConnector;
 use serde::de::DeserializeOwned;
 use settings::Environment;
 
+use crate::admin_address;
 use crate::admin_json::dead::ProblemJson;
 use crate::cli::AdminServer;
-use crate::commands::admin_address;
 
 /// The server is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -23,8 +25,8 @@ pub(super) struct AdminClient {
 }
 
 impl AdminClient {
-    pub(super) fn new(server: ServerConnector, token: Option<&str>) -> Self {
-        Self { server, token: token.map(str::to_owned) }
+    pub(super) const fn new(server: ServerConnector, token: Option<String>) -> Self {
+        Self { server, token }
     }
 
     /// The process that the flags name; of the role's address where they name none.
@@ -33,7 +35,7 @@ impl AdminClient {
     /// No address is known, or the flags can't be used.
     pub(super) fn find(at: &AdminServer, role: Role, environment: &Environment) -> anyhow::Result<Self> {
         let address = admin_address::of_flags(&at.address, role, environment)?;
-        Ok(Self::new(at.address.ca.server(&address)?, at.token.token()?))
+        Ok(Self::new(at.address.ca.server(&address)?, at.token.token(environment)?))
     }
 
     /// The address, for messages.
@@ -80,14 +82,16 @@ impl AdminClient {
 
 /// The server's words are for clients of its API: they name headers and parameters, which nobody types at a shell.
 fn in_words_of_commands(problem: ProblemJson) -> String {
-    const MAKE: &str = "forebay token new NAME --scope admin";
+    let make = OperatorCommand::TokenNew(Scope::Admin.as_str());
     let ProblemJson { code, detail, .. } = problem;
     match code.as_str() {
         "unauthorized" if detail.contains("Authorization") => {
-            format!("this needs a token with the scope admin: set FOREBAY_TOKEN to it. Make one: {MAKE}")
+            format!(
+                "this needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or FOREBAY_TOKEN. Make one: {make}"
+            )
         }
-        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {MAKE}"),
-        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {MAKE}"),
+        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {make}"),
+        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {make}"),
         "all" => "this would drop all dead letters: say which, or add --all".to_owned(),
         _ => detail,
     }
@@ -100,7 +104,7 @@ mod tests {
     #[test]
     fn hints_speak_of_commands() {
         for (code, detail, wanted) in [
-            ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN"),
+            ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN_FILE"),
             ("unauthorized", "the token has expired: ask for a new one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
             ("page", "the header Host must be an IP address or `localhost`", "--admin"),

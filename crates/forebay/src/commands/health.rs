@@ -11,8 +11,8 @@ use load::{Response, ServerConnector};
 use settings::Environment;
 
 use crate::admin::{HEALTH, READY};
+use crate::admin_address;
 use crate::cli::HealthFlags;
-use crate::commands::admin_address;
 
 /// The limit of the whole exchange, and of each of its steps.
 const LIMIT: Duration = Duration::from_secs(3);

@@ -1,6 +1,5 @@
 //! The commands but for those of roles: each runs and ends.
 
-mod admin_address;
 mod admin_client;
 pub(crate) mod bench;
 pub(crate) mod check;

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::bail;
-use config::Role;
+use config::{LogLevel, Role};
 use settings::Environment;
 
 use crate::admin::RELOAD;
@@ -29,7 +29,7 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
             let text = if flags.output.is_json() { serde_json::to_string(&reloaded)? + "\n" } else { text(&reloaded) };
             print(|output| output.write_all(text.as_bytes()))?;
             if let Some(warnings) = reloaded.warnings {
-                log::text(with_line_break(warnings));
+                log::text(LogLevel::Warning, &warnings);
             }
             Ok(0)
         }
@@ -37,7 +37,7 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
             if flags.output.is_json() {
                 print(|output| writeln!(output, "{}", serde_json::to_string(&problem)?))?;
             } else {
-                log::text(with_line_break(problem.detail));
+                log::text(LogLevel::Error, &problem.detail);
             }
             log::error("nothing has changed: the server goes on with the configuration that it had");
             Ok(EXIT_CONFIGURATION)
@@ -51,9 +51,4 @@ fn text(reloaded: &ReloadJson) -> String {
     let of = file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), event::visible);
     let changes = if changes.is_empty() { "nothing has changed".to_owned() } else { changes.join("\n") };
     format!("reloaded {of}\n{changes}\n")
-}
-
-/// The report of a configuration ends without one, as texts of JSON do.
-fn with_line_break(text: String) -> String {
-    if text.ends_with('\n') { text } else { text + "\n" }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use access::{InvalidToken, Name, NewToken, RANDOM_BYTES, Scope, Scopes, Token};
 use anyhow::{anyhow, bail};
-use config::owner_file;
-use config::token_file::Kept;
-use event::rfc3339;
+use config::token_file::{Kept, TokenFile};
+use config::{Role, owner_file};
+use event::{OperatorCommand, rfc3339};
 use eventlog::unix_microseconds;
 use serde::Serialize;
-use settings::files;
+use settings::{Environment, files};
 
 use crate::cli::{TokenCommand, TokenList, TokenNew, TokenPlace};
 use crate::commands::output::print;
@@ -23,20 +23,20 @@ use crate::log;
 ///
 /// # Errors
 /// The message says what stands in the way.
-pub(crate) fn run(command: &TokenCommand) -> anyhow::Result<u8> {
+pub(crate) fn run(command: &TokenCommand, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
+    let file = |place: &TokenPlace| place.file(role.unwrap_or(Role::Serve), environment);
     match command {
-        TokenCommand::New(new) => make(new),
-        TokenCommand::List(tokens) => list(tokens),
-        TokenCommand::Revoke(revoke) => take_away(&revoke.place, &revoke.name),
+        TokenCommand::New(new) => make(new, &file(&new.place)?),
+        TokenCommand::List(tokens) => list(tokens, &file(&tokens.place)?),
+        TokenCommand::Revoke(revoke) => take_away(&file(&revoke.place)?, &revoke.name),
     }?;
     Ok(0)
 }
 
-fn make(new: &TokenNew) -> anyhow::Result<()> {
+fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
     if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
         bail!("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out");
     }
-    let file = new.place.file();
     let mut made = None;
     // The secret's file is written under the lock of the tokens' file: of two concurrent commands one makes it, and the other reads it.
     file.change(|tokens| {
@@ -116,8 +116,7 @@ fn secret_of_file(path: &Path, may_create: bool) -> anyhow::Result<NewToken> {
     }
 }
 
-fn take_away(place: &TokenPlace, name: &Name) -> anyhow::Result<()> {
-    let file = place.file();
+fn take_away(file: &TokenFile, name: &Name) -> anyhow::Result<()> {
     // A directory that isn't there has no token, and isn't made for that.
     if file.read()?.is_none() {
         bail!(unknown(name));
@@ -132,14 +131,14 @@ fn take_away(place: &TokenPlace, name: &Name) -> anyhow::Result<()> {
     })?;
     for scope in missing {
         log::info(format_args!(
-            "no token with the scope {scope} is left; requests that need one are refused. Make one: forebay token new NAME --scope {scope}"
+            "no token with the scope {scope} is left; requests that need one are refused. Make one: {}",
+            OperatorCommand::TokenNew(scope.as_str())
         ));
     }
     Ok(())
 }
 
-fn list(list: &TokenList) -> anyhow::Result<()> {
-    let file = list.place.file();
+fn list(list: &TokenList, file: &TokenFile) -> anyhow::Result<()> {
     let Some(Kept { mut tokens, .. }) = file.read()? else {
         log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
         return Ok(());
@@ -212,5 +211,5 @@ fn exists(name: &Name) -> String {
 }
 
 fn unknown(name: &Name) -> String {
-    format!("there is no token {name}; `forebay token list` shows those that there are")
+    format!("there is no token {name}; {} shows those that there are", OperatorCommand::TokenList)
 }

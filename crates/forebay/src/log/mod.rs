@@ -47,7 +47,7 @@ pub(crate) fn dropped() -> u64 {
     WRITER.dropped().get()
 }
 
-/// From now on a thread writes the log, and nothing else waits for stderr. Panics are logged the same way, and end the process.
+/// From now on a thread writes the log, and nothing else waits for stderr.
 pub(crate) fn start_thread() {
     let notice = |dropped| {
         let message =
@@ -55,6 +55,10 @@ pub(crate) fn start_thread() {
         line(LogLevel::Warning, &message, is_json())
     };
     WRITER.start(io::stderr(), notice);
+}
+
+/// From now on panics are logged, and end the process (decision 005), also in builds whose panics unwind.
+pub(crate) fn abort_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = thread::current();
         let message = format!("thread {} {panic}", thread.name().unwrap_or("without a name"));
@@ -74,9 +78,10 @@ pub(crate) fn fatal(message: impl fmt::Display) {
     put(line(LogLevel::Error, &message.to_string(), is_json()), true);
 }
 
-/// Writes a text as it is.
-pub(crate) fn text(text: String) {
-    put(text, true);
+/// Writes a text of several lines unchanged, or as the message of one JSON object.
+pub(crate) fn text(level: LogLevel, text: &str) {
+    let text = text.trim_end_matches('\n');
+    put(if is_json() { line(level, text, true) } else { format!("{text}\n") }, true);
 }
 
 /// If stderr refuses a line, there is no other place for it.
@@ -86,7 +91,8 @@ fn put(line: String, must: bool) {
     }
 }
 
-fn is_json() -> bool {
+/// Whether each line of the output must be a JSON object.
+pub(crate) fn is_json() -> bool {
     FORMAT.load(Ordering::Relaxed) == LogFormat::Json as u8
 }
 
@@ -113,7 +119,11 @@ struct Line<'a> {
 }
 
 fn line(level: LogLevel, message: &str, is_json: bool) -> String {
-    let time = rfc3339::format(clock::unix_microseconds());
+    line_at(clock::unix_microseconds(), level, message, is_json)
+}
+
+fn line_at(at: i64, level: LogLevel, message: &str, is_json: bool) -> String {
+    let time = rfc3339::format(at);
     let time = time.get(..MILLISECONDS_END).unwrap_or_default().to_owned() + "Z";
     // A message may have several lines. Nothing in one is obeyed by the terminal that shows it.
     let message = &*message.split('\n').map(event::visible).collect::<Vec<_>>().join("\n");
@@ -131,8 +141,13 @@ fn line(level: LogLevel, message: &str, is_json: bool) -> String {
 
 /// Writes something worth knowing, of a kind of which the caller bounds the number of messages.
 pub(crate) fn bounded_info(message: impl fmt::Display) {
+    bounded_info_at(clock::unix_microseconds(), message);
+}
+
+/// The same for something that happened at this time, in microseconds since 1970.
+pub(crate) fn bounded_info_at(at: i64, message: impl fmt::Display) {
     if (LogLevel::Info as u8) >= LEAST.load(Ordering::Relaxed) {
-        put(line(LogLevel::Info, &message.to_string(), is_json()), false);
+        put(line_at(at, LogLevel::Info, &message.to_string(), is_json()), false);
     }
 }
 
@@ -153,7 +168,28 @@ pub(crate) fn error(message: impl fmt::Display) {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    /// Set in the process that panics.
+    const PANICS: &str = "FOREBAY_TEST_PANICS";
+
+    #[test]
+    fn panic_is_one_json_line_and_ends_the_process() {
+        if std::env::var_os(PANICS).is_some() {
+            configure(LogFormat::Json, LogLevel::Info);
+            abort_on_panic();
+            panic!("two\nlines");
+        }
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "log::tests::panic_is_one_json_line_and_ends_the_process", "--test-threads=1"]);
+        let output = child.env(PANICS, "1").output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), text.lines().count()), (None, 1), "{text}");
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert!(line["message"].as_str().unwrap().ends_with("two\nlines"), "{text}");
+    }
 
     #[test]
     fn json_is_one_object_on_one_line() {

@@ -14,7 +14,7 @@ struct Line<'a>(&'a RefusalSample);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RefusalSample { code, pointer, type_name, source, client, line } = self.0;
+        let RefusalSample { code, pointer, type_name, source, client, line, at: _ } = self.0;
         write!(f, "refused: code={}", code.as_str())?;
         if !type_name.is_empty() {
             write!(f, " type={type_name}")?;
@@ -34,7 +34,7 @@ impl fmt::Display for Line<'_> {
 pub(crate) async fn follow(gateway: Arc<GatewayCounters>) {
     loop {
         let RefusalNews { samples, left_out } = gateway.refusal_news().await;
-        samples.iter().for_each(|sample| super::bounded_info(Line(sample)));
+        samples.iter().for_each(|sample| super::bounded_info_at(sample.at, Line(sample)));
         match left_out {
             0 => {}
             1 => super::bounded_info("refused: 1 more; forebay_refusals_total counts all by code, type and source"),
@@ -55,6 +55,7 @@ mod tests {
     #[test]
     fn a_line_has_what_is_known() {
         let all = RefusalSample {
+            at: 0,
             code: ErrorCode::Schema,
             pointer: Some("/a \"b".into()),
             type_name: "orders".into(),
@@ -65,6 +66,7 @@ mod tests {
         let expected = "refused: code=schema type=orders source=shop client=10.0.0.7 pointer=\"/a \\\"b\" line=3";
         assert_eq!(Line(&all).to_string(), expected);
         let none = RefusalSample {
+            at: 0,
             code: ErrorCode::Unauthorized,
             pointer: None,
             type_name: "".into(),

@@ -11,15 +11,18 @@ use anyhow::anyhow;
 use config::{Configuration, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
 use event::memory::Budgets;
+use event::set_own_flags;
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
+use load::ServerUrl;
 use settings::Environment;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
+use crate::admin_address::{self, target};
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
 use crate::discovery::UpstreamBoard;
@@ -65,6 +68,9 @@ async fn serve(
     let data = inputs.common.data.directory.clone();
     let manager = ServiceManager::of(&inputs.environment);
     let (intake, admin) = bind(&configuration)?;
+    let admin_address = admin.local_addr().map_err(cannot("listen"))?;
+    // The start already prints commands.
+    remember_admin(&inputs, target(admin_address, configuration.admin.tls.is_some()));
     let watch = TokenWatch::start(configuration.gateway.tokens.clone())?;
     let tls = PortsTls::start(&configuration)?;
     let memory = plan_memory(&mut configuration, &data);
@@ -82,7 +88,6 @@ async fn serve(
     tokio::spawn(log::refusals::follow(running.gateway.counters().clone()));
     tls.follow();
     let admin_tls = tls.admin();
-    let admin_address = admin.local_addr().map_err(cannot("listen"))?;
     let answers = running.admin.clone();
     let respond = move |request| admin::respond_as_server(request, answers.clone());
     tokio::spawn(admin::serve(admin, (admin_tls, running.gateway.counters().drains().clone()), respond));
@@ -127,6 +132,13 @@ async fn serve(
     // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| Err(anyhow!("the stop was interrupted by a bug")))
+}
+
+/// Commands in messages name the admin address if the configuration file doesn't.
+fn remember_admin(inputs: &Inputs, url: ServerUrl) {
+    let named = admin_address::find(Role::Serve, inputs.common.config.as_deref(), &Environment::default());
+    let is_named = named.is_ok_and(|named| named.to_string() == url.to_string());
+    set_own_flags(|own| own.admin = (!is_named).then(|| url.to_string()));
 }
 
 fn bind(configuration: &Configuration) -> anyhow::Result<(TcpListener, tokio::net::TcpListener)> {

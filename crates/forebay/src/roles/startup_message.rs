@@ -11,8 +11,9 @@ use eventlog::unix_microseconds;
 use gateway::{DEFAULT_TYPE, RequestContext};
 use sink::StoreConfig;
 
-use crate::dry_run;
+use crate::admin_address::target;
 use crate::dry_run::DryRunner;
+use crate::{dry_run, log};
 
 /// Where the server can be reached.
 pub(crate) struct Ports {
@@ -23,9 +24,12 @@ pub(crate) struct Ports {
     pub(crate) is_first_start: bool,
 }
 
-/// Writes to the standard output, on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
+/// Writes to the standard output, or to the log if each line must be JSON. The standard output is written to on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
 /// nothing reads it, nothing is lost.
 pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
+    if log::is_json() {
+        return log::info(text(ports, configuration, data, false).trim_end());
+    }
     let text = text(ports, configuration, data, io::stdout().is_terminal());
     let write = move || {
         let mut output = io::stdout().lock();
@@ -36,7 +40,9 @@ pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, O
 
 fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Origin), is_terminal: bool) -> String {
     let &Ports { listen, admin, needs_token, is_first_start } = ports;
-    let (intake, port) = (scheme(configuration.gateway.tls.is_some()), scheme(configuration.admin.tls.is_some()));
+    let intake = scheme(configuration.gateway.tls.is_some());
+    let url = target(listen, configuration.gateway.tls.is_some());
+    let admin_url = target(admin, configuration.admin.tls.is_some());
     let shows = if needs_token { " -H \"Authorization: Bearer $FOREBAY_TOKEN\"" } else { "" };
     let mut text = format!(
         "Forebay {} takes events on {intake}{listen} and keeps its data in {}.\n",
@@ -46,7 +52,7 @@ fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Or
     // A service manager's log has no use for it, and later starts don't need it.
     if is_first_start && is_terminal {
         let (path, payload) = (path(configuration), payload(configuration));
-        text += &format!("\nPost the first event:\n  curl -i {intake}{listen}{path} -d {payload}{shows}\n");
+        text += &format!("\nPost the first event:\n  curl -i {url}{path} -d {payload}{shows}\n");
     }
     if configuration.sinks.values().any(|settings| settings.store.remote().is_some()) {
         text += &format!("Writers know it by its origin {origin}.\n");
@@ -55,7 +61,7 @@ fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Or
         let Some(look) = sink.store.store().and_then(StoreConfig::look_command) else { continue };
         text += &format!("Look at what sink {name} has stored:\n  {look}\n");
     }
-    text += &format!("Watch it:\n  curl -s {port}{admin}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
+    text += &format!("Watch it:\n  curl -s {admin_url}/metrics{shows} | grep forebay_events\nStop it with Ctrl-C.\n");
     text
 }
 

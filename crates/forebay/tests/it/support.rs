@@ -190,7 +190,9 @@ impl Server {
                 banner.push('\n');
                 line.contains(mark)
             });
-            line.unwrap().split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
+            // With TLS the address is a name.
+            let line = line.unwrap().replace("localhost", "127.0.0.1");
+            line.split("://").nth(1).unwrap().split(['/', ' ']).next().unwrap().parse().unwrap()
         };
         let (intake, admin) = (address("takes events on"), address("/metrics"));
         // Read on to the end, or the server could meet a closed pipe.

@@ -19,6 +19,8 @@ const POINTER_BYTES_MAX: usize = 200;
 /// A rejected event, as the log shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusalSample {
+    /// When it was rejected, in microseconds since 1970: the log is written later.
+    pub at: i64,
     /// Why.
     pub code: ErrorCode,
     /// The JSON pointer to the value at fault; none for a type whose transform hides something.
@@ -62,6 +64,7 @@ impl RefusalSample {
     ) -> Self {
         let hides = name.is_some_and(|name| types.withholds(name));
         Self {
+            at: clock::unix_microseconds(),
             code: problem.code,
             pointer: problem.pointer.as_deref().filter(|_| !hides).map(Self::shortened),
             type_name: label.as_str().into(),
@@ -125,6 +128,7 @@ mod tests {
 
     fn sample(line: u32) -> RefusalSample {
         RefusalSample {
+            at: 0,
             code: ErrorCode::Schema,
             pointer: Some("/a".into()),
             type_name: "orders".into(),

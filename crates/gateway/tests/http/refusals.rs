@@ -86,11 +86,16 @@ fn names_that_clients_make_up_are_counted_together() {
 async fn the_log_gets_a_few_and_how_many_more_there_are() {
     let fixture = Fixture::with(types(), GatewayOptions::default());
     let lines: String = (0..50).map(|number| format!("{{\"type\":\"orders\",\"id\":[{number}]}}\n")).collect();
+    let before = clock::unix_microseconds();
     assert_eq!(fixture.post("/ingest/event/orders", "", "{").status, 400);
     assert_eq!(fixture.post("/ingest/batch", NDJSON, lines).status, 422);
     assert_eq!(fixture.post("/elsewhere", "", "").status, 404);
-    let news = fixture.counters().refusal_news().await;
+    let after = clock::unix_microseconds();
+    let mut news = fixture.counters().refusal_news().await;
+    let times: Vec<i64> = news.samples.iter_mut().map(|sample| std::mem::take(&mut sample.at)).collect();
+    assert!(times.is_sorted() && times.iter().all(|at| (before..=after).contains(at)), "{before} {times:?} {after}");
     let sample = |code, pointer: Option<&str>, line| RefusalSample {
+        at: 0,
         code,
         pointer: pointer.map(Into::into),
         type_name: "orders".into(),

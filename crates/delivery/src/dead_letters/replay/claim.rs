@@ -1,6 +1,6 @@
 //! The claim on the lane of replays: it follows that on the sink's own lanes.
 
-use event::Lane;
+use event::{Lane, OperatorCommand};
 use sink::{Held, Sink, SinkError, Takeover};
 use tokio::time::timeout;
 
@@ -22,7 +22,8 @@ impl Replayer {
         if !self.knows(&of_sink) {
             let sink = self.dead.sink();
             return Err(format!(
-                "another server has claimed sink {sink} in the store: see why its lanes have stopped with: forebay route list"
+                "another server has claimed sink {sink} in the store: {} shows why its lanes have stopped",
+                OperatorCommand::RouteList
             ));
         }
         let Some(held) = sink.held(&self.lane).await.map_err(failed)? else { return Ok(None) };

@@ -39,7 +39,7 @@ mod tracker;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::{Lane, Origin};
+use event::{Lane, OperatorCommand, Origin};
 use eventlog::{JournalRecord, LogChunk, Settled};
 use objects::ObjectSink;
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome};
@@ -397,7 +397,8 @@ fn without(part: &[Numbered], out: &[usize]) -> Vec<Numbered> {
 fn no_replay(sink: &SinkName) -> String {
     format!(
         "sink {sink} is a store of objects, to which single events can't be added, so its dead letters can't be sent again: post the \
-         payload anew as another event (forebay dead show prints it), and drop the letter. Letters from a store of another kind that \
-         had this name before can be sent again when that one is configured under it"
+         payload again as another event ({} prints it), and drop the dead letter. Letters from a store of another kind that \
+         had this name before can be sent again when that one is configured under it",
+        OperatorCommand::DeadShow(sink)
     )
 }

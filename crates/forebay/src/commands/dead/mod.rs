@@ -13,6 +13,7 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use config::Role;
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
+use event::OperatorCommand;
 use eventlog::unix_microseconds;
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
@@ -20,13 +21,13 @@ use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
 
 use crate::admin::DeadQuery;
+use crate::admin_address;
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson};
 use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
-use crate::commands::admin_address;
 use crate::commands::admin_client::AdminClient;
 use crate::commands::output::{Output, print as printed};
 use crate::commands::table::terminal_width;
-use crate::errors::at as failed_at;
+use crate::errors::{at as failed_at, unusable};
 use crate::log;
 pub(crate) use print::{json as letter_as_json, on_one_line};
 use settings::Environment;
@@ -86,15 +87,18 @@ impl DeadLetterSource {
                 let (server, origin) = (at.ca.server(&address(at)?)?, Some(origin(path)?));
                 Ok(Self::Server(RunningServer { server, origin }))
             }
-            Err(error) => Err(error.into()),
+            Err(error) => Err(unusable(error)),
         }
     }
 }
 
+fn environment() -> Environment {
+    Environment::of(std::env::vars_os())
+}
+
 /// The admin address in the named configuration or the environment.
 fn address(at: &DeadAt) -> anyhow::Result<ServerUrl> {
-    let environment = Environment::of(std::env::vars_os());
-    let address = admin_address::find(Role::Serve, at.config.as_deref(), &environment);
+    let address = admin_address::find(Role::Serve, at.config.as_deref(), &environment());
     address.map_err(|reason| anyhow!("{reason}. Name the admin address of the running server with --admin."))
 }
 
@@ -120,8 +124,9 @@ fn run_list(list: &DeadList) -> anyhow::Result<u8> {
     }
     if found.lost > 0 {
         log::warning(format_args!(
-            "{} positions of the journals of dead letters are lost, with the letters on them: `forebay journal verify` shows where",
-            found.lost
+            "{} positions of the journals of dead letters are lost, with the letters on them: {} shows where",
+            found.lost,
+            OperatorCommand::JournalVerify
         ));
     }
     if found.more {
@@ -220,7 +225,7 @@ impl RunningServer {
         body: &[u8],
     ) -> anyhow::Result<Option<T>> {
         let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
-        let client = AdminClient::new(self.server, at.token.token()?);
+        let client = AdminClient::new(self.server, at.token.token(&environment())?);
         match client.ask((method, &target, body), None)? {
             Ok(answer) => Ok(Some(answer)),
             Err(problem) if problem.code == "letter" => Ok(None),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use delivery::{AggregateBoard, DeadFilter, DeadLetterService, Delivery, LaneBoard, Ledger, each_dead_letter};
-use event::counted;
+use event::{OperatorCommand, counted};
 use eventlog::EventLog;
 use journal::DataDirectory;
 
@@ -59,20 +59,21 @@ impl Stays {
             (windows > 0).then(|| format!("-  {}  open  {}", aggregate.name(), counted(windows, "window")))
         });
         lines.extend(open);
+        let verify = OperatorCommand::JournalVerify;
         lines.extend(self.log.losses().open_ones().iter().map(|loss| format!("lost: {}", loss.message())));
         let lost: u64 = self.lanes.lanes().iter().map(|lane| lane.lost.get()).sum();
         if lost > 0 {
             let events = counted(lost, "event");
-            lines.push(format!("lost: {events} that can't be read in the journal: forebay journal verify"));
+            lines.push(format!("lost: {events} that can't be read in the journal: {verify}"));
         }
         let lost: u64 = self.aggregates.aggregates().iter().map(|aggregate| aggregate.lost.get()).sum();
         if lost > 0 {
             let events = counted(lost, "event");
-            lines.push(format!("lost: {events} that aggregates can't read in the journal: forebay journal verify"));
+            lines.push(format!("lost: {events} that aggregates can't read in the journal: {verify}"));
         }
         if lost_letters > 0 {
             let positions = counted(lost_letters, "position");
-            lines.push(format!("lost: {positions} of dead letters: forebay journal verify"));
+            lines.push(format!("lost: {positions} of dead letters: {verify}"));
         }
         Ok(Found(lines))
     }

@@ -14,7 +14,7 @@ use journal::DataDirectory;
 use journal::disk::OsDisk;
 
 use crate::cli::JournalCommand;
-use crate::errors::at;
+use crate::errors::{at, unusable};
 
 /// What a journal command exits with when something is damaged.
 const EXIT_DAMAGED: u8 = 1;
@@ -25,11 +25,11 @@ const EXIT_DAMAGED: u8 = 1;
 /// The message says what stands in the way.
 pub(crate) fn run(command: &JournalCommand) -> anyhow::Result<u8> {
     match command {
-        JournalCommand::Verify(data) => verify::run(&look(&data.directory)?),
-        JournalCommand::Dump(data) => dump::run(&look(&data.directory)?),
-        JournalCommand::Export { data, output } => export::run(&look(&data.directory)?, output.as_deref()),
-        JournalCommand::Repair(data) => repair::run(&open(&data.directory)?),
-        JournalCommand::AcceptLoss(data) => accept_loss::run(&open(&data.directory)?),
+        JournalCommand::Verify(place) => verify::run(&look(place.directory())?),
+        JournalCommand::Dump(place) => dump::run(&look(place.directory())?),
+        JournalCommand::Export { place, output } => export::run(&look(place.directory())?, output.as_deref()),
+        JournalCommand::Repair(place) => repair::run(&open(place.directory())?),
+        JournalCommand::AcceptLoss(place) => accept_loss::run(&open(place.directory())?),
     }
 }
 
@@ -38,13 +38,13 @@ fn look(path: &Path) -> anyhow::Result<DataDirectory> {
     if !path.is_dir() {
         bail!("there is no data directory {}; name one with --data", path.display());
     }
-    Ok(DataDirectory::look(path)?)
+    DataDirectory::look(path).map_err(unusable)
 }
 
 /// Takes the directory's lock, so that no other process has it. It never makes a data directory.
 fn open(path: &Path) -> anyhow::Result<DataDirectory> {
     drop(look(path)?);
-    Ok(DataDirectory::open(Arc::new(OsDisk), path)?)
+    DataDirectory::open(Arc::new(OsDisk), path).map_err(unusable)
 }
 
 /// The shards that the directory has journals of.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use config::token_file::TokenFile;
 use delivery::{SavedLedger, damaged_dead_letters};
-use event::counted;
+use event::{OperatorCommand, counted};
 use eventlog::{Losses, damaged_id_files};
 use journal::{DataDirectory, Finding, Inspected, damaged_state_files};
 
@@ -19,15 +19,24 @@ use crate::errors::at;
 const WITH_STATE_FILES: [&str; 4] = ["", "objects", "aggregates", "replays"];
 const DEAD: &str = "dead";
 
-const REPAIR: &str = "`forebay journal repair` keeps what can be read; restore a copy, or have what is lost sent again";
 const RESTORE: &str =
     "Restore the directory from a copy, or start Forebay: it reports what is lost and goes on with the rest";
 const DEAD_ADVICE: &str =
     "Restore the directory from a copy, or start Forebay: it goes on with the dead letters that can be read";
 const STATE_ADVICE: &str =
     "If the other one of `.0` and `.1` is sound, the next start uses it. Otherwise restore a copy";
-const ACCEPT: &str = "Restore a copy, or accept the loss with `forebay journal accept-loss`";
 const IDS_ADVICE: &str = "Remove the file: events that are sent again under its ids are then known by the store alone";
+
+fn repair() -> String {
+    format!(
+        "{} keeps what can be read; restore a copy, or have what is lost sent again",
+        OperatorCommand::JournalRepair
+    )
+}
+
+fn accept() -> String {
+    format!("Restore a copy, or accept the loss with {}", OperatorCommand::JournalAcceptLoss)
+}
 
 #[derive(Default)]
 struct Totals {
@@ -99,9 +108,9 @@ impl Report {
             Inspected::Damaged(stretch) | Inspected::Torn(stretch) => {
                 self.totals.records += stretch.survivors().len() as u64;
                 extent.next = extent.next.max(stretch.sequences().end);
-                self.finding(&path, format_args!("shard {shard}"), stretch.finding(), REPAIR);
+                self.finding(&path, format_args!("shard {shard}"), stretch.finding(), &repair());
             }
-            Inspected::Finding(finding) => self.finding(&path, format_args!("shard {shard}"), finding, REPAIR),
+            Inspected::Finding(finding) => self.finding(&path, format_args!("shard {shard}"), finding, &repair()),
         });
         match inspected {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -146,7 +155,7 @@ impl Report {
             self.damage(tokens.path(), error, "Restore a copy");
         }
         match Losses::open(directory) {
-            Ok(losses) => losses.open_ones().iter().for_each(|loss| self.damage(root, loss, ACCEPT)),
+            Ok(losses) => losses.open_ones().iter().for_each(|loss| self.damage(root, loss, &accept())),
             Err(error) => self.damage(&root.join("losses"), error, "Restore a copy"),
         }
         Ok(())

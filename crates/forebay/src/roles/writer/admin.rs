@@ -39,7 +39,7 @@ pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAu
 fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<Full<Bytes>> {
     let path = request.uri().path();
     if !admin::is_public(path)
-        && let Some(refused) = auth.refuse(request.headers(), admin::scopes(path))
+        && let Err(refused) = auth.admit(request.headers(), admin::scopes(path))
     {
         return refused;
     }

@@ -19,7 +19,7 @@ use writer::{Offered, Writer};
 use crate::admin::AdminAuth;
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::errors::cannot_listen;
+use crate::errors::{cannot_listen, unusable};
 use crate::process::descriptors::connections_within_limit;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
@@ -59,8 +59,8 @@ async fn serve(
     let admin = bind(configuration.admin, "--admin").await?;
     // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
     let data = &common.data.directory;
-    let _directory =
-        configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data)).transpose()?;
+    let opened = configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data));
+    let _directory = opened.transpose().map_err(unusable)?;
     let tokens = TokenWatch::start(configuration.tokens.clone())?;
     let tls = configuration.tls.clone().map(TlsWatch::start).transpose()?.map(Arc::new);
     let shown = tls.as_ref().map(|watch| watch.tls().clone());

@@ -6,11 +6,10 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use config::Role;
+use config::configuration_file::ConfigurationFile;
 use config::{ADMIN, WRITER_ADMIN};
 use load::ServerUrl;
-use settings::files;
-use settings::{Environment, expand};
-use toml::Table;
+use settings::Environment;
 
 use crate::cli::AdminAddress;
 
@@ -35,32 +34,22 @@ pub(crate) fn of_flags(at: &AdminAddress, role: Role, environment: &Environment)
 /// # Errors
 /// The file can't be read, isn't TOML, or has no address there: the reason.
 pub(crate) fn find(role: Role, file: Option<&Path>, environment: &Environment) -> Result<ServerUrl, String> {
-    let (table, variable, default) = match role {
-        Role::Writer => ("writer", "FOREBAY_WRITER_ADMIN", WRITER_ADMIN),
-        Role::Serve | Role::Gateway => ("gateway", "FOREBAY_GATEWAY_ADMIN", ADMIN),
+    let (variable, default) = match role {
+        Role::Writer => ("FOREBAY_WRITER_ADMIN", WRITER_ADMIN),
+        Role::Serve | Role::Gateway => ("FOREBAY_GATEWAY_ADMIN", ADMIN),
     };
     let of_environment = |name: &str| environment.get(name).and_then(Result::ok).map(|value| value.text.into_owned());
-    let file = file.map(read).transpose()?.unwrap_or_default();
-    let of_file = file.get(table).and_then(|table| table.get(KEY)?.as_str());
-    let filled = |text: &str| expand(text, environment).map_err(|_| format!("{text:?} can't be filled in"));
+    let file = file.map(ConfigurationFile::read).transpose()?.unwrap_or_default();
     let text = match of_environment(variable) {
         Some(text) => Some(text),
-        None => of_file.map(filled).transpose()?,
+        None => file.text(role.table(), KEY, environment)?,
     };
     let address: SocketAddr = match text {
         Some(text) => text.parse().map_err(|_| format!("{text:?} is no IP address with a port"))?,
         None => default,
     };
-    let has_tls = role != Role::Writer
-        && (file.get(KEY).is_some_and(|admin| admin.get(TLS.0).is_some()) || of_environment(TLS.1).is_some());
+    let has_tls = role != Role::Writer && (file.has(KEY, TLS.0) || of_environment(TLS.1).is_some());
     Ok(target(address, has_tls))
-}
-
-fn read(path: &Path) -> Result<Table, String> {
-    let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
-    let bytes = files::read(path).map_err(|error| failed(&error))?;
-    let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
-    text.parse().map_err(|error: toml::de::Error| failed(&error.to_string().trim_end()))
 }
 
 /// The address of a server that listens on `admin`. A certificate names hosts, as a rule, and no addresses.

@@ -1,0 +1,125 @@
+//! Settings that commands need before the configuration is read as a whole, or without it: the role, the data directory, the format of the log,
+//! the admin address and the file of tokens.
+//!
+//! A mistake elsewhere in the file, or a secret that this user can't read, doesn't keep a command from them.
+
+use std::path::{Path, PathBuf};
+
+use settings::{Environment, Section, SettingsReader, expand, files, path};
+use toml::Table;
+
+use crate::log::{self, LogFormat};
+use crate::role::Role;
+
+/// The top-level setting of the data directory. A flag and a variable win over it.
+pub(crate) const DATA: &str = "data";
+/// The top-level setting of the role. A command and a variable win over it.
+pub(crate) const ROLE: &str = "role";
+const DATA_WANTED: &str = "wanted the path of a data directory";
+
+/// A configuration file, or none.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigurationFile {
+    folder: PathBuf,
+    table: Table,
+}
+
+impl ConfigurationFile {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// It can't be read, or isn't TOML: the reason.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
+        let bytes = files::read(path).map_err(|error| failed(&error))?;
+        let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
+        let table = text.parse().map_err(|error: toml::de::Error| failed(&error.to_string().trim_end()))?;
+        Ok(Self { folder: path.parent().unwrap_or(Path::new("")).to_owned(), table })
+    }
+
+    /// The role that it names.
+    ///
+    /// # Errors
+    /// It is no role.
+    pub fn role(&self, environment: &Environment) -> Result<Option<Role>, String> {
+        let Some(value) = self.table.get(ROLE) else { return Ok(None) };
+        let text = filled(ROLE, value, environment)?;
+        let wrong = || format!("role: {text:?} is no role: wanted serve, gateway or writer");
+        Role::of_name(&text).map(Some).ok_or_else(wrong)
+    }
+
+    /// The data directory that it names. A relative one starts at the file's folder.
+    ///
+    /// # Errors
+    /// It is no path.
+    pub fn data(&self, environment: &Environment) -> Result<Option<PathBuf>, String> {
+        let Some(value) = self.table.get(DATA) else { return Ok(None) };
+        let text = filled(DATA, value, environment)?;
+        let found = path::parse(&text, DATA_WANTED).map_err(|_| format!("data: {DATA_WANTED}"))?;
+        Ok(Some(self.folder.join(found)))
+    }
+
+    /// The file of tokens that a role uses instead of the one in its data directory.
+    ///
+    /// # Errors
+    /// It is no path.
+    pub fn token_file(&self, role: Role, environment: &Environment) -> Result<Option<PathBuf>, String> {
+        const KEY: &str = crate::port::tokens::KEY;
+        let table = role.table();
+        if let Some(value) = environment.get(&settings::variable_name([table, KEY])) {
+            return value
+                .map(|value| Some(value.text.as_ref().into()))
+                .map_err(|_| format!("{table}.{KEY} can't be used"));
+        }
+        let Some(value) = self.get(table, KEY) else { return Ok(None) };
+        filled(KEY, value, environment).map(|text| Some(self.folder.join(text)))
+    }
+
+    /// A text in a table, with its variables.
+    ///
+    /// # Errors
+    /// A variable isn't set, or the value isn't a text.
+    pub fn text(&self, table: &str, key: &str, environment: &Environment) -> Result<Option<String>, String> {
+        self.get(table, key).map(|value| filled(key, value, environment)).transpose()
+    }
+
+    /// Whether there is anything at this place.
+    pub fn has(&self, table: &str, key: &str) -> bool {
+        self.get(table, key).is_some()
+    }
+
+    fn get(&self, table: &str, key: &str) -> Option<&toml::Value> {
+        self.table.get(table)?.get(key)
+    }
+}
+
+fn filled(name: &str, value: &toml::Value, environment: &Environment) -> Result<String, String> {
+    let text = value.as_str().ok_or_else(|| format!("{name} must be a text"))?;
+    expand(text, environment).map_err(|_| format!("{name}: {text:?} can't be filled in"))
+}
+
+/// The format of the log, for what is said before the configuration is valid: also of a file that isn't TOML throughout.
+pub fn log_format(path: Option<&Path>, environment: &Environment) -> Option<LogFormat> {
+    if let Some(value) = environment.get("FOREBAY_LOG_FORMAT") {
+        return log::format_of(&value.ok()?.text);
+    }
+    let bytes = files::read(path?).ok()?;
+    let text = String::from_utf8_lossy(files::content(&bytes));
+    let (document, _) = toml::de::DeTable::parse_recoverable(&text);
+    let found = document.get_ref().get("log")?.get_ref().get("format")?;
+    log::format_of(&expand(found.as_ref().as_str()?, environment).ok()?)
+}
+
+/// Reports mistakes in the top-level settings.
+pub(crate) fn check(reader: &mut SettingsReader<'_>, file: &Section<'_>) {
+    for (key, wanted) in [(DATA, DATA_WANTED), (ROLE, "wanted serve, gateway or writer")] {
+        let Some((span, value)) = file.get(key) else { continue };
+        let Some(found) = reader.string(&key, span, value) else { continue };
+        let is_valid =
+            if key == DATA { path::parse(&found.value, wanted).is_ok() } else { Role::of_name(&found.value).is_some() };
+        if !is_valid {
+            let title = format!("invalid value for `{key}`");
+            reader.push(settings::Diagnostic::new(title, found.span, wanted));
+        }
+    }
+}
