@@ -1,4 +1,4 @@
-//! How a request shows its token: as a bearer token, as the password of HTTP Basic, or as an API key.
+//! How a request shows its token: as a bearer token, as the password or the user of HTTP Basic, or as an API key.
 
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
@@ -22,8 +22,8 @@ pub struct ShownToken<'h> {
 enum Text<'h> {
     Bearer(&'h [u8]),
     ApiKey(&'h [u8]),
-    /// `None` if the password is too short or too long for a token.
-    Password(Option<[u8; TEXT_BYTES]>),
+    /// `None` if the password, or the user, is too short or too long for a token.
+    Basic(Option<[u8; TEXT_BYTES]>),
 }
 
 /// A request shows a credential in `Authorization`, and another one in `X-Api-Key`.
@@ -39,7 +39,7 @@ impl<'h> ShownToken<'h> {
     }
 
     /// The token of a request with these values of `Authorization` and `X-Api-Key`: the bearer token, the password of Basic (RFC 7617)
-    /// with any user, or the API key. A password or a key that doesn't begin as tokens do is meant for another reader, such as a proxy on the
+    /// with any user, the user of Basic with an empty password, or the API key. A user, a password or a key that doesn't begin as tokens do is meant for another reader, such as a proxy on the
     /// way. It shows no token, and neither does another scheme.
     ///
     /// # Errors
@@ -60,22 +60,24 @@ impl<'h> ShownToken<'h> {
         let mut pair = [0; PAIR_BYTES_MAX + 2];
         let length = BASE64.decode_slice(encoded, &mut pair).ok()?;
         let colon = pair[..length].iter().position(|byte| *byte == b':')?;
-        let password = &pair[colon + 1..length];
-        begins_as_token(password).then(|| Self { text: Text::Password(password.try_into().ok()) })
+        let (user, password) = (&pair[..colon], &pair[colon + 1..length]);
+        // Senders with one field for a key send it as the user.
+        let shown = if password.is_empty() { user } else { password };
+        begins_as_token(shown).then(|| Self { text: Text::Basic(shown.try_into().ok()) })
     }
 
     /// Whether a browser may have added it by itself: browsers remember a user and a password for a host, and send both with requests of
     /// other hosts' pages.
     #[must_use]
     pub const fn is_basic(&self) -> bool {
-        matches!(self.text, Text::Password(_))
+        matches!(self.text, Text::Basic(_))
     }
 
     pub(crate) const fn bytes(&self) -> &[u8] {
         match &self.text {
             Text::Bearer(text) | Text::ApiKey(text) => text,
-            Text::Password(Some(text)) => text,
-            Text::Password(None) => b"",
+            Text::Basic(Some(text)) => text,
+            Text::Basic(None) => b"",
         }
     }
 }
@@ -114,6 +116,7 @@ mod tests {
             format!("bEARER   {TOKEN}"),
             basic(&format!("anybody:{TOKEN}")),
             basic(&format!(":{TOKEN}")),
+            basic(&format!("{TOKEN}:")),
             basic(&format!("anybody:{TOKEN}")).replace("Basic ", "bASIC  "),
             basic(&format!("a:{TOKEN}")).trim_end_matches('=').to_owned(),
             longest,
@@ -126,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_begins_as_a_token_and_is_none_is_shown() {
-        for pair in ["x:fb_", &format!("x:{TOKEN}0"), &format!("x:{}", &TOKEN[..50])] {
+        for pair in ["x:fb_", "fb_:", &format!("x:{TOKEN}0"), &format!("{TOKEN}0:"), &format!("x:{}", &TOKEN[..50])] {
             assert_eq!(shown(Some(&basic(pair)), None), Ok(Some(Vec::new())), "{pair}");
         }
         assert_eq!(shown(None, Some("fb_x")), Ok(Some("fb_x".into())));
@@ -136,7 +139,7 @@ mod tests {
     #[test]
     fn what_is_for_somebody_else_shows_nothing() {
         let too_long = basic(&format!("{}:{TOKEN}", "u".repeat(516)));
-        let passwords = [TOKEN, "a:", &format!("a:b:{TOKEN}"), "x:y"].map(basic);
+        let passwords = [TOKEN, "a:", &format!("a:b:{TOKEN}"), "x:y", &format!("{TOKEN}:x")].map(basic);
         let schemes = ["", "Bearer", "Basic", "Basic ", "Basic !!!", "Digest x", TOKEN, "Negotiate YII=", &too_long];
         for authorization in schemes.into_iter().chain(passwords.iter().map(String::as_str)) {
             assert_eq!(shown(Some(authorization), None), Ok(None), "{authorization}");

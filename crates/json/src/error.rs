@@ -6,7 +6,7 @@ use event::limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;
 
 use super::looks_like;
-use super::words::{ENDS_WITHIN, TRAILING, Words};
+use super::words::{ENDS_WITHIN, ENDS_WITHIN_STRING, ESCAPE, TRAILING, Words};
 
 /// A text that isn't taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -56,7 +56,7 @@ impl JsonError {
 
     /// Whether the text ends early, and not within a string: more lines could make it whole.
     pub(crate) fn is_open(&self) -> bool {
-        self.kind == JsonErrorKind::Syntax && self.detail.starts_with(ENDS_WITHIN) && !self.detail.ends_with("a string")
+        self.kind == JsonErrorKind::Syntax && self.detail.starts_with(ENDS_WITHIN) && self.detail != ENDS_WITHIN_STRING
     }
 
     pub(super) fn of_depth(offset: usize) -> Self {
@@ -99,7 +99,7 @@ impl JsonError {
             return Self::syntax(offset, explained);
         }
         let has_bad_digit = offset < text.len();
-        let detail = if error.is_eof() && has_bad_digit { INVALID_ESCAPE.into() } else { words.detail() };
+        let detail = if error.is_eof() && has_bad_digit { ESCAPE.into() } else { words.detail(text.as_bytes(), offset) };
         Self { offset, kind: JsonErrorKind::Syntax, detail }
     }
 

@@ -77,15 +77,15 @@ fn a_fault_of_syntax_has_its_byte() {
 #[test]
 fn words_say_what_is_wrong_without_the_place() {
     for (text, words) in [
-        ("[1", "the text ends within a list"),
-        ("{} x", "trailing characters"),
+        ("[1", "the text ends within an array, before its closing `]`"),
+        ("{} x", "more text follows the end of the value; JSON expects one value"),
         ("", "the text is empty"),
-        ("\"\\u1x", "invalid escape"),
+        ("\"\\u1x", crate::words::ESCAPE),
         ("\u{feff}1", "the text begins with a byte order mark, which JSON doesn't allow"),
     ] {
         assert_eq!(check(text.as_bytes()).unwrap_err().detail, words, "{text:?}");
     }
-    assert_eq!(check(b"[1").unwrap_err().to_string(), "the text ends within a list (byte 2)");
+    assert_eq!(check(b"[1").unwrap_err().to_string(), "the text ends within an array, before its closing `]` (byte 2)");
 }
 
 #[test]

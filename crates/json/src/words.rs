@@ -1,51 +1,89 @@
-//! serde_json's words for a fault of syntax. Whoever sends nothing but faults gets words for each: to make a text of
-//! every error, and copies of it, would cost ten times what finding the fault did.
+//! serde_json's messages for a fault of syntax, in plain words: what was found, and what JSON expects. A client may send nothing but
+//! faults, so each message is compared without formatting its place, and costs one allocation at most.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// What stands between the fault and its place.
+/// What serde_json writes between the fault and its place.
 const PLACE: &str = " at line ";
-/// What serde_json's words begin with where the text ends too early.
-const END: &str = "EOF while parsing ";
 
-/// The words that are kept as they are. Another one costs a copy of it.
-const KNOWN: [&str; 9] = [
-    "expected value",
-    "expected ident",
-    "expected `:`",
-    "expected `,` or `]`",
-    "expected `,` or `}`",
-    "key must be a string",
-    TRAILING,
-    "invalid escape",
-    "invalid number",
-];
-
-/// What is said of bytes behind a whole value.
-pub(super) const TRAILING: &str = "trailing characters";
-/// What is said of a text that ends too early begins like this.
+/// The message for bytes after a whole value.
+pub(super) const TRAILING: &str = "more text follows the end of the value; JSON expects one value";
+/// The message for a text that ends too early begins like this.
 pub(super) const ENDS_WITHIN: &str = "the text ends within ";
+/// The message for a text that ends within a string.
+pub(super) const ENDS_WITHIN_STRING: &str = "the text ends within a string, before its closing double quote";
+/// The message for a text that ends within an array.
+pub(super) const ENDS_WITHIN_ARRAY: &str = "the text ends within an array, before its closing `]`";
+/// The message for an element or a member without a value.
+pub(super) const COMMA_FOR_VALUE: &str = "found `,`; JSON expects a value before it";
+/// The message for a comma before the end of an array or object.
+pub(super) const LAST_COMMA: &str = "JSON has no comma after the last member or element";
+/// The message for an escape that JSON doesn't have.
+pub(super) const ESCAPE: &str = "a string has an invalid escape; JSON expects \\\", \\\\, \\/, \\b, \\f, \\n, \\r, \\t, or \\u and four \
+    hexadecimal digits. Write a backslash itself as \\\\";
 
-/// What was being read when the text ended, and what is said of that.
-const ENDS: [(&str, &str); 4] = [
-    ("a value", "the text ends within a value"),
-    ("a list", "the text ends within a list"),
-    ("an object", "the text ends within an object"),
-    ("a string", "the text ends within a string"),
+const VALUE: &str =
+    "; JSON expects a value: an object, an array, a string in double quotes, a number, true, false or null";
+const NAME: &str = "; JSON expects the name of a member, in double quotes";
+const SURROGATE: &str = "a string has half of a surrogate pair, which is no character";
+const DEPTH: &str = "arrays and objects nest too deeply";
+const NUMBER_NAME: &str = "the name of a member must be a number in double quotes";
+
+/// What is said of a fault.
+#[derive(Clone, Copy)]
+enum Message {
+    /// The whole message.
+    Whole(&'static str),
+    /// What was found at the fault, and then this.
+    Found(&'static str),
+}
+use Message::{Found, Whole};
+
+/// All of serde_json's messages of syntax.
+const MESSAGES: [(&str, Message); 23] = [
+    ("expected value", Found(VALUE)),
+    ("expected ident", Found(VALUE)),
+    ("expected `:`", Found("; JSON expects a colon between the name and the value of a member")),
+    ("expected `,` or `]`", Found("; JSON expects a comma or `]` after an element of an array")),
+    ("expected `,` or `}`", Found("; JSON expects a comma or `}` after a member of an object")),
+    ("expected `\"`", Found("; JSON expects a double quote")),
+    ("key must be a string", Found(NAME)),
+    ("trailing characters", Whole(TRAILING)),
+    ("trailing comma", Whole(LAST_COMMA)),
+    ("EOF while parsing a value", Whole("the text ends within a value")),
+    ("EOF while parsing a list", Whole(ENDS_WITHIN_ARRAY)),
+    ("EOF while parsing an object", Whole("the text ends within an object, before its closing `}`")),
+    ("EOF while parsing a string", Whole(ENDS_WITHIN_STRING)),
+    ("invalid escape", Whole(ESCAPE)),
+    ("unexpected end of hex escape", Whole(ESCAPE)),
+    (
+        "invalid number",
+        Whole("the number is invalid; JSON expects digits, with no leading zero, and digits on both sides of a decimal point"),
+    ),
+    ("number out of range", Whole("the number is out of range")),
+    ("invalid unicode code point", Whole(SURROGATE)),
+    ("lone leading surrogate in hex escape", Whole(SURROGATE)),
+    (
+        "control character (\\u0000-\\u001F) found while parsing a string",
+        Whole("a string has a line break, a tab or another control character; JSON expects an escape for it, such as \\n or \\t"),
+    ),
+    ("invalid value: expected key to be a number in quotes", Whole(NUMBER_NAME)),
+    ("float key must be finite (got NaN or +/-inf)", Whole(NUMBER_NAME)),
+    ("recursion limit exceeded", Whole(DEPTH)),
 ];
 
-/// Words with room for all that serde_json says.
+/// serde_json's message, with room for the longest.
 pub(super) struct Words {
     bytes: [u8; 96],
     length: usize,
 }
 
 impl Words {
-    /// Those of `error`, without the place.
+    /// That of `error`, without the place.
     pub(super) fn of(error: &serde_json::Error) -> Self {
         let mut words = Self { bytes: [0; _], length: 0 };
-        // It ends with an error on purpose: behind the words stands the place, which is made of numbers at some cost.
+        // This ends with an error on purpose: formatting the numbers of the place would cost more than finding the fault.
         let _ = write!(words, "{error}");
         words
     }
@@ -54,19 +92,38 @@ impl Words {
         str::from_utf8(&self.bytes[..self.length]).unwrap_or("not JSON")
     }
 
-    /// The words for the sender of the text.
-    pub(super) fn detail(&self) -> Cow<'static, str> {
+    /// The message for the sender of `text`, which has the fault at `offset`.
+    pub(super) fn detail(&self, text: &[u8], offset: usize) -> Cow<'static, str> {
         let words = self.as_str();
-        match words.strip_prefix(END) {
-            Some(what) => match ENDS.iter().find(|(known, _)| *known == what) {
-                Some((_, detail)) => Cow::Borrowed(*detail),
-                None => Cow::Owned(format!("{ENDS_WITHIN}{what}")),
-            },
-            None => match KNOWN.iter().find(|known| **known == words) {
-                Some(known) => Cow::Borrowed(*known),
-                None => Cow::Owned(words.to_owned()),
-            },
+        match MESSAGES.iter().find(|(known, _)| *known == words) {
+            Some((_, Whole(message))) => Cow::Borrowed(message),
+            Some((_, Found(expected))) => {
+                let (mut character, is_ident) = ([0; 4], words == "expected ident");
+                Cow::Owned(["found ", found(text, offset, is_ident, &mut character), expected].concat())
+            }
+            // A message of a later serde_json: the test of all messages finds it.
+            None => Cow::Owned(words.to_owned()),
         }
+    }
+}
+
+/// What the text has at the fault.
+fn found<'a>(text: &[u8], offset: usize, is_ident: bool, character: &'a mut [u8; 4]) -> &'a str {
+    match text.get(offset) {
+        // `nul1` is a fault at its last character only.
+        _ if is_ident => "a word without double quotes",
+        Some(byte) if byte.is_ascii_alphabetic() || *byte == b'_' => "a word without double quotes",
+        Some(b'0'..=b'9') => "a digit",
+        Some(b'"') => "a double quote",
+        Some(b'`') => "a backquote",
+        Some(byte) if byte.is_ascii_graphic() => {
+            *character = [b'`', *byte, b'`', 0];
+            str::from_utf8(&character[..3]).unwrap_or_default()
+        }
+        Some(b'\n' | b'\r') => "a line break",
+        Some(byte) if byte.is_ascii() => "a control character",
+        Some(_) => "a character outside of a string",
+        None => "the end of the text",
     }
 }
 
@@ -82,34 +139,99 @@ impl fmt::Write for Words {
 
 #[cfg(test)]
 mod tests {
-    use serde::de::IgnoredAny;
+    use serde::de::{Error as _, IgnoredAny};
 
     use super::*;
 
-    fn words(text: &str) -> Words {
-        Words::of(&serde_json::from_str::<IgnoredAny>(text).unwrap_err())
+    /// Texts with each fault that a check can find, and what is said of it.
+    const FAULTS: [(&str, &str); 30] = [
+        ("plain text", "found a word without double quotes; JSON expects a value: an object, an array"),
+        ("no", "found a word without double quotes; JSON expects a value"),
+        ("nul1", "found a word without double quotes; JSON expects a value"),
+        ("tru", "the text ends within a value"),
+        ("2026-11-26 12:00:00 GET /", TRAILING),
+        ("# comment", "found `#`; JSON expects a value"),
+        ("`a`", "found a backquote; JSON expects a value"),
+        (".5", "found `.`; JSON expects a value"),
+        ("é", "found a character outside of a string; JSON expects a value"),
+        ("\u{1}", "found a control character; JSON expects a value"),
+        ("[1,,2]", "found `,`; JSON expects a value"),
+        ("{\"a\":}", "found `}`; JSON expects a value"),
+        ("{\"a\" 1}", "found a digit; JSON expects a colon between the name and the value of a member"),
+        ("[1 2]", "found a digit; JSON expects a comma or `]` after an element of an array"),
+        ("[\"a\"\"b\"]", "found a double quote; JSON expects a comma or `]`"),
+        ("{\"a\":1 \"b\":2}", "found a double quote; JSON expects a comma or `}` after a member of an object"),
+        ("{a:1}", "found a word without double quotes; JSON expects the name of a member, in double quotes"),
+        ("{1:2}", "found a digit; JSON expects the name of a member"),
+        ("{,}", "found `,`; JSON expects the name of a member"),
+        ("1 2", TRAILING),
+        ("[1,]", LAST_COMMA),
+        ("{\"a\":1,}", LAST_COMMA),
+        ("[", ENDS_WITHIN_ARRAY),
+        ("{\"a\":1", "the text ends within an object, before its closing `}`"),
+        ("\"a", ENDS_WITHIN_STRING),
+        ("\"C:\\Users\"", ESCAPE),
+        ("\"\\u12x4\"", ESCAPE),
+        ("01", "the number is invalid"),
+        ("--1", "the number is invalid"),
+        ("\"a\nb\"", "a string has a line break, a tab or another control character"),
+    ];
+
+    #[test]
+    fn each_fault_says_what_was_found_and_expected() {
+        for (text, expected) in FAULTS {
+            let error = crate::check(text.as_bytes()).unwrap_err();
+            assert!(error.detail.starts_with(expected), "{text}: {error}");
+            assert!(error.detail.split_whitespace().count() <= 35, "{text}: {error}");
+        }
+    }
+
+    /// Texts for the messages that only documents and keys of other kinds can have are read as those.
+    #[test]
+    fn all_messages_of_the_parser_are_known() {
+        let of = |text: &str| Words::of(&serde_json::from_str::<IgnoredAny>(text).unwrap_err());
+        let mut met: Vec<String> = FAULTS.iter().map(|(text, _)| of(text).as_str().to_owned()).collect();
+        let value = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap_err();
+        let numbers = |text: &str| serde_json::from_str::<std::collections::BTreeMap<u8, u8>>(text).unwrap_err();
+        let deep = "[".repeat(200);
+        for error in [
+            value("[1,]"),
+            value("1e999"),
+            value("\"\\udc00\""),
+            value("\"\\ud800\""),
+            value("\"\\ud800\\u0041\""),
+            value("\"\\u"),
+            value(&deep),
+            numbers("{\"x\":1}"),
+            numbers("{\"1x\":1}"),
+            serde_json::to_string(&std::collections::BTreeMap::from([(OrderedFloat, 1)])).unwrap_err(),
+        ] {
+            met.push(Words::of(&error).as_str().to_owned());
+        }
+        for words in &met {
+            assert!(MESSAGES.iter().any(|(known, _)| known == words), "serde_json says {words:?}");
+        }
+        for (known, _) in MESSAGES {
+            assert!(met.iter().any(|words| words == known), "never met: {known}");
+        }
+    }
+
+    /// A key that is infinite.
+    #[derive(PartialEq, Eq, PartialOrd, Ord)]
+    struct OrderedFloat;
+
+    impl serde::Serialize for OrderedFloat {
+        fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            serializer.serialize_f64(f64::INFINITY)
+        }
     }
 
     #[test]
-    fn they_are_those_of_the_error_without_its_place() {
-        for text in ["", "[", "{", "\"", "x", "nul", "{\"a\" 1}", "[1 2]", "{\"a\":1 2}", "{1:2}", "[1,]", "1 2"] {
-            let error = serde_json::from_str::<IgnoredAny>(text).unwrap_err().to_string();
-            assert_eq!(Some(words(text).as_str()), error.split(PLACE).next(), "{text}");
+    fn words_are_those_of_the_error_without_its_place() {
+        for (text, _) in FAULTS {
+            let error = serde_json::from_str::<IgnoredAny>(text).unwrap_err();
+            assert_eq!(Some(Words::of(&error).as_str()), error.to_string().split(PLACE).next(), "{text}");
         }
-        let control = "control character (\\u0000-\\u001F) found while parsing a string";
-        assert_eq!(words("\"\n\"").as_str(), control);
-        assert_eq!(words("\"\n\"").detail(), control);
-    }
-
-    /// Where serde_json changes its words, this says so.
-    #[test]
-    fn those_of_usual_faults_are_not_copied() {
-        let texts = ["x", "nul1", "{\"a\" 1}", "[1 2]", "{\"a\":1 2}", "{1:2}", "1 2", "\"\\x\"", "01"];
-        let mut met: Vec<_> = texts.iter().map(|text| words(text).detail()).collect();
-        met.extend(["[", "{", "\"", "[1,"].map(|text| words(text).detail()));
-        assert!(met.iter().all(|detail| matches!(detail, Cow::Borrowed(_))), "{met:?}");
-        for known in KNOWN.iter().chain(ENDS.iter().map(|(_, detail)| detail)) {
-            assert!(met.iter().any(|detail| detail == known), "{known}: {met:?}");
-        }
+        assert_eq!(Words::of(&serde_json::Error::custom("x".repeat(200))).as_str(), "");
     }
 }

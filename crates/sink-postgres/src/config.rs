@@ -6,10 +6,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use json::JsonPointer;
-use tokio_postgres::config::{Host, TargetSessionAttrs};
+use tokio_postgres::config::{ChannelBinding, Host, SslMode, TargetSessionAttrs};
 
 use super::connection_limits::PoolLimits;
 use super::kind::ColumnType;
+use super::url_options;
 use sink::{InvalidTableName, TableName};
 
 /// How long a server may take to accept a connection, unless its URL says otherwise.
@@ -54,6 +55,12 @@ pub enum InvalidPostgresUrl {
     /// The text is no URL, or has a parameter that isn't known.
     #[error("{0}")]
     Url(String),
+    /// An option of libpq that Forebay doesn't have, with the setting to use instead.
+    #[error("its option `{0}` {1}")]
+    Option(&'static str, &'static str),
+    /// Logins can be bound to a certificate only over TLS.
+    #[error("it has channel_binding=require and sslmode=disable: channel binding needs TLS, so say sslmode=require")]
+    BindingWithoutTls,
     /// Nobody to connect to.
     #[error("it names no host: wanted postgres://USER:PASSWORD@HOST:PORT/DATABASE")]
     NoHost,
@@ -72,6 +79,9 @@ impl FromStr for PostgresServers {
         if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
             return Err(InvalidPostgresUrl::Scheme);
         }
+        if let Some((option, instead)) = url_options::unsupported(text) {
+            return Err(InvalidPostgresUrl::Option(option, instead));
+        }
         // Where TLS is spoken at all, certificates are verified: there is no weaker form to ask for.
         let text =
             text.replace("sslmode=verify-full", "sslmode=require").replace("sslmode=verify-ca", "sslmode=require");
@@ -86,6 +96,9 @@ impl FromStr for PostgresServers {
         }
         if config.get_user().is_none() {
             return Err(InvalidPostgresUrl::NoUser);
+        }
+        if config.get_channel_binding() == ChannelBinding::Require && config.get_ssl_mode() == SslMode::Disable {
+            return Err(InvalidPostgresUrl::BindingWithoutTls);
         }
         // A server that takes no writes is of no use: of several the one that does is looked for.
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);

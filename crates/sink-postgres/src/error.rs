@@ -252,6 +252,13 @@ fn advice(code: &SqlState) -> Option<&'static str> {
     }
 }
 
+/// Why a login can't be bound to the server's certificate.
+pub(super) const NO_BINDING: &str = "channel_binding=require: the server's certificate is signed with an algorithm without a hash for it \
+    (Ed25519, for example). Use a certificate signed by ECDSA or RSA with SHA-256";
+
+/// The driver's words if channel binding is required and the server doesn't offer it: its login is by trust or MD5, or TLS ends at a proxy.
+const NOT_BOUND: &str = "server did not use channel binding";
+
 fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
     let mut source = std::error::Error::source(error);
     // What the system says of a connection needs no "error connecting to server" before it.
@@ -268,6 +275,16 @@ fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {
             told = format!("{told}: {inner_words}");
         }
         source = inner.source();
+    }
+    if told.ends_with(NO_BINDING) {
+        return SinkError::Misconfigured(told.into());
+    }
+    if told.ends_with(NOT_BOUND) {
+        let why = format!(
+            "{place}: channel_binding=require: the server accepted the login without channel binding. Give the user of `url` a \
+             scram-sha-256 password and a line for it in pg_hba.conf, over TLS, or take channel_binding out of `url`"
+        );
+        return SinkError::Misconfigured(why.into());
     }
     if untrusted {
         return SinkError::Misconfigured(

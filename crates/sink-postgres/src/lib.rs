@@ -26,6 +26,7 @@ mod session;
 mod settings;
 mod table;
 mod transaction;
+mod url_options;
 
 pub use config::{
     Column, InvalidPostgresUrl, Partition, PayloadKind, PostgresConfig, PostgresServers, QualifiedName,

@@ -8,15 +8,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{fmt, io};
 
-use net::tls::{ClientTls, OverStream};
+use net::tls::{ClientTls, OverStream, server_end_point};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, timeout};
+use tokio_postgres::config::ChannelBinding as BindingRule;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres::{Client, Connection, Socket};
 
 use super::config::PostgresConfig;
 use super::connection_limits::PoolLimits;
-use super::error::Failure;
+use super::error::{Failure, NO_BINDING};
 
 /// How much longer than the server's own limit is waited for its answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -109,7 +110,8 @@ impl Session {
 
     /// Connects to the first of the servers that takes writes, without any settings.
     pub(super) async fn connect(config: &PostgresConfig) -> Result<Self, Failure> {
-        let secure = Secure { ca: config.ca.clone(), host: String::new() };
+        let needs_binding = config.server.driver().get_channel_binding() == BindingRule::Require;
+        let secure = Secure { ca: config.ca.clone(), host: String::new(), needs_binding };
         let most = config.server.connect_max();
         let connecting = timeout(most, config.server.driver().connect(secure));
         let (client, connection) = connecting.await.map_err(|_| Failure::Silent(most))??;
@@ -156,6 +158,7 @@ impl fmt::Debug for Session {
 struct Secure {
     ca: Option<PathBuf>,
     host: String,
+    needs_binding: bool,
 }
 
 impl Secure {
@@ -170,7 +173,12 @@ impl Secure {
             None => ClientTls::of_system(),
         };
         let trusted = trusted.map_err(io::Error::other)?;
-        Ok(Secured(trusted.connect_over(&self.host, socket).await?))
+        let stream = trusted.connect_over(&self.host, socket).await?;
+        let binding = server_end_point(&stream);
+        if self.needs_binding && binding.is_none() {
+            return Err(io::Error::other(NO_BINDING));
+        }
+        Ok(Secured { stream, binding })
     }
 }
 
@@ -195,30 +203,34 @@ impl TlsConnect<Socket> for Secure {
 }
 
 /// A connection over which TLS is spoken.
-struct Secured(OverStream<Socket>);
+struct Secured {
+    stream: OverStream<Socket>,
+    /// What a login is bound to (SCRAM-SHA-256-PLUS).
+    binding: Option<Vec<u8>>,
+}
 
 impl TlsStream for Secured {
     fn channel_binding(&self) -> ChannelBinding {
-        ChannelBinding::none()
+        self.binding.clone().map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 
 impl AsyncRead for Secured {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_read(cx, buf)
+        Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for Secured {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, bytes)
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 }

@@ -50,7 +50,7 @@ fn what_is_refused_is_counted() {
     let file = folder.write("lines", "no\n");
     let (code, text) = bench(&server, &["--file", &file]);
     assert!(code == 3 && text.contains("answered 400"), "{text}");
-    assert!(text.contains(", the first: expected ident"), "in the server's words: {text}");
+    assert!(text.contains(", the first: found a word without double quotes"), "in the server's words: {text}");
     let last = text.lines().find(|line| line.starts_with("result")).unwrap();
     assert!(last.contains("NOT CLEAN: ") && last.contains("answered otherwise than 200"), "{text}");
 }

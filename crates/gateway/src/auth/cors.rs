@@ -7,6 +7,9 @@ const HEADERS: &str =
     "authorization, content-encoding, content-type, forebay-ack, forebay-atomic, forebay-type, idempotency-key";
 /// How long a browser may remember: longer than most do.
 const MAX_AGE_SECONDS: u32 = 7200;
+/// Beacons always have credentials, and browsers block them without this line. It must never be sent to every origin: a page of any host
+/// could then use the passwords that a browser remembers.
+const CREDENTIALS: &str = "access-control-allow-credentials: true\r\n";
 /// Every origin.
 const ANY: &str = "*";
 
@@ -20,9 +23,11 @@ impl Cors {
     /// `None` where no origin is allowed.
     pub(crate) fn new(origins: &[String]) -> Option<Self> {
         let lines = |origin: &String| {
-            // Scripts see few headers unless they are told that they may.
-            let text =
-                format!("access-control-allow-origin: {origin}\r\naccess-control-expose-headers: retry-after\r\n");
+            // Scripts see few headers by default.
+            let text = format!(
+                "access-control-allow-origin: {origin}\r\n{}access-control-expose-headers: retry-after\r\n",
+                if origin == ANY { "" } else { CREDENTIALS }
+            );
             (origin.as_str().into(), text.into())
         };
         let allowed: Box<[_]> = origins.iter().map(lines).collect();
@@ -61,7 +66,8 @@ mod tests {
     fn only_allowed_origins_are_told_anything() {
         assert!(Cors::new(&[]).is_none());
         let cors = Cors::new(&["https://a.example".to_owned(), "http://b:81".to_owned()]).unwrap();
-        let plain = "access-control-allow-origin: http://b:81\r\naccess-control-expose-headers: retry-after\r\n";
+        let plain = "access-control-allow-origin: http://b:81\r\naccess-control-allow-credentials: true\r\n\
+                     access-control-expose-headers: retry-after\r\n";
         assert_eq!(cors.lines(b"http://b:81", None).as_deref(), Some(plain));
         let preflight = cors.lines(b"http://b:81", Some("OPTIONS, POST")).unwrap();
         assert!(
@@ -74,5 +80,6 @@ mod tests {
         let any = Cors::new(&["*".to_owned()]).unwrap();
         let lines = any.lines(b"null", None).unwrap();
         assert!(lines.starts_with("access-control-allow-origin: *\r\n") && any.allows(b"null"));
+        assert!(!lines.contains("credentials"), "{lines}");
     }
 }

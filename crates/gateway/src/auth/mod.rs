@@ -33,7 +33,7 @@ pub(crate) enum RequiredAccess {
 pub(crate) struct Authenticated {
     /// The source of the token.
     pub(crate) source: Arc<str>,
-    /// It is the password of HTTP Basic.
+    /// It is the password or the user of HTTP Basic.
     pub(crate) is_basic: bool,
 }
 

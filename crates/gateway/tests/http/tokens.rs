@@ -125,19 +125,24 @@ fn basic(user: &str, secret: &NewToken) -> String {
     format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("{user}:{}", secret.expose())))
 }
 
+/// The line that shows a token as the user, with an empty password.
+fn basic_user(secret: &NewToken) -> String {
+    format!("Authorization: Basic {}\r\n", STANDARD.encode(format!("{}:", secret.expose())))
+}
+
 #[test]
-fn a_token_may_be_a_password_or_an_api_key() {
+fn a_token_may_be_a_password_a_user_or_an_api_key() {
     let (good, shows_good) = token(1, "web", "web", &[Scope::Ingest], None);
     let [secret, stranger] = [1, 2].map(|number| NewToken::of_random([number; 32]));
     let key = |secret: &NewToken| format!("x-aPI-key: {}\r\n", secret.expose());
     let tokens = Arc::new(Tokens::new(TokenSet::new(vec![good])));
     for demand in [Demand::Always, Demand::Never] {
         let fixture = fixture(&tokens, demand);
-        for headers in [basic("anybody", &secret), basic("", &secret), key(&secret)] {
+        for headers in [basic("anybody", &secret), basic("", &secret), basic_user(&secret), key(&secret)] {
             assert_eq!(fixture.post("/ingest/event", &headers, "1").status, 200, "{headers}");
         }
         assert!(fixture.stored().iter().all(|event| event.source == "web"));
-        for headers in [basic("web", &stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()] {
+        for headers in [basic("web", &stranger), basic_user(&stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()] {
             assert_refused(&fixture.post("/ingest/event", &headers, "1"), ErrorCode::Unauthorized);
         }
         for (headers, says) in [
@@ -165,8 +170,11 @@ fn a_password_does_not_open_the_port_to_pages_of_others() {
     let options =
         GatewayOptions { tokens, demand: Demand::Always, cors_origins, allowed_hosts, ..GatewayOptions::default() };
     let fixture = Fixture::with(open_types(), options);
+    let user = basic_user(&NewToken::of_random([1; 32]));
     let basic = basic("", &NewToken::of_random([1; 32]));
     for (shows, origin, status) in [
+        (&user, "", 200),
+        (&user, "Origin: https://stranger.example\r\n", 403),
         (&basic, "", 200),
         (&basic, "Origin: http://x\r\n", 200),
         (&basic, "Origin: https://known.example\r\n", 200),

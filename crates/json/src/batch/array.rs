@@ -5,6 +5,7 @@ use event::limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 use super::boundary::Boundary;
 use super::{BatchError, Item, too_large};
 use crate::{JsonError, JsonErrorKind, RecordRejection, check, check_beginning, first_byte};
+use crate::words::{COMMA_FOR_VALUE, ENDS_WITHIN_ARRAY, LAST_COMMA, TRAILING};
 
 /// Finds the elements of an array and checks each. Only an element that two chunks share is copied; of one that is too
 /// large no more is kept than a record may have.
@@ -67,9 +68,9 @@ impl Array {
             Place::Element { start, size: Size::Allowed, .. } => {
                 // What is wrong within it says more than that it has no end.
                 let _refused = judge(start, check(&self.carry))?;
-                Err(fault(self.at, UNCLOSED))
+                Err(fault(self.at, ENDS_WITHIN_ARRAY))
             }
-            _ => Err(fault(self.at, UNCLOSED)),
+            _ => Err(fault(self.at, ENDS_WITHIN_ARRAY)),
         }
     }
 
@@ -92,10 +93,10 @@ impl Array {
         let (place, passed) = match (&self.place, chunk[blank]) {
             (Place::Opening, b'[') => (Place::First, 1),
             (Place::First, b']') => (Place::Closed, 1),
-            (Place::First | Place::Next, b',') => return Err(fault(at, "expected a value")),
-            (Place::Next, b']') => return Err(fault(at, "trailing comma")),
+            (Place::First | Place::Next, b',') => return Err(fault(at, COMMA_FOR_VALUE)),
+            (Place::Next, b']') => return Err(fault(at, LAST_COMMA)),
             (Place::First | Place::Next, _) => (Place::of_element(at), 0),
-            _ => return Err(fault(at, "trailing characters")),
+            _ => return Err(fault(at, TRAILING)),
         };
         self.place = place;
         Ok(blank + passed)
@@ -167,7 +168,6 @@ impl Place {
     }
 }
 
-const UNCLOSED: &str = "the text ends within a list";
 
 /// A fault that leaves doubtful where the element ends is one of the body. Offsets then count from the body's start.
 fn judge(start: usize, checked: Result<&str, JsonError>) -> Result<Result<&str, JsonError>, BatchError> {

@@ -6,6 +6,7 @@
 mod accept;
 mod client;
 mod dated;
+mod end_point;
 mod exact;
 mod explained;
 mod identity;
@@ -22,6 +23,7 @@ use rustls::crypto::{CryptoProvider, ring};
 
 pub use accept::HandshakeOutcome;
 pub use client::{ClientStream, ClientTls};
+pub use end_point::server_end_point;
 pub use explained::in_configuration;
 pub use identity::{Identity, IdentityError};
 pub use metered::Metered;
