@@ -26,6 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             scopes,
             source: name,
             origin: None,
+            partial: None,
             created: 0,
             expires: None,
         });

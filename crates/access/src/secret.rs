@@ -12,7 +12,7 @@ pub(crate) const PREFIX: &str = "fb_";
 pub const RANDOM_BYTES: usize = 32;
 /// Digits of 5 bits that copy well: a double click selects a whole token, and no two of them look alike (Crockford's, in
 /// small letters: <https://www.crockford.com/base32.html>).
-const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
+pub(crate) const DIGITS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const DIGIT_BITS: u32 = 5;
 /// Bytes of a token as text. With them, SHA-256 has one block to do.
 pub(crate) const TEXT_BYTES: usize = PREFIX.len() + (RANDOM_BYTES * 8).div_ceil(DIGIT_BITS as usize);

@@ -132,7 +132,16 @@ pub(crate) mod tests {
         let name: crate::Name = format!("t{number}").parse().unwrap();
         let scopes = [Scope::Ingest].into_iter().collect();
         let digest = secret.digest();
-        let token = Token { name: name.clone(), digest, scopes, source: name, origin: None, created: 0, expires };
+        let token = Token {
+            name: name.clone(),
+            digest,
+            scopes,
+            source: name,
+            origin: None,
+            partial: None,
+            created: 0,
+            expires,
+        };
         (token, format!("Bearer {}", secret.expose()))
     }
 

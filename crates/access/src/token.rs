@@ -2,7 +2,7 @@
 
 use event::Origin;
 
-use crate::{Digest, Name, Scopes};
+use crate::{Digest, Name, PartialStatus, Scopes};
 
 /// A token, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Token {
     pub source: Name,
     /// The only gateway whose lanes it opens on a writer's port, by the origin of its data directory; without one it opens those of all.
     pub origin: Option<Origin>,
+    /// The status of partly accepted batches; without one, the types of the batch decide.
+    pub partial: Option<PartialStatus>,
     /// When it was made: microseconds since 1970, UTC.
     pub created: i64,
     /// From when on it is worth nothing, if ever: microseconds since 1970, UTC.

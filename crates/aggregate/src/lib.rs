@@ -34,5 +34,5 @@ pub use codec::Damaged;
 pub use counts::{FoldCounts, LeftOut};
 pub use fold::{Fold, InvalidState};
 pub use partial::{NotMergeable, merge};
-pub use result::{WITHDRAWN, WindowResult};
+pub use result::{WITHDRAWN, WindowResult, result_schema};
 pub use rules::{AggregateRules, Definition, Emit, InvalidDefinition, Late, TimeBasis};

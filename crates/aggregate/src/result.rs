@@ -1,6 +1,7 @@
 //! What an aggregate gives out: an event for each group of a window.
 
 use event::{EventId, Origin, rfc3339};
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 
 use super::accumulator::{Accumulator, Kind};
@@ -72,7 +73,7 @@ impl Emission<'_> {
 pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, seconds: f64, payload: &mut String) {
     for named in &rules.measures {
         payload.push(',');
-        payload.push_str(&serde_json::Value::from(named.name.as_str()).to_string());
+        payload.push_str(&Value::from(named.name.as_str()).to_string());
         payload.push(':');
         match (named.read, named.slot) {
             (Read::Quantile(of_one), Some(slot)) => double(quantile(of_one, slot, rules, group), payload),
@@ -164,6 +165,36 @@ fn head(rules: &AggregateRules, place: WindowPart, key: &Key) -> String {
         payload.push_str(&format!(",\"part\":{}", place.part));
     }
     payload
+}
+
+/// A JSON Schema of the results of an aggregate: which members they can have.
+#[must_use]
+pub fn result_schema(rules: &AggregateRules) -> String {
+    let scalar = || json!({"type": ["number", "string", "boolean"]});
+    let own = ["origin", "overflow", "part", "revision", "withdrawn"].into_iter().chain(rules.state.then_some("state"));
+    let own = own.map(|name| (name.to_owned(), scalar()));
+    let window = closed(["start", "end"].map(|name| (name.to_owned(), scalar())));
+    let group = closed(rules.group_by.iter().map(|pointer| (pointer.clone(), json!({}))));
+    let measures = rules.measures.iter().map(|named| (named.name.clone(), measure_schema(named.read)));
+    let tables = [("window".to_owned(), window), ("group".to_owned(), group)];
+    closed(own.chain(tables).chain(measures)).to_string()
+}
+
+fn measure_schema(read: Read) -> Value {
+    match read {
+        Read::Top(_) => {
+            let members = ["value", "count", "error"].map(|name| (name.to_owned(), json!({})));
+            json!({"type": ["array", "null"], "items": closed(members)})
+        }
+        Read::Sample(_) => json!({}),
+        _ => json!({"type": ["number", "null"]}),
+    }
+}
+
+/// An object with these members and no others, or null.
+fn closed(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    let members: Map<String, Value> = members.into_iter().collect();
+    json!({"type": ["object", "null"], "properties": members, "additionalProperties": false})
 }
 
 /// A UUIDv8 that begins with the window's start, so that the results of a window stand side by side in a store's index.

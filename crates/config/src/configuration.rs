@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use ::gateway::IdRule;
+use access::PartialStatus;
 use event::TypeName;
+
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::admin::{self, Admin};
@@ -17,6 +20,7 @@ use crate::journal::{self, Journal};
 use crate::load::{ConfigError, Inputs, OF_FLAGS, load_by, read_by};
 use crate::log::{self, Log};
 use crate::port::tls_files::TlsFiles;
+use crate::result_paths;
 use crate::role::Role;
 use crate::role_tables;
 use crate::sinks::route;
@@ -119,6 +123,7 @@ fn read_tables(
     let types = read_types(reader, inputs, (file, document), &sinks);
     gateway.naming = type_rules::read(reader, &gateway_section, &types);
     if reader.errors() == 0 {
+        result_paths::warn(reader, &sections, &types);
         warn_of_unused(reader, &types, &sinks);
     }
     reader.check_variables(OF_FLAGS);
@@ -229,7 +234,9 @@ impl fmt::Display for Configuration {
             let transform = config.transform.as_ref().map_or_else(String::new, |transform| format!(", {transform}"));
             let ack = if config.ack_stored { ", answered when stored" } else { "" };
             let refused = config.refused_to.as_ref().map_or_else(String::new, |to| format!(", refused events as {to}"));
-            writeln!(f, "type    {name} → {routes}{schema}{transform}{ack}{refused}")?;
+            let id = if config.id == IdRule::Content { ", id by content: equal events are duplicates" } else { "" };
+            let partial = if config.partial == PartialStatus::Ok { ", 200 for partly accepted batches" } else { "" };
+            writeln!(f, "type    {name} → {routes}{schema}{transform}{id}{ack}{refused}{partial}")?;
             for AggregateConfig { window, rules, routes, .. } in &config.aggregates {
                 let routes = route::listed(routes);
                 writeln!(f, "type    {} → {routes}, of {name} in windows of {window}", rules.name())?;

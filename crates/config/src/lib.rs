@@ -19,6 +19,7 @@ mod masking;
 mod needs_restart;
 pub mod owner_file;
 pub mod port;
+mod result_paths;
 mod role;
 mod role_tables;
 mod server_address;

@@ -10,11 +10,6 @@ const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "ta
 /// Those of a writer.
 const OF_WRITER: &[&str] = &["writer", "log", "sinks"];
 
-/// Whether a role has a table of this name.
-pub(crate) fn is_known(name: &str) -> bool {
-    OF_GATEWAY.contains(&name) || OF_WRITER.contains(&name)
-}
-
 /// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IsOfRole {

@@ -78,6 +78,8 @@ struct Entry {
     source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    partial: Option<String>,
     created: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
@@ -206,6 +208,7 @@ impl Entry {
             scopes: names(token.scopes),
             source: token.source.to_string(),
             origin: token.origin.map(|origin| origin.to_string()),
+            partial: token.partial.map(|partial| partial.to_string()),
             created: rfc3339::format(token.created),
             expires: token.expires.map(rfc3339::format),
         }
@@ -218,6 +221,7 @@ impl Entry {
             scopes: scopes(&self.scopes)?,
             source: self.source.parse().ok()?,
             origin: self.origin.as_deref().map(str::parse).transpose().ok()?,
+            partial: self.partial.as_deref().map(str::parse).transpose().ok()?,
             created: rfc3339::parse(&self.created).ok()?,
             expires: self.expires.as_deref().map(rfc3339::parse).transpose().ok()?,
         })
@@ -229,7 +233,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use access::{NewToken, RANDOM_BYTES};
+    use access::{NewToken, PartialStatus, RANDOM_BYTES};
     use event::Origin;
     use std::os::unix::fs::PermissionsExt;
 
@@ -241,6 +245,7 @@ mod tests {
             scopes: [Scope::Ingest, Scope::Admin].into_iter().collect(),
             source: name,
             origin: (number > 0).then_some(Origin([number; 16])),
+            partial: (number > 0).then_some(PartialStatus::Ok),
             created: 1_000_001,
             expires: (number > 0).then_some(2_000_000),
         }

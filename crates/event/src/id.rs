@@ -45,6 +45,14 @@ impl FromStr for EventId {
 }
 
 impl EventId {
+    /// The id of an event that is known by its content: a SHA-256 of its source, its type and its payload as it was sent.
+    #[must_use]
+    pub fn of_content(source: &str, type_name: &TypeName, payload: &[u8]) -> Self {
+        let digest = KeyedIds::digest(&[source, type_name.as_str(), "content"], payload);
+        let (id, _) = digest.split_first_chunk().expect("a SHA-256 is longer than an id");
+        Self(with_version(*id, 8))
+    }
+
     /// What a batch is known by of which some records weren't taken, where this is the id of all of it. No record has this id
     /// either.
     #[must_use]
@@ -116,14 +124,18 @@ impl KeyedIds {
         Self::of_parts(&["", "", "event"], &id.0)
     }
 
-    fn of_parts(parts: &[&str], key: &[u8]) -> Self {
+    fn digest(parts: &[&str], key: &[u8]) -> [u8; 32] {
         let mut hash = Sha256::new();
         for part in parts {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
         hash.update(key);
-        let digest = hash.finalize();
+        hash.finalize().into()
+    }
+
+    fn of_parts(parts: &[&str], key: &[u8]) -> Self {
+        let digest = Self::digest(parts, key);
         let mut bytes = [0; 16];
         bytes[..12].copy_from_slice(&digest[..12]);
         Self(with_version(bytes, 8))

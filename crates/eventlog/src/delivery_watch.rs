@@ -68,8 +68,42 @@ pub struct RejectedEvent {
     pub id: EventId,
     /// Its position.
     pub position: Position,
-    /// Why.
-    pub reason: String,
+    /// Why, without any text of the store: clients read it.
+    pub reason: DeadLetterReason,
+}
+
+/// Why an event is a dead letter, as clients see it. The store's error message names tables and rows, so only the log and the dead letter have
+/// it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeadLetterReason {
+    /// The store rejected the record.
+    RejectedByStore,
+    /// The store didn't accept the record in time, but did accept its neighbours.
+    NotStoredInTime,
+    /// The condition of the route can't be evaluated on the event.
+    ConditionFailed,
+    /// The event was set aside, and its sink now has a store of another kind.
+    SinkChanged,
+    /// The operator dropped the dead letter, and its reason with it.
+    Dropped,
+}
+
+impl DeadLetterReason {
+    /// All codes.
+    pub const ALL: [Self; 5] =
+        [Self::RejectedByStore, Self::NotStoredInTime, Self::ConditionFailed, Self::SinkChanged, Self::Dropped];
+
+    /// The code in responses. Clients compare it, so it never changes.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::RejectedByStore => "rejected_by_store",
+            Self::NotStoredInTime => "not_stored_in_time",
+            Self::ConditionFailed => "condition_failed",
+            Self::SinkChanged => "sink_changed",
+            Self::Dropped => "dropped",
+        }
+    }
 }
 
 /// The events that sinks have rejected.

@@ -35,8 +35,8 @@ pub use dedup::{
     forget_lost_ids,
 };
 pub use delivery_watch::{
-    DeliveryStatusSource, DeliveryWait, DeliveryWatch, PendingLane, RejectedEvent, Rejections, SequenceRange,
-    WatchRequest,
+    DeadLetterReason, DeliveryStatusSource, DeliveryWait, DeliveryWatch, PendingLane, RejectedEvent, Rejections,
+    SequenceRange, WatchRequest,
 };
 pub use disk_watermark::DiskGuard;
 pub use log::{EventLog, LogOptions, OpenLogError};

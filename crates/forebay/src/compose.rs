@@ -140,6 +140,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         texts: config.texts,
         ack_memory: config.ack_memory,
         ack_stored: config.ack_stored,
+        partial: config.partial,
         refused_to: quarantine(config),
         reader: config.read.as_ref().and_then(reader),
     };

@@ -86,6 +86,7 @@ mod tests {
             scopes: [Scope::Admin].into_iter().collect(),
             source: "x".parse().unwrap(),
             origin: None,
+            partial: None,
             created: 0,
             expires: None,
         };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use config::{Configuration, Route, SinkName, TypeConfig, TypeSchema};
 use event::TypeName;
-use gateway::{DryRunTypes, TextRule};
+use gateway::{DryRunTypes, IdRule, TextRule};
 use json::store_compat::Incompatibilities;
 use schema::Schema;
 use serde::Serialize;
@@ -30,7 +30,10 @@ pub(crate) struct TypeJson {
     names: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     lowercase: bool,
+    /// A pointer, or `content`.
     id: Option<String>,
+    /// The status of partly accepted batches.
+    partial: &'static str,
     time: Option<String>,
     /// What is true of its events when they are answered, where a client asks for nothing else.
     ack: &'static str,
@@ -135,7 +138,12 @@ impl TypeJson {
             r#type: name.to_owned(),
             names: names.clone(),
             lowercase: *lowercase,
-            id: id.as_ref().map(ToString::to_string),
+            id: match id {
+                IdRule::Generated => None,
+                IdRule::Pointer(pointer) => Some(pointer.to_string()),
+                IdRule::Content => Some("content".to_owned()),
+            },
+            partial: config.partial.as_str(),
             time: time.as_ref().map(|rule| rule.pointer().to_string()),
             ack: if config.ack_stored { "stored" } else { "disk" },
             ack_memory: *ack_memory,

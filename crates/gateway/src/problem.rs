@@ -87,11 +87,19 @@ impl Serialize for TypeUri {
     }
 }
 
+/// A detail may quote what a client sent. A token in it would be in the response, in the log, and in what `refused_to` stores.
+fn without_tokens(detail: Cow<'static, str>) -> Cow<'static, str> {
+    match detail {
+        Cow::Owned(detail) if access::contains_token(&detail) => access::hide_tokens(&detail).into_owned().into(),
+        detail => detail,
+    }
+}
+
 impl Problem {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<Cow<'static, str>>) -> Self {
         Self {
             code,
-            detail: detail.into(),
+            detail: without_tokens(detail.into()),
             title: None,
             offset: None,
             pointer: None,
@@ -122,7 +130,7 @@ impl Problem {
     }
 
     pub(crate) fn with_pointer(mut self, pointer: &str) -> Self {
-        self.pointer = Some(pointer.into());
+        self.pointer = Some(access::hide_tokens(pointer).into());
         self
     }
 

@@ -110,9 +110,13 @@ impl Diagnostics {
         self.sources[span.source.0].text.get(span.range.clone()).unwrap_or_default()
     }
 
-    /// Adds one.
+    /// Adds one. Its texts may quote a name or a value.
     pub fn push(&mut self, diagnostic: Diagnostic) {
-        self.all.push(diagnostic);
+        let masked = |text: String| (self.mask)(&text, false).into_owned();
+        let Diagnostic { severity, title, at, label, also, help } = diagnostic;
+        let also = also.map(|(at, label)| (at, masked(label)));
+        let (title, label, help) = (masked(title), masked(label), help.map(masked));
+        self.all.push(Diagnostic { severity, title, at, label, also, help });
     }
 
     /// How many errors there are; warnings don't count.

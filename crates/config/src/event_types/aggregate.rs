@@ -8,6 +8,7 @@ use schema_tools::Reachability;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 use timestamp::TimeRule;
 
+use crate::event_types::result_schema;
 use crate::event_types::routes;
 use crate::event_types::routes::first_readable;
 use crate::event_types::unreachable_paths;
@@ -108,6 +109,9 @@ fn read_one(
     match AggregateRules::new(of_results, &definition) {
         Ok(_) if !is_sound || name.is_none() => None,
         Ok(rules) => {
+            if let Some(schema) = result_schema::schema(&rules) {
+                routes::warn(reader, names, &mut Reachability::new(&schema));
+            }
             Some(AggregateConfig { window: definition.window, rules, read: first_readable(&routes, sinks), routes })
         }
         Err(mistakes) => {
@@ -139,6 +143,7 @@ fn was_read(section: &Section<'_>, definition: &Definition, key: &str) -> bool {
 fn name(reader: &mut SettingsReader<'_>, of: &Section<'_>, section: &Section<'_>) -> Option<TypeName> {
     let own = section.name();
     let good = !own.is_empty()
+        && !access::contains_token(own)
         && own.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte));
     // A type's name that is wrong was reported as such.
     TypeName::new(of.name()).ok()?;

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use access::PartialStatus;
 use event::TypeName;
-use gateway::{RefusedTo, TextRule};
-use json::JsonPointer;
+use gateway::{IdRule, RefusedTo, TextRule};
 use json::store_compat::Incompatibilities;
 use schema_tools::Reachability;
-use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, pointer};
+use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, parsed, pointer};
 use timestamp::TimeRule;
 
 use crate::event_types::aggregate::{self, AggregateConfig};
 use crate::event_types::event_time;
 use crate::event_types::lookup_tables::LookupTables;
 use crate::event_types::names;
-use crate::event_types::refused_to;
+use crate::event_types::refused_to::{self, RefusedToSetting};
 use crate::event_types::routes::{self, Written, first_readable};
 use crate::event_types::schema::{self, Schemas, TypeSchema};
 use crate::event_types::transform::{self, TypeTransform};
@@ -41,9 +41,14 @@ pub(crate) const KEYS: &[&str] = &[
     "ack_memory",
     "read",
     refused_to::KEY,
+    PARTIAL,
     "routes",
 ];
 
+/// The setting of a batch's status.
+const PARTIAL: &str = "partial";
+/// The `id` that is no pointer.
+const CONTENT: &str = "content";
 /// The table that takes the events of all types that no other table names.
 const OTHERS: &str = "*";
 /// The words for what becomes of texts that not every store can take.
@@ -60,8 +65,8 @@ pub struct TypeConfig {
     pub names: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     pub lowercase: bool,
-    /// The JSON pointer to an event's id within its payload.
-    pub id: Option<JsonPointer>,
+    /// Where an event's id comes from.
+    pub id: IdRule,
     /// Where the time is at which an event happened, and how it is read.
     pub time: Option<TimeRule>,
     /// What their payloads must be, if anything is said of it.
@@ -76,6 +81,8 @@ pub struct TypeConfig {
     pub ack_stored: bool,
     /// The sinks that store the events: at least one, each once, in the configuration's order.
     pub routes: Vec<Route>,
+    /// The status of a batch of which some events are rejected.
+    pub partial: PartialStatus,
     /// What is made of the events.
     pub aggregates: Vec<AggregateConfig>,
     /// The sink that events are read back from: one of them, if any can be read.
@@ -121,12 +128,19 @@ pub(crate) fn read(
 ) -> Types {
     let mut types = Types::default();
     let mut schemas = Schemas::new(folder);
-    let (mut results, mut refused_to) = (Vec::new(), Vec::new());
+    let (mut results, mut refused_to, mut partial) = (Vec::new(), Vec::new(), Vec::new());
     let other_names = names::read(reader, tables);
     for (section, names) in tables.iter().zip(other_names) {
         refused_to.extend(refused_to::read(reader, section));
         let (mut config, spans) = read_one(reader, section, sinks, lookup, &mut schemas);
         (config.names, config.lowercase) = names;
+        if let Some(Located { value, span }) = reader.text(section, PARTIAL, parsed("is not a status")) {
+            config.partial = value;
+            partial.extend(
+                (value == PartialStatus::Ok)
+                    .then(|| (section.name().to_owned(), section.key_path(PARTIAL).to_string(), span)),
+            );
+        }
         let of_results = config.aggregates.iter().map(|aggregate| aggregate.rules.name().clone());
         results.extend(of_results.zip(spans));
         if section.name() == OTHERS {
@@ -134,6 +148,9 @@ pub(crate) fn read(
             continue;
         }
         match TypeName::new(section.name()) {
+            Ok(_) if access::contains_token(section.name()) => {
+                reader.push(names::is_token(&"types", section.span().clone()));
+            }
             Ok(name) => {
                 types.named.insert(name, config);
             }
@@ -149,6 +166,14 @@ pub(crate) fn read(
             "give the aggregate another name, or remove [types.\"{name}\"]: where its results go stands in its `routes`"
         );
         reader.push(Diagnostic::new(title, span, "this aggregate").help(help));
+    }
+    for (name, path, span) in partial {
+        if !refused_to.iter().any(|setting: &RefusedToSetting| setting.of == name) {
+            let title = format!("`{path}` needs `refused_to`");
+            let help = "store rejected events as another type, as in refused_to = \"rejected\", or leave `partial` out";
+            let label = "senders that see 200 discard the events that were rejected";
+            reader.push(Diagnostic::new(title, span, label).help(help.to_owned()));
+        }
     }
     let declared: Vec<TypeName> = types.named.keys().cloned().collect();
     for (of, to) in refused_to::resolve(reader, &declared, &refused_to) {
@@ -170,7 +195,7 @@ fn read_one(
     schemas: &mut Schemas<'_>,
 ) -> (TypeConfig, Vec<SourceSpan>) {
     reader.check_keys(section, KEYS);
-    let id = reader.text(section, "id", pointer::parse);
+    let id = reader.text(section, "id", id_rule);
     let time = reader.text(section, "time", pointer::parse);
     let schema = schema::read(reader, section, schemas);
     let transform = transform::read(reader, section, lookup);
@@ -180,10 +205,14 @@ fn read_one(
     if let Some(reach) = &mut reach {
         transform.iter().for_each(|transform| transform::warn(reader, section, transform, reach));
         // These are looked up in what comes out of the steps.
-        unreachable_paths::pointer(reader, section, ("id", id.as_ref()), reach);
+        let pointer = id.as_ref().and_then(|id| {
+            let value = id.value.pointer()?.clone();
+            Some(Located { value, span: id.span.clone() })
+        });
+        unreachable_paths::pointer(reader, section, ("id", pointer.as_ref()), reach);
         unreachable_paths::pointer(reader, section, ("time", time.as_ref()), reach);
     }
-    let id = id.map(|found| found.value);
+    let id = id.map(|found| found.value).unwrap_or_default();
     let time = event_time::read(reader, section, time.map(|found| found.value));
     let ack_memory = reader.boolean(section, "ack_memory").is_some_and(|found| found.value);
     let ack = reader.text(section, "ack", ack);
@@ -210,7 +239,7 @@ fn read_one(
     let (aggregates, spans) = read_aggregates(reader, section, sinks, (time.as_ref(), reach.as_mut()));
     let texts = reader.word(section, "text", "is not what can be done", TEXTS).map(|found| found.value);
     let texts = texts.unwrap_or_else(|| TextRule { flaws: flaws(&routes, &aggregates, sinks), repair: false });
-    let (names, lowercase, refused_to) = (Vec::new(), false, None);
+    let (names, lowercase, refused_to, partial) = (Vec::new(), false, None, PartialStatus::default());
     let config = TypeConfig {
         names,
         lowercase,
@@ -222,11 +251,17 @@ fn read_one(
         ack_memory,
         ack_stored,
         routes,
+        partial,
         aggregates,
         read,
         refused_to,
     };
     (config, spans)
+}
+
+/// Where ids come from.
+fn id_rule(text: &str) -> Result<IdRule, InvalidValue> {
+    if text == CONTENT { Ok(IdRule::Content) } else { pointer::parse(text).map(IdRule::Pointer) }
 }
 
 /// Whether events are stored before they are answered.

@@ -7,6 +7,7 @@ pub(crate) mod event_type;
 pub(crate) mod lookup_tables;
 mod names;
 pub(crate) mod refused_to;
+pub(crate) mod result_schema;
 pub(crate) mod routes;
 pub(crate) mod schema;
 pub mod schema_files;

@@ -53,7 +53,9 @@ fn of_type(
 /// A name that a client can send, and that isn't the name of a type.
 fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<String>, tables: &[Section<'_>]) {
     let Located { value, span } = name;
-    if value.is_empty() || value.len() > NAME_BYTES_MAX || value.trim() != value {
+    if access::contains_token(value) {
+        reader.push(is_token(path, span.clone()));
+    } else if value.is_empty() || value.len() > NAME_BYTES_MAX || value.trim() != value {
         let title = format!("`{path}` has a text that can't be a name");
         let label = format!("a name has 1 to {NAME_BYTES_MAX} bytes, without spaces at its ends");
         reader.push(Diagnostic::new(title, span.clone(), label));
@@ -61,4 +63,10 @@ fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<Str
         let title = format!("`{path}` names a type that has a table of its own");
         reader.push(Diagnostic::new(title, span.clone(), "its events are of that type"));
     }
+}
+
+/// A name that clients could only send by mistake, and that would be in stores and metrics.
+pub(crate) fn is_token(path: &dyn Display, span: SourceSpan) -> Diagnostic {
+    let title = format!("`{path}` has a token as the name of a type");
+    Diagnostic::new(title, span, "a token").help("give the type another name, and revoke the token".to_owned())
 }

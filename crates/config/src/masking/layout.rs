@@ -1,16 +1,18 @@
 //! Which parts of a configuration's text may be secrets: found by the key that a value belongs to, whatever the value's type, and in texts
-//! that are no TOML too. In a table that may hold secrets only the values of known keys are shown.
+//! that are no TOML too. Only the values of known keys are shown.
 
 use std::ops::Range;
 
 use settings::{FILE, PREFIX};
 use transform::knows_key;
 
-use crate::role_tables;
+use super::tables::{self, Inner, Known, Table};
 use crate::sinks::kinds::{self, KINDS};
 
 /// Settings of the databases in `shards` that no sink has.
 const OF_SHARDS: &[&str] = &["values"];
+/// Settings of a column, and of `conflict`.
+const OF_COLUMNS: &[&str] = &["pointer", "type", "newest"];
 /// Parts of usual names of secrets.
 const SECRET_WORDS: &[&str] = &["api_key", "apikey", "authorization", "credential", "passw", "secret", "token"];
 /// What a key in PEM begins with, where the path of its file is wanted.
@@ -19,22 +21,26 @@ const PEM: &str = "-----BEGIN";
 const DEPTH_MAX: usize = 64;
 
 /// What a table, or the value of a key, is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Place {
     Root,
+    /// A table that isn't a sink's.
+    Table(&'static Table),
+    /// A table of tables whose names the operator chooses.
+    Named(&'static Table),
     /// `[sinks]` and `[sinks.X.shards]`: each key names a table that may hold secrets.
     Sinks,
     Sink,
-    Types,
-    Type,
     /// Steps of a transform: `hash` has a key.
     Step,
-    /// A value, or a table within it, where secrets may be.
+    /// The value of a setting. Tables within it have no known keys.
     Value,
-    /// Settings that are no secrets.
-    Plain,
-    /// Names that the operator chooses. They are no secrets.
-    Free,
+    /// A table of values whose names the operator chooses: they are no secrets.
+    Names,
+    /// What such a name may have: a column of a sink's table. A sink's `conflict` too.
+    Column,
+    /// A value of a step, which may be any JSON.
+    Json,
 }
 
 /// The value that is read: its place, and whether it is hidden.
@@ -86,7 +92,9 @@ fn of_variable(text: &str) -> Option<Vec<Range<usize>>> {
     let ends_with = |key: &str| name.ends_with(&format!("_{}", key.to_ascii_uppercase()));
     let start = text.len() - value.len();
     let secret = if !name.starts_with("SINKS_") {
-        (is_secret_name(name) && !name.ends_with(FILE) || value.contains(PEM)).then_some(0..value.len())
+        let is_path = name.strip_suffix(FILE).is_some_and(tables::is_variable);
+        let is_shown = is_path || tables::is_variable(name) && !is_secret_name(name);
+        (!is_shown || value.contains(PEM)).then_some(0..value.len())
     } else if KINDS.iter().flat_map(|kind| kind.urls).any(|key| ends_with(key)) {
         of_url(value)
     } else {
@@ -124,6 +132,19 @@ fn shown_in_sinks() -> impl Iterator<Item = &'static str> {
 fn is_secret_name(key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
     SECRET_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// What a key in a table that isn't a sink's says of its value.
+fn in_table(table: &Table, key: &str) -> Value {
+    let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
+    match table.find(key) {
+        Known::Setting => value(is_secret_name(key), Place::Value),
+        Known::Table(Inner::Settings(table)) => value(false, Place::Table(table)),
+        Known::Table(Inner::Named(table)) => value(false, Place::Named(table)),
+        Known::Table(Inner::Names) => value(false, Place::Names),
+        Known::Table(Inner::Steps) => value(true, Place::Step),
+        Known::Nothing => value(true, Place::Value),
+    }
 }
 
 struct Scanner<'t> {
@@ -182,14 +203,10 @@ impl Scanner<'_> {
         self.is_line_empty = true;
     }
 
-    /// In a table that may hold secrets a setting may be commented out.
+    /// A comment may be a setting that is commented out.
     fn comment(&mut self) {
         let end = self.line_end();
-        let may_hide = |level: &Level| matches!(level.place, Place::Sinks | Place::Sink | Place::Step | Place::Value);
-        let is_hidden = self.value.is_some_and(|value| value.is_hidden);
-        if is_hidden || self.levels.iter().any(may_hide) {
-            self.found.push(self.at + 1..end);
-        }
+        self.found.push(self.at + 1..end);
         self.at = end;
     }
 
@@ -212,7 +229,7 @@ impl Scanner<'_> {
         for part in &parts {
             value = self.step(value.place, value.is_hidden, part);
         }
-        self.open_table(value.place, value.place == Place::Value && value.is_hidden);
+        self.open_table(value.place, matches!(value.place, Place::Value) && value.is_hidden);
         self.at += line.len();
         self.is_line_empty = false;
         true
@@ -241,12 +258,12 @@ impl Scanner<'_> {
             return true;
         }
         if is_expected {
-            let is_plain = self.level().is_some_and(|level| matches!(level.place, Place::Plain | Place::Free));
-            self.value = Some(Value { is_hidden: !is_plain, ..Value::hidden() });
-            // The word itself is shown, if it can be a key.
+            self.value = Some(Value::hidden());
+            // The word itself is shown if it is a key whose `=` is missing.
             let word = self.text[self.at..].bytes().take_while(|byte| is_of_key(*byte)).count();
-            self.at += word;
-            return word > 0;
+            let is_key = !matches!(self.text.as_bytes().get(self.at + word), None | Some(b'\n' | b'\r' | b'#'));
+            self.at += if is_key { word } else { 0 };
+            return is_key && word > 0;
         }
         false
     }
@@ -255,27 +272,28 @@ impl Scanner<'_> {
     fn step(&self, place: Place, is_hidden: bool, key: &str) -> Value {
         let value = |is_hidden, place| Value { place, is_hidden, is_url: false };
         match place {
-            Place::Root => match key {
-                "sinks" => value(true, Place::Sinks),
-                "types" => value(false, Place::Types),
-                "tables" => value(false, Place::Free),
-                _ if role_tables::is_known(key) => value(false, Place::Plain),
-                _ => value(!shown_in_sinks().any(|known| known == key), Place::Sink),
-            },
+            Place::Root if key == "sinks" => value(true, Place::Sinks),
+            Place::Root => in_table(&tables::ROOT, key),
+            Place::Table(table) => in_table(table, key),
+            Place::Named(table) => value(false, Place::Table(table)),
             Place::Sinks => value(true, Place::Sink),
             Place::Sink if key == "shards" => value(true, Place::Sinks),
             Place::Sink => {
                 let is_shown = shown_in_sinks().any(|known| known == key) || key == "key" && self.is_of_redis();
-                Value { is_url: KINDS.iter().any(|kind| kind.urls.contains(&key)), ..value(!is_shown, Place::Value) }
+                let place = match key {
+                    "columns" => Place::Names,
+                    "conflict" => Place::Column,
+                    _ => Place::Value,
+                };
+                Value { is_url: KINDS.iter().any(|kind| kind.urls.contains(&key)), ..value(!is_shown, place) }
             }
-            Place::Types => value(false, Place::Type),
-            Place::Type if key == "transform" => value(true, Place::Step),
             Place::Step if key == "hash" => value(false, Place::Step),
-            Place::Step => value(key == "key" || !knows_key(key), Place::Value),
-            Place::Value => value(is_hidden || key == "key" || is_secret_name(key), Place::Value),
-            Place::Type | Place::Plain if is_secret_name(key) => value(true, Place::Value),
-            Place::Plain => value(false, Place::Plain),
-            Place::Type | Place::Free => value(false, Place::Free),
+            Place::Step if key == "key" || !knows_key(key) => value(true, Place::Value),
+            Place::Step => value(false, Place::Json),
+            Place::Names => value(is_hidden || is_secret_name(key), Place::Column),
+            Place::Column => value(is_hidden || !OF_COLUMNS.contains(&key), Place::Value),
+            Place::Json => value(is_hidden || key == "key" || is_secret_name(key), Place::Json),
+            Place::Value => value(true, Place::Value),
         }
     }
 
@@ -291,7 +309,7 @@ impl Scanner<'_> {
             b'[' | b'{' if self.levels.len() < DEPTH_MAX => {
                 let value = self.value.unwrap_or(Value::hidden());
                 let is_table = byte == b'{';
-                let is_hidden = value.is_hidden && (value.place == Place::Value || !is_table);
+                let is_hidden = value.is_hidden && (matches!(value.place, Place::Value) || !is_table);
                 self.levels.push(Level { is_table, place: value.place, is_hidden, outer: self.value });
                 self.value = self.value.filter(|_| !is_table);
                 self.at += 1;
@@ -326,7 +344,6 @@ impl Scanner<'_> {
         let (content, end, is_long) = string(self.text, self.at);
         let value = self.value.unwrap_or(Value::hidden());
         let text = &self.text[content.clone()];
-        let is_long = is_long && !matches!(value.place, Place::Type | Place::Types);
         if value.is_hidden || is_long || text.contains(PEM) {
             self.found.push(content);
         } else if value.is_url

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 mod layout;
+mod tables;
 
 /// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`layout::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
 /// in one of NATS or behind `password=`, each secret of a web hook, and what stands behind the host in each `url` of HTTP is as many
@@ -11,7 +12,8 @@ mod layout;
 pub(crate) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
     let mut shown = Cow::Borrowed(text);
     let secrets = if is_configuration { layout::secrets(text) } else { Vec::new() };
-    let secrets = secrets.into_iter().chain(parameters(text)).chain(hook_secrets(text));
+    let secrets =
+        secrets.into_iter().chain(parameters(text)).chain(hook_secrets(text)).chain(access::token_ranges(text));
     for secret in secrets.chain(behind_hosts(text)).chain(passwords(text)) {
         for part in without_references(text, secret) {
             let stars: String = text[part.clone()].chars().map(star).collect();
@@ -161,10 +163,6 @@ mod tests {
             ("url = \"tls://ann:s3cret@h\"", "url = \"tls://ann:******@h\""),
             ("://", "://"),
             ("p://u@h/d?password=s3cret&x=1", "p://u@h/d?password=******&x=1"),
-            ("[sinks.a]\nkind = \"redis\"\nkey = \"{type}\"", "[sinks.a]\nkind = \"redis\"\nkey = \"{type}\""),
-            ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
-            ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
-            ("api_key = \"TOPS${KEY}$${K}S${\"", "api_key = \"****${KEY}*${K}***\""),
             ("# whsec_TOPS", "# whsec_****"),
             ("url = \"https://h.example:1/T/OPS?x\" # a/b", "url = \"https://h.example:1/*******\" # a/*"),
             ("url = 'https:/h/TOPS'\nx = 'a/b'", "url = 'https:/******'\nx = 'a/b'"),
@@ -175,7 +173,15 @@ mod tests {
             ("url = ['http://[::1]/a']\n[x/y]", "url = ['http://[::1]/*']\n[x/y]"),
             ("curl = \"http://a/b\"", "curl = \"http://a/b\""),
         ] {
-            let within = |text: &str| format!("[log]\n{text}");
+            assert_eq!(hidden(text, false), shown);
+        }
+        for (text, shown) in [
+            ("[sinks.a]\nkind = \"redis\"\nkey = \"{type}\"", "[sinks.a]\nkind = \"redis\"\nkey = \"{type}\""),
+            ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
+            ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
+            ("api_key = \"TOPS${KEY}$${K}S${\"", "api_key = \"****${KEY}*${K}***\""),
+        ] {
+            let within = |text: &str| format!("[sinks.es]\n{text}");
             assert_eq!(hidden(&within(text), true), within(shown));
         }
     }
@@ -210,6 +216,11 @@ mod tests {
             texts.push(format!("[types.a]\ntransform = {value}"));
             texts.push(format!("password = {value}"));
             texts.push(format!("[gateway]\nauth_token = {value}"));
+            texts.extend(
+                UNKNOWN_KEYS
+                    .iter()
+                    .flat_map(|key| TABLES.iter().map(move |table| format!("[{table}]\n{key} = {value}\n[log]"))),
+            );
         }
         texts.extend(OTHER_SHAPES.map(str::to_owned));
         for text in texts {
@@ -222,6 +233,27 @@ mod tests {
             );
         }
     }
+
+    /// Tables whose settings are known, and some that aren't.
+    const TABLES: [&str; 15] = [
+        "gateway",
+        "gateway.tls",
+        "admin",
+        "admin.tls",
+        "journal",
+        "log",
+        "writer",
+        "writer.etcd",
+        "upstreams.b",
+        "upstreams.b.etcd",
+        "types.a",
+        "types.a.aggregate.n",
+        "tables.t",
+        "sinks.es",
+        "sink.es",
+    ];
+    /// Keys that no table has.
+    const UNKNOWN_KEYS: [&str; 7] = ["tokn", "Token", "bearer", "auth", "dsn", "creds", "\"pass word\""];
 
     fn with_keys(value: &str) -> Vec<String> {
         let keys = ["api_key", "\"api_key\"", "key", "secret_key", "secrets", "headers", "kee", "password", "API_KEY"];
@@ -244,7 +276,21 @@ mod tests {
         all.collect()
     }
 
-    const OTHER_SHAPES: [&str; 21] = [
+    const OTHER_SHAPES: [&str; 35] = [
+        "[gateway]\nTOPS",
+        "[gateway]\nlisten = \"1\" # TOPS",
+        "[upstreams.b]\n# tokn = \"TOPS\"",
+        "[upstreams.b.etcd]\npasswrd = \"TOPS\"",
+        "upstreams.b.etcd.passwrd = \"TOPS\"",
+        "upstreams = { b = { etcd = { passwrd = \"TOPS\" } } }",
+        "[gateway]\nlisten = { tokn = \"TOPS\" }",
+        "[types.a]\nroutes = [{ to = \"s\", hedr = \"TOPS\" }]",
+        "[sinks.pg.columns]\na = { pointer = \"/a\", dsn = \"TOPS\" }",
+        "FOREBAY_UPSTREAMS_BACK_TOKN=TOPS",
+        "FOREBAY_UPSTREAMS_BACK_KEY=TOPS",
+        "FOREBAY_GATEWAY_BEARER=TOPS",
+        "FOREBAY_BEARER=TOPS",
+        "FOREBAY_TYPES_A_PASS=TOPS",
         "[writer.etcd]\npassword = \"TOPS\"",
         "FOREBAY_WRITER_ETCD_PASSWORD=TOPS",
         "FOREBAY_UPSTREAMS_BACK_TOKEN=TOPS",
@@ -271,8 +317,8 @@ mod tests {
     #[test]
     fn what_is_no_secret_is_shown() {
         for text in [
-            "[gateway]\nlisten = \"1\"\n[gateway.tls]\nkey = \"server.key\" # mine\n",
-            "[types.access]\nschema = \"a.json\"\ncolour = 1\ntransform = [{ lower = \"/a\" }, { set = \"/b\", value = { c = 1 } }]",
+            "[gateway]\nlisten = \"1\"\n[gateway.tls]\nkey = \"server.key\"\n",
+            "[types.access]\nschema = \"a.json\"\nrefused_to = \"b\"\ntransform = [{ lower = \"/a\" }, { set = \"/b\", value = { c = 1 } }]",
             "[sinks.local]\nkind = \"sqlite\"\npath = \"a.db\"\nmax_backlog = 5\n[sinks.b.columns]\nname = \"/name\"",
             "[sinks.pg]\nurl = \"postgres://ann@db:5432/x\"\n[sinks.pg.shards.a]\nvalues = [\"a\", 1]\nurl = \"postgres://b\"",
             "[tables.a]\npath = \"a.csv\"\nkey = \"code\"",

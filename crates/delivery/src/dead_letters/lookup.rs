@@ -3,14 +3,11 @@
 use std::io;
 
 use event::{EventId, Position};
-use eventlog::{LogChunk, Reader, RejectedEvent, Rejections, SequenceRange, WatchRequest};
+use eventlog::{DeadLetterReason, LogChunk, Reader, RejectedEvent, Rejections, SequenceRange, WatchRequest};
 
 use super::Journal;
 use crate::dead_letters::DeadLetters;
 use crate::dead_letters::index::Located;
-
-/// What is said of an event whose dead letter a person has dropped: the reason went with it.
-const DROPPED: &str = "its dead letter was dropped";
 
 impl DeadLetters {
     /// Adds the events that this sink has refused, at most `limit` of them with their reasons.
@@ -45,7 +42,7 @@ impl DeadLetters {
             refusals.count += 1;
             if left > 0 {
                 left -= 1;
-                let reason = if located.is_held { reason } else { DROPPED.to_owned() };
+                let reason = if located.is_held { reason } else { DeadLetterReason::Dropped };
                 let position = Position { shard: span.shard, sequence: located.sequence };
                 refusals.listed.push(RejectedEvent { sink: self.sink.clone(), id, position, reason });
             }
@@ -61,7 +58,7 @@ struct Letters<'a> {
 
 impl Letters<'_> {
     /// The id and the reason of the letter at this position, if it can be read.
-    fn read(&mut self, at: u64) -> io::Result<Option<(EventId, String)>> {
+    fn read(&mut self, at: u64) -> io::Result<Option<(EventId, DeadLetterReason)>> {
         if let Some(found) = self.last.as_ref().and_then(|chunk| letter_at(chunk, at)) {
             return Ok(Some(found));
         }
@@ -71,7 +68,7 @@ impl Letters<'_> {
     }
 }
 
-fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, String)> {
+fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, DeadLetterReason)> {
     let (_, record) = chunk.records().find(|(position, _)| *position == at)?;
-    record.dead.map(|dead| (record.id, dead.reason.to_owned()))
+    record.dead.map(|dead| (record.id, super::reasons::code(dead.reason)))
 }

@@ -14,6 +14,7 @@ mod offline;
 mod opening;
 mod page;
 mod reader;
+pub(crate) mod reasons;
 mod replay;
 mod service;
 mod set_aside;

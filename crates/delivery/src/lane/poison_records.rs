@@ -4,6 +4,7 @@
 use sink::{Batch, RejectedRecord, Retry};
 use tokio::time::Instant;
 
+use crate::dead_letters::reasons;
 use crate::options::Options;
 
 /// Watches the records of one batch.
@@ -35,7 +36,7 @@ impl PoisonDetector {
         let seconds = since.elapsed().as_secs();
         let give_up = |retry: Retry| RejectedRecord {
             index: retry.index,
-            reason: format!("not taken in {seconds} s while its neighbours were; last: {}", retry.reason).into(),
+            reason: reasons::not_in_time(seconds, &retry.reason).into(),
         };
         PoisonResult { again: Vec::new(), given_up: retry.into_iter().map(give_up).collect() }
     }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
 use crate::blocked::Blocked;
-use crate::dead_letters::Resent;
+use crate::dead_letters::{Resent, reasons};
 use crate::lane::{Lane, LaneExit, LaneSession};
 use crate::log_cursor::{BatchReader, FillResult};
 
@@ -22,8 +22,6 @@ const PROBE_RECORDS: usize = 64;
 const NEWEST: [u64; 4] = [64, 16, 4, 1];
 /// With new events a batch of which nothing was taken is sent again after this.
 const PROBE_EVERY: Duration = Duration::from_secs(1);
-const MOVED: &str =
-    "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
 
 /// When a lane sends again what it has set aside.
 pub(crate) struct Retries {
@@ -85,7 +83,8 @@ impl Lane {
         self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), Settled::Released)?;
         let mut after = 0;
         while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
-            let reasons: Vec<(usize, String)> = (0..resent.len()).map(|index| (index, MOVED.to_owned())).collect();
+            let reasons: Vec<(usize, String)> =
+                (0..resent.len()).map(|index| (index, reasons::SINK_CHANGED.to_owned())).collect();
             self.dead.write(shard, &resent.letters(&reasons))?;
             after = resent.last();
         }
@@ -289,7 +288,7 @@ impl Lane {
         let refused = self.dead.refused_since(self.name.shard, resent.sequence(retry.index)?)?.elapsed();
         let is_old = retry.scope == RetryScope::Record && refused >= self.options.alone_max;
         let seconds = refused.as_secs();
-        is_old.then(|| format!("not taken in {seconds} s while its neighbours were; last: {}", retry.reason))
+        is_old.then(|| reasons::not_in_time(seconds, &retry.reason))
     }
 }
 

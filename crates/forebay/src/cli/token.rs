@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use access::{Name, Scope};
+use access::{Name, PartialStatus, Scope};
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use config::Role;
@@ -92,6 +92,11 @@ pub(crate) struct TokenNew {
     /// With the scope deliver: the only data directory whose batches it delivers, by its origin, which `forebay check` shows
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) origin: Option<Origin>,
+    /// Status of partly accepted batches: 200, for senders that resend a batch after a 207, or 207 [default: its types decide]
+    ///
+    /// The body of the response is the same. A type keeps its rejected events if it has `refused_to`.
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) partial: Option<PartialStatus>,
     /// Keep the token itself in this file instead of printing it
     ///
     /// The command reads the file, or creates it with a new token. It can be repeated: if the token of this name is the one in the file, and

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use access::{InvalidToken, Name, NewToken, RANDOM_BYTES, Scope, Scopes, Token};
+use access::{InvalidToken, Name, NewToken, PartialStatus, RANDOM_BYTES, Scope, Scopes, Token, contains_token};
 use anyhow::{anyhow, bail};
 use config::token_file::{Kept, TokenFile};
 use config::{Role, owner_file};
@@ -36,6 +36,15 @@ pub(crate) fn run(command: &TokenCommand, role: Option<Role>, environment: &Envi
 fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
     if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
         bail!("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out");
+    }
+    if new.partial.is_some() && !new.scope.contains(&Scope::Ingest) {
+        bail!("--partial sets the status of batches that are posted: add --scope ingest, or leave --partial out");
+    }
+    let names = [Some(&new.name), new.source.as_ref()];
+    if names.into_iter().flatten().any(|name| contains_token(name.as_str())) {
+        bail!(
+            "the name or the source is a token, and both are shown in logs and metrics: choose another name, and revoke the token"
+        );
     }
     let mut made = None;
     // The secret's file is written under the lock of the tokens' file: of two concurrent commands one makes it, and the other reads it.
@@ -81,6 +90,7 @@ fn token(new: &TokenNew, secret: &NewToken) -> Token {
         scopes: new.scope.iter().copied().collect(),
         source: new.source.clone().unwrap_or_else(|| new.name.clone()),
         origin: new.origin,
+        partial: new.partial,
         created,
         expires: new.expires.map(lasts),
     }
@@ -88,7 +98,7 @@ fn token(new: &TokenNew, secret: &NewToken) -> Token {
 
 /// Whether a repeated command changes nothing: both authorize the same requests, and the known one, which keeps its times, has not expired.
 fn is_same(known: &Token, token: &Token) -> bool {
-    let of = |token: &Token| (token.digest, token.scopes, token.source.clone(), token.origin);
+    let of = |token: &Token| (token.digest, token.scopes, token.source.clone(), token.origin, token.partial);
     of(known) == of(token) && !known.is_expired(token.created)
 }
 
@@ -161,13 +171,20 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
         return "no tokens\n".to_owned();
     }
     let has_origin = tokens.iter().any(|token| token.origin.is_some());
+    let has_partial = tokens.iter().any(|token| token.partial.is_some());
     let heads = ["NAME", "SCOPES", "SOURCE"].map(Column::text).into_iter();
     let times = [Column::text("EXPIRES"), Column::text("MADE")];
-    let mut table =
-        Table::new(heads.chain(has_origin.then(|| Column::whole("ORIGIN"))).chain(times).collect::<Vec<_>>());
+    let mut table = Table::new(
+        heads
+            .chain(has_origin.then(|| Column::whole("ORIGIN")))
+            .chain(has_partial.then(|| Column::text("PARTIAL")))
+            .chain(times)
+            .collect::<Vec<_>>(),
+    );
     for token in tokens {
-        let Token { name, scopes, source, origin, created, .. } = token;
+        let Token { name, scopes, source, origin, partial, created, .. } = token;
         let scopes: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+        let partial = has_partial.then(|| partial.map_or("-", PartialStatus::as_str).to_owned());
         let expires = match token.expires {
             None => "never".to_owned(),
             Some(expires) if token.is_expired(now) => format!("expired {}", rfc3339::format(expires)),
@@ -175,7 +192,7 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
         };
         let origin = has_origin.then(|| origin.map_or_else(|| "-".to_owned(), |origin| origin.to_string()));
         let texts = [name.to_string(), scopes.join(","), source.to_string()].into_iter();
-        table.add(texts.chain(origin).chain([expires, rfc3339::format(*created)]).collect::<Vec<_>>());
+        table.add(texts.chain(origin).chain(partial).chain([expires, rfc3339::format(*created)]).collect::<Vec<_>>());
     }
     table.text(terminal)
 }
@@ -187,6 +204,8 @@ struct TokenJson {
     scopes: Vec<&'static str>,
     source: String,
     origin: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partial: Option<&'static str>,
     made: String,
     expires: Option<String>,
     is_expired: bool,
@@ -199,6 +218,7 @@ impl TokenJson {
             scopes: token.scopes.iter().map(|scope| scope.as_str()).collect(),
             source: token.source.to_string(),
             origin: token.origin.map(|origin| origin.to_string()),
+            partial: token.partial.map(PartialStatus::as_str),
             made: rfc3339::format(token.created),
             expires: token.expires.map(rfc3339::format),
             is_expired: token.is_expired(now),

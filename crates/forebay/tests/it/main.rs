@@ -48,6 +48,7 @@ mod roles;
 mod schemas;
 mod secrets;
 mod serve;
+mod shippers;
 mod status;
 mod stop;
 mod stop_times;

@@ -1,5 +1,6 @@
 //! What the response to a batch says of its records.
 
+use access::PartialStatus;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -65,6 +66,9 @@ fn status(batch: &RecordBuilder, refused: u64) -> StatusCode {
         _ if batch.is_refused_for_some => StatusCode::UNPROCESSABLE_ENTITY,
         (0, refused) if refused == no_json => StatusCode::BAD_REQUEST,
         (0, _) => StatusCode::UNPROCESSABLE_ENTITY,
-        _ => StatusCode::MULTI_STATUS,
+        _ => match batch.partial_status() {
+            PartialStatus::MultiStatus => StatusCode::MULTI_STATUS,
+            PartialStatus::Ok => StatusCode::OK,
+        },
     }
 }

@@ -103,8 +103,9 @@ pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
     let detail = letters.first().map_or_else(
         || "a sink refused an event for good; it is kept as a dead letter: don't send it again".to_owned(),
         |RejectedEvent { sink, id, reason, .. }| {
+            let reason = reason.as_str();
             format!(
-                "sink {sink} refused the event for good: {reason}; it is kept as a dead letter (forebay dead show {id} \
+                "sink {sink} refused the event for good ({reason}); it is kept as a dead letter (forebay dead show {id} \
                  --sink {sink}): don't send it again"
             )
         },
@@ -118,7 +119,7 @@ pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
 impl<'a> DeadLetterMember<'a> {
     pub(crate) fn of(refused: &'a RejectedEvent) -> Self {
         let RejectedEvent { sink, id, position, reason } = refused;
-        Self { sink, id: id.to_string(), position: position.to_string(), reason }
+        Self { sink, id: id.to_string(), position: position.to_string(), reason: reason.as_str() }
     }
 }
 

@@ -12,7 +12,7 @@ pub(crate) use trusted_proxies::TrustedProxies;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use access::{Demand, Denied, OwnTokens, Scope, SeveralCredentials, ShownToken, Tokens};
+use access::{Demand, Denied, OwnTokens, PartialStatus, Scope, SeveralCredentials, ShownToken, Tokens};
 
 use crate::error_code::ErrorCode;
 use crate::http1::Fields;
@@ -33,6 +33,8 @@ pub(crate) enum RequiredAccess {
 pub(crate) struct Authenticated {
     /// The source of the token.
     pub(crate) source: Arc<str>,
+    /// The status of partly accepted batches, if the token has one.
+    pub(crate) partial: Option<PartialStatus>,
     /// It is the password or the user of HTTP Basic.
     pub(crate) is_basic: bool,
 }
@@ -88,8 +90,8 @@ impl Authenticator {
                 Err(Problem::boxed(ErrorCode::Forbidden, format!("the token {} lacks the scope `{scope}`", token.name)))
             }
             _ => {
-                let source = token.source.as_arc().clone();
-                Ok(Some(Authenticated { source, is_basic: shown.is_some_and(|shown| shown.is_basic()) }))
+                let (source, partial) = (token.source.as_arc().clone(), token.partial);
+                Ok(Some(Authenticated { source, partial, is_basic: shown.is_some_and(|shown| shown.is_basic()) }))
             }
         }
     }

@@ -19,5 +19,5 @@ pub(crate) use type_entry::TypeEntry;
 pub use type_names::TypeNames;
 pub(crate) use type_registry::TypeRegistry;
 pub use type_resolver::TypeResolver;
-pub use type_rules::{GatewayTypes, TypeRules};
+pub use type_rules::{GatewayTypes, IdRule, TypeRules};
 pub use type_transform::TransformHandle;

@@ -115,7 +115,7 @@ impl TypeEntry {
     /// The `explode` steps whose elements hold the ids of the events.
     pub(crate) fn steps_with_ids(&self) -> &[usize] {
         self.id_steps.get_or_init(|| {
-            let of_steps = self.rules.id.as_ref().zip(self.rules.steps.as_ref());
+            let of_steps = self.rules.id.pointer().zip(self.rules.steps.as_ref());
             of_steps.map(|(at, steps)| steps.transform().elements_with(at)).unwrap_or_default()
         })
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use access::PartialStatus;
 use event::TypeName;
 use event::limits::OPEN_TYPES_MAX;
 use event::read::StoreReader;
@@ -124,6 +125,11 @@ impl TypeRegistry {
         self.rules_of(name)?.refused_to.as_ref()
     }
 
+    /// Whether a batch in which an event of this type is rejected may be answered 200.
+    pub(crate) fn allows_partial_ok(&self, name: &TypeName) -> bool {
+        self.rules_of(name).is_some_and(|rules| rules.partial == PartialStatus::Ok)
+    }
+
     /// Whether the transform of a type takes something out of payloads, or makes it unreadable.
     pub(crate) fn withholds(&self, name: &TypeName) -> bool {
         let steps = self.rules_of(name).and_then(|rules| rules.steps.as_ref());
@@ -178,6 +184,7 @@ impl TypeRegistry {
     /// # Errors
     /// It is the name of no type that is taken, and unknown ones aren't taken either.
     pub(crate) fn find(&self, text: &str) -> Result<TypeEntry, Problem> {
+        check_no_token(text)?;
         let text = &*self.resolve(text)?;
         self.find_own(text).or_else(|problem| {
             let is_result = TypeName::new(text).is_ok_and(|name| self.results.contains_key(&name));
@@ -298,6 +305,16 @@ impl TypeRegistry {
         let room = self.types.len() < self.named.len() + OPEN_TYPES_MAX;
         self.types.get(name).or_else(|| room.then(|| self.types.intern(name)))
     }
+}
+
+/// A token that a client sends instead of a type isn't taken as a type, an unknown one neither: it would be in the store and in metrics.
+fn check_no_token(name: &str) -> Result<(), Problem> {
+    if !access::contains_token(name) {
+        return Ok(());
+    }
+    let detail = "the name of the type is a token: send the token as `Authorization: Bearer fb_…` instead, and revoke this \
+                  one if proxies log paths";
+    Err(Problem::new(ErrorCode::UnknownType, detail))
 }
 
 fn unknown_type(name: &TypeName) -> Problem {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use access::PartialStatus;
 use event::TypeName;
 use event::read::StoreReader;
 use json::JsonPointer;
@@ -17,11 +18,34 @@ use super::type_resolver::TypeResolver;
 use super::type_transform::TransformHandle;
 use crate::problem::Problem;
 
+/// Where an event's id comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum IdRule {
+    /// Forebay generates it.
+    #[default]
+    Generated,
+    /// The value in the payload at this pointer. Without a value, Forebay generates it.
+    Pointer(JsonPointer),
+    /// The digest of the payload as it was sent: equal events have one id.
+    Content,
+}
+
+impl IdRule {
+    /// The pointer, if the id is in the payload.
+    #[must_use]
+    pub const fn pointer(&self) -> Option<&JsonPointer> {
+        match self {
+            Self::Pointer(pointer) => Some(pointer),
+            Self::Generated | Self::Content => None,
+        }
+    }
+}
+
 /// The rules of a type.
 #[derive(Clone, Default)]
 pub struct TypeRules {
-    /// The pointer to an event's id in its payload.
-    pub id: Option<JsonPointer>,
+    /// Where an event's id comes from, if its client doesn't choose it by a key.
+    pub id: IdRule,
     /// The pointer to the time at which it happened, and its format.
     pub time: Option<TimeRule>,
     /// The schema of their payloads.
@@ -34,6 +58,8 @@ pub struct TypeRules {
     pub ack_memory: bool,
     /// Whether they are acknowledged when they are stored, if a client asks for nothing else.
     pub ack_stored: bool,
+    /// The status of a batch of which some records are rejected.
+    pub partial: PartialStatus,
     /// Where rejected events are stored, if anywhere.
     pub refused_to: Option<Arc<RefusedTo>>,
     /// The reader of stored events.

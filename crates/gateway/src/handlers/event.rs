@@ -13,8 +13,8 @@ use crate::event_types::cost::{self, CostBudget};
 use crate::event_types::{Slot, TypeCache};
 use crate::http1::{Body, Response};
 use crate::ingest::{
-    Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestBudget, RequestKey, Sequence,
-    SequenceStop, WindowSet, offload,
+    ChosenBy, ChosenId, Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestBudget,
+    RequestKey, Sequence, SequenceStop, WindowSet, offload,
 };
 use crate::problem::{Problem, Refused};
 use crate::responses;
@@ -160,7 +160,12 @@ fn append<'w>(
     let entry = types.get(slot);
     let id = chosen.map_or_else(|| shard.new_id(envelope.received_at), |chosen| chosen.id);
     let time = entry.count_time(time);
-    let record = JournalRecord { content: chosen.map(|_| content()), ..envelope.record(entry, (id, time), &payload) };
+    let content = |chosen: ChosenId| match chosen.by {
+        // Equal ids have equal bytes, white space around them apart.
+        ChosenBy::Content => shard.shared.content_hash.of(&chosen.id.0),
+        _ => content(),
+    };
+    let record = JournalRecord { content: chosen.map(content), ..envelope.record(entry, (id, time), &payload) };
     let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
     match taken {
         AppendOutcome::Appended(_) => windows.keep(),

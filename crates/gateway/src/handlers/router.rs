@@ -151,21 +151,24 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
         Ok(Some(_)) => PageCheck::Origin,
         Ok(None) => PageCheck::HostAndOrigin,
     };
-    let source = authenticated.and_then(|authenticated| {
+    let sender = authenticated.and_then(|authenticated| {
         let (cors, has_tls) = (rules.cors.as_ref(), shard.transport.tls().is_some());
         match check {
             PageCheck::None => {}
             PageCheck::Origin => check_origin(head, cors, has_tls)?,
             PageCheck::HostAndOrigin => rules.hosts.check(head, cors, has_tls)?,
         }
-        Ok(authenticated.map_or_else(|| shard.authenticator.anonymous(), |authenticated| authenticated.source))
+        Ok(authenticated.map_or_else(
+            || (shard.authenticator.anonymous(), None),
+            |authenticated| (authenticated.source, authenticated.partial),
+        ))
     });
-    let (source, operation) = match source {
-        Ok(source) => {
+    let (source, partial, operation) = match sender {
+        Ok((source, partial)) => {
             let operation = operation(shard, head, (route, named), &source);
-            (source, operation)
+            (source, partial, operation)
         }
-        Err(refused) => (shard.authenticator.anonymous(), Err(refused)),
+        Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
     };
     let is_preflight = head.method == Method::Options && head.fields.method_wished.is_some();
     let varies = check != PageCheck::None || rules.cors.is_some();
@@ -173,7 +176,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     let cors = head.fields.origin.and_then(|origin| rules.cors.as_ref()?.lines(origin, methods));
     let client = rules.proxies.client(peer, head.bytes);
     let headers = Headers::of(&rules.types.headers, head.bytes);
-    let envelope = Envelope { received_at, client, source, headers };
+    let envelope = Envelope { received_at, client, source, partial, headers };
     PendingRequest { started: shard.clock.elapsed(), route, envelope, operation, varies, cors }
 }
 

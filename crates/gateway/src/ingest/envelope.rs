@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use access::PartialStatus;
 use event::EventId;
 use eventlog::JournalRecord;
 
@@ -16,6 +17,8 @@ pub(crate) struct Envelope {
     pub(crate) client: IpAddr,
     /// The source of the request's token; empty without one.
     pub(crate) source: Arc<str>,
+    /// The status of partly accepted batches, if the request's token has one.
+    pub(crate) partial: Option<PartialStatus>,
     /// The headers that transforms read.
     pub(crate) headers: Headers,
 }
@@ -36,7 +39,7 @@ impl Envelope {
     }
 
     pub(crate) fn context(&self) -> EventContext<'_> {
-        let Self { received_at, client, source, headers } = self;
+        let Self { received_at, client, source, headers, .. } = self;
         EventContext { received_at: *received_at, client: Some(*client), source, headers }
     }
 

@@ -10,7 +10,7 @@ use json::text::scalar_text;
 use transform::{DerivedEvent, Element};
 
 use crate::error_code::ErrorCode;
-use crate::event_types::{Slot, TypeEntry};
+use crate::event_types::{IdRule, Slot, TypeEntry};
 use crate::problem::Problem;
 
 /// An id that a client has chosen.
@@ -29,6 +29,8 @@ pub(crate) enum ChosenBy {
     Element(u64),
     /// The request's key.
     Key,
+    /// The digest of the payload.
+    Content,
 }
 
 /// The key of a request, as it identifies one of the request's payloads.
@@ -81,7 +83,7 @@ pub(crate) fn check_key(key: &[u8], what: &str) -> Result<(), Problem> {
 /// # Errors
 /// The value at the pointer can't be an id.
 pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Result<Option<ChosenId>, Problem> {
-    let id = id_at(entry.rules.id.as_ref(), (source, &entry.name), payload)?;
+    let id = id_at(entry.rules.id.pointer(), (source, &entry.name), payload)?;
     Ok(id.map(|id| ChosenId { id, by: ChosenBy::Payload }))
 }
 
@@ -96,7 +98,7 @@ pub(super) fn of_part(
     part: &DerivedEvent,
     payload: &str,
 ) -> Result<Option<ChosenId>, Problem> {
-    let Some(id) = id_at(entry.rules.id.as_ref(), (source, &entry.name), payload)? else { return Ok(None) };
+    let Some(id) = id_at(entry.rules.id.pointer(), (source, &entry.name), payload)? else { return Ok(None) };
     let derived = |number| KeyedIds::of_event(id).id(number);
     Ok(Some(match part.element(entry.steps_with_ids()) {
         Some(Element { text, number }) => {
@@ -104,6 +106,15 @@ pub(super) fn of_part(
         }
         None => ChosenId { id: derived(part.number), by: ChosenBy::Payload },
     }))
+}
+
+/// The id of a payload of `source` as it was sent, by its digest.
+pub(super) fn of_content(source: &str, entry: &TypeEntry, sent: &str) -> Option<ChosenId> {
+    let is_wanted = entry.rules.id == IdRule::Content;
+    is_wanted.then(|| ChosenId {
+        id: EventId::of_content(source, &entry.name, sent.trim_ascii().as_bytes()),
+        by: ChosenBy::Content,
+    })
 }
 
 fn id_at(

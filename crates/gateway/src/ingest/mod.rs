@@ -21,7 +21,7 @@ pub use dry_run::{DryRun, RequestContext};
 pub use dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
 pub use dry_run_types::DryRunTypes;
 pub(crate) use envelope::{Envelope, Headers};
-pub(crate) use ids::{RequestKey, check_key};
+pub(crate) use ids::{ChosenBy, ChosenId, RequestKey, check_key};
 pub(crate) use offload::offload;
 pub use params::DEFAULT_TYPE;
 pub(crate) use params::IngestParams;

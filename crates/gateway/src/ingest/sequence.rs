@@ -34,7 +34,7 @@ use super::params::DEFAULT_TYPE;
 use super::request_budget::RequestBudget;
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
-use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache};
+use crate::event_types::{CostBudget, IdRule, OverBudget, Slot, TypeCache};
 use crate::problem::{Problem, Refused};
 
 /// A payload as it was sent.
@@ -222,10 +222,14 @@ impl Sequence<'_> {
         let windows = self.windows.open(slot, handle, self.epoch);
         let mark = windows.mark();
         let EventContext { received_at, client, source, headers } = self.context;
-        let own = || entry.rules.id.as_ref()?.lookup(payload.payload()).filter(|raw| *raw != "null");
-        let key = match handle.asks_for_key() {
-            true => own().map_or_else(|| self.key.of_record(), |raw| raw.as_bytes().to_vec()),
-            false => Vec::new(),
+        let own = || entry.rules.id.pointer()?.lookup(payload.payload()).filter(|raw| *raw != "null");
+        let key = match (handle.asks_for_key(), self.key.key) {
+            (true, None) if entry.rules.id == IdRule::Content => {
+                let id = ids::of_content(source, entry, payload.payload());
+                id.map(|chosen| chosen.id.0.to_vec()).unwrap_or_default()
+            }
+            (true, _) => own().map_or_else(|| self.key.of_record(), |raw| raw.as_bytes().to_vec()),
+            (false, _) => Vec::new(),
         };
         let header = |name: &str| headers.get(name);
         let context =
@@ -257,12 +261,17 @@ impl Sequence<'_> {
         let Self { types, context, key, hash, room, .. } = self;
         let (entry, source) = (types.get(slot), context.source);
         let has_transform = entry.rules.steps.is_some();
+        // A transform may add the time, so a repeat is known by what was sent. A client that sends a key knows more.
+        let sent = payload;
+        let by_request = |key: &mut RequestKey<'_>| {
+            key.chosen(slot, (source, entry)).or_else(|| ids::of_content(source, entry, sent))
+        };
         let mut one = |payload: &'p str| {
             if has_transform {
                 room.check(1, payload.len())?;
             }
             let payload = entry.storable(payload)?;
-            let id = ids::of_payload(source, entry, &payload)?.or_else(|| key.chosen(slot, (source, entry)));
+            let id = ids::of_payload(source, entry, &payload)?.or_else(|| by_request(key));
             let time = entry.rules.time_of(&payload)?;
             Ok(Made::One(Event { payload, id, time }))
         };
@@ -281,7 +290,7 @@ impl Sequence<'_> {
                     let derived =
                         |whole: ChosenId| ChosenId { id: KeyedIds::of_event(whole.id).id(part.number), ..whole };
                     let own = ids::of_part((source, *hash), entry, &part, &payload)?;
-                    let id = own.or_else(|| key.chosen(slot, (source, entry)).map(derived));
+                    let id = own.or_else(|| by_request(key).map(derived));
                     let time = entry.rules.time_of(&payload)?;
                     Ok(Event { payload: payload.into(), id, time })
                 };

@@ -26,8 +26,32 @@ struct Document<'a> {
     size: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     sha256: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    base64: Option<String>,
+    #[serde(flatten)]
+    head: Option<Head<'a>>,
+}
+
+/// The first bytes of the event.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Head<'a> {
+    Text(&'a str),
+    /// They aren't UTF-8, or have what a store may not accept in a text.
+    Base64(String),
+}
+
+impl<'a> Head<'a> {
+    fn of(bytes: &'a [u8], is_cut: bool) -> Self {
+        let text = match str::from_utf8(bytes) {
+            Ok(text) => Some(text),
+            // The cut divides a character.
+            Err(error) if is_cut && error.error_len().is_none() => str::from_utf8(&bytes[..error.valid_up_to()]).ok(),
+            Err(_) => None,
+        };
+        match text.filter(|text| !text.contains('\0')) {
+            Some(text) => Self::Text(text),
+            None => Self::Base64(STANDARD.encode(bytes)),
+        }
+    }
 }
 
 impl RefusedEvent {
@@ -44,7 +68,7 @@ impl RefusedEvent {
             source,
             size: self.size,
             sha256: self.head.as_ref().map(|_| hexadecimal(&self.digest)),
-            base64: self.head.as_ref().map(|head| STANDARD.encode(head)),
+            head: self.head.as_ref().map(|head| Head::of(head, head.len() < self.size)),
         };
         serde_json::to_vec(&document).expect("numbers and texts can be written as JSON")
     }
@@ -89,14 +113,27 @@ mod tests {
         let expected = json!({
             "type": "orders", "code": "schema", "status": 422, "pointer": "/n\\u0000",
             "detail": "the value \"\\u0000\" is too long", "line": 7, "time": "1970-01-01T00:00:01.000000Z", "source": "shop",
-            "size": 5, "sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", "base64": "aGVsbG8=",
+            "size": 5, "sha256": "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", "text": "hello",
         });
         assert_eq!(document(RefusedTo::new(name("refused")), b"hello"), expected);
         let long = document(RefusedTo::new(name("refused")), &[b'x'; 10_000]);
-        assert_eq!(
-            (&long["size"], long["base64"].as_str().unwrap().len()),
-            (&json!(10_000), 4 * 4096_usize.div_ceil(3))
-        );
+        assert_eq!((&long["size"], long["text"].as_str().unwrap().len()), (&json!(10_000), 4096));
+    }
+
+    #[test]
+    fn bytes_are_kept_as_text_if_they_are_utf8() {
+        let cut = [&[b'x'; 4095], "é".as_bytes(), b"more"].concat();
+        for (bytes, text, base64) in [
+            ("{\"a\": \"é\n".as_bytes(), Some("{\"a\": \"é\n"), None),
+            (b"\xff{", None, Some("/3s=")),
+            ("é".as_bytes().split_at(1).0, None, Some("ww==")),
+            (b"a\0b", None, Some("YQBi")),
+            (b"", Some(""), None),
+            (&cut, Some(&*"x".repeat(4095)), None),
+        ] {
+            let document = document(RefusedTo::new(name("refused")), bytes);
+            assert_eq!((document["text"].as_str(), document["base64"].as_str()), (text, base64));
+        }
     }
 
     #[test]

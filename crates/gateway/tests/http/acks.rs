@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use event::EventId;
-use eventlog::{DeliveryStatusSource, PendingLane, RejectedEvent, Rejections, WatchRequest};
+use eventlog::{DeadLetterReason, DeliveryStatusSource, PendingLane, RejectedEvent, Rejections, WatchRequest};
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TypeRules};
 use serde_json::{Value, json};
 
@@ -264,10 +264,10 @@ fn what_was_refused_for_good_is_told_with_its_dead_letter() {
     let harness = Harness::new(Duration::from_millis(10));
     let id: EventId = "2651fa94-4d60-8482-855f-ec6e00000007".parse().unwrap();
     let position = event::Position { shard: 0, sequence: 1 };
-    let refused = RejectedEvent { sink: "one".into(), id, position, reason: "no \"bad\" ones".into() };
+    let refused = RejectedEvent { sink: "one".into(), id, position, reason: DeadLetterReason::RejectedByStore };
     harness.store.refused.lock().unwrap().push(refused);
     harness.sinks(&[("one", 99), ("two", 0)]);
-    let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "no \"bad\" ones"}]);
+    let letter = json!([{"sink": "one", "id": id.to_string(), "position": "0:1", "reason": "rejected_by_store"}]);
     let answer = harness.fixture.post("/ingest/event/a", STORED, "1");
     assert_eq!((answer.status, answer.code().as_str()), (424, "dead_letter"));
     assert_eq!((&answer.json()["dead"], pending(&answer)), (&letter, json!(["two"])));

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use event::TypeName;
 use eventlog::{EventLog, LogChunk, LogOptions};
-use gateway::{Gateway, GatewayCounters, GatewayOptions, GatewayTypes, TypeRules};
+use gateway::{Gateway, GatewayCounters, GatewayOptions, GatewayTypes, IdRule, TypeRules};
 use journal::DataDirectory;
 use journal::disk::{OsDisk, SharedDisk};
 use serde_json::Value;
@@ -164,7 +164,10 @@ pub(crate) fn open_types() -> GatewayTypes {
 
 /// Types with the pointers to their ids.
 pub(crate) fn named_types(names: &[(&str, Option<&str>)]) -> GatewayTypes {
-    let rules = |id: Option<&str>| TypeRules { id: id.map(|pointer| pointer.parse().unwrap()), ..TypeRules::default() };
+    let rules = |id: Option<&str>| TypeRules {
+        id: id.map(|pointer| IdRule::Pointer(pointer.parse().unwrap())).unwrap_or_default(),
+        ..TypeRules::default()
+    };
     let named = names.iter().map(|(name, id)| (TypeName::new(name).unwrap(), rules(*id))).collect();
     GatewayTypes { named, ..GatewayTypes::default() }
 }

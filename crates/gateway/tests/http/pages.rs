@@ -121,7 +121,16 @@ fn a_token_may_be_shown_under_any_name() {
     let name: Name = "web".parse().unwrap();
     let scopes = [Scope::Ingest].into_iter().collect();
     let digest = secret.digest();
-    let token = Token { name: name.clone(), digest, scopes, source: name, origin: None, created: 0, expires: None };
+    let token = Token {
+        name: name.clone(),
+        digest,
+        scopes,
+        source: name,
+        origin: None,
+        partial: None,
+        created: 0,
+        expires: None,
+    };
     for demand in [Demand::WithTokens, Demand::Never] {
         let tokens = Arc::new(Tokens::new(TokenSet::new(vec![token.clone()])));
         let options = GatewayOptions { tokens, demand, allowed_hosts: Some(Vec::new()), ..GatewayOptions::default() };

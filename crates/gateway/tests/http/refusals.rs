@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::{Demand, Name, NewToken, Scope, Token, TokenSet, Tokens};
 use event::TypeName;
-use gateway::{ErrorCode, GatewayOptions, GatewayTypes, RefusalCount, RefusalSample, TypeRules};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, IdRule, RefusalCount, RefusalSample, TypeRules};
 
 use crate::fixture::Fixture;
 
@@ -14,12 +14,12 @@ fn token(number: u8, source: &str) -> (Token, String) {
     let secret = NewToken::of_random([number; 32]);
     let source = source.parse::<Name>().unwrap();
     let (name, digest, scopes) = (source.clone(), secret.digest(), [Scope::Ingest].into_iter().collect());
-    let token = Token { name, digest, scopes, source, origin: None, created: 0, expires: None };
+    let token = Token { name, digest, scopes, source, origin: None, partial: None, created: 0, expires: None };
     (token, format!("Authorization: Bearer {}\r\n", secret.expose()))
 }
 
 fn types() -> GatewayTypes {
-    let timed = TypeRules { id: Some("/id".parse().unwrap()), ..TypeRules::default() };
+    let timed = TypeRules { id: IdRule::Pointer("/id".parse().unwrap()), ..TypeRules::default() };
     GatewayTypes {
         named: [(TypeName::new("orders").unwrap(), timed)].into(),
         open: Some(TypeRules::default()),

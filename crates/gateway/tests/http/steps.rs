@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::fixture::{Fixture, named_types};
 use event::{KeyedIds, TypeName};
 use eventlog::LogChunk;
-use gateway::{ErrorCode, GatewayOptions, GatewayTypes, TransformHandle, TypeRules};
+use gateway::{ErrorCode, GatewayOptions, GatewayTypes, IdRule, TransformHandle, TypeRules};
 use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
 use schema::{Documents, Schema, SchemaOptions};
 use serde_json::json;
@@ -29,8 +29,8 @@ fn fixture(rules: TypeRules) -> Fixture {
     Fixture::with(types(rules), GatewayOptions::default())
 }
 
-fn id_at(pointer: &str) -> Option<::json::JsonPointer> {
-    Some(pointer.parse().unwrap())
+fn id_at(pointer: &str) -> IdRule {
+    IdRule::Pointer(pointer.parse().unwrap())
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn one_event_becomes_several_of_one_request() {
 fn several_events_have_ids_that_are_derived_from_the_first_ones() {
     let name = TypeName::new("t").unwrap();
     let part = |of: KeyedIds, number| KeyedIds::of_event(of.id(0)).id(number).to_string();
-    for (id, headers, key) in [(None, "Idempotency-Key: k\r\n", "k"), (id_at("/id"), "", "o-1")] {
+    for (id, headers, key) in [(IdRule::Generated, "Idempotency-Key: k\r\n", "k"), (id_at("/id"), "", "o-1")] {
         let fixture = fixture(TypeRules { id, ..rules(r#"[{"explode": "/items"}]"#) });
         let headers = format!("{headers}{ACCEPT}");
         let first = fixture.post("/ingest/event/t", &headers, ITEMS).json();

@@ -1,5 +1,6 @@
 //! What a registry accepts, alone and while a configuration is being changed.
 
+use super::super::type_rules::IdRule;
 use super::*;
 use crate::event_types::text_rule::TextRule;
 
@@ -44,10 +45,11 @@ fn while_it_changes_what_both_take_alike_is_taken_and_what_neither_takes_is_unkn
 
 #[test]
 fn rules_are_the_same_by_what_they_say_of_events_that_come() {
-    let id = Some("/id".parse().unwrap());
+    let id = IdRule::Pointer("/id".parse().unwrap());
     let texts = TextRule { repair: true, ..TextRule::default() };
     let others = [
         TypeRules { id, ..TypeRules::default() },
+        TypeRules { id: IdRule::Content, ..TypeRules::default() },
         TypeRules { time: Some("/at".parse().unwrap()), ..TypeRules::default() },
         TypeRules { texts, ..TypeRules::default() },
         TypeRules { ack_memory: true, ..TypeRules::default() },

@@ -51,6 +51,6 @@ pub(super) fn of_store(error: &ReadError) -> Refused {
             Problem::boxed(ErrorCode::StoreUnavailable, "the store can't be read now; ask again later")
         }
         ReadError::Bookmark => cursor::of_another_query(),
-        ReadError::NewestFirst(why) => bad(format!("`order=desc`: {why}")),
+        ReadError::NewestFirst(_) => bad("`order=desc`: the store of this type can't be read newest first".to_owned()),
     }
 }

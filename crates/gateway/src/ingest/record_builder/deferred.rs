@@ -124,8 +124,13 @@ mod tests {
     }
 
     fn builder(rule: &str) -> RecordBuilder {
-        let envelope =
-            Envelope { received_at: 1, client: [127, 0, 0, 1].into(), source: "".into(), headers: Headers::default() };
+        let envelope = Envelope {
+            received_at: 1,
+            client: [127, 0, 0, 1].into(),
+            source: "".into(),
+            partial: None,
+            headers: Headers::default(),
+        };
         let mut types = types(rule);
         let params = IngestParams::of(&Fields::default(), true, None, &mut types).unwrap();
         RecordBuilder::new((&params, None), envelope, &types, EventId([1; 16]), ContentHash::new(Origin([7; 16])))

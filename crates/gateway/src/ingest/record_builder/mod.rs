@@ -9,8 +9,9 @@ mod tallied;
 
 use std::sync::Arc;
 
+use access::PartialStatus;
 use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
-use event::{EventId, KeyedIds, Position, id};
+use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{AppendBatch, ContentHash, DedupKey, JournalRecord, SourceLine};
 use json::batch::{Form, Item};
 use transform::Filtered;
@@ -96,6 +97,8 @@ pub(crate) struct RecordBuilder {
     pub(crate) duplicates: u64,
     /// Good records were rejected because others had to be.
     pub(crate) is_refused_for_some: bool,
+    /// Every type of the batch so far allows 200 although records are rejected.
+    allows_partial_ok: bool,
     pub(crate) refused: Vec<RejectedRecord>,
     /// What these take in memory, about.
     refused_bytes: usize,
@@ -143,6 +146,7 @@ impl RecordBuilder {
             filtered: 0,
             duplicates: 0,
             is_refused_for_some: false,
+            allows_partial_ok: true,
             refused: Vec::new(),
             refused_bytes: 0,
             refused_by_code: [0; ErrorCode::ALL.len()],
@@ -179,6 +183,7 @@ impl RecordBuilder {
             }
             Err(SequenceStop::Rejected(problem)) => {
                 self.tally_item(item, &problem);
+                self.note_type_of(&problem);
                 self.reject(RejectedRecord::of_problem((item.line, item.value), problem));
                 Ok(())
             }
@@ -242,6 +247,7 @@ impl RecordBuilder {
     /// Adds what the sequence has made of a record of a batch.
     fn add(&mut self, item: &Item<'_>, processed: Processed<'_>) {
         let Processed { slot, made, depends_on_duplicates } = processed;
+        self.allows_partial_ok &= self.types.get(slot).rules.partial == PartialStatus::Ok;
         let bytes = item.record.as_ref().map_or_else(|_| item.raw.trim_ascii(), |payload| payload.as_bytes());
         let number = self.sources.add(item);
         let mut source = SourceRecord { slot, number, bytes: RawBytes::These(bytes) };
@@ -290,6 +296,8 @@ impl RecordBuilder {
             ChosenBy::Element(hash) => Some(hash),
             // The key of a batch has a hash of the whole.
             ChosenBy::Key => None,
+            // Equal ids have equal bytes.
+            ChosenBy::Content => Some(self.content.of(&chosen.id.0)),
         });
         let number = self.batch.records().len();
         let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
@@ -360,6 +368,22 @@ impl RecordBuilder {
     pub(crate) fn refused_for_now(&self) -> u64 {
         let transient = ErrorCode::ALL.into_iter().filter(|code| code.is_transient());
         transient.map(|code| self.refused_by_code[code as usize]).sum()
+    }
+
+    /// A record with this problem is rejected. One whose type isn't known has no type that allows 200.
+    fn note_type_of(&mut self, problem: &Problem) {
+        let allows = |name: &TypeName| self.types.table().allows_partial_ok(name);
+        self.allows_partial_ok &= problem.type_name.as_deref().is_some_and(allows);
+    }
+
+    /// The status if some records are accepted and others are rejected. The setting of the token wins over those of types. Records that must
+    /// be sent again later always give 207: with 200 they would be lost.
+    pub(crate) fn partial_status(&self) -> PartialStatus {
+        let of_types = if self.allows_partial_ok { PartialStatus::Ok } else { PartialStatus::MultiStatus };
+        match self.refused_for_now() {
+            0 => self.envelope.partial.unwrap_or(of_types),
+            _ => PartialStatus::MultiStatus,
+        }
     }
 
     /// Rejects the good records too, and forgets the duplicates: an original may be in this very batch, and no one has waited until it is
