@@ -38,6 +38,8 @@ const fn date_of(number: i64) -> (i64, i64, i64) {
 
 /// Microseconds in a second.
 pub const SECOND: i64 = 1_000_000;
+/// The times of the years 0 to 9999, which every format can say: microseconds since 1970, UTC.
+pub const TIMES: std::ops::RangeInclusive<i64> = -62_167_219_200 * SECOND..=253_402_300_799 * SECOND + 999_999;
 const DAY: i64 = 86_400;
 
 /// A date of the years 0 to 9999 and what the clock shows on it.

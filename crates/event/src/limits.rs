@@ -50,6 +50,8 @@ pub const ACK_TIMEOUT_MAX: Duration = Duration::from_mins(5);
 pub const CONNECTIONS_MAX: usize = 50_000;
 /// Connections of one client, which may be a proxy with many behind it: however many it opens, as many are left for others.
 pub const CONNECTIONS_PER_CLIENT_MAX: usize = CONNECTIONS_MAX / 2;
+/// Connections of a writer's port: one for each lane of each gateway, and twice that while lanes move.
+pub const WRITER_CONNECTIONS_MAX: usize = 4_096;
 /// Bytes of a type's name.
 pub const TYPE_NAME_BYTES_MAX: usize = 64;
 /// Types taken under `"*"`: each costs a row in the ledger and a few metrics.

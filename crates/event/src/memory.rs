@@ -6,7 +6,7 @@ use crate::limits::{
     DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
     HANDOVER_BYTES_MAX, IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX,
     OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, REFUSED_BYTES_WAITING_MAX, SPARE_RECORDS_MAX,
-    TURN_BYTES_MAX,
+    TURN_BYTES_MAX, WRITER_CONNECTIONS_MAX,
 };
 
 const KIB: usize = 1024;
@@ -185,6 +185,111 @@ impl Budgets {
     }
 }
 
+/// Bytes of a batch in a writer for each byte of its frame: the frame, and what the driver makes of it (rows, documents, a request).
+const BATCH_MEMORY_FACTOR: usize = 3;
+/// The smallest record of a frame.
+const FRAME_RECORD_BYTES_MIN: usize = 58;
+/// Bytes of a page in a writer for each byte of its events: as the store's reader has them, as values of a document, and as its text.
+const PAGE_MEMORY_FACTOR: usize = 3;
+/// What a connection of a writer takes between requests: buffers of its head, of an answer, and of TLS.
+const WRITER_CONNECTION_BYTES: usize = 24 * KIB;
+/// What a store of a writer takes without batches: its connections and their buffers, or an embedded store's cache of pages.
+const WRITER_STORE_BYTES: usize = 2 * MIB;
+/// The most that the batches of all sinks of a writer take together, if each sink's share has room for a batch of full size.
+const WRITER_BATCHES_BYTES_MAX: usize = BATCH_MEMORY_FACTOR * IN_FLIGHT_BYTES_MAX;
+/// The most that the pages take that gateways read through a writer.
+const WRITER_READS_BYTES_MAX: usize = 2 * PAGE_MEMORY_FACTOR * READ_BYTES_MAX;
+/// The least: a page with room for an event of full size.
+const WRITER_READS_BYTES_MIN: usize = PAGE_MEMORY_FACTOR * 2 * EVENT_BYTES_MAX;
+/// The least connections of a writer.
+const WRITER_CONNECTIONS_MIN: usize = 64;
+
+/// What a batch takes in a writer, whose frame has so many bytes.
+#[must_use]
+pub const fn batch_memory_bytes(frame_bytes: usize) -> usize {
+    let records = frame_bytes / FRAME_RECORD_BYTES_MIN;
+    let records = if records < DELIVERY_RECORDS_MAX { records } else { DELIVERY_RECORDS_MAX };
+    BATCH_MEMORY_FACTOR * frame_bytes + records * DELIVERY_RECORD_BYTES
+}
+
+/// What a writer's configuration runs, if it takes memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterParts {
+    /// Sinks. Each shard of a sharded sink is one.
+    pub sinks: usize,
+    /// Bytes of the largest frame.
+    pub frame_bytes: usize,
+    /// Bytes of the sinks that aren't scaled.
+    pub fixed_bytes: usize,
+}
+
+/// The budgets of a writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriterBudgets {
+    /// Bytes of the batches of each sink that are being read or stored: see [`batch_memory_bytes`].
+    pub sink_batches_bytes: usize,
+    /// Bytes of the pages that are being read, of all sinks: see [`Self::page_memory_bytes`].
+    pub reads_bytes: usize,
+    /// Connections on the port for gateways.
+    pub connections: usize,
+}
+
+impl WriterBudgets {
+    /// Those of a writer with enough memory.
+    #[must_use]
+    pub const fn full(parts: &WriterParts) -> Self {
+        Self::scaled(STEPS, parts)
+    }
+
+    const fn scaled(steps: usize, parts: &WriterParts) -> Self {
+        let sinks = if parts.sinks == 0 { 1 } else { parts.sinks };
+        Self {
+            sink_batches_bytes: part(WRITER_BATCHES_BYTES_MAX / sinks, batch_memory_bytes(parts.frame_bytes), steps),
+            reads_bytes: part(WRITER_READS_BYTES_MAX, WRITER_READS_BYTES_MIN, steps),
+            connections: part(part(WRITER_CONNECTIONS_MAX, 0, steps), WRITER_CONNECTIONS_MIN, steps),
+        }
+    }
+
+    /// The greatest budgets whose sum for these parts is at most `bytes`.
+    ///
+    /// # Errors
+    /// Even the smallest come to more: how many bytes they are.
+    pub fn within(bytes: usize, parts: &WriterParts) -> Result<Self, usize> {
+        let fits = |budgets: &Self| budgets.sum(parts) <= bytes;
+        let all = (0..=STEPS).rev().map(|steps| Self::scaled(steps, parts));
+        all.into_iter().find(fits).ok_or_else(|| Self::least(parts).sum(parts))
+    }
+
+    /// The smallest budgets: with less the largest batch could not be accepted.
+    #[must_use]
+    pub const fn least(parts: &WriterParts) -> Self {
+        Self::scaled(0, parts)
+    }
+
+    /// What all parts take together, each term at its most.
+    #[must_use]
+    pub const fn sum(&self, parts: &WriterParts) -> usize {
+        let sum = parts.sinks * (self.sink_batches_bytes + WRITER_STORE_BYTES)
+            + self.reads_bytes
+            + self.connections * WRITER_CONNECTION_BYTES
+            + parts.fixed_bytes;
+        sum + sum / FRAGMENTATION_PART
+    }
+
+    /// Bytes of the events of a page.
+    #[must_use]
+    pub const fn page_bytes(&self) -> usize {
+        let page = self.reads_bytes / PAGE_MEMORY_FACTOR;
+        if page < READ_BYTES_MAX { page } else { READ_BYTES_MAX }
+    }
+
+    /// What a page of so many bytes takes of [`Self::reads_bytes`].
+    #[must_use]
+    pub const fn page_memory_bytes(page_bytes: usize) -> usize {
+        PAGE_MEMORY_FACTOR * page_bytes
+    }
+}
+
 /// One shard with one sink.
 const ONE: MemoryParts = MemoryParts {
     shards: 1,
@@ -232,6 +337,25 @@ mod tests {
             assert!(2 * EVENT_BYTES_MAX <= budgets.read_page_bytes());
         }
         assert_eq!(Budgets::within(1, &parts), Err(Budgets::LEAST.sum(&parts)));
+    }
+
+    #[test]
+    fn writers_budgets_fit_the_limit_and_count_each_sink() {
+        let parts = |sinks| WriterParts { sinks, frame_bytes: 7 * MIB, fixed_bytes: 0 };
+        for sinks in [1, 3, 20] {
+            let (full, least) = (WriterBudgets::full(&parts(sinks)), WriterBudgets::least(&parts(sinks)));
+            let enough = full.sum(&parts(sinks));
+            assert_eq!(WriterBudgets::within(enough, &parts(sinks)), Ok(full));
+            let smallest = least.sum(&parts(sinks));
+            for bytes in [enough - 1, enough.midpoint(smallest), smallest] {
+                let budgets = WriterBudgets::within(bytes, &parts(sinks)).unwrap();
+                assert!(budgets.sum(&parts(sinks)) <= bytes);
+                assert!(budgets.sink_batches_bytes >= batch_memory_bytes(7 * MIB), "the largest batch is accepted");
+                assert!(budgets.page_bytes() >= 2 * EVENT_BYTES_MAX, "an event of full size is read");
+            }
+            assert_eq!(WriterBudgets::within(smallest - 1, &parts(sinks)), Err(smallest));
+        }
+        assert!(WriterBudgets::least(&parts(3)).sum(&parts(3)) > 2 * WriterBudgets::least(&parts(1)).sum(&parts(1)));
     }
 
     #[test]

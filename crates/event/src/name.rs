@@ -38,8 +38,35 @@ impl TypeName {
     /// # Errors
     /// [`InvalidTypeName`] says what is wrong and at which byte.
     pub fn new(text: &str) -> Result<Self, InvalidTypeName> {
-        check(text)?;
+        Self::check(text)?;
         Ok(Self(text.into()))
+    }
+
+    /// Checks `text` against the grammar, without keeping it.
+    ///
+    /// # Errors
+    /// [`InvalidTypeName`] says what is wrong and at which byte.
+    pub fn check(text: &str) -> Result<(), InvalidTypeName> {
+        let bytes = text.as_bytes();
+        if bytes.is_empty() {
+            return Err(InvalidTypeName::Empty);
+        }
+        if bytes.len() > TYPE_NAME_BYTES_MAX {
+            return Err(InvalidTypeName::TooLong(bytes.len()));
+        }
+        let mut part_begins = true;
+        for (offset, byte) in bytes.iter().enumerate() {
+            match byte {
+                b'a'..=b'z' | b'0'..=b'9' => part_begins = false,
+                b'_' | b'-' if !part_begins => {}
+                b'.' if !part_begins => part_begins = true,
+                _ => return Err(not_allowed(text, offset)),
+            }
+        }
+        if part_begins {
+            return Err(not_allowed(text, bytes.len() - 1));
+        }
+        Ok(())
     }
 
     /// The name as text.
@@ -47,29 +74,6 @@ impl TypeName {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-}
-
-fn check(text: &str) -> Result<(), InvalidTypeName> {
-    let bytes = text.as_bytes();
-    if bytes.is_empty() {
-        return Err(InvalidTypeName::Empty);
-    }
-    if bytes.len() > TYPE_NAME_BYTES_MAX {
-        return Err(InvalidTypeName::TooLong(bytes.len()));
-    }
-    let mut part_begins = true;
-    for (offset, byte) in bytes.iter().enumerate() {
-        match byte {
-            b'a'..=b'z' | b'0'..=b'9' => part_begins = false,
-            b'_' | b'-' if !part_begins => {}
-            b'.' if !part_begins => part_begins = true,
-            _ => return Err(not_allowed(text, offset)),
-        }
-    }
-    if part_begins {
-        return Err(not_allowed(text, bytes.len() - 1));
-    }
-    Ok(())
 }
 
 /// The character at `at`, before which all are of one byte.

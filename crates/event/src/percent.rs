@@ -1,4 +1,21 @@
-//! Percent-encoding in the query of a URL (RFC 3986 §2.1).
+//! Percent-encoding in URLs (RFC 3986 §2.1).
+
+use std::fmt::Write;
+
+/// `text` with all bytes percent-encoded but those that mean only themselves in each part of a URL (unreserved, RFC 3986 §2.3).
+#[must_use]
+pub fn encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            encoded.push(char::from(byte));
+        } else {
+            // Writing to a `String` can't fail.
+            let _ = write!(encoded, "%{byte:02X}");
+        }
+    }
+    encoded
+}
 
 /// What a value stands for, unless it isn't percent-encoded UTF-8. A plus sign is one: times have them.
 #[must_use]

@@ -3,8 +3,9 @@
 use std::fs;
 use std::num::NonZeroUsize;
 
-use config::{AggregateConfig, Configuration};
-use event::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts};
+use config::{AggregateConfig, Configuration, WriterConfiguration};
+use event::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts, WriterBudgets};
+use writer::Writer;
 
 use crate::process::memory_limit;
 
@@ -25,8 +26,7 @@ impl Plan {
     pub(crate) fn of(configuration: &Configuration, shards: usize) -> Self {
         let limit = limit(configuration);
         let parts = parts(configuration, shards);
-        let beside = MEMORY_RESERVE_BYTES + resident().unwrap_or(0);
-        let room = limit.as_ref().map_or(usize::MAX, |(bytes, _)| bytes.saturating_sub(beside));
+        let (beside, room) = room(limit.as_ref());
         match Budgets::within(room, &parts) {
             Ok(budgets) => Self { budgets, limit, beside, needed: None },
             Err(least) => Self { budgets: Budgets::LEAST, limit, beside, needed: Some(least + beside) },
@@ -68,6 +68,52 @@ impl Plan {
     }
 }
 
+/// The budgets of a writer, and the messages about them.
+pub(crate) struct WriterPlan {
+    pub(crate) budgets: WriterBudgets,
+    limit: Option<(usize, String)>,
+    /// What the smallest budgets and all else take, if that is too much.
+    needed: Option<usize>,
+    is_limited: bool,
+}
+
+impl WriterPlan {
+    /// For a configuration that was read.
+    pub(crate) fn of(configuration: &WriterConfiguration) -> Self {
+        let fixed = configuration.sinks.values().map(|sink| sink.store.memory_bytes());
+        let parts = Writer::memory_parts(configuration.sinks.len(), fixed.fold(0, usize::saturating_add));
+        let limit = system_limit();
+        let (beside, room) = room(limit.as_ref());
+        let fitting = WriterBudgets::within(room, &parts);
+        let budgets = fitting.unwrap_or_else(|_| WriterBudgets::least(&parts));
+        let is_limited = budgets != WriterBudgets::full(&parts);
+        Self { budgets, limit, needed: fitting.err().map(|least| least.saturating_add(beside)), is_limited }
+    }
+
+    /// What the operator should know, if memory is limited.
+    pub(crate) fn summary(&self) -> Option<String> {
+        let (bytes, source) = self.limit.as_ref().filter(|_| self.is_limited)?;
+        let WriterBudgets { sink_batches_bytes, reads_bytes, connections } = self.budgets;
+        Some(format!(
+            "the memory limit is {} ({source}); batches of a sink in memory: {}; pages that are read: {}; connections: {connections}",
+            size(*bytes),
+            size(sink_batches_bytes),
+            size(reads_bytes),
+        ))
+    }
+
+    /// Why the limit may be exceeded, if it may.
+    pub(crate) fn warning(&self) -> Option<String> {
+        let (bytes, source) = self.limit.as_ref()?;
+        Some(format!(
+            "the sinks of this writer may take {} of memory with the smallest budgets, and the limit is {} ({source}): the process may \
+             be killed. Raise the limit, or configure fewer sinks or `shards`",
+            size(self.needed?),
+            size(*bytes),
+        ))
+    }
+}
+
 /// Gives aggregates without a memory of their own what the budgets say.
 pub(crate) fn limit_aggregates(configuration: &mut Configuration, budgets: &Budgets) {
     let types = configuration.types.values_mut().chain(configuration.other_types.as_mut());
@@ -80,7 +126,18 @@ fn limit(configuration: &Configuration) -> Option<(usize, String)> {
     if let Some(bytes) = configuration.gateway.memory {
         return Some((to_usize(bytes), "`memory` in [gateway]".to_owned()));
     }
-    memory_limit::of_process().map(|found| (to_usize(found.bytes), found.file.display().to_string()))
+    system_limit()
+}
+
+fn system_limit() -> Option<(usize, String)> {
+    let found = memory_limit::of_process()?;
+    Some((usize::try_from(found.bytes).unwrap_or(usize::MAX), found.file.display().to_string()))
+}
+
+/// What the process takes without its budgets, and what is left for them.
+fn room(limit: Option<&(usize, String)>) -> (usize, usize) {
+    let beside = MEMORY_RESERVE_BYTES + resident().unwrap_or(0);
+    (beside, limit.map_or(usize::MAX, |(bytes, _)| bytes.saturating_sub(beside)))
 }
 
 /// Bytes of anonymous memory that the process takes now: with the configuration, its schemas and tables.

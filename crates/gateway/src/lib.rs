@@ -40,7 +40,6 @@ mod responses;
 mod route;
 mod shard;
 
-pub use admission::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub use counters::{GatewayCounters, StatusClass};
 pub use error_code::ErrorCode;
 pub use event_types::{GatewayTypes, IdRule, RefusedTo, TextRule, TransformHandle, TypeNames, TypeResolver, TypeRules};

@@ -5,9 +5,10 @@
 
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use event::cells::Counter;
@@ -15,6 +16,8 @@ use event::limits::{DRAIN_BYTES_MAX, DRAIN_TIME_MAX, DRAINING_CONNECTIONS_MAX};
 use hyper::body::Body;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+
+use crate::connections::{ConnectionLimiter, ConnectionPermit};
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 * 1024;
@@ -31,11 +34,10 @@ pub fn is_large(body: &impl Body) -> bool {
     body.size_hint().exact().is_none_or(|bytes| bytes > SMALL_BODY_BYTES)
 }
 
-/// Limits the connections of a process that are drained at a time.
+/// Limits the connections of a process that are drained at a time: one client has at most half of them.
 #[derive(Debug)]
 pub struct DrainLimiter {
-    max: usize,
-    draining: AtomicUsize,
+    places: ConnectionLimiter,
     is_ended: AtomicBool,
     discarded: Counter,
     refused: Counter,
@@ -43,7 +45,10 @@ pub struct DrainLimiter {
 
 /// The permit of a connection that is drained. It is released when this is dropped.
 #[derive(Debug)]
-pub struct DrainPermit(Arc<DrainLimiter>);
+pub struct DrainPermit {
+    limiter: Arc<DrainLimiter>,
+    _place: ConnectionPermit,
+}
 
 impl Default for DrainLimiter {
     fn default() -> Self {
@@ -56,25 +61,22 @@ impl DrainLimiter {
     #[must_use]
     pub fn new(max: usize) -> Self {
         Self {
-            max,
-            draining: AtomicUsize::new(0),
+            places: ConnectionLimiter::new(max, max.div_ceil(2)),
             is_ended: AtomicBool::new(false),
             discarded: Counter::default(),
             refused: Counter::default(),
         }
     }
 
-    /// A permit; `None` if as many connections are being drained as may be: the connection is to be closed at once.
+    /// A permit for a client's connection; `None` if as many connections are being drained as may be, of all clients or of this one: the
+    /// connection is to be closed at once.
     #[must_use]
-    pub fn permit(self: &Arc<Self>) -> Option<DrainPermit> {
-        let more = |draining| (draining < self.max).then_some(draining + 1);
-        match self.draining.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
-            Ok(_) => Some(DrainPermit(self.clone())),
-            Err(_) => {
-                self.refused.add(1);
-                None
-            }
+    pub fn permit(self: &Arc<Self>, client: IpAddr) -> Option<DrainPermit> {
+        let place = self.places.try_free().and_then(|free| self.places.take(free, client));
+        if place.is_none() {
+            self.refused.add(1);
         }
+        place.map(|place| DrainPermit { limiter: self.clone(), _place: place })
     }
 
     /// From now on streams are closed at once, also those that are being drained when they are polled next: a server that stops waits for no
@@ -90,7 +92,7 @@ impl DrainLimiter {
     /// Connections that are being drained.
     #[must_use]
     pub fn draining(&self) -> usize {
-        self.draining.load(Ordering::Relaxed)
+        self.places.open()
     }
 
     /// Bytes that were discarded.
@@ -109,13 +111,7 @@ impl DrainLimiter {
 impl DrainPermit {
     /// Counts bytes that were discarded.
     pub fn discarded(&self, bytes: usize) {
-        self.0.discarded.add(bytes as u64);
-    }
-}
-
-impl Drop for DrainPermit {
-    fn drop(&mut self) {
-        self.0.draining.fetch_sub(1, Ordering::Relaxed);
+        self.limiter.discarded.add(bytes as u64);
     }
 }
 
@@ -124,6 +120,7 @@ impl Drop for DrainPermit {
 pub struct Lingering<S> {
     stream: S,
     limiter: Arc<DrainLimiter>,
+    client: IpAddr,
     state: State,
 }
 
@@ -143,15 +140,15 @@ struct Drain {
 }
 
 impl<S> Lingering<S> {
-    /// A stream that lingers if `limiter` has room for it then.
-    pub const fn new(stream: S, limiter: Arc<DrainLimiter>) -> Self {
-        Self { stream, limiter, state: State::Open }
+    /// A client's stream that lingers if `limiter` has room for it then.
+    pub const fn new(stream: S, limiter: Arc<DrainLimiter>, client: IpAddr) -> Self {
+        Self { stream, limiter, client, state: State::Open }
     }
 }
 
 impl Drain {
-    fn begin(limiter: &Arc<DrainLimiter>) -> State {
-        limiter.permit().map_or(State::Closed, |permit| {
+    fn begin(limiter: &Arc<DrainLimiter>, client: IpAddr) -> State {
+        limiter.permit(client).map_or(State::Closed, |permit| {
             let deadline = Box::pin(sleep(DRAIN_TIME_MAX));
             State::Draining(Box::new(Self { permit, deadline, left: DRAIN_BYTES_MAX, buffer: [0; READ_BYTES] }))
         })
@@ -159,7 +156,7 @@ impl Drain {
 
     /// Discards what comes; ready if the connection is to be closed.
     fn poll(&mut self, stream: &mut (impl AsyncRead + Unpin), context: &mut Context<'_>) -> Poll<()> {
-        if self.permit.0.is_ended() || self.deadline.as_mut().poll(context).is_ready() {
+        if self.permit.limiter.is_ended() || self.deadline.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
         let mut stretch = 0;
@@ -210,7 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let Self { stream, limiter, state } = &mut *self;
+        let Self { stream, limiter, client, state } = &mut *self;
         if matches!(state, State::Open) {
             ready!(Pin::new(&mut *stream).poll_shutdown(context))?;
             // As a rule the peer has closed before.
@@ -218,7 +215,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
             let mut read = ReadBuf::new(&mut first);
             let polled = Pin::new(&mut *stream).poll_read(context, &mut read);
             let has_ended = polled.is_ready() && read.filled().is_empty();
-            *state = if has_ended || limiter.is_ended() { State::Closed } else { Drain::begin(limiter) };
+            *state = if has_ended || limiter.is_ended() { State::Closed } else { Drain::begin(limiter, *client) };
         }
         if let State::Draining(drain) = state {
             ready!(drain.poll(stream, context));
@@ -234,6 +231,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
     use tokio::time::Instant;
 
+    const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
+
     fn limiter(max: usize) -> Arc<DrainLimiter> {
         Arc::new(DrainLimiter::new(max))
     }
@@ -242,7 +241,7 @@ mod tests {
     async fn a_peer_that_writes_first_hears_the_response() {
         let limiter = limiter(1);
         let (near, mut far) = duplex(1024);
-        let mut near = Lingering::new(near, limiter.clone());
+        let mut near = Lingering::new(near, limiter.clone(), CLIENT);
         near.write_all(b"response").await.unwrap();
         let closing = tokio::spawn(async move { near.shutdown().await });
         far.write_all(&[0; 1_000_000]).await.unwrap();
@@ -260,7 +259,7 @@ mod tests {
     async fn a_peer_that_stays_is_left_after_a_while() {
         let (near, far) = duplex(1024);
         let begun = Instant::now();
-        Lingering::new(near, limiter(1)).shutdown().await.unwrap();
+        Lingering::new(near, limiter(1), CLIENT).shutdown().await.unwrap();
         assert_eq!(begun.elapsed().as_secs(), DRAIN_TIME_MAX.as_secs());
         drop(far);
     }
@@ -269,7 +268,7 @@ mod tests {
     async fn a_peer_that_never_ends_is_left_after_so_many_bytes() {
         let limiter = limiter(1);
         let (near, mut far) = duplex(1 << 20);
-        let mut near = Lingering::new(near, limiter.clone());
+        let mut near = Lingering::new(near, limiter.clone(), CLIENT);
         let closing = tokio::spawn(async move { near.shutdown().await });
         let piece = vec![0; 1 << 20];
         while far.write_all(&piece).await.is_ok() {}
@@ -283,19 +282,34 @@ mod tests {
         let limiter = limiter(0);
         let (near, far) = duplex(1024);
         drop(far);
-        Lingering::new(near, limiter.clone()).shutdown().await.unwrap();
+        Lingering::new(near, limiter.clone(), CLIENT).shutdown().await.unwrap();
         assert_eq!(limiter.refused(), 0);
     }
 
     #[tokio::test]
     async fn beyond_the_limit_connections_are_closed_at_once() {
         let limiter = limiter(1);
-        let held = limiter.permit().unwrap();
+        let held = limiter.permit(CLIENT).unwrap();
         let (near, mut far) = duplex(1024);
         far.write_all(b"body").await.unwrap();
-        Lingering::new(near, limiter.clone()).shutdown().await.unwrap();
+        Lingering::new(near, limiter.clone(), CLIENT).shutdown().await.unwrap();
         assert_eq!((limiter.refused(), limiter.discarded_bytes()), (1, 0));
         drop(held);
         assert_eq!(limiter.draining(), 0);
+    }
+
+    #[test]
+    fn client_drains_at_most_half_of_all() {
+        let limiter = limiter(4);
+        let of = |last| limiter.permit([10, 0, 0, last].into());
+        let first = [of(1), of(1), of(1)];
+        assert_eq!(first.each_ref().map(Option::is_some), [true, true, false], "a client has its share");
+        let others = [of(2), of(2)];
+        assert!(others.iter().all(Option::is_some), "the rest is for others");
+        assert_eq!((limiter.draining(), limiter.refused()), (4, 1));
+        assert!(of(3).is_none());
+        drop(first);
+        assert_eq!(limiter.draining(), 2);
+        assert!(of(3).is_some());
     }
 }

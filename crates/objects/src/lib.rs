@@ -26,6 +26,7 @@ mod settings;
 mod side_folder;
 mod sink;
 mod store;
+mod verified_body;
 mod writer;
 
 pub use self::sink::ObjectSink;

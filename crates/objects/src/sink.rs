@@ -8,10 +8,12 @@ use ::sink::{
 };
 use async_trait::async_trait;
 use event::memory::Budgets;
+use http_body_util::BodyExt;
 
 use crate::parts::OnePart;
 use crate::portions;
 use crate::read::{ObjectCache, ObjectPlace, ObjectReads, ReadRules};
+use crate::verified_body::VerifiedBody;
 use crate::{Manifest, ObjectDownload, ObjectFormat, ObjectQuery, ObjectStore, ObjectUpload, Parts};
 
 /// A sink of whole objects. It is the only way to call an [`ObjectStore`]. Cheap to clone.
@@ -87,11 +89,14 @@ impl ObjectSink {
         ObjectPlace::of(name, !self.store.is_on_this_disk())
     }
 
-    /// Stores an object that a gateway has made. It is durable under its name when this returns.
+    /// Stores an object that a gateway has made. It is durable under its name when this returns. Its bytes must have the announced length and
+    /// both digests, whichever of them the store checks.
     ///
     /// # Errors
     /// [`SinkError`] if it may not be stored: the gateway then sends the same bytes again.
-    pub async fn accept(&self, upload: ObjectUpload) -> Result<(), SinkError> {
+    pub async fn accept(&self, mut upload: ObjectUpload) -> Result<(), SinkError> {
+        let digests = (upload.md5, upload.sha256);
+        upload.body = BodyExt::boxed_unsync(VerifiedBody::new(upload.body, upload.bytes, digests));
         self.store.accept(upload).await.map_err(SinkError::visible)
     }
 
@@ -121,6 +126,9 @@ impl Store for ObjectSink {
 
     /// A batch that comes by itself is an object of its own, or one for each of its types and periods, known by its lane and first position.
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        if let Some(rejected) = batch.misnamed() {
+            return Ok(rejected);
+        }
         let refusals = batch.records().enumerate();
         let refusals = refusals.filter_map(|(index, record)| Some((index, self.refusal(record.payload)?)));
         let refused: Vec<RejectedRecord> = refusals.map(|(index, reason)| RejectedRecord { index, reason }).collect();

@@ -224,3 +224,8 @@ async fn sinks_that_connect_at_once_do_not_disturb_one_another() {
         }
     }
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    sink_testing::odd_frames::are_rejected::<Directory<0>>().await;
+}

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::config::{DocumentConflictPolicy, ElasticsearchConfig, IndexTarget};
 use super::document;
+use sink::envelope::write_text;
 use sink::{Batch, Record, Write as Kind};
 
 /// Bytes of an action's line and of what a document has beside its payload: index, id, time.
@@ -45,10 +46,14 @@ pub(super) fn body(config: &ElasticsearchConfig, batch: &Batch, part: &[usize]) 
 
 /// Writes the line that says what to do, and the line that says with what.
 fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, record: &Record<'_>) {
-    // Names of indices have no character that JSON strings escape. Writing to memory can't fail.
     let (index, id) = (config.index.of(record), document_id(config.target, record));
     let mut action = |verb: &str, more: &str| {
-        let _ = writeln!(body, r#"{{"{verb}":{{"_index":"{index}","_id":"{id}"{more}}}}}"#);
+        // Writing to memory can't fail.
+        let _ = write!(body, r#"{{"{verb}":{{"_index":"#);
+        write_text(body, index.as_bytes());
+        let _ = write!(body, r#","_id":"#);
+        write_text(body, id.as_bytes());
+        let _ = writeln!(body, "{more}}}}}");
     };
     let (before, behind): (&[u8], &[u8]) = match (record.write, config.target, config.conflict) {
         (_, IndexTarget::DataStream, _)

@@ -107,6 +107,9 @@ impl Store for Elasticsearch {
     }
 
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        if let Some(rejected) = batch.misnamed() {
+            return Ok(rejected);
+        }
         if batch.is_empty() {
             return Ok(WriteOutcome::Committed);
         }

@@ -113,6 +113,9 @@ impl Store for Nats {
     }
 
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        if let Some(rejected) = batch.misnamed() {
+            return Ok(rejected);
+        }
         self.unless_closed(async {
             let state = self.states.of(batch.lane());
             let mut state = state.lock().await;

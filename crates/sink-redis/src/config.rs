@@ -18,6 +18,11 @@ const PATTERN_BYTES_MAX: usize = 256;
 /// What Forebay's own keys begin with.
 const OWN: &str = "forebay:";
 
+/// Whether a key begins as Forebay's own keys do: no event may be written there, for it could move a cursor.
+pub(super) fn is_own(key: &str) -> bool {
+    key.starts_with(OWN)
+}
+
 /// Which keys of which server, and how they are written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RedisConfig {
@@ -214,7 +219,7 @@ impl FromStr for KeyPattern {
         if text.chars().any(char::is_control) {
             return Err(InvalidKey::Control);
         }
-        if text.starts_with(OWN) {
+        if is_own(text) {
             return Err(InvalidKey::Own);
         }
         let (mut parts, mut rest) = (Vec::new(), text);

@@ -124,6 +124,9 @@ impl Store for Redis {
     }
 
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        if let Some(rejected) = batch.misnamed() {
+            return Ok(rejected);
+        }
         self.unless_closed(async {
             let (config, state) = (&self.config, self.states.of(batch.lane()));
             let LaneState { sessions, places } = &mut *state.lock().await;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use json::JsonPointer;
 use json::text::scalar_text;
 
-use super::config::{RedisConfig, Structure};
+use super::config::{RedisConfig, Structure, is_own};
 use sink::{Record, Write};
 
 /// Bytes of a hash's field: what is longer is no name.
@@ -32,10 +32,14 @@ impl<'a> Row<'a> {
     /// # Errors
     /// Why it can't be one.
     pub(super) fn new(config: &RedisConfig, index: usize, record: &Record<'a>) -> Result<Self, String> {
+        let key = config.key_of(record);
+        if is_own(&key) {
+            return Err(format!("its key would be {key:?}, and keys that begin with `forebay:` are Forebay's own"));
+        }
         let mut row = Self {
             index,
             sequence: record.sequence,
-            key: config.key_of(record),
+            key,
             name: "".into(),
             order: String::new(),
             value: record.payload.into(),
@@ -143,5 +147,16 @@ mod tests {
         for wrong in ["/s", "/f", "/o", "/none"] {
             assert!(number(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn key_of_an_event_is_never_one_of_forebays_own() {
+        let config = |key: &str| RedisConfig { key: key.parse().unwrap(), ..crate::slot_cursors::tests::config() };
+        let record = Record { type_name: "forebay", ..record(0, Write::Insert) };
+        for key in ["{type}:{type}:cursors", "{type}:x"] {
+            let refused = Row::new(&config(key), 0, &record).map(|row| row.key);
+            assert!(refused.as_ref().is_err_and(|why| why.contains("Forebay's own")), "{key}: {refused:?}");
+        }
+        assert!(Row::new(&config("app:{type}:x"), 0, &record).is_ok());
     }
 }

@@ -233,4 +233,4 @@ async fn read_notes<A: Execute>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

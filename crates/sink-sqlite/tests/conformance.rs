@@ -90,3 +90,8 @@ fn sqlite_passes_each_case() {
 fn sqlite_follows_the_model() {
     sequences::<Sqlite>(SEQUENCES);
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    sink_testing::odd_frames::are_rejected::<Sqlite>().await;
+}

@@ -6,6 +6,7 @@ pub mod conformance;
 pub mod events;
 pub mod faults;
 pub mod memory;
+pub mod odd_frames;
 pub mod through_writer;
 
 pub use memory::MemoryHandle;

@@ -7,6 +7,7 @@ use std::thread;
 
 use access::{Demand, Tokens};
 use event::EventId;
+use net::connections::ConnectionLimiter;
 use objects::{ObjectFormat, ObjectSink};
 use sink::Sink;
 use sink_remote::{
@@ -20,6 +21,8 @@ use testkit::proxy::{self, Proxy};
 
 use crate::conformance::SinkHarness;
 
+/// Connections of a writer at a time.
+const CONNECTIONS_MAX: usize = 256;
 /// Places at which the proxy cuts a writer's answer, and bytes between them.
 const CUTS: usize = 6;
 const CUT_STEP: usize = 40;
@@ -45,7 +48,7 @@ impl Running {
                 let offered = BTreeMap::from([("store".to_owned(), Offered::new(kind, BTreeMap::new(), sink))]);
                 let writer = Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None);
                 let stop = async { drop(stopped.await) };
-                Arc::new(writer).serve(listener, writer::CONNECTIONS_MAX, stop).await;
+                Arc::new(writer).serve(listener, ConnectionLimiter::new(CONNECTIONS_MAX, CONNECTIONS_MAX), stop).await;
             });
         });
         Self { address: told.recv().unwrap(), stop: Some(stop), thread: Some(thread) }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use event::percent;
 use http::{HeaderName, HeaderValue, Uri};
 
 use super::secret::SigningSecret;
@@ -89,9 +90,9 @@ impl FromStr for HookUrl {
 }
 
 impl HookUrl {
-    /// Where events of a type go. A type's name has no letter that a path doesn't take.
+    /// Where events of a type go. The type is percent-encoded, so it stays within its segment of the path.
     pub(super) fn of(&self, type_name: &str) -> Result<Uri, http::uri::InvalidUri> {
-        self.text.replace(TYPE, type_name).parse()
+        self.text.replace(TYPE, &percent::encode(type_name)).parse()
     }
 
     /// The whole of it, which isn't to be shown.
@@ -167,6 +168,8 @@ mod tests {
         assert_eq!(url.to_string(), "https://hooks.example.org");
         assert!(!format!("{url:?}").contains("T0KEN"));
         assert_eq!(url.of("access").unwrap().to_string(), "https://hooks.example.org/a/T0KEN/access?key=s3cret");
+        let odd = url.of("../../admin/delete?all=1&x=").unwrap();
+        assert_eq!(odd.path(), "/a/T0KEN/..%2F..%2Fadmin%2Fdelete%3Fall%3D1%26x%3D");
         for good in ["http://127.0.0.1:80", "http://[::1]:8080/x", "https://a/{type}/{type}"] {
             assert!(good.parse::<HookUrl>().is_ok(), "{good}");
         }

@@ -68,6 +68,9 @@ impl Webhook {
 #[async_trait]
 impl Store for Webhook {
     async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        if let Some(rejected) = batch.misnamed() {
+            return Ok(rejected);
+        }
         let Self { config, closed, .. } = self;
         closed.unless_closed(Failure::Closed.into_sink_error(&config.url), write::write(self, batch)).await
     }

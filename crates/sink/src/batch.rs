@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event::{EventId, Lane};
+use event::{EventId, Lane, TypeName};
 
-use crate::{Claim, Mark};
+use crate::{Claim, Mark, RejectedRecord, WriteOutcome};
 
 /// How a record is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,9 @@ pub struct Record<'a> {
 
 /// Names aren't made of times that are further ahead than this: who posts chooses an event's time. A day, in microseconds.
 const AHEAD_MAX: i64 = 24 * 3600 * 1_000_000;
+
+/// Why a store doesn't take a record with such a type.
+const MISNAMED: &str = "its type is not a type's name, so no name in the store may be made of it";
 
 impl Record<'_> {
     /// When it happened, or else when it was received: microseconds since 1970, UTC.
@@ -242,6 +245,17 @@ impl Batch {
         !self.entries.iter().all(|entry| ids.insert(entry.id))
     }
 
+    /// The rejection of records whose type isn't a type's name; `None` if each has one. A store that makes the type part of a key, a subject,
+    /// a path or an index asks before it writes: the text could address something else. A gateway accepts no such event, so only a
+    /// forged or damaged batch has one.
+    #[must_use]
+    pub fn misnamed(&self) -> Option<WriteOutcome> {
+        let misnamed = |(_, record): &(usize, Record<'_>)| TypeName::check(record.type_name).is_err();
+        let refused = self.records().enumerate().filter(misnamed);
+        let refused: Vec<_> = refused.map(|(index, _)| RejectedRecord { index, reason: MISNAMED.into() }).collect();
+        (!refused.is_empty()).then_some(WriteOutcome::Rejected { refused })
+    }
+
     /// The same run of positions without the records at `left_out`, which must ascend.
     #[must_use]
     pub fn without(&self, left_out: &[usize]) -> Self {
@@ -314,5 +328,27 @@ mod tests {
         assert_eq!(record.naming_time(), 5);
         assert_eq!(Record { event_time: Some(-7), ..record }.naming_time(), -7);
         assert_eq!(Record { event_time: Some(i64::MAX), ..record }.naming_time(), 5 + 24 * 3600 * 1_000_000);
+    }
+
+    #[test]
+    fn records_without_a_types_name_are_rejected() {
+        let batch = |types: &[&'static str]| {
+            let mut batch = Batch::new(Lane { origin: event::Origin([1; 16]), shard: 0, sink: "s".into() }, 1);
+            for (sequence, type_name) in (1..).zip(types) {
+                let block = Bytes::from_static(type_name.as_bytes());
+                let type_name = std::str::from_utf8(&block).unwrap();
+                let (id, write) = (EventId([0; 16]), Write::Insert);
+                let (source, payload) = ("", &block[..0]);
+                let record =
+                    Record { sequence, id, type_name, source, received_at: 0, event_time: None, write, payload };
+                batch.push(&block, &record);
+            }
+            batch
+        };
+        assert_eq!(batch(&["a", "a.b-c_d"]).misnamed(), None);
+        let Some(WriteOutcome::Rejected { refused }) = batch(&["a", "a/../b", "b", "forebay:x"]).misnamed() else {
+            panic!("two of them have no type's name")
+        };
+        assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [1, 3]);
     }
 }

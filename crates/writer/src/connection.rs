@@ -11,6 +11,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::draining::Lingering;
+use net::newcomers::{Closed, Place};
 use net::tls::HandshakeOutcome;
 use sink_remote::protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -21,6 +22,10 @@ use crate::{Phase, Writer, request};
 
 /// The time-out of the TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection is open before its first request that is admitted, the handshake included.
+const NEWCOMER_MAX: Duration = Duration::from_secs(20);
+const _: () =
+    assert!(NEWCOMER_MAX.as_secs() > HANDSHAKE_TIMEOUT.as_secs(), "a slow handshake leaves time for a request");
 /// From one answer to the end of the next request's head. hyper has one limit for a connection that is idle and for a head that is slow.
 const IDLE_MAX: Duration = Duration::from_secs(90);
 const _: () = assert!(
@@ -31,18 +36,36 @@ const _: () = assert!(
 /// limit of 400 KiB a connection that has had a large batch would keep as much.
 const BUFFER_BYTES_MAX: usize = 8 * 1024;
 
-pub(super) async fn serve(stream: TcpStream, writer: &Arc<Writer>) {
-    let Some(tls) = &writer.tls else { return requests(stream, writer).await };
+/// Serves a connection until its end. One that isn't admitted ends early: when another needs its place, or when its time is over.
+pub(super) async fn serve(stream: TcpStream, (place, closed): (Place, Closed), writer: &Arc<Writer>) {
+    let place = Arc::new(place);
+    tokio::select! {
+        () = secured(stream, writer, &place) => {}
+        _ = closed => writer.counters.connections_closed.add(1),
+        () = expired(&place) => {}
+    }
+}
+
+/// Ends when a newcomer has had its time.
+async fn expired(place: &Place) {
+    tokio::time::sleep(NEWCOMER_MAX).await;
+    if place.is_admitted() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn secured(stream: TcpStream, writer: &Arc<Writer>, place: &Arc<Place>) {
+    let Some(tls) = &writer.tls else { return requests(stream, writer, place).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-        Ok(HandshakeOutcome::Secure(stream)) => requests(stream, writer).await,
-        Ok(HandshakeOutcome::Plain(stream)) => refuse_plain(stream, writer).await,
+        Ok(HandshakeOutcome::Secure(stream)) => requests(stream, writer, place).await,
+        Ok(HandshakeOutcome::Plain(stream)) => refuse_plain(stream, writer, place).await,
         // A client whose handshake fails sees the connection close.
         Ok(HandshakeOutcome::Refused(_) | HandshakeOutcome::Gone) | Err(_) => {}
     }
 }
 
 /// Answers a request without TLS. What is behind its head is discarded.
-async fn refuse_plain(stream: TcpStream, writer: &Writer) {
+async fn refuse_plain(stream: TcpStream, writer: &Writer, place: &Place) {
     let answer = service_fn(async |_| {
         let detail = "this port speaks TLS: begin the URL with https://";
         let mut response = Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail).response();
@@ -50,12 +73,12 @@ async fn refuse_plain(stream: TcpStream, writer: &Writer) {
         Ok::<_, Infallible>(response)
     });
     // The client may be gone.
-    let _ = server(HANDSHAKE_TIMEOUT).serve_connection(io(stream, writer), answer).await;
+    let _ = server(HANDSHAKE_TIMEOUT).serve_connection(io(stream, writer, place), answer).await;
 }
 
 /// A stream that is read on when it is closed, so that the response to a request that isn't read reaches its client.
-fn io<S>(stream: S, writer: &Writer) -> TokioIo<Lingering<S>> {
-    TokioIo::new(Lingering::new(stream, writer.drains.clone()))
+fn io<S>(stream: S, writer: &Writer, place: &Place) -> TokioIo<Lingering<S>> {
+    TokioIo::new(Lingering::new(stream, writer.drains.clone(), place.client()))
 }
 
 /// How connections are served: the end of a request's head must come within this time.
@@ -65,12 +88,12 @@ fn server(head_timeout: Duration) -> http1::Builder {
     server
 }
 
-pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writer>) {
+pub(super) async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, writer: &Arc<Writer>, place: &Arc<Place>) {
     let answer = service_fn(|request| {
-        let writer = writer.clone();
-        async move { Ok::<_, Infallible>(request::answer(request, writer).await) }
+        let (writer, place) = (writer.clone(), place.clone());
+        async move { Ok::<_, Infallible>(request::answer(request, writer, place).await) }
     });
-    let mut connection = pin!(server(IDLE_MAX).serve_connection(io(stream, writer), answer));
+    let mut connection = pin!(server(IDLE_MAX).serve_connection(io(stream, writer, place), answer));
     let mut phase = writer.phase.subscribe();
     // If the connection breaks, the gateway retries: this side has nothing to do.
     tokio::select! {
@@ -87,9 +110,16 @@ mod tests {
     use std::collections::BTreeMap;
 
     use access::{Demand, Tokens};
+    use net::connections::ConnectionLimiter;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
     use super::*;
+
+    /// Serves a connection without tokens as its listener does.
+    async fn served(stream: DuplexStream, writer: &Arc<Writer>) {
+        let place = crate::tests::place();
+        requests(stream, writer, &Arc::new(place)).await;
+    }
 
     async fn ask(gateway: &mut DuplexStream) {
         gateway.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
@@ -104,7 +134,7 @@ mod tests {
     async fn a_connection_is_kept_for_longer_than_a_gateway_uses_it() {
         let writer = Writer::new(BTreeMap::new(), Arc::new(Tokens::default()), Demand::WithTokens, true, None);
         let (mut gateway, stream) = tokio::io::duplex(1024);
-        let served = tokio::spawn(async move { requests(stream, &Arc::new(writer)).await });
+        let served = tokio::spawn(async move { served(stream, &Arc::new(writer)).await });
         ask(&mut gateway).await;
         tokio::time::sleep(protocol::IDLE_MAX + Duration::from_secs(29)).await;
         ask(&mut gateway).await;
@@ -121,7 +151,7 @@ mod tests {
         for (start, status) in [("POST /v1/nowhere HTTP/1.1", "401"), ("POST /v1/nowhere HTTP/3.0", "400")] {
             let (mut gateway, stream) = tokio::io::duplex(1024);
             let serving = writer.clone();
-            let served = tokio::spawn(async move { requests(stream, &serving).await });
+            let served = tokio::spawn(async move { served(stream, &serving).await });
             let head = format!("{start}\r\nHost: localhost\r\nContent-Length: 5000000\r\n\r\n");
             gateway.write_all(head.as_bytes()).await.unwrap();
             gateway.write_all(&vec![0; 5_000_000]).await.unwrap();
@@ -143,7 +173,9 @@ mod tests {
             let address = listener.local_addr().unwrap();
             let writer = Arc::new(writer);
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-            let served = tokio::spawn(writer.clone().serve(listener, 1, async { drop(stopped.await) }));
+            let served = tokio::spawn(
+                writer.clone().serve(listener, ConnectionLimiter::new(1, 1), async { drop(stopped.await) }),
+            );
             let mut gateway = TcpStream::connect(address).await.unwrap();
             let length = if has_unread_body { 5_000_000 } else { 0 };
             let head = format!("POST /v1/nowhere HTTP/1.1\r\nHost: localhost\r\nContent-Length: {length}\r\n\r\n");

@@ -7,9 +7,11 @@ mod answer;
 mod connection;
 mod door;
 mod expected;
+mod frame_check;
 mod last_call;
 mod objects;
 mod parts;
+mod reads;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -17,13 +19,16 @@ mod tests;
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use access::{Demand, Tokens};
 use event::cells::Counter;
-use event::limits::IN_FLIGHT_BYTES_MAX;
+use event::memory::{WriterBudgets, WriterParts};
+use net::connections::ConnectionLimiter;
 use net::draining::DrainLimiter;
+use net::newcomers::Newcomers;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
 use sink_remote::frame::FRAME_BYTES_MAX;
@@ -33,9 +38,8 @@ use tokio::sync::{Semaphore, watch};
 pub use last_call::LastCall;
 
 use last_call::LastCallCell;
+use reads::ReadRoom;
 
-/// Connections at a time: one for each lane of each gateway, and twice that while lanes move.
-pub const CONNECTIONS_MAX: usize = 4_096;
 /// The pause after `accept` failed, for instance because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -50,7 +54,7 @@ pub struct Offered {
     pub sink: Sink,
     /// The store's mark when it was last read.
     mark_seen: Arc<Mutex<Option<Mark>>>,
-    /// Bytes of its frames that are being read or stored, in KiB: a store that hangs must not take the memory of other sinks.
+    /// Memory for its batches that are being read or stored, in KiB: a store that hangs must not take the memory of other sinks.
     room: Arc<Semaphore>,
     last_call: LastCallCell,
 }
@@ -59,7 +63,8 @@ impl Offered {
     /// This sink.
     #[must_use]
     pub fn new(kind: &'static str, parts: BTreeMap<String, String>, sink: Sink) -> Self {
-        let room = Arc::new(Semaphore::new(room(1)));
+        // `Writer::new` gives it its share.
+        let room = Arc::new(Semaphore::new(0));
         Self { kind, parts, sink, mark_seen: Arc::default(), room, last_call: LastCallCell::default() }
     }
 
@@ -83,6 +88,8 @@ pub struct WriterCounters {
     pub refused: Counter,
     /// Calls that failed in a sink.
     pub failed: Counter,
+    /// Connections that were closed because others needed their places, or because no place was free.
+    pub connections_closed: Counter,
 }
 
 /// The phases of a writer's life.
@@ -103,37 +110,45 @@ pub struct Writer {
     is_loopback: bool,
     tls: Option<Arc<ServerTls>>,
     counters: WriterCounters,
+    reads: ReadRoom,
     drains: Arc<DrainLimiter>,
     phase: watch::Sender<Phase>,
 }
 
-/// The share of the memory for frames that one of so many sinks has, in KiB: a batch of full size at least.
-const fn room(sinks: usize) -> usize {
-    let share = IN_FLIGHT_BYTES_MAX / UNIT / sinks;
-    let least = FRAME_BYTES_MAX.div_ceil(UNIT);
-    if share > least { share } else { least }
-}
-
-const _: () = assert!(FRAME_BYTES_MAX <= IN_FLIGHT_BYTES_MAX, "one batch of full size is always taken");
-/// The unit of that budget, in bytes.
+/// The unit of memory budgets, in bytes.
 const UNIT: usize = 1024;
 
 impl Writer {
-    /// A writer that offers these sinks by name. `demand` says whether a request needs a token with the scope `deliver`. On loopback it
+    /// What these sinks of a writer take of memory; `fixed_bytes` are those of sinks that aren't scaled.
+    #[must_use]
+    pub const fn memory_parts(sinks: usize, fixed_bytes: usize) -> WriterParts {
+        WriterParts { sinks, frame_bytes: FRAME_BYTES_MAX, fixed_bytes }
+    }
+
+    /// A writer that offers these sinks by name, with as much memory as it can use. `demand` says whether a request needs a token with the scope `deliver`. On loopback it
     /// accepts only this machine's names in the header Host.
     #[must_use]
     pub fn new(
-        mut offered: BTreeMap<String, Offered>,
+        offered: BTreeMap<String, Offered>,
         tokens: Arc<Tokens>,
         demand: Demand,
         is_loopback: bool,
         tls: Option<Arc<ServerTls>>,
     ) -> Self {
-        let share = room(offered.len().max(1));
-        offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
+        let budgets = WriterBudgets::full(&Self::memory_parts(offered.len(), 0));
         let phase = watch::Sender::new(Phase::Serving);
         let (counters, drains) = (WriterCounters::default(), Arc::default());
-        Self { offered, tokens, demand, is_loopback, tls, counters, drains, phase }
+        let reads = ReadRoom::new(&budgets);
+        Self { offered, tokens, demand, is_loopback, tls, counters, reads, drains, phase }.with_memory(&budgets)
+    }
+
+    /// The same writer with these budgets.
+    #[must_use]
+    pub fn with_memory(mut self, budgets: &WriterBudgets) -> Self {
+        let share = budgets.sink_batches_bytes / UNIT;
+        self.offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
+        self.reads = ReadRoom::new(budgets);
+        self
     }
 
     /// The counters.
@@ -157,21 +172,27 @@ impl Writer {
     /// Serves until `stop` ends. Then the listener closes, each connection ends after its request in flight, whose response says that the
     /// writer drains, and the future ends when no request is left.
     ///
-    /// More connections than `connections_max` wait until others end.
-    pub async fn serve(self: Arc<Self>, listener: TcpListener, connections_max: usize, stop: impl Future<Output = ()>) {
-        let places = Arc::new(Semaphore::new(connections_max));
+    /// A connection whose client hasn't sent a request with a valid token yet, if the port needs one, yields its place to the next one.
+    pub async fn serve(
+        self: Arc<Self>,
+        listener: TcpListener,
+        limiter: ConnectionLimiter,
+        stop: impl Future<Output = ()>,
+    ) {
+        let limiter = Arc::new(limiter);
+        let newcomers = Newcomers::new(limiter.clone());
         let mut stop = std::pin::pin!(stop);
         let accepting = async {
             loop {
-                let Ok(place) = places.clone().acquire_owned().await else { return };
+                newcomers.room().await;
                 match accept(&listener).await {
-                    Some(stream) => {
-                        let writer = self.clone();
-                        tokio::spawn(async move {
-                            connection::serve(stream, &writer).await;
-                            drop(place);
-                        });
-                    }
+                    Some((stream, client)) => match newcomers.arrive(client) {
+                        Some(place) => {
+                            let writer = self.clone();
+                            tokio::spawn(async move { connection::serve(stream, place, &writer).await });
+                        }
+                        None => self.counters.connections_closed.add(1),
+                    },
                     None => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
             }
@@ -183,8 +204,7 @@ impl Writer {
         drop(listener);
         self.drains.end();
         self.phase.send_replace(Phase::Ending);
-        // Each connection releases its permit when it ends.
-        let _ = places.acquire_many(u32::try_from(connections_max).unwrap_or(u32::MAX)).await;
+        limiter.all_closed().await;
     }
 
     /// Announces the stop: `/readyz` answers 503, and every response asks the gateway to use another writer. Requests are still served.
@@ -205,10 +225,10 @@ impl Writer {
     }
 }
 
-async fn accept(listener: &TcpListener) -> Option<tokio::net::TcpStream> {
+async fn accept(listener: &TcpListener) -> Option<(tokio::net::TcpStream, IpAddr)> {
     let accepted: io::Result<_> = listener.accept().await;
-    let (stream, _) = accepted.ok()?;
+    let (stream, peer) = accepted.ok()?;
     // Send small responses at once.
     let _ = stream.set_nodelay(true);
-    Some(stream)
+    Some((stream, peer.ip().to_canonical()))
 }

@@ -118,6 +118,11 @@ impl Named {
                 "this writer has another store or another sink than the gateway has used: see the gateway's log";
             return Err(Refused::new(StatusCode::CONFLICT, "differs", detail));
         }
+        let units = u32::try_from(PASSING_BYTES_MAX.div_ceil(UNIT as u64)).unwrap_or(u32::MAX);
+        let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, self.room.clone().acquire_many_owned(units)).await else {
+            let detail = "batches and objects of this sink take all the memory that they may";
+            return Err(Refused::new(StatusCode::TOO_MANY_REQUESTS, "busy", detail));
+        };
         let fetched = self.store.fetch(&self.name, &query).await;
         Ok(match fetched {
             Ok(ObjectDownload::Missing) => empty(StatusCode::NOT_FOUND),
@@ -127,7 +132,12 @@ impl Named {
                     ObjectQuery::Part(_, range) => (StatusCode::PARTIAL_CONTENT, range.end - range.start),
                     ObjectQuery::Unless(_) => (StatusCode::OK, found.bytes),
                 };
-                let mut response = Response::new(body);
+                // The memory is free again when the gateway has the object.
+                let body = body.map_frame(move |frame| {
+                    let _ = &permit;
+                    frame
+                });
+                let mut response = Response::new(body.boxed_unsync());
                 *response.status_mut() = status;
                 let headers = response.headers_mut();
                 headers.insert(CONTENT_LENGTH, bytes.into());

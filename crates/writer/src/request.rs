@@ -6,23 +6,25 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use event::Lane;
-use event::read::Query;
+use event::memory::batch_memory_bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use net::draining;
-use sink::{Batch, Claim, Held, Sink, SinkError, Takeover};
+use net::newcomers::Place;
+use sink::{Batch, Claim, Held, SinkError, Takeover};
 use sink_remote::frame::{self, FRAME_BYTES_MAX};
 use sink_remote::object_protocol::PATH;
 use sink_remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
-use sink_remote::reading::{PageJson, QueryJson};
+use sink_remote::reading::QueryJson;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
+use crate::frame_check::{self, NUMBER_MAX};
 use crate::last_call::LastCallCell;
 use crate::objects::{self, Named};
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, parsed, text};
@@ -36,9 +38,13 @@ const QUERY_BYTES_MAX: usize = 64 * 1024;
 /// Bytes a second: a slower body holds memory that others need.
 const BODY_RATE_MIN: usize = 256 * 1024;
 
-pub(super) async fn answer(request: Request<Incoming>, writer: Arc<Writer>) -> Response<RequestBody> {
+pub(super) async fn answer(
+    request: Request<Incoming>,
+    writer: Arc<Writer>,
+    place: Arc<Place>,
+) -> Response<RequestBody> {
     let is_large = draining::is_large(request.body());
-    let mut response = match begin(request, &writer).await {
+    let mut response = match begin(request, &writer, &place).await {
         Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
         Ok(Begun::Work(work)) => answer::of_work(work).await,
         Ok(Begun::Object(response)) => response,
@@ -64,7 +70,7 @@ enum Begun {
     Object(Response<RequestBody>),
 }
 
-async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun, Refused> {
+async fn begin(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) -> Result<Begun, Refused> {
     match request.uri().path() {
         "/healthz" => return Ok(Begun::Health(StatusCode::OK)),
         "/readyz" if writer.is_draining() => return Ok(Begun::Health(StatusCode::SERVICE_UNAVAILABLE)),
@@ -72,6 +78,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
         _ => {}
     }
     let admitted = door::admit(writer, request.headers(), clock::unix_microseconds())?;
+    place.admit();
     let (head, body) = request.into_parts();
     let rest = head.uri.path().strip_prefix(protocol::PATH).ok_or_else(unknown_path)?;
     let rest = match (rest, &head.method) {
@@ -122,7 +129,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>) -> Result<Begun
             let length = length(&body, QUERY_BYTES_MAX)?;
             let query = serde_json::from_slice::<QueryJson>(&whole(body, length).await?).ok();
             let query = query.and_then(QueryJson::into_query).ok_or_else(|| bad_request("the query makes no sense"))?;
-            read_events(sink, query)
+            writer.reads.clone().read(sink, query)
         }
         (_, "" | "cursor" | "claim" | "read") => {
             let detail = "a sink takes GET and POST, its cursor GET, its claim and read POST";
@@ -172,13 +179,6 @@ fn info(writer: Arc<Writer>, offered: Offered) -> Work {
             Ok(mark) => answer::json(&offered.info(mark)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
-    })
-}
-
-fn read_events(sink: Sink, query: Query) -> Work {
-    Box::pin(async move {
-        let wanted = query.wanted.clone();
-        answer::json(&PageJson::new(&wanted, sink.read(query).await))
     })
 }
 
@@ -237,7 +237,7 @@ async fn batch(
     let (first, last) =
         positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
     let length = length(&body, FRAME_BYTES_MAX)?;
-    let units = u32::try_from(length.div_ceil(UNIT)).unwrap_or(u32::MAX);
+    let units = u32::try_from(batch_memory_bytes(length).div_ceil(UNIT)).unwrap_or(u32::MAX);
     let Ok(Ok(permit)) = timeout(ROOM_WAIT_MAX, offered.room.clone().acquire_many_owned(units)).await else {
         // A connection that is closed with bytes unread loses the answer.
         read(body, length, |_| {}).await?;
@@ -246,6 +246,7 @@ async fn batch(
     };
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
+    frame_check::check(&batch)?;
     let batch = batch.sent_after(position(headers, protocol::FLOOR)?, position(headers, protocol::AGAIN)?);
     let claim = parsed(headers, protocol::CLAIM)?;
     let batch = match claim {
@@ -261,7 +262,7 @@ fn position(headers: &HeaderMap, name: &'static str) -> Result<u64, Refused> {
             "the header {name} is missing or is no position: run the same release of gateway and writer"
         ))
     };
-    text(headers, name).and_then(|text| text.parse().ok()).ok_or_else(wrong)
+    text(headers, name).and_then(|text| text.parse().ok()).filter(|position| *position <= NUMBER_MAX).ok_or_else(wrong)
 }
 
 /// The length of a body of at most `bytes_max` bytes.

@@ -1,18 +1,26 @@
 //! What one sink, or one slow gateway, may take from the others.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Demand, Tokens};
 use bytes::Bytes;
+use event::limits::{EVENT_BYTES_MAX, READ_BYTES_MAX, READ_EVENTS_MAX};
+use event::memory::WriterBudgets;
+use event::read::{Filter, Query, Wanted};
 use event::{EventId, Lane, Origin};
+use net::connections::ConnectionLimiter;
+use net::newcomers::{Newcomers, Place};
 use sink::{Batch, Null, Record, Sink, Write};
 use sink_remote::{frame, protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::net::TcpStream;
 use tokio::time::Instant;
 
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
+use crate::reads::ReadRoom;
 use crate::{Offered, Writer, connection};
 
 /// Bytes of an answer that a test reads at most.
@@ -55,10 +63,16 @@ fn writer() -> Arc<Writer> {
     Arc::new(Writer::new(offered, Arc::new(Tokens::default()), Demand::WithTokens, true, None))
 }
 
+/// The place of a connection of this machine, with room for it alone.
+pub(super) fn place() -> Place {
+    let newcomers = Newcomers::new(Arc::new(ConnectionLimiter::new(1, 1)));
+    newcomers.arrive(Ipv4Addr::LOCALHOST.into()).unwrap().0
+}
+
 fn connect(writer: &Arc<Writer>) -> DuplexStream {
     let (gateway, stream) = tokio::io::duplex(64 * 1024);
     let writer = writer.clone();
-    tokio::spawn(async move { connection::requests(stream, &writer).await });
+    tokio::spawn(async move { connection::requests(stream, &writer, &Arc::new(place())).await });
     gateway
 }
 
@@ -118,4 +132,52 @@ async fn a_header_that_cannot_be_read_is_not_a_missing_one() {
         let refused = post(&writer, "other", &format!("{name}: \u{e4}\r\n")).await;
         assert!(refused.starts_with("HTTP/1.1 400 ") && refused.contains(&name.to_lowercase()), "{refused}");
     }
+}
+
+/// A writer's port with so many places, of which one client may have all, and a token that it needs.
+async fn listening(places: usize) -> (std::net::SocketAddr, Arc<Writer>) {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (address, writer) = (listener.local_addr().unwrap(), writer());
+    let limiter = ConnectionLimiter::new(places, places);
+    tokio::spawn(writer.clone().serve(listener, limiter, std::future::pending()));
+    (address, writer)
+}
+
+#[tokio::test]
+async fn silent_connections_yield_their_places_to_gateways() {
+    const PLACES: usize = 4;
+    let (address, writer) = listening(PLACES).await;
+    let mut gateway = TcpStream::connect(address).await.unwrap();
+    let ask = b"GET /ingest/data/slow HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    gateway.write_all(ask).await.unwrap();
+    let mut answer = [0; ANSWER_BYTES];
+    assert!(gateway.read(&mut answer).await.unwrap() > 0);
+    let mut silent = Vec::new();
+    for _ in 0..3 * PLACES {
+        silent.push(TcpStream::connect(address).await.unwrap());
+    }
+    let mut late = TcpStream::connect(address).await.unwrap();
+    late.write_all(ask).await.unwrap();
+    assert!(late.read(&mut answer).await.unwrap() > 0, "a gateway that arrives late has a place");
+    gateway.write_all(ask).await.unwrap();
+    assert!(gateway.read(&mut answer).await.unwrap() > 0, "a gateway that was admitted keeps its place");
+    for stream in &mut silent[..2 * PLACES] {
+        assert_eq!(stream.read(&mut answer).await.unwrap_or(0), 0, "the oldest are closed");
+    }
+    assert!(writer.counters().connections_closed.get() >= 2 * PLACES as u64);
+}
+
+#[tokio::test]
+async fn pages_are_bounded_whatever_a_gateway_asks_for() {
+    let writer = writer();
+    let ask = |room: ReadRoom| {
+        let wanted = Wanted::Stored(Filter::default());
+        let query = Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX };
+        room.bounded(query)
+    };
+    let bounded = ask(writer.reads.clone());
+    assert_eq!((bounded.limit, bounded.bytes_max), (READ_EVENTS_MAX, READ_BYTES_MAX));
+    let little = WriterBudgets::least(&Writer::memory_parts(2, 0));
+    let bounded = ask(ReadRoom::new(&little));
+    assert!(bounded.bytes_max < READ_BYTES_MAX && bounded.bytes_max >= EVENT_BYTES_MAX);
 }

@@ -66,7 +66,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("load", &["clock", "event", "expression", "generator", "json", "net"]),
-    ("writer", &["access", "clock", "event", "net", "objects", "sink", "sink-remote"]),
+    ("writer", &["access", "clock", "event", "json", "net", "objects", "sink", "sink-remote"]),
     (
         "forebay",
         &[
@@ -95,7 +95,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("sink-lines", &["event", "settings", "sink"]),
-    ("sink-testing", &["access", "event", "objects", "sink", "sink-remote", "testkit", "writer"]),
+    ("sink-testing", &["access", "event", "net", "objects", "sink", "sink-remote", "testkit", "writer"]),
 ];
 
 /// Crates of others that some of ours may not use, and why.

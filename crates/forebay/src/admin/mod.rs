@@ -23,7 +23,7 @@ use access::Scope;
 use bytes::Bytes;
 use delivery::DeadLetterService;
 use event::Origin;
-use gateway::{ConnectionLimiter, Readiness};
+use gateway::Readiness;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue, VARY};
@@ -31,6 +31,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use net::connections::ConnectionLimiter;
 use net::draining::{self, DrainLimiter};
 use net::tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -97,10 +98,11 @@ pub(crate) async fn serve<F>(
                 continue;
             }
         };
-        let Some(place) = places.take(free, peer.ip().to_canonical()) else { continue };
+        let client = peer.ip().to_canonical();
+        let Some(place) = places.take(free, client) else { continue };
         let (tls, drains, answer) = (tls.clone(), drains.clone(), answer.clone());
         tokio::spawn(async move {
-            tls::serve(tls, (stream, drains), answer).await;
+            tls::serve(tls, (stream, drains, client), answer).await;
             drop(place);
         });
     }

@@ -2,6 +2,7 @@
 
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,14 +27,14 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Serves what comes on a connection, after the handshake if there is TLS.
 pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
     tls: Option<Arc<ServerTls>>,
-    (stream, drains): (TcpStream, Arc<DrainLimiter>),
+    (stream, drains, client): (TcpStream, Arc<DrainLimiter>, IpAddr),
     answer: impl Fn(Request<Incoming>) -> F,
 ) {
-    let Some(tls) = tls else { return serve_requests(Lingering::new(stream, drains), answer).await };
+    let Some(tls) = tls else { return serve_requests(Lingering::new(stream, drains, client), answer).await };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await {
-        Ok(HandshakeOutcome::Secure(stream)) => serve_requests(Lingering::new(stream, drains), answer).await,
+        Ok(HandshakeOutcome::Secure(stream)) => serve_requests(Lingering::new(stream, drains, client), answer).await,
         Ok(HandshakeOutcome::Plain(stream)) => {
-            serve_requests(Lingering::new(stream, drains), |_| async { not_secure() }).await;
+            serve_requests(Lingering::new(stream, drains, client), |_| async { not_secure() }).await;
         }
         Ok(HandshakeOutcome::Refused(stream)) => linger(stream).await,
         Ok(HandshakeOutcome::Gone) | Err(_) => {}

@@ -8,14 +8,13 @@ use std::sync::Arc;
 use std::thread;
 
 use config::Role;
-use config::{self, Configuration};
 use journal::disk::ReadOnlyDisk;
 use settings::Environment;
 
 use crate::cli::{CheckFlags, Common};
 use crate::commands::output::Output;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::memory_plan::Plan;
+use crate::memory_plan::{Plan, WriterPlan};
 
 /// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
 /// the error output. Gives the process's exit code.
@@ -27,10 +26,14 @@ pub(crate) fn run(flags: CheckFlags, role: Option<Role>, environment: &Environme
     let common = flags.into_common(role);
     common.warn_of_overlooked();
     if role == Role::Writer {
-        return conclude(shown(common.load_writer(environment)), |_| Ok(String::new()));
+        return conclude(shown(common.load_writer(environment)), |configuration| {
+            warn_of_memory(WriterPlan::of(configuration).warning())?;
+            Ok(String::new())
+        });
     }
     conclude(shown(common.load(environment)), |configuration| {
-        warn_of_memory(configuration)?;
+        let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
+        warn_of_memory(Plan::of(configuration, shards.get().into()).warning())?;
         Ok(origin(&common))
     })
 }
@@ -43,12 +46,8 @@ fn conclude<T: Display>(loaded: Option<T>, add: impl FnOnce(&T) -> io::Result<St
     Ok(0)
 }
 
-fn warn_of_memory(configuration: &Configuration) -> io::Result<()> {
-    let shards = configuration.gateway.shards_for(thread::available_parallelism().unwrap_or(NonZeroUsize::MIN));
-    match Plan::of(configuration, shards.get().into()).warning() {
-        Some(warning) => writeln!(io::stderr(), "warning: {warning}"),
-        None => Ok(()),
-    }
+fn warn_of_memory(warning: Option<String>) -> io::Result<()> {
+    warning.map_or(Ok(()), |warning| writeln!(io::stderr(), "warning: {warning}"))
 }
 
 /// The origin of the data directory, once a gateway has made it.

@@ -18,11 +18,6 @@ fn bounded_both(wanted: ConnectionLimits, descriptors: Option<u64>) -> Connectio
     ConnectionLimits { all, per_client: per_client.max(1) }
 }
 
-/// The connections of a writer, which doesn't tell its clients apart: as many of these as the process may have descriptors for.
-pub(crate) fn connections_within_limit(all: usize) -> usize {
-    bounded(all, raise())
-}
-
 /// Raises the soft limit to the hard one, as servers do that don't use `select`, and gives what it is then. `None` is
 /// without limit.
 fn raise() -> Option<u64> {

@@ -6,13 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Folder, Server, wait_until};
+use crate::support::{Folder, Server, after, wait_until};
+use crate::two_services::{BackEnd, gateway};
 use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
+use testkit::redis::RedisServer;
 
 const MIB: usize = 1024 * 1024;
 /// How long clients post. `FOREBAY_MEMORY_SECONDS` takes longer.
 const SECONDS: u64 = 4;
 const CLIENTS: usize = 6;
+
+/// How long the test lasts.
+fn duration() -> Duration {
+    let seconds = std::env::var("FOREBAY_MEMORY_SECONDS").ok().and_then(|text| text.parse().ok());
+    Duration::from_secs(seconds.unwrap_or(SECONDS))
+}
 
 /// A control group; removed when it is dropped.
 struct Group {
@@ -47,6 +56,13 @@ impl Group {
 
     fn join_command(&self) -> String {
         format!("echo $$ > {}", self.folder.join("cgroup.procs").display())
+    }
+
+    /// The most bytes that it has had.
+    fn most_bytes(&self) -> usize {
+        let files = ["memory.max_usage_in_bytes", "memory.peak"];
+        let texts = files.iter().filter_map(|file| std::fs::read_to_string(self.folder.join(file)).ok());
+        texts.filter_map(|text| text.trim().parse().ok()).next().unwrap_or(0)
     }
 
     /// Processes that the kernel has killed for want of memory.
@@ -89,8 +105,7 @@ fn start(group: &Group, folder: &Folder, postgres: &PostgresServer) -> Server {
 /// Posts with several clients, and gives how many events were accepted and how often a client was told to come again. `body` makes the
 /// body of a request from its number, and says how many events it has.
 fn post(server: &Server, path: &str, body: impl Fn(usize) -> (String, usize) + Sync) -> (usize, usize) {
-    let seconds = std::env::var("FOREBAY_MEMORY_SECONDS").ok().and_then(|text| text.parse().ok()).unwrap_or(SECONDS);
-    let end = Instant::now() + Duration::from_secs(seconds);
+    let end = Instant::now() + duration();
     let (number, accepted, refused) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..CLIENTS {
@@ -155,4 +170,58 @@ fn single_events_in_32_mib() {
         (format!("{{\"id\":\"{number}\",\"text\":\"{}\"}}", "x".repeat(1 << (number % 17))), 1)
     });
     check(&group, &server, &postgres, counts);
+}
+
+/// Gateways of one writer.
+const GATEWAYS: usize = 12;
+/// Batches that each of them sends, and their events.
+const BATCHES: usize = 3;
+const EVENTS: usize = 5;
+
+/// A writer with this limit whose store is at the proxy.
+fn start_writer(group: &Group, folder: &Folder, proxy: &Proxy) -> BackEnd {
+    let url = format!("redis://{}", proxy.address());
+    let configuration = folder.write(
+        "writer.toml",
+        format!("[sinks.r]\nkind = \"redis\"\nurl = \"{url}\"\nmode = \"stream\"\nkey = \"k\"\ntimeout = \"5s\"\n"),
+    );
+    let mut command = after(&group.join_command());
+    command.args(["writer", "--config", &configuration]);
+    BackEnd::start_by(command, &folder.path("writer"), "127.0.0.1:0")
+}
+
+#[test]
+fn writer_with_hanging_store_in_96_mib() {
+    let (Some(group), Some(redis)) = (Group::new(96 * MIB), RedisServer::start()) else { return };
+    let folder = Folder::new();
+    let proxy = Proxy::start(&redis.socket());
+    let writer = start_writer(&group, &folder, &proxy);
+    let gateways: Vec<Server> = (0..GATEWAYS)
+        .map(|number| {
+            let text = format!(
+                "[gateway]\nshards = 1\n[upstreams.back]\nservers = [\"{}\"]\n[sinks.r]\nkind = \"writer\"\nupstream = \"back\"\n\
+                 store = \"redis\"\n[types.\"*\"]\nroutes = [\"r\"]\n",
+                writer.url()
+            );
+            let configuration = folder.write(&format!("gateway{number}.toml"), text);
+            let (data, log) = (folder.path(&format!("gateway{number}")), folder.path(&format!("log{number}")));
+            gateway(&data, &["--config", &configuration], &log)
+        })
+        .collect();
+    gateways.iter().for_each(|gateway| assert_eq!(gateway.post("/ingest/event/a", "{}").0, 200));
+    gateways.iter().for_each(Server::wait_delivered);
+    redis.freeze();
+    let line = format!("{{\"text\":\"{}\"}}\n", "x".repeat(900_000));
+    let body = line.repeat(EVENTS);
+    for gateway in gateways.iter().cycle().take(GATEWAYS * BATCHES) {
+        assert_eq!(gateway.post("/ingest/batch/a", &body).0, 200);
+    }
+    thread::sleep(duration());
+    redis.thaw();
+    gateways.iter().for_each(Server::wait_delivered);
+    let stored = redis.ask(&["XLEN", "k"]).number();
+    assert_eq!(stored, (GATEWAYS * (1 + BATCHES * EVENTS)) as u64);
+    assert_eq!(group.kills(), 0);
+    println!("{stored} events, at most {} MiB in the group", group.most_bytes() / MIB);
+    writer.stop();
 }

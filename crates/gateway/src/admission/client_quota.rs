@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::connection_limit::client_of;
+use net::connections::client_of;
 
 /// Clients fall into so many buckets; those few in one bucket have one quota together.
 const BUCKETS: usize = 256;

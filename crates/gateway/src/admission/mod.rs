@@ -1,14 +1,12 @@
 //! Admission: how much each shard has to do, and how much the process accepts. It counts bytes that have arrived and are not durable yet.
 
 mod client_quota;
-mod connection_limit;
 mod fair_semaphore;
 mod read_budget;
 mod reservation;
 pub(crate) mod wait_queue;
 
 pub(crate) use client_quota::ClientBucket;
-pub use connection_limit::{ConnectionLimiter, ConnectionPermit, ConnectionSlot};
 pub(crate) use fair_semaphore::FairSemaphore;
 pub(crate) use read_budget::{ReadBudget, ReadPermit};
 

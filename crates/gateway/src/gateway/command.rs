@@ -4,9 +4,9 @@ use std::net::{IpAddr, TcpStream as StdStream};
 use std::sync::Arc;
 use std::sync::mpsc::Sender as EndOfWait;
 
-use crate::admission::ConnectionPermit;
 use crate::http1::Look;
 use crate::shard::rules::Rules;
+use net::connections::ConnectionPermit;
 
 /// A command to a shard's thread.
 pub(crate) enum ShardCommand {

@@ -8,11 +8,11 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::GatewayOptions;
 use super::command::ShardCommand;
-use crate::admission::ConnectionLimiter;
 use crate::auth::{AllowedHosts, Cors, TrustedProxies};
 use crate::counters::GatewayCounters;
 use crate::event_types::{GatewayTypes, TypeRegistry};
 use crate::shard::rules::Rules;
+use net::connections::ConnectionLimiter;
 
 /// Changes a gateway that runs. Cheap to clone.
 #[derive(Clone)]

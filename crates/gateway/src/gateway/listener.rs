@@ -17,9 +17,9 @@ use tokio::time::Instant;
 
 use super::command::{AcceptedSocket, ShardCommand};
 use crate::admission::Admission;
-use crate::admission::ConnectionLimiter;
 use crate::counters::GatewayCounters;
 use crate::http1::{Look, PARTS};
+use net::connections::ConnectionLimiter;
 
 /// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
 /// client after a second: with the 128 of the standard library so many would be late whenever all clients of a

@@ -17,6 +17,7 @@ use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, ID
 use event::memory::Budgets;
 use eventlog::EventLog;
 use ipnet::IpNet;
+use net::connections::ConnectionLimiter;
 use net::draining::DrainLimiter;
 use net::tls::ServerTls;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -26,8 +27,8 @@ use command::ShardCommand;
 use control::{GatewayControl, rules};
 use listener::Listener;
 
+use crate::admission::ReadBudget;
 use crate::admission::{Admission, wait_queue};
-use crate::admission::{ConnectionLimiter, ReadBudget};
 use crate::counters::GatewayCounters;
 use crate::event_types::GatewayTypes;
 use crate::http1::Look;

@@ -17,7 +17,6 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::command::{AcceptedSocket, ShardCommand};
-use crate::admission::ConnectionPermit;
 use crate::cached_clock::CachedClock;
 use crate::coarse_timer::CoarseTimer;
 use crate::handlers::quarantine_task;
@@ -27,6 +26,7 @@ use crate::http1::{connection_loop, deadlines};
 use crate::ingest::offload;
 use crate::shard::commit_trigger::{CommitTrigger, commit_on_park};
 use crate::shard::{OFFLOADED_MAX, ShardContext, Shared};
+use net::connections::ConnectionPermit;
 
 /// Threads for offloaded work and for what waits for others, as a page of events does, and how long they stay.
 const BLOCKING_THREADS: usize = OFFLOADED_MAX + 1;

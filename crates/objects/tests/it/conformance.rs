@@ -65,3 +65,11 @@ fn s3_passes_each_case_and_follows_the_model() {
         sequences::<TestedSink<true, 2>>(SEQUENCES);
     }
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    if server().is_some() {
+        sink_testing::odd_frames::are_rejected::<TestedSink<false, 0>>().await;
+        sink_testing::odd_frames::are_rejected::<TestedSink<true, 0>>().await;
+    }
+}

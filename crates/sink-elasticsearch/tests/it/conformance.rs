@@ -109,3 +109,10 @@ fn documents_with_envelopes_pass_each_case_and_follow_the_model() {
         sequences::<TestedSink<true>>(SEQUENCES / 4);
     }
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    if server().is_some() {
+        sink_testing::odd_frames::are_rejected::<TestedSink<true>>().await;
+    }
+}

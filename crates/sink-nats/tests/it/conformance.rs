@@ -67,3 +67,10 @@ fn a_stream_passes_each_case_and_follows_the_model() {
         sequences::<Stream>(SEQUENCES);
     }
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    if server().is_some() {
+        sink_testing::odd_frames::are_rejected::<Stream>().await;
+    }
+}

@@ -142,3 +142,10 @@ fn jsonb_follows_the_model() {
         sequences::<TestedSink<false>>(SEQUENCES);
     }
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    if server().is_some() {
+        sink_testing::odd_frames::are_rejected::<TestedSink<true>>().await;
+    }
+}

@@ -75,7 +75,7 @@ impl Execute for InMemory {
     }
 }
 
-fn config() -> RedisConfig {
+pub(crate) fn config() -> RedisConfig {
     RedisConfig {
         server: "redis://one".parse().unwrap(),
         deployment: Deployment::Cluster(Vec::new()),

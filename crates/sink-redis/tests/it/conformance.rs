@@ -125,3 +125,10 @@ fn strings_pass_each_case_and_follow_the_model() {
         sequences::<TestedSink<STRINGS>>(SEQUENCES);
     }
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    if server().is_some() {
+        sink_testing::odd_frames::are_rejected::<TestedSink<STRINGS>>().await;
+    }
+}

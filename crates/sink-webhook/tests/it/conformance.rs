@@ -53,3 +53,8 @@ fn a_receiver_that_knows_ids_gets_each_event_once() {
     check::<TestedSink>();
     sequences::<TestedSink>(SEQUENCES);
 }
+
+#[tokio::test]
+async fn odd_frames_are_rejected() {
+    sink_testing::odd_frames::are_rejected::<TestedSink>().await;
+}

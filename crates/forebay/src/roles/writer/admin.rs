@@ -97,6 +97,8 @@ fn render(shown: &Shown) -> String {
     let help = "Requests of gateways that were refused: bad frames, unknown sinks, tokens.";
     text.count("forebay_writer_refused_total", help, counters.refused.get());
     text.count("forebay_writer_failed_total", "Calls of gateways that a store failed.", counters.failed.get());
+    let help = "Connections closed before a valid request, because others needed their places.";
+    text.count("forebay_writer_connections_closed_total", help, counters.connections_closed.get());
     retention::add(&mut text, &shown.retention);
     if let Some(is_registered) = &shown.is_registered {
         let is_registered = is_registered.load(Ordering::Relaxed);

@@ -8,9 +8,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use config::WriterConfiguration;
+use config::{ConnectionLimits, WriterConfiguration};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
+use net::connections::ConnectionLimiter;
 use settings::Environment;
 use tokio::net::TcpListener;
 use tokio::signal::unix::Signal;
@@ -20,7 +21,8 @@ use crate::admin::AdminAuth;
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
 use crate::errors::{cannot_listen, unusable};
-use crate::process::descriptors::connections_within_limit;
+use crate::memory_plan::WriterPlan;
+use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
@@ -66,8 +68,15 @@ async fn serve(
     let shown = tls.as_ref().map(|watch| watch.tls().clone());
     let offered = offered(configuration);
     let is_loopback = configuration.listens_on_loopback();
+    let memory = WriterPlan::of(configuration);
+    if let Some(warning) = memory.warning() {
+        log::warning(warning);
+    }
+    if let Some(summary) = memory.summary() {
+        log::info(summary);
+    }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
-    let writer = Arc::new(writer);
+    let writer = Arc::new(writer.with_memory(&memory.budgets));
     let auth = Arc::new(AdminAuth::new(tokens.tokens().clone(), configuration.admin_is_reachable(), false));
     tokio::spawn(tokens.follow());
     if let Some(tls) = &tls {
@@ -82,8 +91,10 @@ async fn serve(
     let shown = Shown { writer: writer.clone(), retention, is_registered, started };
     tokio::spawn(admin::serve(admin, shown, auth));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let connections = connections_within_limit(writer::CONNECTIONS_MAX);
-    let mut serving = tokio::spawn(writer.clone().serve(listener, connections, async { drop(stopped.await) }));
+    let all = memory.budgets.connections;
+    let ConnectionLimits { all, per_client } = descriptors::within_limit(ConnectionLimits { all, per_client: all / 2 });
+    let limiter = ConnectionLimiter::new(all, per_client);
+    let mut serving = tokio::spawn(writer.clone().serve(listener, limiter, async { drop(stopped.await) }));
     manager.notify(State::Ready);
     signals.next().await;
     tokio::spawn(signals::end_at_once(signals));

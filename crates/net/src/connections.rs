@@ -1,4 +1,5 @@
-//! Limits the open connections: so many for all, and so many for one client.
+//! Limits connections: so many for all clients together, and so many for each of them. The intake, the admin port, a writer's port and the
+//! connections that are drained after an early response all use it.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const HOST_BITS: u32 = 64;
 
 /// Limits the connections of a port.
+#[derive(Debug)]
 pub struct ConnectionLimiter {
     all: Arc<Semaphore>,
     of_client_max: AtomicUsize,
@@ -19,7 +21,7 @@ pub struct ConnectionLimiter {
 
 type Taken = Mutex<Seats>;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Seats {
     of_clients: HashMap<IpAddr, usize>,
     /// How many connections may be open in all.
@@ -33,9 +35,11 @@ fn lock(taken: &Taken) -> MutexGuard<'_, Seats> {
 }
 
 /// Room for one connection more.
+#[derive(Debug)]
 pub struct ConnectionSlot(OwnedSemaphorePermit);
 
 /// The permit of an open connection. It is released when this is dropped.
+#[derive(Debug)]
 pub struct ConnectionPermit {
     of_all: Option<OwnedSemaphorePermit>,
     client: IpAddr,
@@ -51,7 +55,7 @@ impl ConnectionLimiter {
     }
 
     /// Sets other limits. Open connections stay open.
-    pub(crate) fn limit(&self, all: usize, of_client_max: usize) {
+    pub fn limit(&self, all: usize, of_client_max: usize) {
         self.of_client_max.store(of_client_max, Ordering::Relaxed);
         let mut seats = lock(&self.taken);
         if all >= seats.all {
@@ -69,6 +73,24 @@ impl ConnectionLimiter {
     /// Waits for room. `None` never happens.
     pub async fn free(&self) -> Option<ConnectionSlot> {
         self.all.clone().acquire_owned().await.ok().map(ConnectionSlot)
+    }
+
+    /// Room for one connection, if there is any now.
+    #[must_use]
+    pub fn try_free(&self) -> Option<ConnectionSlot> {
+        self.all.clone().try_acquire_owned().ok().map(ConnectionSlot)
+    }
+
+    /// Connections that are open now.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        lock(&self.taken).of_clients.values().sum()
+    }
+
+    /// Waits until no connection is open.
+    pub async fn all_closed(&self) {
+        let all = lock(&self.taken).all;
+        let _ = self.all.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await;
     }
 
     /// Gives the room to a client, unless it has as many connections as one client may have.
@@ -103,7 +125,8 @@ impl Drop for ConnectionPermit {
 }
 
 /// What counts as one client: an IPv4 address, or an IPv6 network.
-pub(crate) fn client_of(address: IpAddr) -> IpAddr {
+#[must_use]
+pub fn client_of(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS).into(),

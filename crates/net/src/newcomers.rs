@@ -1,0 +1,181 @@
+//! Connections whose client has not shown yet that it may use the port. Each of them is closed early if others need its place, so a client
+//! without a token can't keep others out by holding connections.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::connections::{ConnectionLimiter, ConnectionPermit, client_of};
+
+/// The newcomers among a port's connections.
+#[derive(Debug)]
+pub struct Newcomers {
+    limiter: Arc<ConnectionLimiter>,
+    list: Mutex<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    /// Of each client, by the order of their arrival.
+    of_clients: HashMap<IpAddr, BTreeMap<u64, Waiting>>,
+    arrived: u64,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    _permit: ConnectionPermit,
+    /// Dropped to close the connection.
+    _open: oneshot::Sender<()>,
+}
+
+/// The place of a connection: a newcomer's until it is admitted. It is freed when this is dropped.
+#[derive(Debug)]
+pub struct Place {
+    all: Arc<Newcomers>,
+    client: IpAddr,
+    number: u64,
+    kept: OnceLock<Waiting>,
+}
+
+/// Ends when another connection needs the place, or when the place is dropped.
+pub type Closed = oneshot::Receiver<()>;
+
+impl Newcomers {
+    /// The newcomers of a port with these limits.
+    #[must_use]
+    pub fn new(limiter: Arc<ConnectionLimiter>) -> Arc<Self> {
+        Arc::new(Self { limiter, list: Mutex::default() })
+    }
+
+    fn list(&self) -> MutexGuard<'_, List> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until there is room for another connection. If there is none, the oldest newcomer loses its place: the oldest of the client
+    /// that has the most newcomers.
+    pub async fn room(&self) {
+        if self.limiter.try_free().is_some() {
+            return;
+        }
+        if !self.close_one(None) {
+            drop(self.limiter.free().await);
+        }
+    }
+
+    /// The place of a connection that has arrived. If the client has as many connections as one client may have, its oldest newcomer loses
+    /// its place. `None` if there is no room.
+    #[must_use]
+    pub fn arrive(self: &Arc<Self>, address: IpAddr) -> Option<(Place, Closed)> {
+        let take = || self.limiter.take(self.limiter.try_free()?, address);
+        let client = client_of(address);
+        let permit = take().or_else(|| if self.close_one(Some(client)) { take() } else { None })?;
+        let (open, closed) = oneshot::channel();
+        let mut list = self.list();
+        list.arrived += 1;
+        let number = list.arrived;
+        list.of_clients.entry(client).or_default().insert(number, Waiting { _permit: permit, _open: open });
+        Some((Place { all: self.clone(), client, number, kept: OnceLock::new() }, closed))
+    }
+
+    /// Closes the oldest newcomer of this client, or else of the client that has the most. `false` if there is none.
+    fn close_one(&self, client: Option<IpAddr>) -> bool {
+        let mut list = self.list();
+        let oldest = |(client, waiting): (&IpAddr, &BTreeMap<u64, Waiting>)| Some((*client, *waiting.keys().next()?));
+        let found = match client {
+            Some(client) => list.of_clients.get_key_value(&client),
+            None => list.of_clients.iter().max_by_key(|(_, waiting)| waiting.len()),
+        };
+        found.and_then(oldest).and_then(|(client, number)| list.remove(client, number)).is_some()
+    }
+}
+
+impl List {
+    fn remove(&mut self, client: IpAddr, number: u64) -> Option<Waiting> {
+        let waiting = self.of_clients.get_mut(&client)?;
+        let removed = waiting.remove(&number);
+        if waiting.is_empty() {
+            self.of_clients.remove(&client);
+        }
+        removed
+    }
+}
+
+impl Place {
+    /// The client has shown that it may use the port: its connection keeps its place, unless another connection has it already.
+    pub fn admit(&self) {
+        if self.kept.get().is_none()
+            && let Some(waiting) = self.all.list().remove(self.client, self.number)
+        {
+            // It was removed from the list once, so this is the first value.
+            let _ = self.kept.set(waiting);
+        }
+    }
+
+    /// Whether its client was admitted.
+    #[must_use]
+    pub fn is_admitted(&self) -> bool {
+        self.kept.get().is_some()
+    }
+
+    /// Its client, as far as clients are told apart.
+    #[must_use]
+    pub const fn client(&self) -> IpAddr {
+        self.client
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.all.list().remove(self.client, self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot::error::TryRecvError;
+
+    use super::*;
+
+    fn newcomers(all: usize, of_client: usize) -> Arc<Newcomers> {
+        Newcomers::new(Arc::new(ConnectionLimiter::new(all, of_client)))
+    }
+
+    fn is_closed((_, closed): &mut (Place, Closed)) -> bool {
+        closed.try_recv() == Err(TryRecvError::Closed)
+    }
+
+    #[tokio::test]
+    async fn oldest_newcomer_of_greediest_client_yields_its_place() {
+        let newcomers = newcomers(4, 3);
+        let arrive = |last| newcomers.arrive([10, 0, 0, last].into());
+        let (mut other, mut first, mut second) = (arrive(1).unwrap(), arrive(2).unwrap(), arrive(2).unwrap());
+        let mut admitted = arrive(3).unwrap();
+        admitted.0.admit();
+        assert!(arrive(4).is_none(), "nothing is free yet");
+        newcomers.room().await;
+        assert!(is_closed(&mut first) && ![&mut second, &mut other, &mut admitted].into_iter().any(is_closed));
+        let late = arrive(4).unwrap();
+        first.0.admit();
+        assert!(!first.0.is_admitted() && admitted.0.is_admitted(), "the first one's place is another's");
+        drop((first, other, second, late, admitted));
+        assert_eq!(newcomers.limiter.open(), 0);
+    }
+
+    #[tokio::test]
+    async fn admitted_connection_keeps_its_place_and_counts_for_its_client() {
+        let newcomers = newcomers(4, 2);
+        let arrive = || newcomers.arrive([10, 0, 0, 1].into());
+        let [first, second] = [arrive().unwrap(), arrive().unwrap()];
+        first.0.admit();
+        second.0.admit();
+        assert!(arrive().is_none(), "a client that has its share by admitted connections gets no more");
+        drop(first);
+        let mut waiting = arrive().unwrap();
+        let next = arrive().unwrap();
+        assert!(is_closed(&mut waiting), "a newcomer yields to the next of its client");
+        drop((second, waiting, next));
+        assert_eq!(newcomers.limiter.open(), 0);
+    }
+}
