@@ -1,21 +1,24 @@
 //! What a batch is stored with, and what its requests came to together.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::config::ElasticsearchConfig;
 use super::conflict::{Comparison, Taken};
 use super::data_stream::DataStreams;
+use super::durability::Durability;
 use super::error::Failure;
 use super::limiter::Limiter;
 use super::outcome::Outcome;
 use super::server::Server;
-use sink::{Batch, Reason, RejectedRecord, Retry, RetryScope, WriteOutcome};
+use sink::{Batch, Fault, Reason, RejectedRecord, Retry, RetryScope, Verdict, WriteOutcome};
 
 /// What a part of a batch came to: the records that aren't mentioned are stored.
 #[derive(Default)]
 pub(super) struct Outcomes {
     pub(super) refused: Vec<RejectedRecord>,
     pub(super) retry: Vec<Retry>,
+    /// Failures that only neighbours can explain: the documents or their indices may be at fault.
+    pub(super) unclear: Vec<(usize, Reason)>,
     pub(super) taken: Vec<Taken>,
     /// How many of those that are to be sent again only wait until the store has less to do.
     pub(super) waiting: usize,
@@ -29,6 +32,7 @@ pub(super) struct Writing<'a> {
     pub(super) server: &'a Server,
     pub(super) limiter: &'a Limiter,
     pub(super) streams: &'a DataStreams,
+    pub(super) durability: &'a Durability,
     pub(super) batch: &'a Batch,
 }
 
@@ -39,11 +43,11 @@ impl Outcomes {
             match outcome {
                 Outcome::Stored => {}
                 Outcome::Taken { index: stored_in } => outcomes.taken.push(Taken { at: index, index: stored_in }),
-                Outcome::Refused(reason) => outcomes.refused.push(RejectedRecord { index, reason }),
-                Outcome::NotYet(reason) => outcomes.retry.push(Retry { index, reason, scope: RetryScope::Record }),
-                Outcome::Overloaded(reason) => {
-                    outcomes.retry.push(Retry { index, reason, scope: RetryScope::Store });
-                    outcomes.waiting += 1;
+                Outcome::Failed(Fault::Unclear, reason) => outcomes.unclear.push((index, reason)),
+                Outcome::Failed(fault, reason) => {
+                    outcomes.waiting += usize::from(fault == Fault::Store);
+                    // Neighbours change nothing about the other faults.
+                    outcomes.failed_alone(index, reason, fault.verdict(false));
                 }
             }
         }
@@ -57,9 +61,17 @@ impl Outcomes {
         Self { retry, failures: vec![failure], ..Self::default() }
     }
 
+    fn failed_alone(&mut self, index: usize, reason: Reason, verdict: Verdict) {
+        match verdict {
+            Verdict::Rejected => self.refused.push(RejectedRecord { index, reason }),
+            Verdict::Retry(scope) => self.retry.push(Retry { index, reason, scope }),
+        }
+    }
+
     pub(super) fn add(&mut self, other: Self) {
         self.refused.extend(other.refused);
         self.retry.extend(other.retry);
+        self.unclear.extend(other.unclear);
         self.taken.extend(other.taken);
         self.waiting += other.waiting;
         self.failures.extend(other.failures);
@@ -77,6 +89,33 @@ impl Outcomes {
                 let reason = format!("a document under its id was in index {stored_in}, and is gone").into();
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });
             }
+        }
+    }
+
+    /// Judges the failures that only neighbours can explain: documents of the same index that the store has accepted.
+    ///
+    /// An index that isn't there can't be created: documents of other indices show nothing about that.
+    pub(super) async fn judge_unclear(&mut self, writing: &Writing<'_>) {
+        let unclear = std::mem::take(&mut self.unclear);
+        if unclear.is_empty() {
+            return;
+        }
+        let Writing { config, server, batch, .. } = writing;
+        let name = |index: usize| batch.get(index).map(|record| config.index.of(&record)).unwrap_or_default();
+        let mut failed: HashSet<usize> = unclear.iter().map(|(index, _)| *index).collect();
+        failed.extend(self.refused.iter().map(|refusal| refusal.index).chain(self.retry.iter().map(|retry| retry.index)));
+        let accepting: HashSet<String> = (0..batch.len()).filter(|index| !failed.contains(index)).map(name).collect();
+        let mut existing = HashMap::new();
+        for (index, reason) in unclear {
+            let name = name(index);
+            let accepts_others = accepting.contains(&name);
+            if !accepts_others && !existing.contains_key(&name) {
+                let is_there = server.has_index(&name).await.unwrap_or(false);
+                existing.insert(name.clone(), is_there);
+            }
+            let is_there = accepts_others || existing.get(&name).copied().unwrap_or(false);
+            let fault = if is_there { Fault::Unclear } else { Fault::Passing };
+            self.failed_alone(index, reason, fault.verdict(accepts_others));
         }
     }
 

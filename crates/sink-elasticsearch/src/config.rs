@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::index::IndexPattern;
 use net::http_client::{Endpoint, InvalidEndpoint};
+use sink::AllowedRisks;
 
 /// Nodes that one configuration names.
 const NODES_MAX: usize = 32;
@@ -45,6 +46,8 @@ pub struct ElasticsearchConfig {
     pub gzip: bool,
     /// How long the store may be silent in the middle of a request.
     pub timeout: Duration,
+    /// With which risks the store is used.
+    pub allowed: AllowedRisks,
 }
 
 impl ElasticsearchConfig {

@@ -9,7 +9,9 @@ mod config;
 mod conflict;
 mod data_stream;
 mod document;
+mod durability;
 mod error;
+mod fault;
 mod fields;
 mod index;
 mod limiter;
@@ -43,13 +45,14 @@ pub use settings::KIND;
 
 use batch_outcomes::Writing;
 use data_stream::DataStreams;
+use durability::Durability;
 use error::Failure;
 use limiter::Limiter;
 use reader::Reader;
 use server::Server;
 use sink::close_signal::CloseSignal;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Mark, SinkError, Store, WriteOutcome};
+use sink::{Batch, Mark, Reason, SinkError, Store, WriteOutcome};
 
 /// The store.
 pub struct Elasticsearch {
@@ -57,6 +60,7 @@ pub struct Elasticsearch {
     server: Server,
     limiter: Limiter,
     streams: DataStreams,
+    durability: Durability,
     /// Whether the store was looked at and has its template.
     is_ready: Mutex<bool>,
     closed: CloseSignal,
@@ -75,6 +79,7 @@ impl Elasticsearch {
             server,
             limiter,
             streams: DataStreams::default(),
+            durability: Durability::default(),
             is_ready: Mutex::default(),
             closed: CloseSignal::default(),
             reads: ReadThread::new("search-read"),
@@ -121,9 +126,9 @@ impl Store for Elasticsearch {
             }
             drop(is_ready);
             self.check(batch.mark()).await?;
-            let Self { config, server, limiter, streams, written, .. } = self;
+            let Self { config, server, limiter, streams, durability, written, .. } = self;
             streams.prepare_for(config, server, batch).await?;
-            let report = Writing { config, server, limiter, streams, batch }.store().await;
+            let report = Writing { config, server, limiter, streams, durability, batch }.store().await;
             written.fetch_add(1, Ordering::Release);
             report
         })
@@ -143,6 +148,12 @@ impl Store for Elasticsearch {
         let Self { config, reads, written, .. } = self;
         let (config, written) = (config.clone(), Arc::clone(written));
         reads.read(move || Reader::new(config, written), query).await
+    }
+
+    fn warning(&self) -> Option<Reason> {
+        let ElasticsearchConfig { nodes, index, allowed, .. } = &self.config;
+        let text = "a crash of its machines may lose events that count as stored: allow_unsafe has";
+        allowed.first().map(|name| format!("Elasticsearch {nodes}, index {index}: {text} \"{name}\"").into())
     }
 
     /// Ends the calls in flight and closes the connections that wait.
@@ -172,6 +183,7 @@ impl Elasticsearch {
             self.server.install(template).await?;
         }
         self.streams.forget();
-        self.streams.prepare(&self.config, &self.server).await
+        self.streams.prepare(&self.config, &self.server).await?;
+        self.durability.prepare(&self.config, &self.server).await
     }
 }

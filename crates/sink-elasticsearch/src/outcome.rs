@@ -3,8 +3,9 @@
 use serde::Deserialize;
 
 use super::error::Failure;
+use super::fault::fault;
 use super::store_error::StoreError;
-use sink::Reason;
+use sink::{Fault, Reason};
 
 /// What became of one document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +17,8 @@ pub(super) enum Outcome {
         /// The index: of a data stream the one behind it.
         index: String,
     },
-    /// The store never takes it.
-    Refused(Reason),
-    /// The store is overloaded, or a part of it isn't available: this is not about the document.
-    Overloaded(Reason),
-    /// The store failed at this document, or doesn't accept it in its present state. The document may be there all the same.
-    NotYet(Reason),
+    /// It isn't known to be there: what the failure is about, and why.
+    Failed(Fault, Reason),
 }
 
 #[derive(Deserialize)]
@@ -81,20 +78,23 @@ fn missing(when_taken: &WhenTaken, done: &Done) -> Option<Outcome> {
     let status = done.status;
     match (done.result.as_deref(), when_taken) {
         (Some("created" | "updated"), _) | (Some("noop"), WhenTaken::Again) => None,
-        (Some("noop"), _) => Some(Outcome::Refused(
+        // The pipeline may drop all documents.
+        (Some("noop"), _) => Some(Outcome::Failed(
+            Fault::Unclear,
             format!(
                 "the store answered {status} and left the document out (\"result\": \"noop\"): a drop processor of its ingest \
                  pipeline dropped it. Change the pipeline, then replay the letter"
             )
             .into(),
         )),
-        (Some(result), _) => Some(Outcome::NotYet(
+        (Some(result), _) => Some(Outcome::Failed(
+            Fault::Passing,
             format!("the store answered {status} with the result {result}, which doesn't say that the document is there")
                 .into(),
         )),
         // What creates a document answers 201.
         (None, WhenTaken::Compare) if status != 201 => {
-            Some(Outcome::NotYet(format!("the store answered {status} without a result").into()))
+            Some(Outcome::Failed(Fault::Passing, format!("the store answered {status} without a result").into()))
         }
         (None, _) => None,
     }
@@ -113,18 +113,15 @@ fn outcome(item: Item) -> Result<Outcome, Failure> {
         409 => match when_taken {
             WhenTaken::Compare => Outcome::Taken { index: done.index },
             WhenTaken::Newer => Outcome::Stored,
-            WhenTaken::Again => Outcome::Overloaded(words()),
+            WhenTaken::Again => Outcome::Failed(Fault::Store, words()),
         },
-        429 | 502..=504 => Outcome::Overloaded(words()),
-        400 | 413 | 422 if !done.error.as_ref().is_some_and(StoreError::is_of_the_store) => Outcome::Refused(words()),
-        _ => Outcome::NotYet(words()),
+        status => Outcome::Failed(fault(status, done.error.as_ref()), words()),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store_error::{OF_THE_STORE, WORDS_OF_THE_STORE};
 
     fn of(item: &str) -> Outcome {
         let answer = format!(r#"{{"errors": true, "items": [{item}]}}"#);
@@ -144,17 +141,13 @@ mod tests {
         assert_eq!(of(r#"{"index": {"status": 200}}"#), Outcome::Stored);
         assert_eq!(of(r#"{"create": {"_index": "b", "status": 409}}"#), Outcome::Taken { index: "b".into() });
         assert_eq!(of(r#"{"index": {"_index": "b", "status": 409}}"#), Outcome::Stored);
-        assert!(matches!(of(r#"{"update": {"_index": "b", "status": 409}}"#), Outcome::Overloaded(_)));
-        let Outcome::Refused(words) = failed(400, "mapper_parsing_exception", "failed to parse") else {
-            panic!("a document that can't be read is refused")
+        assert!(matches!(of(r#"{"update": {"_index": "b", "status": 409}}"#), Outcome::Failed(Fault::Store, _)));
+        let Outcome::Failed(Fault::Unclear, words) = failed(400, "mapper_parsing_exception", "failed to parse") else {
+            panic!("it may be about the document")
         };
         assert_eq!(&*words, "mapper_parsing_exception: failed to parse; caused by deeper: (400)");
-        for status in [429, 502, 503, 504] {
-            assert!(matches!(failed(status, "any", "any"), Outcome::Overloaded(_)), "{status}");
-        }
-        for status in [401, 403, 404, 408, 500, 507] {
-            assert!(matches!(failed(status, "any", "any"), Outcome::NotYet(_)), "{status}");
-        }
+        assert!(matches!(failed(429, "any", "any"), Outcome::Failed(Fault::Store, _)));
+        assert!(matches!(failed(404, "any", "any"), Outcome::Failed(Fault::Passing, _)));
     }
 
     #[test]
@@ -165,23 +158,12 @@ mod tests {
         for verb in ["create", "index"] {
             assert_eq!(result(verb, 201, "created"), Outcome::Stored);
             assert_eq!(result(verb, 200, "updated"), Outcome::Stored);
-            let Outcome::Refused(reason) = result(verb, 200, "noop") else { panic!("{verb}: nothing is stored") };
+            let Outcome::Failed(Fault::Unclear, reason) = result(verb, 200, "noop") else { panic!("{verb}: not stored") };
             assert!(reason.contains("drop processor"), "{reason}");
-            assert!(matches!(result(verb, 200, "not_found"), Outcome::NotYet(_)), "{verb}");
+            assert!(matches!(result(verb, 200, "not_found"), Outcome::Failed(Fault::Passing, _)), "{verb}");
         }
         assert_eq!(result("update", 200, "noop"), Outcome::Stored, "it was equal before");
-        assert!(matches!(of(r#"{"create": {"_index": "i", "status": 200}}"#), Outcome::NotYet(_)));
-    }
-
-    #[test]
-    fn what_speaks_of_the_store_is_no_reason_to_refuse_a_document() {
-        for kind in OF_THE_STORE {
-            assert!(matches!(failed(400, kind, "any"), Outcome::NotYet(_)), "{kind}");
-        }
-        for words in WORDS_OF_THE_STORE {
-            let reason = format!("x {words} y");
-            assert!(matches!(failed(400, "illegal_argument_exception", &reason), Outcome::NotYet(_)), "{words}");
-        }
+        assert!(matches!(of(r#"{"create": {"_index": "i", "status": 200}}"#), Outcome::Failed(Fault::Passing, _)));
     }
 
     #[test]

@@ -133,6 +133,24 @@ impl Server {
         }
     }
 
+    /// Whether there is an index, an alias or a data stream of this name.
+    pub(super) async fn has_index(&self, name: &str) -> Result<bool, Failure> {
+        let (status, _) = self.ask(Ask { method: Method::GET, path: &format!("/{name}"), content: None }).await?;
+        Ok(status.is_success())
+    }
+
+    /// Gets the settings of the indices behind a name that tell how durable they are: none if there is no such name, or if the user may not
+    /// see them.
+    pub(super) async fn durability(&self, name: &str) -> Result<Option<Bytes>, Failure> {
+        let of = "*.settings.index.translog.durability,*.settings.index.creation_date";
+        let path = format!("/{name}/_settings?ignore_unavailable=true&filter_path={of}");
+        let (status, body) = self.ask(Ask { method: Method::GET, path: &path, content: None }).await?;
+        match status {
+            StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Ok(None),
+            status => taken(status, body).map(Some),
+        }
+    }
+
     /// Gets documents, or just what is known of them.
     pub(super) async fn documents(&self, wanted: String, with_source: bool) -> Result<Bytes, Failure> {
         let content = Some((JSON, wanted.into()));

@@ -1,10 +1,11 @@
 //! The settings of sinks of kind `elasticsearch`, also for OpenSearch: the servers, the indices and their documents.
 
-use sink::{Destination, JsonLimits, Layout, Sink, SinkKind, StoreConfig};
+use sink::{ALLOW_UNSAFE, AllowedRisks, Destination, JsonLimits, Layout, Sink, SinkKind, StoreConfig};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use crate::durability;
 use crate::{
     ApiKey, DocumentConflictPolicy, DocumentShape, Elasticsearch, ElasticsearchConfig, IndexPattern, IndexTarget,
     NodeList, Template,
@@ -39,6 +40,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     let requests_max = reader.integer(section, "max_requests", requests).map(|found| found.value);
     let gzip = reader.boolean(section, "gzip").is_some_and(|found| found.value);
     let timeout = timeout(reader, section);
+    let allowed = AllowedRisks::read(reader, section, &durability::NAMES);
     Some(ElasticsearchConfig {
         nodes: nodes?,
         api_key,
@@ -53,6 +55,7 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         requests_max: requests_max.or(NonZeroUsize::new(limits::STORE_REQUESTS))?,
         gzip,
         timeout,
+        allowed,
     })
 }
 
@@ -139,7 +142,7 @@ fn layout_of(
 pub static KIND: SinkKind = SinkKind {
     keys: &[
         &["url", "api_key", "ca", "index", "data_stream", "envelope", "timestamp", "template", "conflict"],
-        &["request_bytes", "max_requests", "gzip", "timeout"],
+        &["request_bytes", "max_requests", "gzip", "timeout", ALLOW_UNSAFE],
     ],
     secrets: &["api_key"],
     urls: &["url"],

@@ -20,5 +20,6 @@ pub(super) fn config() -> ElasticsearchConfig {
         requests_max: NonZeroUsize::MIN,
         gzip: false,
         timeout: Duration::from_secs(5),
+        allowed: Default::default(),
     }
 }

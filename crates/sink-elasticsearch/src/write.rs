@@ -33,6 +33,9 @@ impl Writing<'_> {
             join_all(parts).await.into_iter().for_each(|part| all.add(part));
         }
         self.compare_taken(&mut all).await;
+        all.judge_unclear(self).await;
+        // Indices may have been created by this batch.
+        self.durability.check(config, self.server, batch).await?;
         all.into_write_outcome(batch.len())
     }
 
@@ -92,8 +95,9 @@ impl Writing<'_> {
     async fn send_less(&self, mut part: Vec<usize>, failure: Failure) -> Outcomes {
         if part.len() <= 1 {
             let reason: Reason = format!("alone it is too large: {}", failure.what()).into();
-            let refused = part.into_iter().map(|index| RejectedRecord { index, reason: reason.clone() }).collect();
-            return Outcomes { refused, ..Outcomes::default() };
+            // A proxy may find everything too large.
+            let unclear = part.into_iter().map(|index| (index, reason.clone())).collect();
+            return Outcomes { unclear, ..Outcomes::default() };
         }
         let rest = part.split_off(part.len() / 2);
         let mut outcomes = self.send(part).await;
@@ -122,6 +126,7 @@ impl Writing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sink::Fault;
 
     fn of(done: &[Outcome]) -> Outcomes {
         Outcomes::of((0..done.len()).collect(), done.to_vec())
@@ -131,11 +136,15 @@ mod tests {
         "why".into()
     }
 
+    fn failed(fault: Fault) -> Outcome {
+        Outcome::Failed(fault, reason())
+    }
+
     #[test]
     fn a_report_names_what_isn_t_stored() {
         assert_eq!(of(&[Outcome::Stored, Outcome::Stored]).into_write_outcome(2).unwrap(), WriteOutcome::Committed);
-        let mut all = Outcomes::of(vec![2, 3], vec![Outcome::Overloaded(reason()), Outcome::Refused(reason())]);
-        all.add(of(&[Outcome::Refused(reason()), Outcome::NotYet(reason())]));
+        let mut all = Outcomes::of(vec![2, 3], vec![failed(Fault::Store), failed(Fault::Record)]);
+        all.add(of(&[failed(Fault::Record), failed(Fault::Passing)]));
         let Ok(WriteOutcome::Partial { refused, retry }) = all.into_write_outcome(4) else { panic!("two are refused") };
         assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [0, 3]);
         assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [1, 2]);
@@ -143,13 +152,13 @@ mod tests {
 
     #[test]
     fn a_store_that_takes_nothing_is_unavailable_and_its_records_are_not_to_blame() {
-        let overloaded = of(&[Outcome::Overloaded(reason()), Outcome::Overloaded(reason())]);
+        let overloaded = of(&[failed(Fault::Store), failed(Fault::Store)]);
         assert!(matches!(overloaded.into_write_outcome(2), Err(Failure::Overloaded(_))));
-        let mut failed = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
-        failed.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
-        assert!(matches!(failed.into_write_outcome(2), Err(Failure::Odd(_))), "what a person may act on goes first");
+        let mut down = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
+        down.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
+        assert!(matches!(down.into_write_outcome(2), Err(Failure::Odd(_))), "what a person may act on goes first");
         // These may be to blame.
-        assert!(of(&[Outcome::NotYet(reason())]).into_write_outcome(1).is_ok());
-        assert!(of(&[Outcome::NotYet(reason()), Outcome::Overloaded(reason())]).into_write_outcome(2).is_ok());
+        assert!(of(&[failed(Fault::Passing)]).into_write_outcome(1).is_ok());
+        assert!(of(&[failed(Fault::Passing), failed(Fault::Store)]).into_write_outcome(2).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use event::rfc3339;
 use super::preflight::Durability;
 use super::protocol;
 use super::subject::SubjectPattern;
-use sink::{Record, Write};
+use sink::{Fault, Record, Write};
 
 /// Where an event stands within its origin.
 pub(super) const POSITION: &str = "Forebay-Position";
@@ -26,24 +26,26 @@ impl<'a> Row<'a> {
     /// The record of this shard as a message.
     ///
     /// # Errors
-    /// Why the stream can't take it.
+    /// Why the stream can't take it, and what that is about.
     pub(super) fn new(
         pattern: &SubjectPattern,
         durability: &Durability,
         shard: u16,
         record: &Record<'a>,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, (Fault, String)> {
         let subject = pattern.of(record);
         if !durability.takes(&subject) {
-            return Err(format!("the stream doesn't listen to {subject}: add it to its subjects"));
+            // The stream may listen to none of the subjects any more.
+            return Err((Fault::Unclear, format!("the stream doesn't listen to {subject}: add it to its subjects")));
         }
         let row = Self { sequence: record.sequence, subject, headers: headers(shard, record), payload: record.payload };
         let (bytes, max) = (row.bytes(), durability.message_bytes_max);
         if bytes > max {
-            return Err(format!(
+            let why = format!(
                 "with its headers it has {bytes} bytes, and the server takes {max}: raise its `max_payload`, or the stream's \
                  `max_msg_size`"
-            ));
+            );
+            return Err((Fault::Record, why));
         }
         Ok(row)
     }
@@ -122,7 +124,7 @@ mod tests {
         let row = |record: &Record<'_>, max| Row::new(&pattern, &durability(max), 2, record).map(|row| row.subject);
         assert_eq!(row(&record(b"1"), 1_000).as_deref(), Ok("events.access"));
         let dotted = Record { type_name: "access.hits", ..record(b"1") };
-        assert!(row(&dotted, 1_000).unwrap_err().contains("events.access.hits"));
-        assert!(row(&record(&[b'1'; 1_000]), 1_000).unwrap_err().contains("takes 1000"));
+        assert!(row(&dotted, 1_000).unwrap_err().1.contains("events.access.hits"));
+        assert!(row(&record(&[b'1'; 1_000]), 1_000).unwrap_err().1.contains("takes 1000"));
     }
 }

@@ -12,7 +12,7 @@ use super::mapping::Row;
 use super::preflight::Durability;
 use super::publish::{Frame, Outcome, publish};
 use super::session::Session;
-use sink::{Batch, Claim, RejectedRecord, Takeover, WriteOutcome};
+use sink::{Batch, Claim, RejectedRecord, Takeover, Verdict, WriteOutcome};
 
 /// Records of one atomic batch: a server takes 1,000 messages, of which the cursor is one.
 const RECORDS_MAX: usize = 999;
@@ -42,7 +42,7 @@ pub(super) async fn write(
     if !Claim::admits(cursor.claim, batch.claim()) {
         return Err(Failure::Claimed);
     }
-    let (rows, refused) = rows(durability, config, batch, &cursor);
+    let (rows, refused) = rows(durability, config, batch, &cursor)?;
     if !refused.is_empty() {
         lane.cursor = Some(cursor);
         return Ok(WriteOutcome::Rejected { refused });
@@ -107,20 +107,30 @@ pub(super) async fn claim(
 }
 
 /// What of a batch can be published, and what is refused. What is stored already is neither.
+///
+/// # Errors
+/// [`Failure::Unfit`] if only the stream can be at fault.
 fn rows<'a>(
     durability: &Durability,
     config: &NatsConfig,
     batch: &'a Batch,
     cursor: &Cursor,
-) -> (Vec<Row<'a>>, Vec<RejectedRecord>) {
-    let (mut rows, mut refused) = (Vec::with_capacity(batch.len()), Vec::new());
+) -> Result<(Vec<Row<'a>>, Vec<RejectedRecord>), Failure> {
+    let (mut rows, mut failed) = (Vec::with_capacity(batch.len()), Vec::new());
     for (index, record) in batch.records().enumerate().filter(|(_, record)| cursor.lacks(record.sequence)) {
         match Row::new(&config.subject, durability, batch.lane().shard, &record) {
             Ok(row) => rows.push(row),
-            Err(why) => refused.push(refusal(index, &why)),
+            Err((fault, why)) => failed.push((index, fault, why)),
         }
     }
-    (rows, refused)
+    let mut refused = Vec::with_capacity(failed.len());
+    for (index, fault, why) in failed {
+        match fault.verdict(!rows.is_empty()) {
+            Verdict::Rejected => refused.push(refusal(index, &why)),
+            Verdict::Retry(_) => return Err(Failure::Unfit(why)),
+        }
+    }
+    Ok((rows, refused))
 }
 
 fn refusal(index: usize, why: &str) -> RejectedRecord {

@@ -10,12 +10,12 @@ use tokio_postgres::types::ToSql;
 use super::columns::{Content, Field};
 use super::config::RowConflictPolicy;
 use super::conflict;
-use super::error::{Blame, Failure};
+use super::error::Failure;
 use super::kind::ColumnType;
 use super::mapping::{Array, Id, put_value};
 use super::session::Talk;
 use super::table::Table;
-use sink::{Batch, Reason, Record, RejectedRecord, Write};
+use sink::{Batch, Fault, Reason, Record, RejectedRecord, Verdict, Write};
 
 /// A record with its index within the batch.
 type Indexed<'a> = (usize, Record<'a>);
@@ -93,15 +93,13 @@ pub(super) async fn write(
     search.find(&results, Step::Replace, probes).await?;
     search.try_again(&new, &results).await?;
     let Search { added, mut found, .. } = search;
-    if added == 0 {
-        let is_of_the_row = |suspect: &Suspect| suspect.failure.blame() == Some(Blame::Row);
-        let (certain, open) = found.suspects.into_iter().partition(is_of_the_row);
-        found.suspects = certain;
-        if let Some(suspect) = Vec::into_iter(open).next().filter(|_| found.is_empty()) {
-            return Err(suspect.failure.of_all(tried));
-        }
+    let is_rejected = |suspect: &Suspect| suspect.failure.fault().verdict(added > 0) == Verdict::Rejected;
+    let (certain, open) = found.suspects.into_iter().partition(is_rejected);
+    found.suspects = certain;
+    match Vec::into_iter(open).next().filter(|_| found.is_empty()) {
+        Some(suspect) => Err(suspect.failure.of_all(tried)),
+        None => Ok(found),
     }
-    Ok(found)
 }
 
 /// Tries each suspect by itself within the open transaction, and takes it back: which of them the server refuses as before.
@@ -201,7 +199,7 @@ impl Search<'_> {
                 self.found.suspects.push(Suspect { index: *index, failure });
                 continue;
             }
-            if part.len() == records.len() && self.added == 0 && failure.blame() == Some(Blame::RowOrTable) {
+            if part.len() == records.len() && self.added == 0 && failure.fault() == Fault::Unclear {
                 self.passes_some(part, probes).await?;
             }
             let (first, second) = part.split_at(part.len() / 2);
@@ -243,7 +241,7 @@ impl Search<'_> {
             let record = part[(from + probe * part.len() / probes) % part.len()];
             match self.probe(record).await? {
                 None => return Ok(()),
-                Some(other) if other.blame() == Some(Blame::Row) => return Ok(()),
+                Some(other) if other.fault() == Fault::Record => return Ok(()),
                 Some(other) if probe + 1 == probes => return Err(other.of_all(probes)),
                 Some(_) => {}
             }
@@ -275,7 +273,7 @@ impl Search<'_> {
             Ok(done) => Ok(Ok(done)),
             // Which partition takes a row isn't the row's fault: one was made or taken away meanwhile.
             Err(failure) if table.divided.is_some() && failure.is_of_partitions() => Err(Failure::Divided),
-            Err(failure) if failure.blame().is_none() => Err(failure),
+            Err(failure) if failure.fault() == Fault::Store => Err(failure),
             Err(failure) => {
                 talk.order("rollback to savepoint part; release savepoint part").await?;
                 Ok(Err(failure))

@@ -11,7 +11,7 @@ use tokio_postgres::config::{ChannelBinding, Host, SslMode, TargetSessionAttrs};
 use super::connection_limits::PoolLimits;
 use super::kind::ColumnType;
 use super::url_options;
-use sink::{InvalidTableName, TableName};
+use sink::{AllowedRisks, InvalidTableName, TableName};
 
 /// How long a server may take to accept a connection, unless its URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -40,6 +40,8 @@ pub struct PostgresConfig {
     pub timeout: Duration,
     /// How many connections there are, and for how long.
     pub connections: PoolLimits,
+    /// With which risks the server is used.
+    pub allowed: AllowedRisks,
 }
 
 /// Servers of which one takes writes, with the account to use: a `postgres://` URL.

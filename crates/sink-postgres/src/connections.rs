@@ -1,6 +1,7 @@
 //! The store and its lanes: each has one call in flight.
 
 use std::future::Future;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -15,7 +16,7 @@ use super::transaction;
 use sink::close_signal::CloseSignal;
 use sink::lane_states::LaneStates;
 use sink::read_thread::ReadThread;
-use sink::{Batch, Capabilities, Claim, Held, Mark, SinkError, Store, Takeover, WriteOutcome};
+use sink::{Batch, Capabilities, Claim, Held, Mark, Reason, SinkError, Store, Takeover, WriteOutcome};
 
 /// How long a standby may be behind when it takes over, without an event being lost: segments stay for as long.
 const SETTLE: Duration = Duration::from_mins(1);
@@ -27,6 +28,8 @@ pub struct Postgres {
     pool: Pool,
     closed: CloseSignal,
     reads: ReadThread,
+    /// What the server may lose, as it was last looked at.
+    warning: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +60,9 @@ impl Store for Postgres {
 
     async fn connect(&self) -> Result<(), SinkError> {
         self.unless_closed(async {
-            self.pool.give_back(self.pool.take(&self.config).await?);
+            let lent = self.pool.take(&self.config).await?;
+            self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&lent.connection.table.warning);
+            self.pool.give_back(lent);
             Ok(())
         })
         .await
@@ -119,6 +124,11 @@ impl Store for Postgres {
         .await
     }
 
+    fn warning(&self) -> Option<Reason> {
+        let warning = self.warning.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(format!("PostgreSQL {}, table {}: {warning}", self.config.server, self.config.table).into())
+    }
+
     async fn close(&self) -> Result<(), SinkError> {
         self.reads.close().await;
         self.closed.close();
@@ -135,7 +145,14 @@ impl Postgres {
     #[must_use]
     pub fn new(config: PostgresConfig) -> Self {
         let (pool, reads) = (Pool::new(&config.connections), ReadThread::new("postgres-read"));
-        Self { config, states: LaneStates::default(), pool, closed: CloseSignal::default(), reads }
+        Self {
+            config,
+            states: LaneStates::default(),
+            pool,
+            closed: CloseSignal::default(),
+            reads,
+            warning: Mutex::default(),
+        }
     }
 
     /// Does `work`, unless the sink is closed meanwhile.

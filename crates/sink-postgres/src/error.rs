@@ -7,7 +7,7 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use super::config::PostgresConfig;
 use sink::CLAIMED_BY_ANOTHER;
-use sink::{Mark, SinkError};
+use sink::{Fault, Mark, SinkError};
 
 /// Why a call failed.
 #[derive(Debug)]
@@ -61,10 +61,10 @@ impl From<tokio_postgres::Error> for Failure {
 }
 
 impl Failure {
-    /// What may be at fault; none if no row can be.
-    pub(super) fn blame(&self) -> Option<Blame> {
-        let Self::Driver(error) = self else { return None };
-        blame(error.as_db_error()?.code())
+    /// What it is about.
+    pub(super) fn fault(&self) -> Fault {
+        let Self::Driver(error) = self else { return Fault::Store };
+        error.as_db_error().map_or(Fault::Store, |error| fault(error.code()))
     }
 
     /// Whether both have the same code of the server.
@@ -179,28 +179,28 @@ fn unavailable(reason: String) -> SinkError {
     SinkError::Unavailable(reason.into())
 }
 
-/// What may be at fault where the server refuses a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Blame {
-    /// What is in the row, by the code alone.
-    Row,
-    /// The row or the table: only a neighbour that passes can tell.
-    RowOrTable,
-}
+/// What PostgreSQL's errors are about, by the first characters of their codes: the longest that matches decides. Codes that aren't listed are
+/// [`Fault::Unclear`]: triggers, policies and extensions raise what their authors chose.
+const FAULTS: [(&str, Fault); 11] = [
+    // Data exceptions and violated constraints name a value of the row.
+    ("22", Fault::Record),
+    ("23", Fault::Record),
+    // The connection, the state of a transaction, serialization and deadlocks, resources, locks, an operator, the system.
+    ("08", Fault::Store),
+    ("25", Fault::Store),
+    ("40", Fault::Store),
+    ("53", Fault::Store),
+    ("55", Fault::Store),
+    ("57", Fault::Store),
+    ("58", Fault::Store),
+    // The server's own files are damaged.
+    ("XX001", Fault::Store),
+    ("XX002", Fault::Store),
+];
 
-/// Classes of errors that may pass whatever row is written: the connection, the state of a transaction, serialization and deadlocks,
-/// resources, locks, an operator, the system.
-const NEVER_OF_A_ROW: [&str; 7] = ["08", "25", "40", "53", "55", "57", "58"];
-/// Classes that name a value of the row: data exceptions and violated constraints.
-const OF_A_ROW: [&str; 2] = ["22", "23"];
-
-/// Triggers, policies and extensions raise what their authors chose, so no other class tells by itself.
-fn blame(code: &SqlState) -> Option<Blame> {
-    let class = code.code().get(..2)?;
-    if NEVER_OF_A_ROW.contains(&class) {
-        return None;
-    }
-    Some(if OF_A_ROW.contains(&class) { Blame::Row } else { Blame::RowOrTable })
+fn fault(code: &SqlState) -> Fault {
+    let matching = FAULTS.iter().filter(|(listed, _)| code.code().starts_with(listed));
+    matching.max_by_key(|(listed, _)| listed.len()).map_or(Fault::Unclear, |(_, fault)| *fault)
 }
 
 fn hint(error: &DbError) -> String {
@@ -245,7 +245,7 @@ fn advice(code: &SqlState) -> Option<&'static str> {
         ),
         // A table that vanished is made again with the next try.
         "42" => Some("make the table what the manual says, or name another in `table`"),
-        _ if blame(code).is_some() => Some(
+        _ if fault(code) != Fault::Store => Some(
             "the table doesn't take what is written to it; look at its triggers, constraints and generated columns",
         ),
         _ => None,
@@ -299,18 +299,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_outage_is_a_rows_fault_and_only_a_value_is_for_sure() {
-        let blame = |code: &str| blame(&SqlState::from_code(code));
-        for code in ["22P02", "22P05", "23514", "23502"] {
-            assert_eq!(blame(code), Some(Blame::Row), "{code}");
+    fn each_code_has_its_fault() {
+        let fault = |code: &str| fault(&SqlState::from_code(code));
+        for (listed, expected) in FAULTS {
+            for rest in ["000", "001", "P02", "ZZZ"] {
+                let code = if listed.len() == 2 { format!("{listed}{rest}") } else { listed.to_owned() };
+                assert_eq!(fault(&code), expected, "{code}");
+            }
         }
         for code in ["P0001", "ZZ001", "45000", "42501", "42P01", "0A000", "XX000", "26000", "3D000", "HV00N", "54000"]
         {
-            assert_eq!(blame(code), Some(Blame::RowOrTable), "{code}");
-        }
-        for code in ["08006", "25006", "25P02", "40001", "40P01", "53100", "53300", "55P03", "57014", "57P01", "58030"]
-        {
-            assert_eq!(blame(code), None, "{code}");
+            assert_eq!(fault(code), Fault::Unclear, "{code}");
         }
     }
 }

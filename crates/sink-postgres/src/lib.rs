@@ -11,6 +11,7 @@ mod connection_limits;
 mod connections;
 mod creation;
 mod creation_lock;
+mod durability;
 mod error;
 mod kind;
 mod mapping;

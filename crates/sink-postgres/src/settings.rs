@@ -1,11 +1,12 @@
 //! The settings of sinks of kind `postgres`: the server, the table and its columns.
 
-use sink::{Destination, Folders, JsonLimits, NONE, Sink, SinkKind, StoreConfig};
+use sink::{ALLOW_UNSAFE, AllowedRisks, Destination, Folders, JsonLimits, NONE, Sink, SinkKind, StoreConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::path::Path;
 
+use crate::durability;
 use crate::{
     Column, Partition, PayloadKind, PoolLimits, Pooler, Postgres, PostgresConfig, PostgresServers, QualifiedName,
     RowConflictPolicy, TableLayout,
@@ -41,7 +42,8 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
         check_divided(reader, section, &partition.span, (table.as_ref(), &layout, &conflict));
     }
     let partition = partition.map(|found| found.value).unwrap_or_default();
-    Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections })
+    let allowed = AllowedRisks::read(reader, section, &durability::NAMES);
+    Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections, allowed })
 }
 
 /// Reads the layout from a gateway's table for a writer's sink.
@@ -269,7 +271,7 @@ const TEXT: &str = "text";
 pub static KIND: SinkKind = SinkKind {
     keys: &[
         &["url", "ca", "table", "partition", "columns", "payload", "payload_type", "conflict"],
-        &["timeout", "max_connections", "idle_timeout", "max_lifetime", "pooler", "shard_by", "shards"],
+        &["timeout", "max_connections", "idle_timeout", "max_lifetime", "pooler", "shard_by", "shards", ALLOW_UNSAFE],
     ],
     urls: &["url"],
     is_fenced: true,

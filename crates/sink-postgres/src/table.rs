@@ -6,6 +6,7 @@ use tokio_postgres::{Row, Statement};
 use super::columns::{Content, Field, STORED_IN};
 use super::config::{Partition, PostgresConfig, QualifiedName, RowConflictPolicy, TableLayout};
 use super::creation::make_missing;
+use super::durability;
 use super::error::Failure;
 use super::kind::ColumnType;
 use super::session::Talk;
@@ -59,6 +60,8 @@ pub(super) struct Table {
     pub(super) add_cursor: Statement,
     pub(super) set_cursor: Statement,
     pub(super) copy: Statement,
+    /// What the server may lose although it has answered, for the log.
+    pub(super) warning: Option<String>,
     look: Statement,
     /// What `look` gave, from which `fields` were made.
     found: Vec<Found>,
@@ -92,6 +95,7 @@ impl Table {
         let look = talk.wait(talk.client.prepare(COLUMNS)).await?;
         let found = columns(talk, &look, &quoted).await?;
         let name = look_at(talk, config, &quoted).await?;
+        let warning = durability::look(talk, config, [&quoted, &cursors, &revisions]).await?;
         let fields = with_types(fields, &found)?;
         let divided = (config.partition == Partition::Day).then(|| config.table.clone());
         let key = if divided.is_some() { "id, event_time" } else { "id" };
@@ -121,6 +125,7 @@ impl Table {
             divided,
             quoted,
             revisions,
+            warning,
             look,
             found,
         })
@@ -142,11 +147,12 @@ fn nulls(count: usize) -> String {
     vec!["null"; count].join(", ")
 }
 
-/// The last is whether it is [`STORED_IN`] by its default.
+/// The last two are whether it is [`STORED_IN`] by its default, and whether the table is in the write-ahead log.
 const COLUMNS: &str = "select a.attrelid, a.attname, a.atttypid, format_type(a.atttypid, a.atttypmod), \
     a.attnotnull and not a.atthasdef and a.attidentity = '' and a.attgenerated = '', \
     a.attname = 'stored_in' and a.atthasdef and exists (select from pg_attrdef d where d.adrelid = a.attrelid \
-    and d.adnum = a.attnum and pg_get_expr(d.adbin, d.adrelid) = 'txid_current()') \
+    and d.adnum = a.attnum and pg_get_expr(d.adbin, d.adrelid) = 'txid_current()'), \
+    (select c.relpersistence = 'p' from pg_class c where c.oid = a.attrelid) \
     from pg_attribute a where a.attrelid = $1::text::regclass and a.attnum > 0 and not a.attisdropped order by a.attnum";
 
 /// What a divided table may lack.
@@ -234,6 +240,8 @@ struct Found {
     is_needed: bool,
     /// Whether it holds by default which transaction stored the row.
     is_transaction: bool,
+    /// Whether the table is in the write-ahead log: one that is altered to UNLOGGED is another one.
+    is_logged: bool,
 }
 
 impl Found {
@@ -245,6 +253,7 @@ impl Found {
             type_name: row.try_get(3)?,
             is_needed: row.try_get(4)?,
             is_transaction: row.try_get(5)?,
+            is_logged: row.try_get(6)?,
         })
     }
 }

@@ -17,7 +17,7 @@ use super::mapping::{COPY_HEADER, COPY_TRAILER, put_row};
 use super::pooler;
 use super::session::Talk;
 use super::table::Table;
-use sink::{Batch, Claim, Held, Record, Takeover, Write, WriteOutcome};
+use sink::{Batch, Claim, Fault, Held, Record, Takeover, Write, WriteOutcome};
 
 /// Not what the database's default may be: a lock that was waited for must show what its last holder committed.
 const BEGIN: &str = "begin isolation level read committed read write";
@@ -112,7 +112,7 @@ pub(super) async fn write(talk: &Talk, table: &Table, batch: &Batch, how: How) -
     // Revisions are compared with what is there: a COPY can't.
     if copies && is_new_only(batch) {
         match attempt(talk, table, batch, Way::Copy).await {
-            Err(failure) if failure.blame().is_some() => talk.order("rollback").await?,
+            Err(failure) if failure.fault() != Fault::Store => talk.order("rollback").await?,
             Ok(None) => {}
             Ok(Some(report)) => return Ok(report),
             Err(failure) => return Err(failure),

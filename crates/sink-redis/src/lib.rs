@@ -11,6 +11,7 @@ mod connections;
 mod deployment;
 mod error;
 mod execute;
+mod fault;
 mod invalid_url;
 mod mapping;
 mod mark;

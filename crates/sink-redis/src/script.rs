@@ -10,9 +10,10 @@ use event::Lane;
 use super::config::{OwnKeys, RedisConfig, Structure};
 use super::error::Failure;
 use super::execute::Execute;
+use super::fault::fault;
 use super::mapping::Row;
 use super::protocol::{Answer, Command};
-use sink::{Batch, Claim, Held, RejectedRecord, Takeover, WriteOutcome};
+use sink::{Batch, Claim, Fault, Held, RejectedRecord, Takeover, WriteOutcome};
 
 /// Records of one script: the server does nothing else for some two milliseconds.
 const RECORDS_MAX: usize = 1_000;
@@ -213,7 +214,7 @@ fn taken(answer: Answer, rows: &[Row<'_>], stored: &mut u64) -> Result<Vec<Rejec
         }
         ("stopped", [row, said]) => {
             *stored = cursor.max(*stored);
-            if is_of_a_record(said) { Ok(vec![of(row, said)?]) } else { Err(Failure::Server(said.clone())) }
+            if fault(said) == Fault::Record { Ok(vec![of(row, said)?]) } else { Err(Failure::Server(said.clone())) }
         }
         _ => Err(ODD),
     }
@@ -223,10 +224,6 @@ pub(super) const ODD: Failure = Failure::Odd(
     "a script was answered with something that makes no sense: is another program writing Forebay's keys?",
 );
 
-/// Whether an error is about what is in one record, so that its neighbours may pass.
-fn is_of_a_record(said: &str) -> bool {
-    ["overflow", "is not an integer", "string exceeds maximum"].iter().any(|words| said.contains(words))
-}
 
 /// A claim as an argument of a script: nothing where there is none.
 pub(super) fn claim_text(claim: Option<Claim>) -> String {

@@ -164,6 +164,9 @@ pub struct Again {
     pub reason: String,
     /// Whether the cause is the store, not the record.
     pub of_store: bool,
+    /// Whether the cause may be the store or the record. Older writers don't send it.
+    #[serde(default)]
+    pub unclear: bool,
 }
 
 /// The outcome of a batch, or of another call.
@@ -206,6 +209,7 @@ impl From<Result<WriteOutcome, SinkError>> for Outcome {
             index: retry.index,
             reason: retry.reason.to_string(),
             of_store: retry.scope == RetryScope::Store,
+            unclear: retry.scope == RetryScope::Unclear,
         };
         let retry = |list: Vec<Retry>| list.into_iter().map(again);
         match result {
@@ -245,11 +249,15 @@ impl Outcome {
                 .map(|Why { index, reason }| RejectedRecord { index, reason: shortened(&reason).into() })
                 .collect()
         };
-        let scope = |of_store| if of_store { RetryScope::Store } else { RetryScope::Record };
+        let scope = |again: &Again| match (again.of_store, again.unclear) {
+            (true, _) => RetryScope::Store,
+            (false, true) => RetryScope::Unclear,
+            (false, false) => RetryScope::Record,
+        };
         let again = |again: Again| Retry {
             index: again.index,
             reason: shortened(&again.reason).into(),
-            scope: scope(again.of_store),
+            scope: scope(&again),
         };
         let retries = |list: Vec<Again>| list.into_iter().map(again).collect();
         match self {
@@ -328,7 +336,10 @@ mod tests {
             Ok(WriteOutcome::Rejected { refused: vec![RejectedRecord { index: 1, reason: reason.clone() }] }),
             Ok(WriteOutcome::Partial {
                 refused: Vec::new(),
-                retry: vec![Retry { index: 0, reason: reason.clone(), scope: RetryScope::Record }],
+                retry: vec![
+                    Retry { index: 0, reason: reason.clone(), scope: RetryScope::Record },
+                    Retry { index: 1, reason: reason.clone(), scope: RetryScope::Unclear },
+                ],
             }),
             Err(SinkError::Unavailable(reason.clone())),
             Err(SinkError::Misconfigured(reason.clone())),

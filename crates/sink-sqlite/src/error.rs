@@ -30,24 +30,14 @@ pub(super) fn classify(path: &Path, error: &rusqlite::Error) -> SinkError {
              `pragma integrity_check` tells more"
         )),
         Some(Code::OutOfMemory) => unavailable(format!("SQLite file {path}: {error}: give the process more memory")),
+        Some(Code::FileLockingProtocolFailed | Code::OperationInterrupted | Code::SchemaChanged) => {
+            unavailable(format!("SQLite file {path}: {error}: the batch is sent again"))
+        }
         _ => misconfigured(format!(
             "SQLite file {path} doesn't take what Forebay writes ({error}): make its tables what the manual says, \
              or configure another table"
         )),
     }
-}
-
-/// Whether SQLite refuses one row for what is in it, so that its neighbours may pass.
-pub(super) fn concerns_a_row(error: &rusqlite::Error) -> bool {
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::ConstraintViolation | ErrorCode::TooBig | ErrorCode::TypeMismatch)
-    )
-}
-
-/// Whether a row or the table may be at fault: what a trigger, a generated column or a function of theirs raises has no code of its own.
-pub(super) fn may_concern_a_row(error: &rusqlite::Error) -> bool {
-    concerns_a_row(error) || matches!(error.sqlite_error_code(), Some(ErrorCode::Unknown | ErrorCode::OperationAborted))
 }
 
 /// Whether the connection is as good as before: another one was in the way.

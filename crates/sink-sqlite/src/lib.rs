@@ -6,6 +6,7 @@
 
 mod clock_guard;
 mod error;
+mod fault;
 mod file_identity;
 mod mark;
 mod page;

@@ -4,8 +4,8 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 
 use super::TableName;
-use super::error::concerns_a_row;
-use sink::{Reason, Record, Write};
+use super::fault::fault;
+use sink::{Fault, Reason, Record, Write};
 
 /// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
 pub(super) fn owner(table: &TableName) -> String {
@@ -67,7 +67,7 @@ impl<'a> Rows<'a> {
         };
         match written {
             // A trigger may have ended the transaction: then what came before is gone as well.
-            Err(error) if concerns_a_row(&error) && !self.connection.is_autocommit() => {
+            Err(error) if fault(&error) == Fault::Record && !self.connection.is_autocommit() => {
                 Ok(Some(format!("{error} (the table doesn't take the event)").into()))
             }
             written => written,

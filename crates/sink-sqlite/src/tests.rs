@@ -184,6 +184,44 @@ fn a_full_disk_rolls_back_and_passes() {
 }
 
 #[test]
+fn disk_that_fills_within_a_batch_rejects_no_record() {
+    let (directory, sqlite) = fresh();
+    let sql = rows::Sql::new(&sqlite.config.table);
+    let mut connection = schema::open(&sqlite.config, &sql).unwrap();
+    let pages: i64 = connection.query_row("pragma page_count", [], |row| row.get(0)).unwrap();
+    let limit = |connection: &Connection, pages: i64| {
+        connection.pragma(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    };
+    let large = Bytes::from(format!("t{}", "x".repeat(20_000)));
+    let small = batch(1, 3);
+    let mut whole = small.clone();
+    for sequence in 4..12_u8 {
+        let record = Record {
+            sequence: sequence.into(),
+            id: EventId([sequence; 16]),
+            type_name: std::str::from_utf8(&large[..1]).unwrap(),
+            source: "",
+            payload: &large[1..],
+            ..small.get(0).unwrap()
+        };
+        whole.push(&large, &record);
+    }
+    let mut enders = Default::default();
+    // SQLite ends the transaction at one record or another, also at the last one, which is tried after all others have passed.
+    for room in (2..38).chain(2..38) {
+        limit(&connection, pages + room);
+        let error = transaction::write(&mut connection, &sql, &whole, &mut enders).unwrap_err();
+        assert_eq!(fault::fault(&error), sink::Fault::Store, "{error}");
+        assert!(connection.is_autocommit() && enders.is_empty(), "{room} pages: {enders:?}");
+    }
+    limit(&connection, pages + 1_000);
+    let written = transaction::write(&mut connection, &sql, &whole, &mut enders);
+    assert_eq!(written, Ok(transaction::Written::WriteOutcome(WriteOutcome::Committed)));
+    let count: i64 = beside(&directory).query_row("select count(*) from events", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 11);
+}
+
+#[test]
 fn a_table_that_vanished_is_made_again() {
     let (directory, sqlite) = fresh();
     assert_eq!(run(sqlite.write(&batch(1, 2))), Ok(WriteOutcome::Committed));

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use event::Lane;
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
-use super::error::may_concern_a_row;
+use super::fault::fault;
 use super::rows::{Rows, Sql};
-use sink::{Batch, Claim, Mark, RejectedRecord, Takeover, WriteOutcome};
+use sink::{Batch, Claim, Fault, Mark, RejectedRecord, Takeover, Verdict, WriteOutcome};
 
 const READ: &str = "select position, claim from forebay_cursors where origin = ?1 and shard = ?2 and sink = ?3";
 const SET: &str = "insert into forebay_cursors (origin, shard, sink, position, claim) values (?1, ?2, ?3, ?4, ?5)
@@ -97,7 +97,8 @@ pub(super) fn write(
 }
 
 /// The refused are all found, so that delivery has to send the rest only once. An error that may be the record's fault or the
-/// table's is the record's only if another record passes; the record is tried once more behind the others.
+/// table's is the record's only if another record passes; the record is tried once more behind the others. An error of the store ends the
+/// attempt, also if SQLite has already rolled back the transaction: it says nothing about the record.
 fn write_rows(
     connection: &Connection,
     sql: &Sql,
@@ -115,12 +116,12 @@ fn write_rows(
         match rows.write(&record) {
             Ok(None) => passed += 1,
             Ok(Some(reason)) => refused.push(RejectedRecord { index, reason }),
+            Err(error) if fault(&error) == Fault::Store => return Err(error),
             Err(error) if connection.is_autocommit() => {
                 enders.insert(record.sequence, 1);
                 return Err(error);
             }
-            Err(error) if may_concern_a_row(&error) => again.push((index, record)),
-            Err(error) => return Err(error),
+            Err(_) => again.push((index, record)),
         }
     }
     for (index, record) in again {
@@ -135,11 +136,15 @@ fn write_rows(
             }
             Err(error) => error,
         };
-        let ends = connection.is_autocommit();
-        let times = enders.entry(record.sequence).or_default();
-        *times += u32::from(ends);
-        let is_sure = passed > 0 && (!ends || *times >= ENDS_MAX);
-        if !is_sure || !(ends || may_concern_a_row(&error)) {
+        let (fault, ends) = (fault(&error), connection.is_autocommit());
+        let is_sure = if ends && fault != Fault::Store {
+            let times = enders.entry(record.sequence).or_default();
+            *times += 1;
+            passed > 0 && *times >= ENDS_MAX
+        } else {
+            fault.verdict(passed > 0) == Verdict::Rejected
+        };
+        if !is_sure {
             return Err(error);
         }
         refused.push(RejectedRecord { index, reason: format!("{error} (the table doesn't take the event)").into() });

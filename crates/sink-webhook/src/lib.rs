@@ -5,6 +5,7 @@
 //! receiver did that didn't answer: it is sent again.
 
 mod config;
+mod fault;
 mod message;
 mod outcome;
 mod secret;

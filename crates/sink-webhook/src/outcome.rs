@@ -5,15 +5,16 @@ use std::time::Duration;
 use http::{HeaderMap, StatusCode};
 
 use super::config::HookUrl;
+use super::fault::fault;
 use net::http_client::{HttpFailure, retry_after};
-use sink::{Reason, SinkError};
+use sink::{Fault, Reason, SinkError};
 
 /// What became of one message.
 #[derive(Debug)]
 pub(super) enum Outcome {
     Taken,
-    /// The receiver never takes it.
-    Refused(Reason),
+    /// The receiver rejects the message, or all messages.
+    Rejected(Reason),
     /// The receiver failed on it, and may take it another time.
     NotYet(Reason),
     /// Nothing is taken now, whatever is sent.
@@ -41,12 +42,13 @@ impl Outcome {
         let reason = || -> Reason { answered("the receiver", status, &words).into() };
         match status.as_u16() {
             200..=299 => Self::Taken,
-            400 | 413 | 414 | 415 | 422 | 431 => Self::Refused(reason()),
-            // One message alone may bring its receiver down: it must not hold up the others for ever.
-            408 | 409 | 425 | 500 => Self::NotYet(reason()),
-            429 | 502..=504 => Self::Away(Failure::Status(status, words, retry_after(headers))),
-            // Whether the receiver is away is decided when the others have their answers: nothing is to be waited for yet.
-            _ => Self::Unclear(Failure::Status(status, words, None)),
+            other => match fault(other) {
+                Some(Fault::Record | Fault::Unclear) => Self::Rejected(reason()),
+                Some(Fault::Passing) => Self::NotYet(reason()),
+                Some(Fault::Store) => Self::Away(Failure::Status(status, words, retry_after(headers))),
+                // Whether the receiver is away is decided when the others have their answers: nothing is to be waited for yet.
+                None => Self::Unclear(Failure::Status(status, words, None)),
+            },
         }
     }
 }
@@ -111,7 +113,7 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_message_is_told_from_what_is_wrong_with_its_receiver() {
         assert!([200, 202, 204].into_iter().all(|status| matches!(of(status), Outcome::Taken)));
-        assert!([400, 413, 415, 422].into_iter().all(|status| matches!(of(status), Outcome::Refused(_))));
+        assert!([400, 413, 415, 422].into_iter().all(|status| matches!(of(status), Outcome::Rejected(_))));
         assert!([408, 409, 500].into_iter().all(|status| matches!(of(status), Outcome::NotYet(_))));
         let url = "https://a/s3cret".parse().unwrap();
         for (status, acts) in

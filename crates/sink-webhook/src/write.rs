@@ -12,7 +12,7 @@ use super::config::HookUrl;
 use super::message;
 use super::outcome::{Failure, Outcome};
 use net::http_client::shortened;
-use sink::{Batch, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
+use sink::{Batch, Fault, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, Verdict, WriteOutcome};
 
 /// Bytes of an answer that are read: of more its connection isn't used again.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -44,7 +44,7 @@ impl Pause {
 #[derive(Default)]
 struct Outcomes {
     taken: usize,
-    refused: Vec<RejectedRecord>,
+    rejected: Vec<(usize, Reason)>,
     retry: Vec<Retry>,
     /// Messages whose answers are about themselves if others were taken, else about the receiver.
     unclear: Vec<(usize, Failure)>,
@@ -96,7 +96,7 @@ async fn attempt(shared: &Webhook, batch: &Batch, index: usize, attempts: &Attem
         Outcome::Taken => attempts.has_taken.store(true, Ordering::Relaxed),
         Outcome::Unclear(_) if attempts.has_taken.load(Ordering::Relaxed) => {}
         Outcome::Away(_) | Outcome::Unclear(_) => attempts.is_away.store(true, Ordering::Relaxed),
-        Outcome::Refused(_) | Outcome::NotYet(_) => {}
+        Outcome::Rejected(_) | Outcome::NotYet(_) => {}
     }
     (index, Some(outcome))
 }
@@ -124,7 +124,7 @@ impl Outcomes {
     fn add(&mut self, index: usize, outcome: Option<Outcome>) {
         match outcome {
             Some(Outcome::Taken) => self.taken += 1,
-            Some(Outcome::Refused(reason)) => self.refused.push(RejectedRecord { index, reason }),
+            Some(Outcome::Rejected(reason)) => self.rejected.push((index, reason)),
             Some(Outcome::NotYet(reason)) => self.retry.push(Retry { index, reason, scope: RetryScope::Record }),
             Some(Outcome::Unclear(failure)) => self.unclear.push((index, failure)),
             Some(Outcome::Away(failure)) => {
@@ -158,11 +158,18 @@ impl Outcomes {
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });
             }
         }
-        if self.refused.is_empty() && self.retry.is_empty() {
+        let mut refused = Vec::new();
+        for (index, reason) in self.rejected {
+            match Fault::Unclear.verdict(self.taken > 0) {
+                Verdict::Rejected => refused.push(RejectedRecord { index, reason }),
+                Verdict::Retry(scope) => self.retry.push(Retry { index, reason, scope }),
+            }
+        }
+        if refused.is_empty() && self.retry.is_empty() {
             return Ok(WriteOutcome::Committed);
         }
-        self.refused.sort_by_key(|refusal| refusal.index);
+        refused.sort_by_key(|refusal| refusal.index);
         self.retry.sort_by_key(|retry| retry.index);
-        Ok(WriteOutcome::Partial { refused: self.refused, retry: self.retry })
+        Ok(WriteOutcome::Partial { refused, retry: self.retry })
     }
 }

@@ -8,6 +8,7 @@ mod claim;
 pub mod close_signal;
 pub mod connection_pool;
 pub mod envelope;
+mod fault;
 pub mod folder;
 mod kind;
 pub mod lane_states;
@@ -17,12 +18,14 @@ mod null;
 mod outcome;
 pub mod read_thread;
 mod retention;
+mod risk;
 mod sink;
 mod store;
 mod table_name;
 
 pub use batch::{Batch, Record, Write};
 pub use claim::{CLAIMED_BY_ANOTHER, Claim, Held, InvalidClaim, Takeover};
+pub use fault::{Fault, Verdict, judge_unclear};
 pub use kind::{
     COMMON_KEYS, Destination, Folders, JsonLimits, Layout, LayoutPart, NONE, SameAs, SinkKind, StoreConfig,
 };
@@ -32,6 +35,7 @@ pub use outcome::{
     Capabilities, Cursor, Reason, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, make_visible,
 };
 pub use retention::Retention;
+pub use risk::{ALLOW_UNSAFE, AllowedRisks, Risk};
 pub use sink::Sink;
 pub use store::{Store, StoreBinding};
 pub use table_name::{InvalidTableName, TableName};

@@ -34,6 +34,8 @@ pub struct Retry {
 /// What a temporary refusal is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RetryScope {
+    /// The record or the store: the record waits in place while the store accepts no other, and is rejected as soon as it does.
+    Unclear,
     /// The record, if the store takes others at the same time. Delivery then sets the record aside, so that the lane goes on.
     Record,
     /// The store: it is overloaded, unavailable, or did not answer. The records wait in place until it answers.

@@ -31,8 +31,7 @@ pub struct PostgresServer {
 impl PostgresServer {
     /// A running server; `None`, and a message, where PostgreSQL isn't installed.
     pub fn start() -> Option<Self> {
-        // A process that is killed loses nothing of what the system has in memory: no need to wait for a disk.
-        Self::start_with(&["fsync=off", "shared_buffers=32MB", "autovacuum=off"])
+        Self::start_with(&["shared_buffers=32MB", "autovacuum=off"])
     }
 
     /// The same with settings of its own.

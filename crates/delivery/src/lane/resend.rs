@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eventlog::Settled;
 use objects::ObjectSink;
-use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
+use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, judge_unclear};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
@@ -145,6 +145,10 @@ impl Lane {
         is_refused: bool,
     ) -> Result<(Batch, bool), LaneExit> {
         let pause = self.begin_wait(reason);
+        if is_refused {
+            // The store accepts nothing: that time doesn't count for what is set aside.
+            self.dead.outage(self.name.shard);
+        }
         let is_full = run.way.rest.is_some();
         let more = async {
             if !is_refused || is_full {
@@ -261,6 +265,7 @@ impl Lane {
         let left = left(&refused, &retry);
         let passed = (0..resent.len()).filter(|index| !left.contains(index));
         let passed: Vec<u64> = passed.filter_map(|index| resent.sequence(index)).collect();
+        let (refused, retry) = judge_unclear(refused, retry, !passed.is_empty());
         self.dead.end_aside(shard, &passed, Settled::Taken)?;
         self.supersede(&batch, &left);
         let refused = refused.iter().map(|refusal| (refusal.index, refusal.reason.to_string()));
@@ -286,7 +291,7 @@ impl Lane {
     /// Why an event is given up that the store refuses for now, if it has for too long.
     fn given_up(&self, resent: &Resent, retry: &Retry) -> Option<String> {
         let refused = self.dead.refused_since(self.name.shard, resent.sequence(retry.index)?)?.elapsed();
-        let is_old = retry.scope == RetryScope::Record && refused >= self.options.alone_max;
+        let is_old = retry.scope != RetryScope::Store && refused >= self.options.alone_max;
         let seconds = refused.as_secs();
         is_old.then(|| reasons::not_in_time(seconds, &retry.reason))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use sink::{Batch, RejectedRecord, RetryScope, SinkError, WriteOutcome};
+use sink::{Batch, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, judge_unclear};
 use tokio::time::Instant;
 
 use crate::lane::poison_records::PoisonDetector;
@@ -16,7 +16,7 @@ impl Lane {
     pub(super) async fn write_until_stored(&mut self, run: &mut LaneSession) -> Result<bool, LaneExit> {
         let mut batch = run.without_dead();
         let mut alone = PoisonDetector::default();
-        let (mut has_passed, mut is_refused) = (false, false);
+        let (mut has_passed, mut is_refused, mut newest_pass) = (false, false, false);
         loop {
             let part = if is_refused { sample(&batch) } else { batch.clone() };
             let started = Instant::now();
@@ -37,26 +37,26 @@ impl Lane {
                     batch = batch.without(&indices(&refused));
                 }
                 Ok(WriteOutcome::Rejected { .. }) => self.wait("the sink withheld a batch and named no record").await,
-                Ok(WriteOutcome::Partial { refused, mut retry }) => {
+                Ok(WriteOutcome::Partial { refused, retry }) => {
                     self.supersede(&part, &left(&refused, &retry));
-                    has_passed |= refused.len() + retry.len() < part.len();
+                    let accepts_others = refused.len() + retry.len() < part.len() || newest_pass;
+                    has_passed |= accepts_others;
+                    let (refused, mut retry) = judge_unclear(refused, retry, accepts_others);
                     if has_passed {
                         retry = self.set_aside(run, &part, retry).await?;
                     }
-                    let retry = alone.judge(&part, retry, &self.options);
+                    let retry = alone.judge(retry, has_passed, &self.options);
                     let refused = merged(refused, retry.given_up, |refusal| refusal.index);
                     self.write_dead_letters(run, &part, &refused).await?;
                     batch = rest(&batch, &part, &retry.again);
-                    is_refused = !has_passed && retry.again.iter().all(|retry| retry.scope == RetryScope::Record);
-                    match retry.again.first() {
+                    is_refused = needs_neighbours(&retry.again, has_passed);
+                    (batch, newest_pass) = match retry.again.first() {
                         None if batch.is_empty() => return Ok(self.delivering()),
-                        None => {}
-                        Some(first) => {
-                            let waited = self.wait_for_neighbours(run, batch, &first.reason, is_refused).await?;
-                            (batch, has_passed) = (waited.0, has_passed || waited.1);
-                            is_refused &= !has_passed;
-                        }
-                    }
+                        None => (batch, false),
+                        Some(first) => self.wait_for_neighbours(run, batch, &first.reason, is_refused).await?,
+                    };
+                    has_passed |= newest_pass;
+                    is_refused &= !newest_pass;
                 }
                 Err(error) => {
                     alone.outage();
@@ -130,6 +130,12 @@ impl Lane {
         }
         Ok(())
     }
+}
+
+/// Whether only neighbours can show what is at fault: the records or the store.
+fn needs_neighbours(again: &[Retry], has_passed: bool) -> bool {
+    let is_unclear = again.iter().any(|retry| retry.scope == RetryScope::Unclear);
+    (is_unclear || !has_passed) && again.iter().all(|retry| retry.scope != RetryScope::Store)
 }
 
 fn indices(refused: &[RejectedRecord]) -> Vec<usize> {

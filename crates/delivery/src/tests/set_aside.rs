@@ -391,3 +391,76 @@ fn an_outage_is_not_held_against_what_is_set_aside() {
         assert_eq!((counts(&harness), set_aside(&harness).0), ((6, 0, 1), 1));
     });
 }
+
+#[test]
+fn store_that_rejects_everything_makes_no_dead_letters() {
+    run(async {
+        let mut harness = Harness::new(118);
+        harness.shards = 1;
+        (1..=300).for_each(|number| harness.keyed.doubt_id(id(number)));
+        harness.start();
+        for _ in 0..100 {
+            harness.append(0, "named", 3).await;
+            seconds(60).await;
+        }
+        assert_eq!((counts(&harness), set_aside(&harness).0), ((0, 0, 300), 0));
+        assert!(harness.keyed.calls().iter().all(|call| call.ids.len() <= 64), "it isn't sent all of it each time");
+        harness.keyed.heal();
+        harness.wait_until_settled().await;
+        assert_eq!(counts(&harness), (300, 0, 0));
+        harness.check_all().await;
+    });
+}
+
+#[test]
+fn rejected_event_is_dead_once_a_neighbour_is_stored() {
+    run(async {
+        let mut harness = Harness::new(119);
+        harness.shards = 1;
+        harness.keyed.doubt_id(id(1));
+        harness.start();
+        harness.append(0, "named", 1).await;
+        // Longer than an event is set aside at most.
+        seconds(10_000).await;
+        assert_eq!(counts(&harness), (0, 0, 1), "the store may be at fault");
+        harness.append(0, "named", 3).await;
+        seconds(3).await;
+        assert_eq!((counts(&harness), set_aside(&harness).0, harness.held(KEYED)), ((3, 1, 0), 0, vec![1]));
+        harness.check_all().await;
+    });
+}
+
+#[test]
+fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
+    run(async {
+        let mut harness = Harness::new(120);
+        harness.shards = 1;
+        let payload = format!("\"{}\"", "x".repeat(900_000));
+        (1..=10).for_each(|number| harness.keyed.doubt_id(id(number)));
+        harness.start();
+        harness.append_request("named", 10, payload.as_bytes()).await;
+        seconds(100).await;
+        assert_eq!(counts(&harness), (0, 0, 10));
+        harness.append(0, "named", 5).await;
+        seconds(200).await;
+        assert_eq!((counts(&harness), set_aside(&harness).0), ((5, 10, 0), 0));
+        harness.check_all().await;
+    });
+}
+
+#[test]
+fn time_in_which_the_store_accepts_nothing_does_not_count() {
+    run(async {
+        let mut harness = with_one_aside(121).await;
+        // From now on it accepts nothing, and says so of each event.
+        (6..=100).for_each(|number| harness.keyed.doubt_id(id(number)));
+        for _ in 0..90 {
+            harness.append(0, "named", 1).await;
+            seconds(60).await;
+        }
+        assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 0, 91), 1));
+        harness.keyed.heal();
+        harness.wait_until_settled().await;
+        harness.check_all().await;
+    });
+}

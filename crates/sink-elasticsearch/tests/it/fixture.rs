@@ -70,6 +70,7 @@ pub(crate) fn config(url: &str, index: &str) -> ElasticsearchConfig {
         requests_max: NonZeroUsize::new(4).unwrap(),
         gzip: false,
         timeout: Duration::from_secs(60),
+        allowed: Default::default(),
     }
 }
 

@@ -11,3 +11,4 @@ mod gate;
 mod reading;
 mod refusals;
 mod rollover;
+mod unclear;

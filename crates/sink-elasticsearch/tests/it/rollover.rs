@@ -165,7 +165,7 @@ async fn where_nothing_is_in_doubt_nothing_is_asked_but_to_store() {
     for first in [1, 4, 7] {
         assert_eq!(sink.write(&fresh(first, 3)).await, Ok(WriteOutcome::Committed));
     }
-    assert_eq!(store.asked(), ["GET /", "POST /_bulk", "POST /_bulk", "POST /_bulk"]);
+    assert_eq!(store.asked(), ["GET /", "GET /i/_settings", "POST /_bulk", "POST /_bulk", "POST /_bulk"]);
     // Only what may have been sent before is asked for.
     assert_eq!(sink.write(&plain(0, 10, 3).sent_after(0, 12)).await, Ok(WriteOutcome::Committed));
     assert_eq!(store.asked(), ["GET /i/_settings", "POST /_bulk"]);

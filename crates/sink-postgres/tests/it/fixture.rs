@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use event::EventId;
-use sink::Sink;
+use sink::{AllowedRisks, Sink};
 use sink_postgres::{Partition, PayloadKind, PoolLimits, Postgres, PostgresConfig, RowConflictPolicy, TableLayout};
 use tokio_postgres::{Client, NoTls};
 
@@ -41,6 +41,7 @@ impl Fixture {
             conflict: RowConflictPolicy::Refuse,
             timeout: Duration::from_secs(20),
             connections: PoolLimits::default(),
+            allowed: AllowedRisks::default(),
         };
         Self { proxy, schema, config }
     }

@@ -5,6 +5,7 @@ mod altered;
 mod conformance;
 mod connections;
 mod divided;
+mod durability;
 mod faults;
 mod fixture;
 mod poisoned;

@@ -106,7 +106,7 @@ impl MemoryHandle {
     }
 
     /// Refuses the event `id` for good, until [`Self::heal`]. A fenced store that takes none of a batch can't tell such an event's fault
-    /// from its own, and fails as `Misconfigured`.
+    /// from its own, and fails as `Misconfigured`; a keyed store answers [`sink::RetryScope::Unclear`].
     pub fn doubt_id(&self, id: EventId) {
         self.state().doubted_ids.insert(id);
     }

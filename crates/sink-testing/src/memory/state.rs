@@ -7,6 +7,7 @@ use event::{EventId, Lane};
 use sink::CLAIMED_BY_ANOTHER;
 use sink::{
     Batch, Claim, Held, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, Takeover, Write, WriteOutcome,
+    judge_unclear,
 };
 
 /// An event as the memory store keeps it.
@@ -188,8 +189,26 @@ impl State {
     fn write_keyed(&mut self, batch: &Batch) -> WriteOutcome {
         match self.apply(batch, 0, &mut Vec::new()) {
             (refused, retry) if refused.is_empty() && retry.is_empty() => WriteOutcome::Committed,
-            (refused, retry) => WriteOutcome::Partial { refused, retry },
+            (refused, retry) => self.judge_doubted(batch, refused, retry),
         }
+    }
+
+    /// A doubted record is refused only if the store takes another one.
+    fn judge_doubted(&self, batch: &Batch, refused: Vec<RejectedRecord>, mut retry: Vec<Retry>) -> WriteOutcome {
+        let takes_others = refused.len() + retry.len() < batch.len();
+        let is_doubted = |refusal: &RejectedRecord| {
+            batch.get(refusal.index).is_some_and(|record| self.doubted_ids.contains(&record.id))
+        };
+        let (doubted, refused): (Vec<RejectedRecord>, Vec<RejectedRecord>) = refused.into_iter().partition(is_doubted);
+        let unclear = |refusal: RejectedRecord| Retry {
+            index: refusal.index,
+            reason: refusal.reason,
+            scope: RetryScope::Unclear,
+        };
+        retry.extend(doubted.into_iter().map(unclear));
+        retry.sort_by_key(|retry| retry.index);
+        let (refused, retry) = judge_unclear(refused, retry, takes_others);
+        WriteOutcome::Partial { refused, retry }
     }
 
     /// Stores what lies beyond `cursor` and can be stored; tells the rest, and how to undo it.

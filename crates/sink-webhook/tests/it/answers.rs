@@ -1,10 +1,10 @@
 //! What becomes of messages that a receiver doesn't take.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sink::{Sink, SinkError, WriteOutcome};
+use sink::{RetryScope, Sink, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
 use crate::{config, sink};
@@ -59,6 +59,23 @@ async fn a_receiver_that_is_away_isn_t_asked_for_every_event() {
 }
 
 #[tokio::test]
+async fn receiver_that_rejects_everything_rejects_no_message() {
+    let rejects_all = Arc::new(AtomicBool::new(true));
+    let switch = Arc::clone(&rejects_all);
+    let receiver = MockServer::start(move |asked| {
+        let is_bad = asked.header("webhook-id").unwrap().ends_with('2');
+        answer(if is_bad || switch.load(Ordering::Relaxed) { 400 } else { 204 })
+    });
+    let (sink, batch) = (sink_to(&receiver), plain(0, 1, 3));
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&batch).await else { panic!("none is accepted") };
+    assert_eq!(refused, []);
+    assert!(retry.len() == 3 && retry.iter().all(|retry| retry.scope == RetryScope::Unclear), "{retry:?}");
+    rejects_all.store(false, Ordering::Relaxed);
+    let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&batch).await else { panic!("one is bad") };
+    assert_eq!((refused.len(), refused[0].index, retry), (1, 1, Vec::new()));
+}
+
+#[tokio::test]
 async fn what_was_taken_before_a_receiver_went_away_isn_t_sent_again() {
     let count = Arc::new(AtomicUsize::new(0));
     let asked = Arc::clone(&count);
@@ -93,7 +110,7 @@ async fn what_a_receiver_says_has_no_effect_on_a_terminal_or_a_log() {
     for (status, is_refused) in [(422, true), (503, false)] {
         let receiver = MockServer::start(move |_| (status, Vec::new(), words.as_bytes().to_vec()));
         let said = match sink_to(&receiver).write(&plain(0, 1, 1)).await {
-            Ok(WriteOutcome::Partial { refused, .. }) if is_refused => refused[0].reason.to_string(),
+            Ok(WriteOutcome::Partial { retry, .. }) if is_refused => retry[0].reason.to_string(),
             Err(error) if !is_refused => error.to_string(),
             other => panic!("{other:?}"),
         };

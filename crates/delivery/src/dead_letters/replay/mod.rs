@@ -42,7 +42,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::{Lane, OperatorCommand, Origin};
 use eventlog::{JournalRecord, LogChunk, Settled};
 use objects::ObjectSink;
-use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome};
+use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -333,6 +333,8 @@ impl Replayer {
                     part = without(&part, &refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>());
                 }
                 WriteOutcome::Partial { refused, retry } => {
+                    // They stay dead letters either way: the newest reason is the one to show.
+                    let (refused, retry) = judge_unclear(refused, retry, true);
                     self.was_refused(page, &part, &refused, outcome)?;
                     outcome.left += retry.len() as u64;
                     let mut out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();

@@ -9,7 +9,7 @@ use testkit::postgres::PostgresServer;
 #[test]
 fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {
     let port = free_port();
-    let settings = ["fsync=off", "shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
+    let settings = ["shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
     let Some(postgres) = PostgresServer::start_with(&settings) else { return };
     let (pair, stranger) = (Pair::new(), Pair::new());
     postgres.secure(&pair.certificate, &pair.key);
