@@ -10,6 +10,8 @@ mod early;
 mod health;
 mod load;
 mod output;
+#[cfg(test)]
+mod page_flags;
 mod path_value;
 pub(crate) mod role;
 mod route;
