@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
+use event::limits::RESPONSE_TIMEOUT;
 use event::{EventId, Lane, Origin};
 use sink::{Batch, Claim, Record, Sink, Takeover, Write, WriteOutcome};
 use sink_remote::{Remote, RemoteConfig, Spread, Upstream, UpstreamConfig, Writers};
@@ -46,9 +47,10 @@ impl Gateway {
     /// Starts anew, as a process does: with connections and a claim of its own. The store must know the lane as it was left.
     pub(super) async fn connect(&mut self, writer: SocketAddr, store: &'static str) -> Result<()> {
         let writers = Writers::Listed(vec![format!("http://{writer}").parse()?]);
-        let (name, spread) = ("back".into(), Spread::Lane);
+        let (name, spread, response_timeout) = ("back".into(), Spread::Lane, RESPONSE_TIMEOUT);
+        let (sends_to_all, token, ca) = (false, None, None);
         let upstream =
-            Upstream::new(UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None });
+            Upstream::new(UpstreamConfig { name, writers, sends_to_all, spread, token, ca, response_timeout });
         let sink = SINK.into();
         let parts = BTreeMap::new();
         let config = RemoteConfig { upstream, server: None, sink, store, is_fenced: true, parts, reads: false };

@@ -197,7 +197,7 @@ impl Caller {
         is_only: bool,
         failures: &mut Failures,
     ) -> Option<Arc<WriterServer>> {
-        if is_only && servers.len() < 2 {
+        if servers.is_empty() || (is_only && servers.len() == 1) {
             return servers.into_iter().next();
         }
         let mut last = self.search.lock().await;

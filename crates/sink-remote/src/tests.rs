@@ -187,6 +187,18 @@ async fn start_needs_the_first_good_answer_only() {
 }
 
 #[tokio::test]
+async fn search_probes_writers_before_it_sends_a_batch() {
+    let good = Stub::start(Answers::Well).await;
+    let hanging = join_all((0..8).map(|_| Stub::start(Answers::WithHeartbeats))).await;
+    let sink = sink_of(&upstream(&[&hanging.iter().collect::<Vec<_>>()[..], &[&good]].concat()));
+    // No survey and no prober has tried any of them.
+    for shard in 0..16 {
+        assert_eq!(sink.write(&batch(shard)).await, Ok(WriteOutcome::Committed));
+    }
+    assert_eq!((good.got("POST"), hanging.iter().map(|server| server.got("POST")).sum::<usize>()), (16, 0));
+}
+
+#[tokio::test]
 async fn endless_heartbeats_are_cut_off() {
     let beating = Stub::start(Answers::WithHeartbeats).await;
     let long = upstream(&[&beating]);
