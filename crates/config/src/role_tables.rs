@@ -10,9 +10,12 @@ const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "ta
 /// Those of a writer.
 const OF_WRITER: &[&str] = &["writer", "log", "sinks"];
 
-/// Whether a role has a table of this name.
+/// The settings outside of tables.
+const OF_ALL: &[&str] = &[configuration_file::DATA, configuration_file::ROLE];
+
+/// Whether a role has a table or a top-level setting of this name.
 pub(crate) fn is_known(name: &str) -> bool {
-    OF_GATEWAY.contains(&name) || OF_WRITER.contains(&name)
+    OF_GATEWAY.contains(&name) || OF_WRITER.contains(&name) || OF_ALL.contains(&name)
 }
 
 /// Whether a file is for the role that reads it.
@@ -56,6 +59,6 @@ fn check(
         reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
     }
     configuration_file::check(reader, file);
-    reader.check_keys(file, &[own, others, &[configuration_file::DATA, configuration_file::ROLE]].concat());
+    reader.check_keys(file, &[own, others, OF_ALL].concat());
     is_of_role
 }
