@@ -85,7 +85,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let denied = |kind: io::ErrorKind| denied(&kind.into(), &folder.path().join("not/there"));
         assert_eq!(denied(io::ErrorKind::NotFound), None);
-        let (advice, uid) = (denied(io::ErrorKind::PermissionDenied).unwrap(), std::fs::metadata(folder.path()).unwrap().uid());
+        let (advice, uid) =
+            (denied(io::ErrorKind::PermissionDenied).unwrap(), std::fs::metadata(folder.path()).unwrap().uid());
         let there = folder.path().display();
         assert!(advice.contains(&format!("has uid {uid}, and {there} belongs to uid {uid}")), "{advice}");
         assert!(advice.contains(&format!("`chown -R {uid}:")) && advice.contains(&format!(" {there}`")), "{advice}");
