@@ -64,7 +64,7 @@ impl ConfigurationFile {
     /// # Errors
     /// It is no path.
     pub fn token_file(&self, role: Role, environment: &Environment) -> Result<Option<PathBuf>, String> {
-        const KEY: &str = crate::port::tokens::KEY;
+        const KEY: &str = crate::token_file::SETTING;
         let table = role.table();
         if let Some(value) = environment.get(&settings::variable_name([table, KEY])) {
             return value

@@ -10,9 +10,11 @@ use toml::de::DeTable;
 
 use crate::flags::Flags;
 use crate::masking;
-use crate::port::address::DEFAULT_IP;
 use crate::role_tables::IsOfRole;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
+
+/// The variable of an image: the IP address of a `listen` that no flag, variable or file sets.
+pub(crate) const DEFAULT_IP: &str = "FOREBAY_DEFAULT_IP";
 
 /// Variables of flags that are no settings.
 pub const OF_FLAGS: &[&str] = &[

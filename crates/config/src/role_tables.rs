@@ -10,6 +10,9 @@ const OF_GATEWAY: &[&str] = &["gateway", "admin", "journal", "log", "types", "ta
 /// Those of a writer.
 const OF_WRITER: &[&str] = &["writer", "log", "sinks"];
 
+/// The settings outside of tables.
+const OF_ALL: &[&str] = &[configuration_file::DATA, configuration_file::ROLE];
+
 /// Whether a file is for the role that reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IsOfRole {
@@ -51,6 +54,6 @@ fn check(
         reader.push(Diagnostic::new(title, file.span_of(key), "not read here").help(help.to_owned()));
     }
     configuration_file::check(reader, file);
-    reader.check_keys(file, &[own, others, &[configuration_file::DATA, configuration_file::ROLE]].concat());
+    reader.check_keys(file, &[own, others, OF_ALL].concat());
     is_of_role
 }

@@ -14,6 +14,8 @@ use settings::files;
 
 use crate::owner_file::{self, OWNER_ONLY};
 
+/// The setting that names another file.
+pub(crate) const SETTING: &str = "token_file";
 const FILE: &str = "tokens.json";
 /// The lock of [`FILE`], which is held while it is changed: the file itself is another one after each change. Other files of tokens have
 /// one of their own name.

@@ -50,7 +50,9 @@ pub fn denied(error: &io::Error, path: &Path) -> Option<String> {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return None;
     }
-    let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    // The owner of a process's own entry is its effective user.
+    let process = std::fs::metadata("/proc/self").ok()?;
+    let (uid, gid) = (process.uid(), process.gid());
     // A process that may not enter a directory doesn't see what is in it.
     let (there, owner) = path.ancestors().find_map(|path| Some((path, std::fs::metadata(path).ok()?.uid())))?;
     let there = there.display();
@@ -83,7 +85,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let denied = |kind: io::ErrorKind| denied(&kind.into(), &folder.path().join("not/there"));
         assert_eq!(denied(io::ErrorKind::NotFound), None);
-        let (advice, uid) = (denied(io::ErrorKind::PermissionDenied).unwrap(), rustix::process::geteuid().as_raw());
+        let (advice, uid) =
+            (denied(io::ErrorKind::PermissionDenied).unwrap(), std::fs::metadata(folder.path()).unwrap().uid());
         let there = folder.path().display();
         assert!(advice.contains(&format!("has uid {uid}, and {there} belongs to uid {uid}")), "{advice}");
         assert!(advice.contains(&format!("`chown -R {uid}:")) && advice.contains(&format!(" {there}`")), "{advice}");

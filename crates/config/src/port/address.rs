@@ -6,6 +6,8 @@ use access::{Demand, Scope, Scopes};
 use event::OperatorCommand;
 use settings::{Diagnostic, InvalidValue, Located, SettingsReader};
 
+use crate::load::DEFAULT_IP;
+
 /// Parses the address of a port.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, InvalidValue> {
     text.parse().map_err(|_| {
@@ -13,9 +15,6 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, InvalidValue> {
             .help("for example 127.0.0.1:8080, or [::1]:8080; names like localhost are not looked up")
     })
 }
-
-/// The variable of an image: the IP address of a `listen` that no flag, variable or file sets.
-pub(crate) const DEFAULT_IP: &str = "FOREBAY_DEFAULT_IP";
 
 /// The default of `listen` that the image sets instead of loopback.
 pub(crate) fn default_of_image(reader: &mut SettingsReader<'_>, default: SocketAddr) -> Option<Located<SocketAddr>> {

@@ -6,10 +6,8 @@ use settings::{Diagnostic, Section, SettingsReader, path};
 
 use crate::load::Inputs;
 use crate::role::Role;
+pub(crate) use crate::token_file::SETTING as KEY;
 use crate::token_file::{Kept, TokenFile};
-
-/// The setting.
-pub(crate) const KEY: &str = "token_file";
 
 /// Reads the setting, and from the file the scopes of its tokens.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, inputs: &Inputs<'_>) -> (TokenFile, Scopes) {

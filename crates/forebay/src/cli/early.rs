@@ -80,9 +80,8 @@ impl EarlyFile {
 
 /// Sets the default of `--data` for the chosen commands and all below them.
 fn with_default(command: Command, data: &OsStr, is_chosen: &dyn Fn(&str) -> bool) -> Command {
-    let has = |id: &&str| command.get_arguments().any(|argument| argument.get_id().as_str() == *id);
-    let known = [DATA_ID, "data"].into_iter().find(has);
-    let command = match known {
+    let of_data = command.get_arguments().find(|argument| argument.get_long() == Some("data"));
+    let command = match of_data.map(|argument| argument.get_id().clone()) {
         Some(id) if is_chosen(command.get_name()) => command.mut_arg(id, |flag| flag.default_value(data.to_owned())),
         _ => command,
     };

@@ -405,7 +405,9 @@ mod tests {
     fn every_example_is_a_command() {
         fn check(command: &clap::Command) {
             let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let lines = text.lines().filter_map(|line| line.trim_start_matches("Example:").trim_start().strip_prefix("forebay "));
+            let lines = text
+                .lines()
+                .filter_map(|line| line.trim_start_matches("Example:").trim_start().strip_prefix("forebay "));
             for line in lines {
                 let parsed = Cli::try_parse_from([&["forebay"], words(line).as_slice()].concat());
                 assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());

@@ -23,14 +23,16 @@ fn folder(text: &str) -> (Folder, String) {
 fn configuration_file_is_enough_for_every_command() {
     let listen = testkit::ports::free_address();
     let admin = testkit::ports::free_address();
-    let (folder, file) = folder(&format!("role = \"serve\"\ndata = \"store\"\n[gateway]\nlisten = \"{listen}\"\nadmin = \"{admin}\"\n"));
+    let (folder, file) =
+        folder(&format!("role = \"serve\"\ndata = \"store\"\n[gateway]\nlisten = \"{listen}\"\nadmin = \"{admin}\"\n"));
     let named = [("FOREBAY_CONFIG", file.as_str())];
     assert_eq!(run(&folder, &named, &["token", "new", "ops", "--scope", "ingest"]).0, Some(0));
     let mut command = forebay();
     command.args(["--config", &file]).current_dir(folder.path("elsewhere"));
     let mut server = Running(command.spawn().unwrap());
     assert!(wait_until(|| run(&folder, &named, &["health", "--ready"]).0 == Some(0)));
-    for command in [&["status"][..], &["reload"], &["dead", "list"], &["route", "list"], &["token", "list"], &["check"]] {
+    for command in [&["status"][..], &["reload"], &["dead", "list"], &["route", "list"], &["token", "list"], &["check"]]
+    {
         for (variables, flags) in [(&named[..], &[][..]), (&[], &["--config", &file])] {
             let (code, output) = run(&folder, variables, &[command, flags].concat());
             assert_eq!(code, Some(0), "{command:?}: {output}");
@@ -44,7 +46,10 @@ fn configuration_file_is_enough_for_every_command() {
         assert!(code == Some(0) || command == ["drain"] && code == Some(3), "{command:?}: {output}");
     }
     assert!(folder.path("store/tokens.json").is_file());
-    assert!(std::fs::read_dir(folder.path("elsewhere")).unwrap().next().is_none(), "nothing is in the working directory");
+    assert!(
+        std::fs::read_dir(folder.path("elsewhere")).unwrap().next().is_none(),
+        "nothing is in the working directory"
+    );
 }
 
 #[test]
@@ -77,7 +82,9 @@ fn role_of_the_file_runs_and_a_command_wins_over_it() {
 
 #[test]
 fn broken_file_never_changes_the_data_directory() {
-    for (text, reason) in [("data = 3\n", "must be a text"), ("data = \"\"\n", "data: wanted the path"), ("data =\n", "can't be used")] {
+    for (text, reason) in
+        [("data = 3\n", "must be a text"), ("data = \"\"\n", "data: wanted the path"), ("data =\n", "can't be used")]
+    {
         let (folder, file) = folder(text);
         let (code, output) = run(&folder, &[], &["token", "new", "x", "--scope", "read", "--config", &file]);
         assert!(code == Some(2) && output.contains(reason) && output.contains("--data"), "{output}");

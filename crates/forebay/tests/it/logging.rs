@@ -198,15 +198,26 @@ fn log_says_who_changed_dead_letters_and_routes() {
     let id = first["id"].as_str().unwrap();
     let payload = folder.write("payload.json", "{\"good\": 1}");
     assert!(command("", &["dead", "edit", id, "--payload", &payload]).status.success());
-    assert!(wait_until(|| log().contains("dead edit: by=loopback without token sink=local stored=0 refused=0 dropped=0 edited=1")), "{}", log());
-    let made = forebay().args(["token", "new", "ops", "--scope", "admin", "--data"]).arg(folder.data()).output().unwrap();
+    assert!(
+        wait_until(
+            || log().contains("dead edit: by=loopback without token sink=local stored=0 refused=0 dropped=0 edited=1")
+        ),
+        "{}",
+        log()
+    );
+    let made =
+        forebay().args(["token", "new", "ops", "--scope", "admin", "--data"]).arg(folder.data()).output().unwrap();
     let token = String::from_utf8(made.stdout).unwrap();
     let token = token.trim_end();
     assert!(wait_until(|| !command("", &["route", "list"]).status.success()), "the server follows the file of tokens");
     assert_eq!(command(token, &["dead", "replay"]).status.code(), Some(1));
     assert!(wait_until(|| log().contains("dead replay: by=token ops sink=local stored=1 refused=2")), "{}", log());
     assert!(command(token, &["dead", "drop", "--all"]).status.success());
-    assert!(wait_until(|| log().contains("dead drop: by=token ops sink=local stored=0 refused=0 dropped=2")), "{}", log());
+    assert!(
+        wait_until(|| log().contains("dead drop: by=token ops sink=local stored=0 refused=0 dropped=2")),
+        "{}",
+        log()
+    );
     assert!(command(token, &["reload"]).status.success());
     assert!(wait_until(|| log().contains("reload: requested by token ops")), "{}", log());
 }

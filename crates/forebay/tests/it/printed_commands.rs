@@ -43,7 +43,8 @@ fn printed_commands_reach_a_server_with_flags() {
     std::fs::create_dir(folder.path("my data")).unwrap();
     let data = folder.path("my data");
     let store = rusqlite::Connection::open(data.join("events.db")).unwrap();
-    let table = "create table events (id blob not null unique, type text, source text, received_at integer, payload text)";
+    let table =
+        "create table events (id blob not null unique, type text, source text, received_at integer, payload text)";
     let reject = "create trigger reject before insert on events when new.payload like '%bad%' begin select raise(abort, 'no'); end";
     store.execute_batch(&format!("{table}; {reject}")).unwrap();
     let text = |routes: &str, gone: &str| format!("{LOCAL}{gone}[types.\"*\"]\nroutes = [{routes}]\n");
@@ -70,8 +71,13 @@ fn printed_commands_reach_a_server_with_flags() {
     let first: String = first.chars().take_while(char::is_ascii_digit).collect();
     let all = format!("{}{of_routes}", of_dead.replace(&format!(":{first}"), &format!(":{port}")));
     let commands = commands(&all);
-    for wanted in ["dead list --sink local --type access ", "dead replay --sink local --type access ", "route drop gone "] {
-        assert!(commands.iter().any(|command| command.starts_with(&format!("forebay {wanted}"))), "{wanted}: {commands:?}");
+    for wanted in
+        ["dead list --sink local --type access ", "dead replay --sink local --type access ", "route drop gone "]
+    {
+        assert!(
+            commands.iter().any(|command| command.starts_with(&format!("forebay {wanted}"))),
+            "{wanted}: {commands:?}"
+        );
     }
     for command in &commands {
         let (code, output) = run(command, &folder);
@@ -85,7 +91,8 @@ fn printed_commands_reach_a_server_with_flags() {
 fn hint_for_a_token_leads_to_the_file_of_the_server() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("elsewhere")).unwrap();
-    let file = folder.write("forebay.toml", "data = \"store\"\n[gateway]\nlisten = \"0.0.0.0:0\"\nadmin = \"127.0.0.1:0\"\n");
+    let file =
+        folder.write("forebay.toml", "data = \"store\"\n[gateway]\nlisten = \"0.0.0.0:0\"\nadmin = \"127.0.0.1:0\"\n");
     let check = || {
         let output = forebay().args(["check", "--config", &file]).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
@@ -107,7 +114,8 @@ fn hint_of_a_command_keeps_its_own_flags() {
     let (certificate, _) = (folder.write("shown.pem", &pair.certificate), folder.write("shown.key", &pair.key));
     let tls = "tls = { certificate = \"shown.pem\", key = \"shown.key\" }\n";
     let file = folder.write("forebay.toml", format!("[admin]\n{tls}"));
-    let token = forebay().args(["token", "new", "ops", "--scope", "admin", "--data"]).arg(folder.data()).output().unwrap();
+    let token =
+        forebay().args(["token", "new", "ops", "--scope", "admin", "--data"]).arg(folder.data()).output().unwrap();
     let secret = folder.write("secret", token.stdout);
     let server = Server::start_configured(&folder.data(), file.as_ref(), &folder.path("log"));
     let admin = format!("https://localhost:{}", server.admin.port());
