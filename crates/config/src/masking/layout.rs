@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use ::sink::COMMON_KEYS;
 use settings::{FILE, PREFIX};
 use transform::knows_key;
 
@@ -11,6 +12,8 @@ use crate::sinks::kinds::{self, KINDS};
 
 /// Settings of the databases in `shards` that no sink has.
 const OF_SHARDS: &[&str] = &["values"];
+/// Settings that are shown although the table doesn't say of which kind it is: a file, a table, and URLs without their passwords.
+const IN_ALL_SINKS: &[&str] = &["columns", "conflict", "path", "table", "url"];
 /// Settings of a column, and of `conflict`.
 const OF_COLUMNS: &[&str] = &["pointer", "type", "newest"];
 /// Parts of usual names of secrets.
@@ -70,6 +73,12 @@ struct Level {
 pub(crate) fn secrets(text: &str) -> Vec<Range<usize>> {
     if let Some(secret) = of_variable(text) {
         return secret;
+    }
+    // The name of a variable, whose value isn't shown.
+    if text.starts_with(PREFIX)
+        && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    {
+        return Vec::new();
     }
     // A flag and its value.
     if !text.contains('\n') && text.starts_with("--") {
@@ -279,13 +288,15 @@ impl Scanner<'_> {
             Place::Sinks => value(true, Place::Sink),
             Place::Sink if key == "shards" => value(true, Place::Sinks),
             Place::Sink => {
-                let is_shown = shown_in_sinks().any(|known| known == key) || key == "key" && self.is_of_redis();
                 let place = match key {
                     "columns" => Place::Names,
                     "conflict" => Place::Column,
                     _ => Place::Value,
                 };
-                Value { is_url: KINDS.iter().any(|kind| kind.urls.contains(&key)), ..value(!is_shown, place) }
+                Value {
+                    is_url: KINDS.iter().any(|kind| kind.urls.contains(&key)),
+                    ..value(!self.is_shown_in_sink(key), place)
+                }
             }
             Place::Step if key == "hash" => value(false, Place::Step),
             Place::Step if key == "key" || !knows_key(key) => value(true, Place::Value),
@@ -297,11 +308,20 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether the table here says that it is a sink of Redis.
-    fn is_of_redis(&self) -> bool {
+    /// Whether the value of a key is shown in the sink here: one of the kinds that its table names has the key, and to none of them it is a
+    /// secret. A key of another kind is in the wrong table.
+    fn is_shown_in_sink(&self, key: &str) -> bool {
         let begin = self.text[..self.at].rfind("\n[").unwrap_or(0);
         let end = self.text[self.at..].find("\n[").map_or(self.text.len(), |end| self.at + end);
-        ["\"redis\"", "'redis'"].iter().any(|kind| self.text[begin..end].contains(kind))
+        let is_named = |name: &str| {
+            ['"', '\''].iter().any(|quote| self.text[begin..end].contains(&format!("{quote}{name}{quote}")))
+        };
+        let named: Vec<_> = KINDS.iter().filter(|kind| is_named(kind.name)).collect();
+        let of_writer = is_named(kinds::WRITER) && kinds::writer_keys().contains(&key);
+        let is_known = named.iter().any(|kind| kind.all_keys().any(|known| known == key)) || of_writer;
+        let is_common = IN_ALL_SINKS.iter().chain(OF_SHARDS).any(|known| *known == key);
+        let is_secret = named.iter().any(|kind| kind.secrets.contains(&key));
+        (is_known || is_common || COMMON_KEYS.contains(&key)) && !is_secret
     }
 
     fn token(&mut self, byte: u8) {

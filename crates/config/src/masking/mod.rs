@@ -6,6 +6,9 @@ use std::ops::Range;
 mod layout;
 mod tables;
 
+/// What hints have in the place of a secret, such as `redis://USER:PASSWORD@HOST` and `https://hooks.example.org/forebay`.
+const PLACEHOLDERS: &[&str] = &["PASSWORD", "forebay"];
+
 /// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`layout::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token
 /// in one of NATS or behind `password=`, each secret of a web hook, and what stands behind the host in each `url` of HTTP is as many
 /// stars as it has bytes, so that every span stays where it is.
@@ -14,7 +17,8 @@ pub(crate) fn hidden(text: &str, is_configuration: bool) -> Cow<'_, str> {
     let secrets = if is_configuration { layout::secrets(text) } else { Vec::new() };
     let secrets =
         secrets.into_iter().chain(parameters(text)).chain(hook_secrets(text)).chain(access::token_ranges(text));
-    for secret in secrets.chain(behind_hosts(text)).chain(passwords(text)) {
+    let is_secret = |range: &Range<usize>| !PLACEHOLDERS.contains(&&text[range.clone()]);
+    for secret in secrets.chain(behind_hosts(text)).chain(passwords(text)).filter(is_secret) {
         for part in without_references(text, secret) {
             let stars: String = text[part.clone()].chars().map(star).collect();
             shown.to_mut().replace_range(part, &stars);
@@ -177,7 +181,7 @@ mod tests {
         }
         for (text, shown) in [
             ("[sinks.a]\nkind = \"redis\"\nkey = \"{type}\"", "[sinks.a]\nkind = \"redis\"\nkey = \"{type}\""),
-            ("api_key = \"TOPS\"\nindex = 'a'", "api_key = \"****\"\nindex = 'a'"),
+            ("api_key = \"TOPS\"\npath = 'a'", "api_key = \"****\"\npath = 'a'"),
             ("api_key = \"${KEY}\"", "api_key = \"${KEY}\""),
             ("api_key = \"TOPS${KEY}$${K}S${\"", "api_key = \"****${KEY}*${K}***\""),
         ] {
@@ -319,7 +323,7 @@ mod tests {
         for text in [
             "[gateway]\nlisten = \"1\"\n[gateway.tls]\nkey = \"server.key\"\n",
             "[types.access]\nschema = \"a.json\"\nrefused_to = \"b\"\ntransform = [{ lower = \"/a\" }, { set = \"/b\", value = { c = 1 } }]",
-            "[sinks.local]\nkind = \"sqlite\"\npath = \"a.db\"\nmax_backlog = 5\n[sinks.b.columns]\nname = \"/name\"",
+            "[sinks.local]\nkind = \"sqlite\"\npath = \"a.db\"\nmax_backlog = 5\n[sinks.b]\nkind = \"postgres\"\n[sinks.b.columns]\nname = \"/name\"",
             "[sinks.pg]\nurl = \"postgres://ann@db:5432/x\"\n[sinks.pg.shards.a]\nvalues = [\"a\", 1]\nurl = \"postgres://b\"",
             "[tables.a]\npath = \"a.csv\"\nkey = \"code\"",
             "FOREBAY_SINKS_LOCAL_PATH=a.db",

@@ -54,3 +54,20 @@ pub(super) fn of_store(error: &ReadError) -> Refused {
         ReadError::NewestFirst(_) => bad("`order=desc`: the store of this type can't be read newest first".to_owned()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn store_error_is_not_in_the_response() {
+        let canary = || "table invoices violates iban_check".into();
+        for error in
+            [ReadError::Unavailable(canary()), ReadError::NewestFirst(canary()), ReadError::Busy, ReadError::Bookmark]
+        {
+            let problem = of_store(&error);
+            let body = String::from_utf8(problem.json()).unwrap();
+            assert!(!body.contains("invoices") && !body.contains("iban"), "{body}");
+        }
+    }
+}
