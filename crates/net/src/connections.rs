@@ -87,6 +87,14 @@ impl ConnectionLimiter {
         lock(&self.taken).of_clients.values().sum()
     }
 
+    /// Whether a client has as many connections as one client may have.
+    #[must_use]
+    pub fn has_share(&self, address: IpAddr) -> bool {
+        let taken = lock(&self.taken);
+        let places = taken.of_clients.get(&client_of(address)).copied().unwrap_or(0);
+        places >= self.of_client_max.load(Ordering::Relaxed)
+    }
+
     /// Waits until no connection is open.
     pub async fn all_closed(&self) {
         let all = lock(&self.taken).all;

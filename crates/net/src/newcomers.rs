@@ -53,24 +53,22 @@ impl Newcomers {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is room for another connection. If there is none, the oldest newcomer loses its place: the oldest of the client
-    /// that has the most newcomers.
-    pub async fn room(&self) {
-        if self.limiter.try_free().is_some() {
-            return;
-        }
-        if !self.close_one(None) {
-            drop(self.limiter.free().await);
-        }
-    }
-
-    /// The place of a connection that has arrived. If the client has as many connections as one client may have, its oldest newcomer loses
-    /// its place. `None` if there is no room.
-    #[must_use]
-    pub fn arrive(self: &Arc<Self>, address: IpAddr) -> Option<(Place, Closed)> {
-        let take = || self.limiter.take(self.limiter.try_free()?, address);
+    /// The place of a connection that has arrived. If there is no room for it, a newcomer loses its place: the oldest of the same client if
+    /// that has its share, else the oldest of the client that has the most. If all places belong to admitted connections, it waits for one.
+    /// `None` if the client has its share by admitted connections.
+    pub async fn arrive(self: &Arc<Self>, address: IpAddr) -> Option<(Place, Closed)> {
         let client = client_of(address);
-        let permit = take().or_else(|| if self.close_one(Some(client)) { take() } else { None })?;
+        if self.limiter.has_share(address) && !self.close_one(Some(client)) {
+            return None;
+        }
+        let slot = match self.limiter.try_free() {
+            Some(slot) => slot,
+            None => {
+                self.close_one(None);
+                self.limiter.free().await?
+            }
+        };
+        let permit = self.limiter.take(slot, address)?;
         let (open, closed) = oneshot::channel();
         let mut list = self.list();
         list.arrived += 1;
@@ -149,14 +147,13 @@ mod tests {
     #[tokio::test]
     async fn oldest_newcomer_of_greediest_client_yields_its_place() {
         let newcomers = newcomers(4, 3);
-        let arrive = |last| newcomers.arrive([10, 0, 0, last].into());
-        let (mut other, mut first, mut second) = (arrive(1).unwrap(), arrive(2).unwrap(), arrive(2).unwrap());
-        let mut admitted = arrive(3).unwrap();
+        let arrive = async |last| newcomers.arrive([10, 0, 0, last].into()).await.unwrap();
+        let (mut other, mut first, mut second) = (arrive(1).await, arrive(2).await, arrive(2).await);
+        let mut admitted = arrive(3).await;
         admitted.0.admit();
-        assert!(arrive(4).is_none(), "nothing is free yet");
-        newcomers.room().await;
+        assert!(![&mut first, &mut second, &mut other, &mut admitted].into_iter().any(is_closed));
+        let late = arrive(4).await;
         assert!(is_closed(&mut first) && ![&mut second, &mut other, &mut admitted].into_iter().any(is_closed));
-        let late = arrive(4).unwrap();
         first.0.admit();
         assert!(!first.0.is_admitted() && admitted.0.is_admitted(), "the first one's place is another's");
         drop((first, other, second, late, admitted));
@@ -166,14 +163,14 @@ mod tests {
     #[tokio::test]
     async fn admitted_connection_keeps_its_place_and_counts_for_its_client() {
         let newcomers = newcomers(4, 2);
-        let arrive = || newcomers.arrive([10, 0, 0, 1].into());
-        let [first, second] = [arrive().unwrap(), arrive().unwrap()];
+        let arrive = async || newcomers.arrive([10, 0, 0, 1].into()).await;
+        let [first, second] = [arrive().await.unwrap(), arrive().await.unwrap()];
         first.0.admit();
         second.0.admit();
-        assert!(arrive().is_none(), "a client that has its share by admitted connections gets no more");
+        assert!(arrive().await.is_none(), "a client that has its share by admitted connections gets no more");
         drop(first);
-        let mut waiting = arrive().unwrap();
-        let next = arrive().unwrap();
+        let mut waiting = arrive().await.unwrap();
+        let next = arrive().await.unwrap();
         assert!(is_closed(&mut waiting), "a newcomer yields to the next of its client");
         drop((second, waiting, next));
         assert_eq!(newcomers.limiter.open(), 0);

@@ -191,6 +191,7 @@ fn post(writer: SocketAddr, frame: &[u8]) -> String {
 pub async fn are_rejected<S: SinkHarness>() {
     let subject = S::fresh().await;
     let sink = subject.sink();
+    sink.connect().await.unwrap();
     let mut other = Batch::new(lane(0xbb), 1);
     push(&mut other, 1, &Odd::default());
     sink.write(&other).await.unwrap();

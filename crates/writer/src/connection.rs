@@ -117,8 +117,7 @@ mod tests {
 
     /// Serves a connection without tokens as its listener does.
     async fn served(stream: DuplexStream, writer: &Arc<Writer>) {
-        let place = crate::tests::place();
-        requests(stream, writer, &Arc::new(place)).await;
+        requests(stream, writer, &crate::tests::place().await).await;
     }
 
     async fn ask(gateway: &mut DuplexStream) {

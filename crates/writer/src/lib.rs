@@ -125,8 +125,8 @@ impl Writer {
         WriterParts { sinks, frame_bytes: FRAME_BYTES_MAX, fixed_bytes }
     }
 
-    /// A writer that offers these sinks by name, with as much memory as it can use. `demand` says whether a request needs a token with the scope `deliver`. On loopback it
-    /// accepts only this machine's names in the header Host.
+    /// A writer that offers these sinks by name, with as much memory as it can use. `demand` says whether a request needs a token with the
+    /// scope `deliver`. On loopback it accepts only this machine's names in the header Host.
     #[must_use]
     pub fn new(
         offered: BTreeMap<String, Offered>,
@@ -145,7 +145,8 @@ impl Writer {
     /// The same writer with these budgets.
     #[must_use]
     pub fn with_memory(mut self, budgets: &WriterBudgets) -> Self {
-        let share = budgets.sink_batches_bytes / UNIT;
+        // Rounded up, so that there is room for the largest batch.
+        let share = budgets.sink_batches_bytes.div_ceil(UNIT);
         self.offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         self.reads = ReadRoom::new(budgets);
         self
@@ -184,9 +185,8 @@ impl Writer {
         let mut stop = std::pin::pin!(stop);
         let accepting = async {
             loop {
-                newcomers.room().await;
                 match accept(&listener).await {
-                    Some((stream, client)) => match newcomers.arrive(client) {
+                    Some((stream, client)) => match newcomers.arrive(client).await {
                         Some(place) => {
                             let writer = self.clone();
                             tokio::spawn(async move { connection::serve(stream, place, &writer).await });

@@ -24,7 +24,7 @@ pub(super) struct ReadRoom {
 
 impl ReadRoom {
     pub(super) fn new(budgets: &WriterBudgets) -> Self {
-        Self { free: Arc::new(Semaphore::new(budgets.reads_bytes / UNIT)), page_bytes: budgets.page_bytes() }
+        Self { free: Arc::new(Semaphore::new(budgets.reads_bytes.div_ceil(UNIT))), page_bytes: budgets.page_bytes() }
     }
 
     /// The largest page that a gateway gets for this query.

@@ -64,15 +64,15 @@ fn writer() -> Arc<Writer> {
 }
 
 /// The place of a connection of this machine, with room for it alone.
-pub(super) fn place() -> Place {
+pub(super) async fn place() -> Arc<Place> {
     let newcomers = Newcomers::new(Arc::new(ConnectionLimiter::new(1, 1)));
-    newcomers.arrive(Ipv4Addr::LOCALHOST.into()).unwrap().0
+    Arc::new(newcomers.arrive(Ipv4Addr::LOCALHOST.into()).await.unwrap().0)
 }
 
 fn connect(writer: &Arc<Writer>) -> DuplexStream {
     let (gateway, stream) = tokio::io::duplex(64 * 1024);
     let writer = writer.clone();
-    tokio::spawn(async move { connection::requests(stream, &writer, &Arc::new(place())).await });
+    tokio::spawn(async move { connection::requests(stream, &writer, &place().await).await });
     gateway
 }
 
