@@ -14,7 +14,8 @@ use crate::workspace;
 
 /// The size of a disk that isn't full: more than any campaign stores.
 const ROOMY: &str = "size=8g,rw";
-const STRACE_LIMIT: Duration = Duration::from_secs(20);
+/// So long a disk is tried to be changed, and a process to be traced.
+const ATTEMPT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Whether disks can be mounted and system calls made to fail.
 pub(super) fn can_mount() -> Result<bool> {
@@ -60,7 +61,7 @@ impl FaultyDisk {
             let size = format!("remount,rw,size={}", used + room);
             // More was written in the meantime.
             match mount(&["-o", &size], &self.path) {
-                Err(error) if begun.elapsed() > STRACE_LIMIT => return Err(error),
+                Err(error) if begun.elapsed() > ATTEMPT_LIMIT => return Err(error),
                 Err(_) => {}
                 Ok(()) => return Ok(()),
             }
@@ -72,7 +73,14 @@ impl FaultyDisk {
         let path = self.path.clone();
         mount(&["--bind", &path.display().to_string()], &path)?;
         self.is_read_only = true;
-        mount(&["-o", "remount,bind,ro"], &path)
+        // A file that was opened meanwhile is in the way until it is closed.
+        let begun = Instant::now();
+        while let Err(error) = mount(&["-o", "remount,bind,ro"], &path) {
+            if begun.elapsed() > ATTEMPT_LIMIT {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// The process gets EIO from these system calls on this file, from the `first`-th on.
@@ -112,7 +120,7 @@ fn mount(options: &[&str], path: &Path) -> Result<()> {
 /// strace is at work when the kernel names a tracer for the process's threads.
 fn wait_until_traced(process: u32) -> Result<()> {
     let begun = Instant::now();
-    while begun.elapsed() < STRACE_LIMIT {
+    while begun.elapsed() < ATTEMPT_LIMIT {
         let threads = std::fs::read_dir(format!("/proc/{process}/task"))?;
         let is_traced = |status: String| !status.contains("TracerPid:\t0\n");
         let statuses = threads.flatten().map(|thread| std::fs::read_to_string(thread.path().join("status")));
@@ -121,7 +129,7 @@ fn wait_until_traced(process: u32) -> Result<()> {
         }
         thread::sleep(Duration::from_millis(5));
     }
-    bail!("strace wasn't attached within {STRACE_LIMIT:?}")
+    bail!("strace wasn't attached within {ATTEMPT_LIMIT:?}")
 }
 
 /// strace lets go of the process when it is asked to end.

@@ -1,9 +1,10 @@
 //! A receiver of webhooks that answers each of its errors to every request.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use anyhow::{Result, bail};
@@ -18,18 +19,21 @@ const ACCEPTED: u16 = 204;
 pub(super) struct Receiver {
     server: MockServer,
     answer: Arc<AtomicU16>,
-    accepted: Arc<std::sync::Mutex<Vec<Vec<u8>>>>,
+    accepted: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
 impl CampaignStore for Receiver {
     const NAME: &'static str = "webhook";
 
     fn start() -> Result<Option<Self>> {
-        let (answer, accepted) = (Arc::new(AtomicU16::new(ACCEPTED)), Arc::<std::sync::Mutex<Vec<Vec<u8>>>>::default());
-        let (current, kept) = (answer.clone(), accepted.clone());
+        let (answer, accepted) = (Arc::new(AtomicU16::new(ACCEPTED)), Arc::<Mutex<Vec<Vec<u8>>>>::default());
+        let (current, kept, mut known) = (answer.clone(), accepted.clone(), HashSet::new());
         let server = MockServer::start(move |asked| {
             let status = current.load(Ordering::SeqCst);
+            let id = asked.header("webhook-id").unwrap_or_default().to_owned();
+            // A message that comes again has the same id.
             if status == ACCEPTED
+                && known.insert(id)
                 && let Ok(mut kept) = kept.lock()
             {
                 kept.push(asked.body.clone());
