@@ -82,7 +82,7 @@ fn meet_faults<S: FaultyStore>(binary: &Path, options: &Options, rounds: u32) ->
     let launch = Launch::new(binary, &folder, Some(&format!("{types}[sinks.store]\n{}", store.sink())))?;
     let mut server = launch.start()?;
     server.wait_ready(READY_LIMIT)?;
-    let load = Load::start(launch.intake);
+    let load = Load::start(launch.intake, S::REST);
     let met = meet_each(&mut store, &server, &load, rounds).with_context(|| name.clone());
     let acknowledged = load.stop();
     met?;
@@ -109,7 +109,8 @@ fn meet_each<S: FaultyStore>(store: &mut S, server: &Server, load: &Load, rounds
             let failed = retries(server)?;
             store.begin(fault, round, server).with_context(what)?;
             load.burst()?;
-            let noticed = until("attempts fail", || Ok(retries(server)? >= failed + f64::from(S::FAILURES))).with_context(what);
+            let noticed =
+                until("attempts fail", || Ok(retries(server)? >= failed + f64::from(S::FAILURES))).with_context(what);
             // The fault ends first: what it has mounted or traced must not outlive the campaign.
             store.end(fault).with_context(what)?;
             noticed?;

@@ -1,5 +1,7 @@
 //! Real faults of stores that have a server: full, closed to writes, misconfigured, or with a part of it gone.
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 
 use super::{CampaignStore, NatsStore, OpenSearchStore, RedisStore, SwiftStore};
@@ -11,6 +13,9 @@ pub trait FaultyStore: CampaignStore {
     const FAULTS: &'static [&'static str];
     /// How many attempts a fault lasts: none of them may decide about an event.
     const FAILURES: u32 = 4;
+
+    /// How long each client rests between two batches: the store keeps up with them.
+    const REST: Duration = Duration::from_millis(10);
 
     /// Begins a fault. `server` is the Forebay process that delivers into the store.
     fn begin(&mut self, fault: &str, round: u32, server: &Server) -> Result<()>;

@@ -59,7 +59,10 @@ async fn a_document_that_does_not_fit_is_refused_in_the_store_s_words_and_the_ot
     let answer = fixture.sink().write(&batch(0, 1, &payloads)).await;
     let Ok(WriteOutcome::Partial { refused, retry }) = answer else { panic!("{answer:?}") };
     // A value that doesn't fit its field is the document's fault. Delivery decides about the others.
-    assert!(refused.iter().any(|refusal| refusal.index == 1 && refusal.reason.contains("failed to parse field [n]")), "{refused:?}");
+    assert!(
+        refused.iter().any(|refusal| refusal.index == 1 && refusal.reason.contains("failed to parse field [n]")),
+        "{refused:?}"
+    );
     assert!(retry.iter().all(|retry| retry.scope == RetryScope::Unclear), "{retry:?}");
     let mut failed: Vec<(usize, &str)> = refused.iter().map(|refusal| (refusal.index, &*refusal.reason)).collect();
     failed.extend(retry.iter().map(|retry| (retry.index, &*retry.reason)));

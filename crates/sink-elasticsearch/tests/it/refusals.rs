@@ -42,8 +42,8 @@ async fn only_what_the_store_had_no_time_for_is_sent_again() {
     let (sink, batch) = (sink_on(&store), plain(0, 1, 10));
     let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&batch).await else { panic!("some are left") };
     let scopes: Vec<_> = retry.iter().map(|retry| (retry.index, retry.scope)).collect();
-    let (store, unclear) = (RetryScope::Store, RetryScope::Unclear);
-    assert_eq!((refused, scopes), (Vec::new(), vec![(2, store), (3, store), (5, store), (6, unclear)]));
+    let (busy, unclear) = (RetryScope::Store, RetryScope::Unclear);
+    assert_eq!((refused, scopes), (Vec::new(), vec![(2, busy), (3, busy), (5, busy), (6, unclear)]));
     assert!(retry[3].reason.contains("some_exception: words"), "{}", retry[3].reason);
     assert_eq!(store.bulks().len(), 1);
     let rest = batch.without(&[0, 1, 4, 6, 7, 8, 9]);

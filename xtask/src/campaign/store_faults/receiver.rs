@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -72,6 +73,9 @@ impl CampaignStore for Receiver {
 
 impl FaultyStore for Receiver {
     const FAULTS: &'static [&'static str] = &["400", "401", "404", "408", "413", "422", "429", "500", "503"];
+
+    /// Each event is a request on a connection of its own.
+    const REST: Duration = Duration::from_millis(200);
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
         self.answer.store(fault.parse()?, Ordering::SeqCst);

@@ -13,13 +13,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::http::{self, Connection};
 
 const CLIENTS: u32 = 8;
-/// A client rests between two batches: the stores keep up, and hold all that was sent.
-const REST: Duration = Duration::from_millis(10);
 /// Records of a usual batch, and bytes of each.
 const RECORDS: u32 = 10;
 const RECORD_BYTES: usize = 200;
-/// A large batch: more than the cache of an embedded store holds until it commits.
-const LARGE_RECORDS: u32 = 30;
+/// A large batch: about as much as the cache of an embedded store holds until it commits, and more with each of some batches. A store may
+/// fail at any of its records, also at the last one.
+const LARGE_RECORDS: u32 = 16;
+const LARGE_STEPS: u32 = 12;
 const LARGE_RECORD_BYTES: usize = 100_000;
 
 /// A batch: its client, its number among those, and its records.
@@ -43,11 +43,12 @@ impl Acknowledged {
 }
 
 impl Load {
-    pub(super) fn start(intake: SocketAddr) -> Self {
+    /// Each client rests for so long between two batches.
+    pub(super) fn start(intake: SocketAddr, rest: Duration) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let client = |client| {
             let stop = stop.clone();
-            thread::spawn(move || send_until(intake, client, &stop))
+            thread::spawn(move || send_until(intake, client, rest, &stop))
         };
         let clients = (0..CLIENTS).map(client).collect();
         Self { intake, stop, bursts: AtomicU32::new(0), clients }
@@ -56,14 +57,14 @@ impl Load {
     /// Sends one large batch, and waits until it is acknowledged.
     pub(super) fn burst(&self) -> Result<()> {
         let number = self.bursts.fetch_add(1, Ordering::Relaxed);
-        send(&mut Connection::open(self.intake)?, (CLIENTS, number, LARGE_RECORDS), LARGE_RECORD_BYTES)
+        send(&mut Connection::open(self.intake)?, large(number), LARGE_RECORD_BYTES)
     }
 
     /// Ends the clients.
     pub(super) fn stop(self) -> Result<Acknowledged> {
         self.stop.store(true, Ordering::SeqCst);
         let bursts = 0..self.bursts.load(Ordering::Relaxed);
-        let mut batches: Vec<SentBatch> = bursts.map(|number| (CLIENTS, number, LARGE_RECORDS)).collect();
+        let mut batches: Vec<SentBatch> = bursts.map(large).collect();
         for client in self.clients {
             batches.extend(client.join().map_err(|_| anyhow!("a client panicked"))??);
         }
@@ -71,14 +72,19 @@ impl Load {
     }
 }
 
-fn send_until(intake: SocketAddr, client: u32, stop: &AtomicBool) -> Result<Vec<SentBatch>> {
+/// The large batch of this number.
+const fn large(number: u32) -> SentBatch {
+    (CLIENTS, number, LARGE_RECORDS + number % LARGE_STEPS)
+}
+
+fn send_until(intake: SocketAddr, client: u32, rest: Duration, stop: &AtomicBool) -> Result<Vec<SentBatch>> {
     let mut connection = Connection::open(intake)?;
     let mut acknowledged = Vec::new();
     while !stop.load(Ordering::SeqCst) {
         let batch = (client, u32::try_from(acknowledged.len())?, RECORDS);
         send(&mut connection, batch, RECORD_BYTES)?;
         acknowledged.push(batch);
-        thread::sleep(REST);
+        thread::sleep(rest);
     }
     Ok(acknowledged)
 }
