@@ -20,6 +20,7 @@ mod sent;
 pub(crate) mod slow_clients;
 pub(crate) mod stops;
 mod store_down;
+pub(crate) mod store_faults;
 pub(crate) mod store_kills;
 mod stores;
 pub(crate) mod two_services;
@@ -63,6 +64,9 @@ enum Campaign {
     OpensearchKills(store_kills::Options),
     /// SIGKILLs of Swift while clients send: each acknowledged event is in an object, once.
     SwiftKills(store_kills::Options),
+    /// Real faults of every store under load: full disks, I/O errors, read-only files, servers that accept nothing. No event becomes a dead
+    /// letter, and each acknowledged event is stored once.
+    StoreFaults(store_faults::Options),
     /// The same ids again and again, at once on many connections, with SIGKILLs: each has one effect.
     Duplicates(duplicates::Options),
     /// A disk that is full again and again, by the journal itself, by others, or by its number of files.
@@ -104,6 +108,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::RedisKills(options) => store_kills::run::<RedisStore>(options),
         Campaign::OpensearchKills(options) => store_kills::run::<OpenSearchStore>(options),
         Campaign::SwiftKills(options) => store_kills::run::<SwiftStore>(options),
+        Campaign::StoreFaults(options) => store_faults::run(options),
         Campaign::Duplicates(options) => duplicates::run(options),
         Campaign::FullDisk(options) => full_disk::run(options),
         Campaign::SlowClients(options) => slow_clients::run(options),

@@ -39,6 +39,7 @@ pub(crate) const SLOW_STEPS: &[Step] = &[
     ("fuzzing", fuzz::short),
     ("short campaign: leaning", campaign::cross_shard_duplicates::short),
     ("short campaign: loads", campaign::loads::short),
+    ("short campaign: store faults", campaign::store_faults::short),
     ("short campaign: Redis is killed", campaign::store_kills::short::<RedisStore>),
     ("short campaign: NATS is killed", campaign::store_kills::short::<NatsStore>),
     ("short campaign: Swift is killed", campaign::store_kills::short::<SwiftStore>),

@@ -92,9 +92,9 @@ impl Outcomes {
         }
     }
 
-    /// Judges the failures that only neighbours can explain: documents of the same index that the store has accepted.
+    /// Says of the failures that only neighbours can explain which neighbours can: documents of the same index.
     ///
-    /// An index that isn't there can't be created: documents of other indices show nothing about that.
+    /// An index that isn't there can't be created, and documents of other indices show nothing about it.
     pub(super) async fn judge_unclear(&mut self, writing: &Writing<'_>) {
         let unclear = std::mem::take(&mut self.unclear);
         if unclear.is_empty() {
@@ -103,19 +103,23 @@ impl Outcomes {
         let Writing { config, server, batch, .. } = writing;
         let name = |index: usize| batch.get(index).map(|record| config.index.of(&record)).unwrap_or_default();
         let mut failed: HashSet<usize> = unclear.iter().map(|(index, _)| *index).collect();
-        failed.extend(self.refused.iter().map(|refusal| refusal.index).chain(self.retry.iter().map(|retry| retry.index)));
+        failed
+            .extend(self.refused.iter().map(|refusal| refusal.index).chain(self.retry.iter().map(|retry| retry.index)));
         let accepting: HashSet<String> = (0..batch.len()).filter(|index| !failed.contains(index)).map(name).collect();
         let mut existing = HashMap::new();
         for (index, reason) in unclear {
             let name = name(index);
-            let accepts_others = accepting.contains(&name);
-            if !accepts_others && !existing.contains_key(&name) {
-                let is_there = server.has_index(&name).await.unwrap_or(false);
-                existing.insert(name.clone(), is_there);
-            }
-            let is_there = accepts_others || existing.get(&name).copied().unwrap_or(false);
-            let fault = if is_there { Fault::Unclear } else { Fault::Passing };
-            self.failed_alone(index, reason, fault.verdict(accepts_others));
+            let fault = if accepting.is_empty() {
+                if !existing.contains_key(&name) {
+                    existing.insert(name.clone(), server.has_index(&name).await.unwrap_or(false));
+                }
+                if existing.get(&name).is_some_and(|is_there| *is_there) { Fault::Unclear } else { Fault::Passing }
+            } else if accepting.contains(&name) {
+                Fault::Unclear
+            } else {
+                Fault::Passing
+            };
+            self.failed_alone(index, reason, fault.verdict(false));
         }
     }
 

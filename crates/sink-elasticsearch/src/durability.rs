@@ -143,7 +143,9 @@ mod tests {
             assert_eq!(found(&index(durable)), [], "{durable}");
         }
         for value in ["async", "ASYNC"] {
-            let [risk] = &found(&index(&format!(r#""translog": {{"durability": "{value}"}}"#)))[..] else { panic!("{value}") };
+            let [risk] = &found(&index(&format!(r#""translog": {{"durability": "{value}"}}"#)))[..] else {
+                panic!("{value}")
+            };
             assert!(risk.found.contains("index i "), "{}", risk.found);
         }
         assert_eq!(found("{}"), []);

@@ -74,7 +74,10 @@ mod tests {
         }
         assert_eq!(of(504, "any_exception", "any"), Fault::Store);
         assert_eq!(of(429, "document_parsing_exception", "any"), Fault::Store, "the first row decides");
-        assert_eq!(of(403, "cluster_block_exception", "[FORBIDDEN/12/index read-only / allow delete (api)]"), Fault::Store);
+        assert_eq!(
+            of(403, "cluster_block_exception", "[FORBIDDEN/12/index read-only / allow delete (api)]"),
+            Fault::Store
+        );
         assert_eq!(of(403, "cluster_block_exception", "[FORBIDDEN/8/index write (api)]"), Fault::Passing);
     }
 

@@ -158,7 +158,9 @@ mod tests {
         for verb in ["create", "index"] {
             assert_eq!(result(verb, 201, "created"), Outcome::Stored);
             assert_eq!(result(verb, 200, "updated"), Outcome::Stored);
-            let Outcome::Failed(Fault::Unclear, reason) = result(verb, 200, "noop") else { panic!("{verb}: not stored") };
+            let Outcome::Failed(Fault::Unclear, reason) = result(verb, 200, "noop") else {
+                panic!("{verb}: not stored")
+            };
             assert!(reason.contains("drop processor"), "{reason}");
             assert!(matches!(result(verb, 200, "not_found"), Outcome::Failed(Fault::Passing, _)), "{verb}");
         }

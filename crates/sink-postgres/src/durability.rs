@@ -25,11 +25,7 @@ const TOGETHER: &str = "with synchronous_commit off a crash of the server loses 
 ///
 /// # Errors
 /// [`Failure::Unfit`] if there is a risk that the configuration doesn't allow.
-pub(super) async fn look(
-    talk: &Talk,
-    config: &PostgresConfig,
-    tables: [&str; 3],
-) -> Result<Option<String>, Failure> {
+pub(super) async fn look(talk: &Talk, config: &PostgresConfig, tables: [&str; 3]) -> Result<Option<String>, Failure> {
     let [table, cursors, revisions] = tables;
     let row = talk.wait(talk.client.query_one(LOOK, &[&table, &cursors, &revisions])).await?;
     let mut warnings = config.allowed.check(&risks(&row)?).map_err(Failure::Unfit)?;

@@ -43,7 +43,17 @@ fn read(reader: &mut SettingsReader<'_>, section: &Section<'_>, folder: &Path) -
     }
     let partition = partition.map(|found| found.value).unwrap_or_default();
     let allowed = AllowedRisks::read(reader, section, &durability::NAMES);
-    Some(PostgresConfig { server: server?, ca, table: table?, layout, partition, conflict, timeout, connections, allowed })
+    Some(PostgresConfig {
+        server: server?,
+        ca,
+        table: table?,
+        layout,
+        partition,
+        conflict,
+        timeout,
+        connections,
+        allowed,
+    })
 }
 
 /// Reads the layout from a gateway's table for a writer's sink.

@@ -8,7 +8,17 @@ const FAULTS: [(&str, Fault); 3] =
     [("overflow", Fault::Record), ("is not an integer", Fault::Record), ("string exceeds maximum", Fault::Record)];
 /// Words that such errors begin with, whatever else they say: they are always the store's.
 const OF_THE_STORE: [&str; 12] = [
-    "OOM", "MISCONF", "READONLY", "NOREPLICAS", "LOADING", "BUSY", "CLUSTERDOWN", "MASTERDOWN", "NOPERM", "NOAUTH", "WRONGTYPE",
+    "OOM",
+    "MISCONF",
+    "READONLY",
+    "NOREPLICAS",
+    "LOADING",
+    "BUSY",
+    "CLUSTERDOWN",
+    "MASTERDOWN",
+    "NOPERM",
+    "NOAUTH",
+    "WRONGTYPE",
     "MOVED",
 ];
 

@@ -224,7 +224,6 @@ pub(super) const ODD: Failure = Failure::Odd(
     "a script was answered with something that makes no sense: is another program writing Forebay's keys?",
 );
 
-
 /// A claim as an argument of a script: nothing where there is none.
 pub(super) fn claim_text(claim: Option<Claim>) -> String {
     claim.map(|claim| claim.to_string()).unwrap_or_default()

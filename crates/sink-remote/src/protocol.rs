@@ -254,11 +254,8 @@ impl Outcome {
             (false, true) => RetryScope::Unclear,
             (false, false) => RetryScope::Record,
         };
-        let again = |again: Again| Retry {
-            index: again.index,
-            reason: shortened(&again.reason).into(),
-            scope: scope(&again),
-        };
+        let again =
+            |again: Again| Retry { index: again.index, reason: shortened(&again.reason).into(), scope: scope(&again) };
         let retries = |list: Vec<Again>| list.into_iter().map(again).collect();
         match self {
             Self::Stored => Ok(WriteOutcome::Committed),

@@ -12,7 +12,7 @@ use super::config::HookUrl;
 use super::message;
 use super::outcome::{Failure, Outcome};
 use net::http_client::shortened;
-use sink::{Batch, Fault, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, Verdict, WriteOutcome};
+use sink::{Batch, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
 
 /// Bytes of an answer that are read: of more its connection isn't used again.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
@@ -44,7 +44,6 @@ impl Pause {
 #[derive(Default)]
 struct Outcomes {
     taken: usize,
-    rejected: Vec<(usize, Reason)>,
     retry: Vec<Retry>,
     /// Messages whose answers are about themselves if others were taken, else about the receiver.
     unclear: Vec<(usize, Failure)>,
@@ -124,7 +123,7 @@ impl Outcomes {
     fn add(&mut self, index: usize, outcome: Option<Outcome>) {
         match outcome {
             Some(Outcome::Taken) => self.taken += 1,
-            Some(Outcome::Rejected(reason)) => self.rejected.push((index, reason)),
+            Some(Outcome::Rejected(reason)) => self.retry.push(Retry { index, reason, scope: RetryScope::Unclear }),
             Some(Outcome::NotYet(reason)) => self.retry.push(Retry { index, reason, scope: RetryScope::Record }),
             Some(Outcome::Unclear(failure)) => self.unclear.push((index, failure)),
             Some(Outcome::Away(failure)) => {
@@ -158,18 +157,11 @@ impl Outcomes {
                 self.retry.push(Retry { index, reason, scope: RetryScope::Record });
             }
         }
-        let mut refused = Vec::new();
-        for (index, reason) in self.rejected {
-            match Fault::Unclear.verdict(self.taken > 0) {
-                Verdict::Rejected => refused.push(RejectedRecord { index, reason }),
-                Verdict::Retry(scope) => self.retry.push(Retry { index, reason, scope }),
-            }
-        }
-        if refused.is_empty() && self.retry.is_empty() {
+        if self.retry.is_empty() {
             return Ok(WriteOutcome::Committed);
         }
-        refused.sort_by_key(|refusal| refusal.index);
         self.retry.sort_by_key(|retry| retry.index);
-        Ok(WriteOutcome::Partial { refused, retry: self.retry })
+        // Only delivery can judge what a receiver rejects: by what it accepts before and after.
+        Ok(WriteOutcome::Partial { refused: Vec::new(), retry: self.retry })
     }
 }

@@ -1,5 +1,6 @@
 //! Servers of stores, each our own: killed and started again as a campaign wants, and asked what they hold by their own means.
 
+mod faults;
 mod nats;
 mod opensearch;
 mod postgres;
@@ -13,6 +14,7 @@ use std::path::Path;
 
 use anyhow::Result;
 
+pub use faults::FaultyStore;
 pub use nats::NatsStore;
 pub use opensearch::OpenSearchStore;
 pub use postgres::PostgresStore;

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use serde_json::Value;
 
 use super::CampaignStore;
 use testkit::nats::{NatsServer, ROOMY};
@@ -15,6 +16,32 @@ const SUBJECTS: &str = "events.>";
 
 /// A server.
 pub struct NatsStore(NatsServer);
+
+impl NatsStore {
+    /// A stream that is full, or has room without end.
+    pub(super) fn limit(&self, is_full: bool) -> Result<()> {
+        let (discard, bytes) = if is_full { ("new", 1) } else { ("old", -1) };
+        self.update(|config| {
+            config["discard"] = discard.into();
+            config["max_bytes"] = bytes.into();
+        })
+    }
+
+    /// A stream that listens to these subjects and to Forebay's own.
+    pub(super) fn listen(&self, subjects: &str) -> Result<()> {
+        self.update(|config| {
+            config["subjects"] = vec![subjects.to_owned(), format!("forebay.cursors.{STREAM}.>")].into()
+        })
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Value)) -> Result<()> {
+        let mut client = self.0.client();
+        let mut info: Value = serde_json::from_str(&client.stream("INFO", STREAM, ""))?;
+        change(&mut info["config"]);
+        let answer = client.stream("UPDATE", STREAM, &info["config"].to_string());
+        if answer.contains("\"error\"") { bail!("the stream isn't changed: {answer}") } else { Ok(()) }
+    }
+}
 
 impl CampaignStore for NatsStore {
     const NAME: &'static str = "NATS";

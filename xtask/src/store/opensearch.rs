@@ -97,6 +97,16 @@ impl OpenSearchStore {
         Ok(answer.body)
     }
 
+    /// Sets something.
+    pub(super) fn set(&self, path: &str, body: &str) -> Result<()> {
+        self.ask("PUT", path, body).map(drop)
+    }
+
+    /// Has it do something.
+    pub(super) fn post(&self, path: &str) -> Result<()> {
+        self.ask("POST", path, "").map(drop)
+    }
+
     fn remove(&self, index: &str) -> Result<()> {
         self.ask("DELETE", &format!("/{index}?ignore_unavailable=true"), "").map(drop)
     }

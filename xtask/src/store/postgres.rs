@@ -98,6 +98,18 @@ impl PostgresStore {
         Ok(String::from_utf8(output.stdout)?.trim_end().to_owned())
     }
 
+    /// Does what `sql` says, by a database that is never closed to connections.
+    pub(crate) fn order(&self, sql: &str) -> Result<()> {
+        let mut psql = self.psql_command();
+        let status = psql.args(["-d", "template1", "-c", sql]).stdout(Stdio::null()).status()?;
+        if status.success() { Ok(()) } else { bail!("{sql}: {status}") }
+    }
+
+    /// The same in the database of the events.
+    pub(crate) fn alter(&self, sql: &str) -> Result<()> {
+        self.psql(sql).map(drop)
+    }
+
     /// The number that `sql` answers.
     fn number(&self, sql: &str) -> Result<u64> {
         self.psql(sql)?.parse().with_context(|| format!("{sql} answers a number"))

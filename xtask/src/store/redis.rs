@@ -5,6 +5,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
@@ -17,6 +19,8 @@ use testkit::redis::{RedisReply, RedisServer};
 const PAGE: &str = "10000";
 /// The stream that events become entries of.
 const KEY: &str = "events";
+/// A snapshot takes less.
+const SAVE_LIMIT: Duration = Duration::from_secs(30);
 /// The stream that the tool writes to.
 const PIPED: &str = "piped";
 
@@ -33,6 +37,40 @@ impl RedisStore {
         let number = port.to_string();
         let settings = ["--appendonly", "yes", "--appendfsync", "always", "--port", &number];
         Ok(RedisServer::start_with(&[&settings, more].concat()).map(|server| Self { server, port }))
+    }
+
+    /// Gives the server an order.
+    pub(super) fn tell(&self, words: &[&str]) -> Result<()> {
+        self.server.ask(words);
+        Ok(())
+    }
+
+    /// Nothing can take the place of its snapshot any more: it refuses writes (MISCONF).
+    pub(super) fn fail_to_save(&self) -> Result<()> {
+        let snapshot = self.server.folder().join("dump.rdb");
+        let _ = std::fs::remove_file(&snapshot);
+        std::fs::create_dir(&snapshot).context("making a directory in the place of the snapshot")?;
+        self.tell(&["CONFIG", "SET", "save", "3600 1"])?;
+        self.save("err")
+    }
+
+    pub(super) fn save_again(&self) -> Result<()> {
+        std::fs::remove_dir(self.server.folder().join("dump.rdb")).context("removing that directory")?;
+        self.save("ok")?;
+        self.tell(&["CONFIG", "SET", "save", ""])
+    }
+
+    /// Writes a snapshot, which ends so.
+    fn save(&self, wanted: &str) -> Result<()> {
+        self.tell(&["BGSAVE"])?;
+        let begun = Instant::now();
+        while !self.server.ask(&["INFO", "persistence"]).text().contains(&format!("rdb_last_bgsave_status:{wanted}")) {
+            if begun.elapsed() > SAVE_LIMIT {
+                bail!("no snapshot ended with {wanted}");
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        Ok(())
     }
 
     /// The next page of entries behind `last`: their ids, and the names and values that each has.

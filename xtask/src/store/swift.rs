@@ -44,6 +44,14 @@ impl SwiftStore {
         Self { server, client: None, told: 0, asked: None, first_killed: 0 }
     }
 
+    pub(super) fn kill_part(&self, part: SwiftProcess) {
+        self.server.kill_part(part);
+    }
+
+    pub(super) fn run_part(&self, part: SwiftProcess) {
+        self.server.run_part(part);
+    }
+
     fn settings(&self, more: &str) -> String {
         let auth = self.auth();
         format!(

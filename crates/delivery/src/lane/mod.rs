@@ -9,6 +9,7 @@ mod cursor_sync;
 mod objects;
 mod poison_records;
 mod resend;
+mod suspects;
 mod write;
 
 use std::collections::BTreeSet;

@@ -79,8 +79,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn records_are_never_given_up_for_errors_of_the_store() {
         let options = Options::new(Arc::new(Silent));
-        for (scope, has_passed) in
-            [(RetryScope::Record, false), (RetryScope::Unclear, true), (RetryScope::Store, true)]
+        for (scope, has_passed) in [(RetryScope::Record, false), (RetryScope::Unclear, true), (RetryScope::Store, true)]
         {
             let mut alone = PoisonDetector::default();
             for _ in 0..5 {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use eventlog::Settled;
 use objects::ObjectSink;
-use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, judge_unclear};
+use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
@@ -265,7 +265,6 @@ impl Lane {
         let left = left(&refused, &retry);
         let passed = (0..resent.len()).filter(|index| !left.contains(index));
         let passed: Vec<u64> = passed.filter_map(|index| resent.sequence(index)).collect();
-        let (refused, retry) = judge_unclear(refused, retry, !passed.is_empty());
         self.dead.end_aside(shard, &passed, Settled::Taken)?;
         self.supersede(&batch, &left);
         let refused = refused.iter().map(|refusal| (refusal.index, refusal.reason.to_string()));

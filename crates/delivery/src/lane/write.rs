@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use sink::{Batch, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome, judge_unclear};
+use sink::{Batch, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
 use crate::lane::poison_records::PoisonDetector;
 use crate::lane::resend::{left, merged, rest, sample};
+use crate::lane::suspects::{Judged, Suspects};
 use crate::lane::{Lane, LaneExit, LaneSession};
 use crate::status::LaneState;
 
@@ -15,7 +16,7 @@ impl Lane {
     /// whether the events or the store are at fault.
     pub(super) async fn write_until_stored(&mut self, run: &mut LaneSession) -> Result<bool, LaneExit> {
         let mut batch = run.without_dead();
-        let mut alone = PoisonDetector::default();
+        let (mut alone, mut suspects) = (PoisonDetector::default(), Suspects::default());
         let (mut has_passed, mut is_refused, mut newest_pass) = (false, false, false);
         loop {
             let part = if is_refused { sample(&batch) } else { batch.clone() };
@@ -39,9 +40,12 @@ impl Lane {
                 Ok(WriteOutcome::Rejected { .. }) => self.wait("the sink withheld a batch and named no record").await,
                 Ok(WriteOutcome::Partial { refused, retry }) => {
                     self.supersede(&part, &left(&refused, &retry));
-                    let accepts_others = refused.len() + retry.len() < part.len() || newest_pass;
-                    has_passed |= accepts_others;
-                    let (refused, mut retry) = judge_unclear(refused, retry, accepts_others);
+                    has_passed |= refused.len() + retry.len() < part.len();
+                    let Judged { refused, mut retry, accepts_others } =
+                        suspects.judge(&part, refused, retry, newest_pass);
+                    if accepts_others {
+                        self.backoff.reset();
+                    }
                     if has_passed {
                         retry = self.set_aside(run, &part, retry).await?;
                     }
@@ -60,6 +64,7 @@ impl Lane {
                 }
                 Err(error) => {
                     alone.outage();
+                    suspects.outage();
                     self.dead.outage(self.name.shard);
                     let needs_more = run.fenced && matches!(error, SinkError::Misconfigured(_));
                     self.wait_after(run, &error, needs_more).await;

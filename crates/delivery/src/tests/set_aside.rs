@@ -424,7 +424,9 @@ fn rejected_event_is_dead_once_a_neighbour_is_stored() {
         seconds(10_000).await;
         assert_eq!(counts(&harness), (0, 0, 1), "the store may be at fault");
         harness.append(0, "named", 3).await;
-        seconds(3).await;
+        seconds(2).await;
+        assert_eq!(counts(&harness), (0, 0, 4), "it may have ceased to fail just now");
+        seconds(60).await;
         assert_eq!((counts(&harness), set_aside(&harness).0, harness.held(KEYED)), ((3, 1, 0), 0, vec![1]));
         harness.check_all().await;
     });
@@ -461,6 +463,46 @@ fn time_in_which_the_store_accepts_nothing_does_not_count() {
         assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 0, 91), 1));
         harness.keyed.heal();
         harness.wait_until_settled().await;
+        harness.check_all().await;
+    });
+}
+
+#[test]
+fn rejected_event_is_dead_at_once_among_others_that_pass() {
+    run(async {
+        let mut harness = Harness::new(122);
+        harness.shards = 1;
+        harness.keyed.doubt_id(id(3));
+        harness.start();
+        harness.append(0, "named", 5).await;
+        harness.append(0, "named", 5).await;
+        seconds(1).await;
+        for _ in 0..4 {
+            harness.append(0, "named", 1).await;
+            seconds(1).await;
+        }
+        assert_eq!((counts(&harness), harness.held(KEYED)), ((13, 1, 0), vec![3]));
+        harness.check_all().await;
+    });
+}
+
+#[test]
+fn store_that_begins_to_fail_within_a_batch_makes_no_dead_letters() {
+    run(async {
+        let mut harness = Harness::new(123);
+        harness.shards = 1;
+        // It has accepted two events of the batch, and fails for an hour.
+        (3..=500).for_each(|number| harness.keyed.doubt_id(id(number)));
+        harness.start();
+        harness.append(0, "named", 5).await;
+        for _ in 0..60 {
+            seconds(5).await;
+            harness.append(0, "named", 5).await;
+        }
+        assert_eq!(counts(&harness), (0, 0, 305));
+        harness.keyed.heal();
+        harness.wait_until_settled().await;
+        assert_eq!(counts(&harness), (305, 0, 0));
         harness.check_all().await;
     });
 }

@@ -158,7 +158,8 @@ async fn a_user_who_may_not_look_or_make_is_told_what_the_store_did() {
 
     let store = guarded(&[], ".ds-i-000001");
     let sink = sink(&store);
-    let first = ["GET /", "GET /_data_stream/i", "PUT /_data_stream/i", "GET /i/_settings", "POST /_bulk", "GET /i/_settings"];
+    let first =
+        ["GET /", "GET /_data_stream/i", "PUT /_data_stream/i", "GET /i/_settings", "POST /_bulk", "GET /i/_settings"];
     for expected in [&first[..], &["POST /_bulk"]] {
         assert_eq!(sink.write(&event).await, Ok(WriteOutcome::Committed));
         assert_eq!(store.asked(), expected, "a name is asked for once");

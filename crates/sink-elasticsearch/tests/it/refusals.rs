@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use sink::{Sink, SinkError, WriteOutcome};
+use sink::{RetryScope, Sink, SinkError, WriteOutcome};
 use sink_elasticsearch::{ApiKey, Elasticsearch, ElasticsearchConfig};
 use tokio::sync::Notify;
 
@@ -41,9 +41,10 @@ async fn only_what_the_store_had_no_time_for_is_sent_again() {
     });
     let (sink, batch) = (sink_on(&store), plain(0, 1, 10));
     let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&batch).await else { panic!("some are left") };
-    assert_eq!(retry.iter().map(|retry| retry.index).collect::<Vec<_>>(), [2, 3, 5]);
-    assert_eq!(refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>(), [6]);
-    assert!(refused[0].reason.contains("some_exception: words"), "{}", refused[0].reason);
+    let scopes: Vec<_> = retry.iter().map(|retry| (retry.index, retry.scope)).collect();
+    let (busy, unclear) = (RetryScope::Store, RetryScope::Unclear);
+    assert_eq!((refused, scopes), (Vec::new(), vec![(2, busy), (3, busy), (5, busy), (6, unclear)]));
+    assert!(retry[3].reason.contains("some_exception: words"), "{}", retry[3].reason);
     assert_eq!(store.bulks().len(), 1);
     let rest = batch.without(&[0, 1, 4, 6, 7, 8, 9]);
     assert_eq!(sink.write(&rest).await, Ok(WriteOutcome::Committed));
@@ -101,8 +102,8 @@ async fn what_is_too_large_is_sent_in_parts_and_what_alone_is_too_large_is_refus
     let Ok(WriteOutcome::Partial { refused, retry }) = sink_on(&store).write(&batch).await else {
         panic!("one is too large")
     };
-    assert_eq!((refused.len(), refused[0].index, retry.len()), (1, 17, 0));
-    assert!(refused[0].reason.contains("too large"), "{}", refused[0].reason);
+    assert_eq!((refused, retry.len(), retry[0].index, retry[0].scope), (Vec::new(), 1, 17, RetryScope::Unclear));
+    assert!(retry[0].reason.contains("too large"), "{}", retry[0].reason);
     let mut stored: Vec<String> =
         store.bulks().iter().filter(|bulk| bulk.body.len() <= BYTES_MAX).flat_map(Request::ids).collect();
     stored.sort();

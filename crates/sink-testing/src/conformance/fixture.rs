@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::events::Event;
 use super::suite::{Store, Suite};
-use sink::{Batch, Cursor, RetryScope, Sink, SinkError, WriteOutcome};
+use sink::{Batch, Cursor, Reason, RejectedRecord, RetryScope, Sink, SinkError, WriteOutcome};
 
 /// The time-out of a recovered store's first write, on a slow machine with a slow disk.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -52,25 +52,25 @@ impl Fixture {
     }
 
     /// Writes a batch of which exactly the records at `expected` must be refused. If the store has committed nothing, it sends the
-    /// rest again. A keyed store that accepts no record may leave open whether the records are at fault.
+    /// rest again. A keyed store may leave it to delivery whether the records are at fault.
     pub(super) async fn store_without(&self, batch: &Batch, expected: &[usize]) {
         if expected.is_empty() {
             return self.store(batch).await;
         }
         let report = self.sink.write(batch).await.expect("a store at hand answers");
-        let refused = match &report {
-            WriteOutcome::Rejected { refused } if self.is_fenced() => refused.as_slice(),
-            WriteOutcome::Partial { refused, retry } if !self.is_fenced() && retry.is_empty() => refused,
-            WriteOutcome::Partial { refused, retry } if expected.len() == batch.len() => {
-                let is_unclear = retry.iter().all(|retry| retry.scope == RetryScope::Unclear);
-                assert!(refused.is_empty() && is_unclear && retry.len() == batch.len(), "{report:?}");
-                return;
+        let rejected: Vec<(usize, &Reason)> = match &report {
+            WriteOutcome::Rejected { refused } if self.is_fenced() => refused.iter().map(named).collect(),
+            WriteOutcome::Partial { refused, retry } if !self.is_fenced() => {
+                assert!(retry.iter().all(|retry| retry.scope == RetryScope::Unclear), "{report:?}");
+                let unclear = retry.iter().map(|retry| (retry.index, &retry.reason));
+                refused.iter().map(named).chain(unclear).collect()
             }
-            _ => &[],
+            _ => Vec::new(),
         };
-        let indices: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
-        assert_eq!(indices, expected, "exactly the bad records are refused: {report:?}");
-        assert!(refused.iter().all(|refusal| !refusal.reason.is_empty()), "each refusal has words");
+        let mut indices: Vec<usize> = rejected.iter().map(|(index, _)| *index).collect();
+        indices.sort_unstable();
+        assert_eq!(indices, expected, "exactly the bad records are rejected: {report:?}");
+        assert!(rejected.iter().all(|(_, reason)| !reason.is_empty()), "each rejection has words");
         if self.is_fenced() {
             self.store(&batch.without(expected)).await;
         }
@@ -120,4 +120,8 @@ impl Fixture {
 /// Whether a failure is retryable and has a message.
 pub(super) fn may_pass(error: &SinkError) -> bool {
     matches!(error, SinkError::Unavailable(reason) if !reason.is_empty())
+}
+
+fn named(refusal: &RejectedRecord) -> (usize, &Reason) {
+    (refusal.index, &refusal.reason)
 }

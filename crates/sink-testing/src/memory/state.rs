@@ -7,7 +7,6 @@ use event::{EventId, Lane};
 use sink::CLAIMED_BY_ANOTHER;
 use sink::{
     Batch, Claim, Held, Reason, Record, RejectedRecord, Retry, RetryScope, SinkError, Takeover, Write, WriteOutcome,
-    judge_unclear,
 };
 
 /// An event as the memory store keeps it.
@@ -193,9 +192,8 @@ impl State {
         }
     }
 
-    /// A doubted record is refused only if the store takes another one.
+    /// Delivery decides about doubted records.
     fn judge_doubted(&self, batch: &Batch, refused: Vec<RejectedRecord>, mut retry: Vec<Retry>) -> WriteOutcome {
-        let takes_others = refused.len() + retry.len() < batch.len();
         let is_doubted = |refusal: &RejectedRecord| {
             batch.get(refusal.index).is_some_and(|record| self.doubted_ids.contains(&record.id))
         };
@@ -207,7 +205,6 @@ impl State {
         };
         retry.extend(doubted.into_iter().map(unclear));
         retry.sort_by_key(|retry| retry.index);
-        let (refused, retry) = judge_unclear(refused, retry, takes_others);
         WriteOutcome::Partial { refused, retry }
     }
 

@@ -1,0 +1,89 @@
+//! A receiver of webhooks that answers each of its errors to every request.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::server::Server;
+use crate::store::{CampaignStore, FaultyStore};
+use testkit::mock_server::MockServer;
+
+const ACCEPTED: u16 = 204;
+
+/// The receiver, and what it answers.
+pub(super) struct Receiver {
+    server: MockServer,
+    answer: Arc<AtomicU16>,
+    accepted: Arc<Mutex<Vec<Vec<u8>>>>,
+}
+
+impl CampaignStore for Receiver {
+    const NAME: &'static str = "webhook";
+
+    fn start() -> Result<Option<Self>> {
+        let (answer, accepted) = (Arc::new(AtomicU16::new(ACCEPTED)), Arc::<Mutex<Vec<Vec<u8>>>>::default());
+        let (current, kept, mut known) = (answer.clone(), accepted.clone(), HashSet::new());
+        let server = MockServer::start(move |asked| {
+            let status = current.load(Ordering::SeqCst);
+            let id = asked.header("webhook-id").unwrap_or_default().to_owned();
+            // A message that comes again has the same id.
+            if status == ACCEPTED
+                && known.insert(id)
+                && let Ok(mut kept) = kept.lock()
+            {
+                kept.push(asked.body.clone());
+            }
+            (status, Vec::new(), Vec::new())
+        });
+        Ok(Some(Self { server, answer, accepted }))
+    }
+
+    fn sink(&self) -> String {
+        format!("kind = \"webhook\"\nurl = \"http://{}/\"\nmax_backlog = \"1TiB\"\n", self.server.address)
+    }
+
+    fn run(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn kill(&mut self) -> Result<()> {
+        bail!("it is a thread of this process")
+    }
+
+    fn stored(&mut self) -> u64 {
+        self.accepted.lock().map_or(0, |accepted| accepted.len() as u64)
+    }
+
+    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
+        let path = folder.join("payloads");
+        let mut file = BufWriter::new(File::create(&path)?);
+        if let Ok(accepted) = self.accepted.lock() {
+            accepted.iter().try_for_each(|payload| file.write_all(&[payload.as_slice(), b"\n"].concat()))?;
+        }
+        file.flush()?;
+        read(&mut BufReader::new(File::open(path)?))
+    }
+}
+
+impl FaultyStore for Receiver {
+    const FAULTS: &'static [&'static str] = &["400", "401", "404", "408", "413", "422", "429", "500", "503"];
+
+    /// Each event is a request on a connection of its own.
+    const REST: Duration = Duration::from_millis(200);
+
+    fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
+        self.answer.store(fault.parse()?, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn end(&mut self, _: &str) -> Result<()> {
+        self.answer.store(ACCEPTED, Ordering::SeqCst);
+        Ok(())
+    }
+}
