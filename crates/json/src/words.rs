@@ -59,14 +59,18 @@ const MESSAGES: [(&str, Message); 23] = [
     ("unexpected end of hex escape", Whole(ESCAPE)),
     (
         "invalid number",
-        Whole("the number is invalid; JSON expects digits, with no leading zero, and digits on both sides of a decimal point"),
+        Whole(
+            "the number is invalid; JSON expects digits, with no leading zero, and digits on both sides of a decimal point",
+        ),
     ),
     ("number out of range", Whole("the number is out of range")),
     ("invalid unicode code point", Whole(SURROGATE)),
     ("lone leading surrogate in hex escape", Whole(SURROGATE)),
     (
         "control character (\\u0000-\\u001F) found while parsing a string",
-        Whole("a string has a line break, a tab or another control character; JSON expects an escape for it, such as \\n or \\t"),
+        Whole(
+            "a string has a line break, a tab or another control character; JSON expects an escape for it, such as \\n or \\t",
+        ),
     ),
     ("invalid value: expected key to be a number in quotes", Whole(NUMBER_NAME)),
     ("float key must be finite (got NaN or +/-inf)", Whole(NUMBER_NAME)),
