@@ -126,7 +126,7 @@ fn found<'a>(text: &[u8], offset: usize, is_ident: bool, character: &'a mut [u8;
         }
         Some(b'\n' | b'\r') => "a line break",
         Some(byte) if byte.is_ascii() => "a control character",
-        Some(_) => "a character outside of a string",
+        Some(_) => "a character that JSON allows only in strings",
         None => "the end of the text",
     }
 }
@@ -157,7 +157,7 @@ mod tests {
         ("# comment", "found `#`; JSON expects a value"),
         ("`a`", "found a backquote; JSON expects a value"),
         (".5", "found `.`; JSON expects a value"),
-        ("é", "found a character outside of a string; JSON expects a value"),
+        ("é", "found a character that JSON allows only in strings; JSON expects a value"),
         ("\u{1}", "found a control character; JSON expects a value"),
         ("[1,,2]", "found `,`; JSON expects a value"),
         ("{\"a\":}", "found `}`; JSON expects a value"),
