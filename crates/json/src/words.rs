@@ -64,7 +64,7 @@ const MESSAGES: [(&str, Message); 23] = [
         ),
     ),
     ("number out of range", Whole("the number is out of range")),
-    ("invalid unicode code point", Whole(SURROGATE)),
+    ("invalid unicode code point", Whole("the text is not UTF-8")),
     ("lone leading surrogate in hex escape", Whole(SURROGATE)),
     (
         "control character (\\u0000-\\u001F) found while parsing a string",
@@ -205,6 +205,7 @@ mod tests {
             value("\"\\ud800\""),
             value("\"\\ud800\\u0041\""),
             value("\"\\u"),
+            serde_json::from_slice::<serde_json::Value>(b"\"\xff\"").unwrap_err(),
             value(&deep),
             numbers("{\"x\":1}"),
             numbers("{\"1x\":1}"),

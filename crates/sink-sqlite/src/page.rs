@@ -373,7 +373,7 @@ mod tests {
         let large = "insert into events values (randomblob(16), ?1, 's', 7, ?2)";
         writer.execute(large, params!["t", "x".repeat(EVENT_BYTES_MAX + 1)]).unwrap();
         writer.execute(large, params!["t".repeat(5_000_000), vec![b'1'; 3 * EVENT_BYTES_MAX]]).unwrap();
-        writer.execute(large, params!["t", 5]).unwrap();
+        writer.execute(large, params!["t", None::<i64>]).unwrap();
         add(&writer, 1);
         let events = read(&reader, &sql, &all(ReadOrder::OldestFirst)).unwrap().unwrap().events;
         let omitted = |bytes: usize| Payload::Omitted { bytes: bytes as u64 };
