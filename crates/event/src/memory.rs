@@ -152,7 +152,8 @@ impl Budgets {
             + parts.shards * self.handover_bytes // committed blocks, for lanes that keep up
             + parts.shards * parts.sinks * self.lane(block)
             + self.duplicate_window_bytes
-            + self.reads_bytes
+            + self.reads_bytes // pages until clients have them
+            + self.read_page_bytes() // a page as a store's driver has it, while its events are copied
             + if parts.has_object_cache { self.object_cache_bytes } else { 0 }
             + parts.object_sinks * self.objects_kept_bytes // objects on their way
             + parts.aggregates * self.aggregate_bytes

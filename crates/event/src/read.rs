@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use crate::limits::EVENT_BYTES_MAX;
 use crate::{EventId, TypeName};
 
 /// An event as a store has it.
@@ -18,15 +19,54 @@ pub struct StoredEvent {
     pub source: String,
     /// When it was received: microseconds since 1970, UTC.
     pub received_at: i64,
-    /// The JSON text, byte for byte as it was stored.
-    pub payload: Vec<u8>,
+    /// The payload.
+    pub payload: Payload,
+}
+
+/// A payload in a page. A store may need more bytes for a payload than its client sent (`jsonb` writes all digits of `1e131071`), and others
+/// may have put anything into the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// The JSON text, byte for byte as the store has it: at most [`EVENT_BYTES_MAX`].
+    Whole(Vec<u8>),
+    /// It is larger than that, so the page shows its size instead.
+    Omitted {
+        /// Its size in bytes, or an estimate if the store would have to write the text to count them.
+        bytes: u64,
+    },
+}
+
+impl Payload {
+    /// A payload of this text, which is omitted if it is too large.
+    #[must_use]
+    pub fn of(text: &[u8]) -> Self {
+        if text.len() > EVENT_BYTES_MAX {
+            return Self::Omitted { bytes: text.len() as u64 };
+        }
+        Self::Whole(text.to_vec())
+    }
+
+    /// A payload with its size, of which a store gave the text unless it is too large.
+    #[must_use]
+    pub fn sized(text: Option<Vec<u8>>, bytes: u64) -> Self {
+        text.filter(|text| text.len() <= EVENT_BYTES_MAX).map_or(Self::Omitted { bytes }, Self::Whole)
+    }
+
+    /// The text; empty if it is omitted.
+    #[must_use]
+    pub const fn text(&self) -> &[u8] {
+        match self {
+            Self::Whole(text) => text.as_slice(),
+            Self::Omitted { .. } => b"",
+        }
+    }
 }
 
 impl StoredEvent {
     /// What an answer takes for it, about.
     #[must_use]
     pub const fn bytes(&self) -> usize {
-        self.payload.len() + self.type_name.len() + self.source.len() + ENVELOPE_BYTES
+        self.payload.text().len() + self.type_name.len() + self.source.len() + ENVELOPE_BYTES
     }
 }
 
@@ -86,6 +126,8 @@ pub struct Query {
     pub limit: usize,
     /// So many bytes at most, unless the first event alone has more.
     pub bytes_max: usize,
+    /// The type of all events of a table that has no column for types, if all have one.
+    pub only_type: Option<TypeName>,
 }
 
 /// A page of events.
@@ -155,6 +197,9 @@ pub enum ReadError {
     /// The bookmark is none of this store's.
     #[error("the bookmark is none of this store's")]
     Bookmark,
+    /// The types of the events aren't known; the reason and what to change, for the client.
+    #[error("{0}")]
+    Untyped(Arc<str>),
     /// The store can't be read newest first; the reason, for the client.
     #[error("{0}")]
     NewestFirst(Arc<str>),
@@ -181,16 +226,34 @@ mod tests {
     use super::*;
 
     #[test]
+    fn payload_larger_than_an_event_is_omitted() {
+        let most = vec![b'1'; EVENT_BYTES_MAX];
+        assert_eq!(Payload::of(&most), Payload::Whole(most.clone()));
+        let more = vec![b'1'; EVENT_BYTES_MAX + 1];
+        let omitted = Payload::Omitted { bytes: more.len() as u64 };
+        assert_eq!(
+            [Payload::of(&more), Payload::sized(Some(more), EVENT_BYTES_MAX as u64 + 1)],
+            [omitted.clone(), omitted]
+        );
+        assert_eq!(Payload::sized(None, 7).text(), b"");
+    }
+
+    #[test]
     fn a_page_holds_what_there_is_room_for_and_one_event_always() {
         let event = |bytes| StoredEvent {
             id: EventId([0; 16]),
             type_name: String::new(),
             source: String::new(),
             received_at: 0,
-            payload: vec![b'1'; bytes],
+            payload: Payload::of(&vec![b'1'; bytes]),
         };
-        let query =
-            |limit, bytes_max| Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max };
+        let query = |limit, bytes_max| Query {
+            wanted: Wanted::Stored(Filter::default()),
+            after: None,
+            limit,
+            bytes_max,
+            only_type: None,
+        };
         let mut few = Gathered::new(&query(2, usize::MAX));
         assert_eq!([1, 1, 1].map(|bytes| few.take(event(bytes))), [true, true, false]);
         assert!(few.is_full());

@@ -14,7 +14,7 @@ use sink::Sink;
 
 use crate::log;
 use crate::process::descriptors;
-use crate::read_back::SinkReader;
+use crate::read_back::{SinkReader, why_not_read};
 
 /// Who may use the gateway, and its limits; the tokens aren't part of it.
 pub(crate) fn gateway_options(gateway: &config::GatewayConfig, memory: &Budgets) -> GatewayOptions {
@@ -127,7 +127,7 @@ fn quarantine(config: &TypeConfig) -> Option<Arc<RefusedTo>> {
 
 /// The types that are taken. Their events are read from `sinks`, and how far these are stands on the board.
 pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> GatewayTypes {
-    let readers = SinkReader::of_all(sinks, lanes);
+    let readers = SinkReader::of_all(configuration, sinks, lanes);
     let reader = |name: &config::SinkName| {
         let reader = readers.iter().find(|reader| *reader.name() == *name.as_arc())?;
         Some(reader.clone() as Arc<dyn StoreReader>)
@@ -143,9 +143,12 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         partial: config.partial,
         refused_to: quarantine(config),
         reader: config.read.as_ref().and_then(reader),
+        why_not_read: why_not_read(configuration, &config.routes),
     };
     let of_results = |aggregate: &AggregateConfig| {
-        let rules = TypeRules { reader: aggregate.read.as_ref().and_then(reader), ..TypeRules::default() };
+        let why_not_read = why_not_read(configuration, &aggregate.routes);
+        let rules =
+            TypeRules { reader: aggregate.read.as_ref().and_then(reader), why_not_read, ..TypeRules::default() };
         (aggregate.rules.name().clone(), rules)
     };
     let naming = &configuration.gateway.naming;

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use config::{Configuration, Route};
 use delivery::{LaneBoard, SinkSetup};
+use event::TypeName;
 use event::read::{Query, ReadError, Reading, StoreReader};
 use sink::Sink;
 
@@ -13,16 +15,42 @@ pub(crate) struct SinkReader {
     name: Arc<str>,
     sink: Sink,
     lanes: LaneBoard,
+    /// The type of all events that go there, if they have one.
+    only_type: Option<TypeName>,
 }
 
 impl SinkReader {
     /// Those of the sinks that can be read.
-    pub(crate) fn of_all(sinks: &[SinkSetup], lanes: &LaneBoard) -> Vec<Arc<Self>> {
+    pub(crate) fn of_all(configuration: &Configuration, sinks: &[SinkSetup], lanes: &LaneBoard) -> Vec<Arc<Self>> {
         let reader = |setup: &SinkSetup| {
-            Arc::new(Self { name: setup.name.clone(), sink: setup.sink.clone(), lanes: lanes.clone() })
+            let (name, only_type) = (setup.name.clone(), only_type(configuration, &setup.name));
+            Arc::new(Self { name, sink: setup.sink.clone(), lanes: lanes.clone(), only_type })
         };
         sinks.iter().filter(|setup| setup.sink.can_read()).map(reader).collect()
     }
+}
+
+/// The type of all events that go to a sink; `None` if there are several, or types that the configuration doesn't name.
+fn only_type(configuration: &Configuration, sink: &str) -> Option<TypeName> {
+    let goes_there = |routes: &[Route]| routes.iter().any(|route| **route.to.as_arc() == *sink);
+    if configuration.other_types.as_ref().is_some_and(|config| goes_there(&config.routes)) {
+        return None;
+    }
+    let named = configuration.types.iter().filter(|(_, config)| goes_there(&config.routes)).map(|(name, _)| name);
+    let aggregates = configuration.types.values().flat_map(|config| &config.aggregates);
+    let results = aggregates.filter(|aggregate| goes_there(&aggregate.routes)).map(|aggregate| aggregate.rules.name());
+    let mut all = named.chain(results);
+    all.next().cloned().filter(|_| all.next().is_none())
+}
+
+/// Why the events of these routes can't be read back, if they can't: the reason of each sink.
+pub(crate) fn why_not_read(configuration: &Configuration, routes: &[Route]) -> Option<Arc<str>> {
+    let reason = |route: &Route| {
+        let settings = configuration.sinks.get(&route.to)?;
+        (!settings.store.can_be_read()).then(|| format!("sink {}: {}", route.to, settings.store.why_not_read()))
+    };
+    let reasons: Vec<String> = routes.iter().filter_map(reason).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; ").into())
 }
 
 impl StoreReader for SinkReader {
@@ -32,7 +60,7 @@ impl StoreReader for SinkReader {
 
     fn read(&self, query: Query) -> Reading<'_> {
         Box::pin(async move {
-            let answer = self.sink.read(query).await;
+            let answer = self.sink.read(Query { only_type: self.only_type.clone(), ..query }).await;
             // The client is told that the store can't be read; why is the operator's.
             if let Err(ReadError::Unavailable(reason)) = &answer {
                 log::warning(format_args!("sink {} can't be read back: {reason}", self.name));

@@ -99,7 +99,8 @@ impl JsonError {
             return Self::syntax(offset, explained);
         }
         let has_bad_digit = offset < text.len();
-        let detail = if error.is_eof() && has_bad_digit { ESCAPE.into() } else { words.detail(text.as_bytes(), offset) };
+        let detail =
+            if error.is_eof() && has_bad_digit { ESCAPE.into() } else { words.detail(text.as_bytes(), offset) };
         Self { offset, kind: JsonErrorKind::Syntax, detail }
     }
 

@@ -102,6 +102,9 @@ mod tests {
     fn a_refusal_is_written_as_the_answer_lists_it() {
         let error = crate::check(b"[1,\n 2").unwrap_err();
         let written = serde_json::to_string(&RecordRejection::of_json(3, error)).unwrap();
-        assert_eq!(written, r#"{"line":3,"code":"json","detail":"the text ends within an array, before its closing `]`","offset":6}"#);
+        assert_eq!(
+            written,
+            r#"{"line":3,"code":"json","detail":"the text ends within an array, before its closing `]`","offset":6}"#
+        );
     }
 }

@@ -59,14 +59,18 @@ const MESSAGES: [(&str, Message); 23] = [
     ("unexpected end of hex escape", Whole(ESCAPE)),
     (
         "invalid number",
-        Whole("the number is invalid; JSON expects digits, with no leading zero, and digits on both sides of a decimal point"),
+        Whole(
+            "the number is invalid; JSON expects digits, with no leading zero, and digits on both sides of a decimal point",
+        ),
     ),
     ("number out of range", Whole("the number is out of range")),
-    ("invalid unicode code point", Whole(SURROGATE)),
+    ("invalid unicode code point", Whole("the text is not UTF-8")),
     ("lone leading surrogate in hex escape", Whole(SURROGATE)),
     (
         "control character (\\u0000-\\u001F) found while parsing a string",
-        Whole("a string has a line break, a tab or another control character; JSON expects an escape for it, such as \\n or \\t"),
+        Whole(
+            "a string has a line break, a tab or another control character; JSON expects an escape for it, such as \\n or \\t",
+        ),
     ),
     ("invalid value: expected key to be a number in quotes", Whole(NUMBER_NAME)),
     ("float key must be finite (got NaN or +/-inf)", Whole(NUMBER_NAME)),
@@ -122,7 +126,7 @@ fn found<'a>(text: &[u8], offset: usize, is_ident: bool, character: &'a mut [u8;
         }
         Some(b'\n' | b'\r') => "a line break",
         Some(byte) if byte.is_ascii() => "a control character",
-        Some(_) => "a character outside of a string",
+        Some(_) => "a character that JSON allows only in strings",
         None => "the end of the text",
     }
 }
@@ -153,7 +157,7 @@ mod tests {
         ("# comment", "found `#`; JSON expects a value"),
         ("`a`", "found a backquote; JSON expects a value"),
         (".5", "found `.`; JSON expects a value"),
-        ("é", "found a character outside of a string; JSON expects a value"),
+        ("é", "found a character that JSON allows only in strings; JSON expects a value"),
         ("\u{1}", "found a control character; JSON expects a value"),
         ("[1,,2]", "found `,`; JSON expects a value"),
         ("{\"a\":}", "found `}`; JSON expects a value"),
@@ -201,6 +205,7 @@ mod tests {
             value("\"\\ud800\""),
             value("\"\\ud800\\u0041\""),
             value("\"\\u"),
+            serde_json::from_slice::<serde_json::Value>(b"\"\xff\"").unwrap_err(),
             value(&deep),
             numbers("{\"x\":1}"),
             numbers("{\"1x\":1}"),

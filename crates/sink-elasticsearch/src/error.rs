@@ -62,6 +62,11 @@ impl Failure {
         matches!(self, Self::Status(StatusCode::PAYLOAD_TOO_LARGE, _))
     }
 
+    /// Whether the answer was longer than its reader allows.
+    pub(super) fn is_long_answer(&self) -> bool {
+        matches!(self, Self::Http(HttpFailure { kind: HttpFailureKind::TooLong(_), .. }))
+    }
+
     /// What happened, without the place.
     pub(super) fn what(&self) -> String {
         match self {

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadOrder, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, rfc3339};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -15,8 +16,10 @@ use super::fields::Fields;
 use super::index::IndexPattern;
 use super::server::Server;
 
-/// Documents that are asked for at once: if all are of full size, as much as three pages.
+/// Documents of one answer. If they are too large for it, the next question asks for half as many.
 const STEP: usize = 24;
+/// Bytes of an answer besides its payloads.
+const ENVELOPES_BYTES_MAX: usize = 256 * 1024;
 /// How long is looked for one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
 /// What every question about indices says: of patterns, only what is there; and rather nothing than a part.
@@ -66,7 +69,14 @@ struct Envelope<'a> {
     source: String,
     received_at: String,
     #[serde(borrow)]
-    payload: &'a RawValue,
+    payload: Option<&'a RawValue>,
+}
+
+/// The documents of one answer, and whether their payloads are too large for it.
+struct Found {
+    answer: Bytes,
+    asked: usize,
+    is_without_payloads: bool,
 }
 
 /// Reads a page; `None` where the bookmark is none of this store's.
@@ -88,12 +98,12 @@ pub(super) async fn read(
     loop {
         // One more than there is room for tells whether there is a next page.
         let size = STEP.min(room.saturating_add(1));
-        let answer = server.of_indices(&path, Some(question(fields, &query.wanted, place.as_ref(), size))).await?;
-        let Answer { hits: Hits { hits } } = serde_json::from_slice(&answer)
+        let found = search(server, &path, (fields, query, place.as_ref()), size).await?;
+        let Answer { hits: Hits { hits } } = serde_json::from_slice(&found.answer)
             .map_err(|error| Failure::Odd(format!("its answer to _search can't be read: {error}")))?;
-        let is_last = hits.len() < size;
+        let is_last = hits.len() < found.asked;
         for hit in hits {
-            if let Some(event) = event_in(&hit, &query.wanted) {
+            if let Some(event) = event_in(&hit, &query.wanted, found.is_without_payloads) {
                 if !gathered.take(event) {
                     return Ok(Some(gathered.page(place.map(|place| bookmark(&place, &query.wanted)))));
                 }
@@ -110,6 +120,27 @@ pub(super) async fn read(
     }
 }
 
+/// Searches for up to `size` documents, and for fewer if the answer would be too large for the memory of a page. The payload of a document
+/// that is too large alone isn't asked for.
+async fn search(
+    server: &Server,
+    path: &str,
+    (fields, query, after): (&Fields, &Query, Option<&Place>),
+    size: usize,
+) -> Result<Found, Failure> {
+    let bytes_max = query.bytes_max.max(EVENT_BYTES_MAX).saturating_add(ENVELOPES_BYTES_MAX);
+    let mut asked = size;
+    loop {
+        match server.search(path, question(fields, &query.wanted, after, asked, true), bytes_max).await {
+            Err(failure) if failure.is_long_answer() && asked > 1 => asked /= 2,
+            Err(failure) if failure.is_long_answer() => break,
+            answer => return Ok(Found { answer: answer?, asked, is_without_payloads: false }),
+        }
+    }
+    let answer = server.search(path, question(fields, &query.wanted, after, 1, false), bytes_max).await?;
+    Ok(Found { answer, asked, is_without_payloads: true })
+}
+
 /// What is asked, of the indices that may have such events.
 fn path(index: &IndexPattern, wanted: &Wanted) -> String {
     let type_name = match wanted {
@@ -119,7 +150,7 @@ fn path(index: &IndexPattern, wanted: &Wanted) -> String {
     format!("/{}/_search?{OF_WHAT_IS_THERE}&{WHOLE}", index.wildcard(type_name))
 }
 
-fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize) -> String {
+fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize, with_payload: bool) -> String {
     let Fields { id, type_name, received_at } = fields;
     // What others have put there may lack them.
     let mut filters = vec![json!({"exists": {"field": id}}), json!({"exists": {"field": received_at}})];
@@ -155,22 +186,29 @@ fn question(fields: &Fields, wanted: &Wanted, after: Option<&Place>, size: usize
         "query": {"bool": {"filter": filters}},
         "sort": sort,
     });
+    if !with_payload {
+        question["_source"] = json!(["id", "type", "source", "received_at"]);
+    }
     if let Some(after) = after {
         question["search_after"] = json!(after);
     }
     question.to_string()
 }
 
-/// The event in a document; none where it isn't one, or isn't wanted.
-fn event_in(hit: &Hit<'_>, wanted: &Wanted) -> Option<StoredEvent> {
+/// The event in a document; none where it isn't one, or isn't wanted. A payload that wasn't asked for is larger than an event.
+fn event_in(hit: &Hit<'_>, wanted: &Wanted, is_without_payload: bool) -> Option<StoredEvent> {
     let envelope: Envelope<'_> = serde_json::from_str(hit.source?.get()).ok()?;
-    let payload = envelope.payload.get();
+    let payload = match envelope.payload {
+        Some(payload) => Payload::of(payload.get().as_bytes()),
+        None if is_without_payload => Payload::Omitted { bytes: EVENT_BYTES_MAX as u64 + 1 },
+        None => return None,
+    };
     let event = StoredEvent {
         id: envelope.id.parse::<EventId>().ok()?,
         type_name: envelope.type_name,
         source: envelope.source,
         received_at: rfc3339::parse(&envelope.received_at).ok()?,
-        payload: payload.as_bytes().to_vec(),
+        payload,
     };
     let is_in_time = |filter: &Filter| {
         filter.since.is_none_or(|since| event.received_at >= since)
@@ -180,8 +218,7 @@ fn event_in(hit: &Hit<'_>, wanted: &Wanted) -> Option<StoredEvent> {
         Wanted::Ids { .. } => true,
         Wanted::Stored(filter) => is_in_time(filter),
     };
-    // Others may have put there what is too large for an event.
-    (is_wanted && payload.len() <= EVENT_BYTES_MAX).then_some(event)
+    is_wanted.then_some(event)
 }
 
 const fn kind_of(wanted: &Wanted) -> u8 {

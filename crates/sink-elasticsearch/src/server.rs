@@ -167,6 +167,16 @@ impl Server {
         taken(status, body)
     }
 
+    /// Searches indices for documents, in an answer of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// Also if the answer has more: [`Failure::is_long_answer`].
+    pub(super) async fn search(&self, path: &str, question: String, bytes_max: usize) -> Result<Bytes, Failure> {
+        let content = Some((JSON, question.into()));
+        let (status, body) = self.ask_for(Ask { method: Method::POST, path, content }, bytes_max).await?;
+        taken(status, body)
+    }
+
     /// Asks something, and gives the answer whatever its status is.
     pub(super) async fn raw(
         &self,
@@ -183,6 +193,10 @@ impl Server {
 
     /// Asks nodes in their turn, until one has got the request.
     async fn ask(&self, ask: Ask<'_>) -> Result<(StatusCode, Bytes), Failure> {
+        self.ask_for(ask, ANSWER_BYTES_MAX).await
+    }
+
+    async fn ask_for(&self, ask: Ask<'_>, bytes_max: usize) -> Result<(StatusCode, Bytes), Failure> {
         let Ask { method, path, content } = ask;
         let content = match content {
             Some((kind, body)) => Some(self.packed(kind, body).await?),
@@ -191,7 +205,7 @@ impl Server {
         for is_last in (1..=self.nodes.count()).map(|attempt| attempt == self.nodes.count()) {
             let number = self.nodes.next();
             let Some(node) = self.endpoints.get(number) else { break };
-            let answered = self.ask_node(node, &method, path, content.as_ref()).await;
+            let answered = self.ask_node(node, &method, path, content.as_ref(), bytes_max).await;
             match answered {
                 Ok((status, _)) if matches!(status.as_u16(), 502..=504) => self.nodes.has_failed(number),
                 Ok(_) => self.nodes.is_well(number),
@@ -211,6 +225,7 @@ impl Server {
         method: &Method,
         path: &str,
         content: Option<&Packed>,
+        bytes_max: usize,
     ) -> Result<(StatusCode, Bytes), HttpFailure> {
         let mut request = Request::new(content.map_or_else(empty, |content| full(content.body.clone())));
         *request.method_mut() = method.clone();
@@ -227,7 +242,7 @@ impl Server {
         }
         let answer = self.client.send(request).await?;
         let status = answer.status();
-        Ok((status, answer.bytes(ANSWER_BYTES_MAX).await?))
+        Ok((status, answer.bytes(bytes_max).await?))
     }
 
     /// Compresses on a thread of its own: the one that delivers has other lanes to serve.

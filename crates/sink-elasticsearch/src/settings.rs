@@ -187,6 +187,10 @@ impl StoreConfig for ElasticsearchConfig {
         Self::can_read(self)
     }
 
+    fn why_not_read(&self) -> &'static str {
+        "its documents lack what events are found by: set `envelope = true`, without `data_stream`"
+    }
+
     fn json_limits(&self) -> JsonLimits {
         LIMITS
     }

@@ -228,6 +228,15 @@ pub enum TableLayout {
 }
 
 impl PostgresConfig {
+    /// Whether rows have all of an event that a page shows.
+    #[must_use]
+    pub const fn is_readable(&self) -> bool {
+        match &self.layout {
+            TableLayout::Whole { .. } => true,
+            TableLayout::Columns { payload, .. } => payload.is_some(),
+        }
+    }
+
     /// Whether nothing of a payload is kept but the payload, byte for byte: then it may have `\u0000` in it.
     #[must_use]
     pub const fn keeps_escapes(&self) -> bool {

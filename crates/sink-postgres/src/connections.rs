@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use event::Lane;
 use event::read::{Page, Query, ReadError};
 
-use super::config::{PostgresConfig, TableLayout};
+use super::config::PostgresConfig;
 use super::error::Failure;
 use super::pool::Pool;
 use super::reader::Reader;
@@ -50,7 +50,7 @@ impl Store for Postgres {
     }
 
     fn can_read(&self) -> bool {
-        matches!(self.config.layout, TableLayout::Whole { .. })
+        self.config.is_readable()
     }
 
     async fn read(&self, query: Query) -> Result<Page, ReadError> {

@@ -1,7 +1,7 @@
 //! The tables that are missing: that of the events, and Forebay's own two beside it.
 
 use super::columns::{Content, Field, STORED_IN, STORED_NUMBER, THIS_TRANSACTION};
-use super::config::{Partition, PostgresConfig, TableLayout};
+use super::config::{Partition, PostgresConfig};
 use super::creation_lock::MAKING;
 use super::error::Failure;
 use super::session::Talk;
@@ -69,7 +69,9 @@ fn creation(config: &PostgresConfig, table: &str, fields: &[Field]) -> String {
         format!("{} {}{rule}", field.quoted(), field.kind.name())
     };
     let mut columns: Vec<String> = fields.iter().map(column).collect();
-    let is_read_back = matches!(config.layout, TableLayout::Whole { .. });
+    // A column of a payload's values may have one of these names. Then the table is read by places.
+    let is_taken = fields.iter().any(|field| [STORED_IN, STORED_NUMBER].contains(&field.name.as_str()));
+    let is_read_back = config.is_readable() && !is_taken;
     if is_read_back {
         columns.push(format!("{STORED_IN} bigint not null default {THIS_TRANSACTION}"));
         columns.push(format!("{STORED_NUMBER} bigserial"));

@@ -31,9 +31,8 @@ impl Reader {
             Some(session) => session,
             None => begin(&self.config).await?,
         };
-        let table = self.config.table.quoted();
         let (talk, driver) = session.parts();
-        let page = driver.run(read::read(talk, &table, query)).await?;
+        let page = driver.run(read::read(talk, &self.config, query)).await?;
         self.open = Some(session);
         Ok(page)
     }

@@ -324,6 +324,14 @@ impl StoreConfig for PostgresConfig {
     }
 
     fn can_read(&self) -> bool {
+        self.is_readable()
+    }
+
+    fn why_not_read(&self) -> &'static str {
+        "its table has `columns` and no payloads: set `payload = true`, and add a column `payload` to a table that exists already"
+    }
+
+    fn holds_types(&self) -> bool {
         matches!(self.layout, TableLayout::Whole { .. })
     }
 

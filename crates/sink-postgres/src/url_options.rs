@@ -43,7 +43,8 @@ const UNSUPPORTED: [(&str, &str); 29] = [
     ("connection_limit", "isn't PostgreSQL's: set `max_connections` of the sink"),
 ];
 const SESSION: &str = "must be read-write: Forebay always uses the server that accepts writes. Take it out";
-const TLS_MODE: &str = "must be disable, prefer, require, verify-ca or verify-full. Certificates are always verified, by `ca` of the sink";
+const TLS_MODE: &str =
+    "must be disable, prefer, require, verify-ca or verify-full. Certificates are always verified, by `ca` of the sink";
 const BINDING: &str = "must be disable, prefer or require";
 
 /// The first option of a URL that is unsupported or has an unsupported value.
@@ -54,11 +55,15 @@ pub(super) fn unsupported(url: &str) -> Option<(&'static str, &'static str)> {
     options.split('&').find_map(|option| {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match name {
-            "target_session_attrs" if !["any", "read-write"].contains(&value) => Some(("target_session_attrs", SESSION)),
+            "target_session_attrs" if !["any", "read-write"].contains(&value) => {
+                Some(("target_session_attrs", SESSION))
+            }
             "sslmode" if !["disable", "prefer", "require", "verify-ca", "verify-full"].contains(&value) => {
                 Some(("sslmode", TLS_MODE))
             }
-            "channel_binding" if !["disable", "prefer", "require"].contains(&value) => Some(("channel_binding", BINDING)),
+            "channel_binding" if !["disable", "prefer", "require"].contains(&value) => {
+                Some(("channel_binding", BINDING))
+            }
             _ => UNSUPPORTED.iter().find(|(known, _)| *known == name).copied(),
         }
     })
@@ -88,7 +93,9 @@ mod tests {
         assert_eq!(error("wrong=1"), "unknown option `wrong`");
         let url = "postgres://u@h/d?sslmode=disable&channel_binding=require".parse::<PostgresServers>();
         assert_eq!(url, Err(InvalidPostgresUrl::BindingWithoutTls));
-        for good in ["sslmode=verify-full&channel_binding=require", "target_session_attrs=read-write", "sslmode=verify-ca"] {
+        for good in
+            ["sslmode=verify-full&channel_binding=require", "target_session_attrs=read-write", "sslmode=verify-ca"]
+        {
             assert_eq!(error(good), "");
         }
     }

@@ -1,6 +1,6 @@
 //! Queries and pages as JSON between a gateway and a writer.
 
-use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Page, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,9 @@ pub struct QueryJson {
     after: Option<String>,
     limit: usize,
     bytes_max: usize,
+    /// The type of all events of a table without types.
+    #[serde(default)]
+    only_type: Option<String>,
 }
 
 /// A [`Page`], or a [`ReadError`].
@@ -48,6 +51,11 @@ pub enum PageJson {
         /// The message.
         reason: String,
     },
+    /// [`ReadError::Untyped`].
+    Untyped {
+        /// The message.
+        reason: String,
+    },
     /// [`ReadError::NewestFirst`].
     NotNewestFirst {
         /// The message.
@@ -63,7 +71,10 @@ pub struct EventJson {
     type_name: String,
     source: String,
     received_at: i64,
-    payload: String,
+    payload: Option<String>,
+    /// The size of a payload that is too large for a page. Either this is set or `payload`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    payload_omitted: Option<u64>,
 }
 
 impl From<&Query> for QueryJson {
@@ -81,6 +92,7 @@ impl From<&Query> for QueryJson {
             after: query.after.as_ref().map(|bookmark| hexadecimal(&bookmark.0)),
             limit: query.limit,
             bytes_max: query.bytes_max,
+            only_type: query.only_type.as_ref().map(|name| name.as_str().to_owned()),
         }
     }
 }
@@ -99,7 +111,9 @@ impl QueryJson {
         };
         let after = self.after.as_deref().map(|text| bytes(text).map(Bookmark));
         let after = if let Some(after) = after { Some(after?) } else { None };
-        (self.limit > 0).then_some(Query { wanted, after, limit: self.limit, bytes_max: self.bytes_max })
+        let only_type = self.only_type.as_deref().map(TypeName::new).transpose().ok()?;
+        let Self { limit, bytes_max, .. } = self;
+        (limit > 0).then_some(Query { wanted, after, limit, bytes_max, only_type })
     }
 }
 
@@ -116,6 +130,7 @@ impl PageJson {
             Err(ReadError::Busy) => Self::Busy,
             Err(ReadError::Bookmark) => Self::Bookmark,
             Err(ReadError::Unavailable(reason)) => Self::Unavailable { reason: reason.to_string() },
+            Err(ReadError::Untyped(reason)) => Self::Untyped { reason: reason.to_string() },
             Err(ReadError::NewestFirst(reason)) => Self::NotNewestFirst { reason: reason.to_string() },
         }
     }
@@ -138,6 +153,7 @@ impl PageJson {
             Self::Busy => Err(ReadError::Busy),
             Self::Bookmark => Err(ReadError::Bookmark),
             Self::Unavailable { reason } => Err(ReadError::Unavailable(reason.into())),
+            Self::Untyped { reason } => Err(ReadError::Untyped(reason.into())),
             Self::NotNewestFirst { reason } => Err(ReadError::NewestFirst(reason.into())),
         }
     }
@@ -145,13 +161,18 @@ impl PageJson {
 
 impl From<StoredEvent> for EventJson {
     fn from(event: StoredEvent) -> Self {
+        let (payload, payload_omitted) = match event.payload {
+            // JSON is UTF-8.
+            Payload::Whole(text) => (Some(String::from_utf8_lossy(&text).into_owned()), None),
+            Payload::Omitted { bytes } => (None, Some(bytes)),
+        };
         Self {
             id: event.id.to_string(),
             type_name: event.type_name,
             source: event.source,
             received_at: event.received_at,
-            // JSON is UTF-8.
-            payload: String::from_utf8_lossy(&event.payload).into_owned(),
+            payload,
+            payload_omitted,
         }
     }
 }
@@ -163,7 +184,11 @@ impl EventJson {
             type_name: self.type_name,
             source: self.source,
             received_at: self.received_at,
-            payload: self.payload.into_bytes(),
+            payload: match (self.payload, self.payload_omitted) {
+                (Some(text), None) => Payload::of(text.as_bytes()),
+                (None, Some(bytes)) => Payload::Omitted { bytes },
+                _ => return None,
+            },
         })
     }
 }
@@ -213,11 +238,39 @@ mod tests {
     }
 
     #[test]
+    fn omitted_payload_arrives_with_its_size() {
+        let event = |payload| StoredEvent {
+            id: EventId([7; 16]),
+            type_name: "a".into(),
+            source: "b".into(),
+            received_at: 1,
+            payload,
+        };
+        let payloads = [Payload::Whole(b"1".to_vec()), Payload::Omitted { bytes: 11_796_570_000 }];
+        let page = Page { events: payloads.map(event).into(), next: None };
+        let wanted = wanted(ReadOrder::OldestFirst);
+        let json = serde_json::to_string(&PageJson::new(&wanted, Ok(page.clone()))).unwrap();
+        assert_eq!(serde_json::from_str::<PageJson>(&json).unwrap().into_page(&wanted), Ok(page));
+        for wrong in [r#""payload":null"#, r#""payload":"1","payload_omitted":1"#] {
+            let id = EventId([7; 16]);
+            let text = format!(r#"{{"id":"{id}","type":"a","source":"","received_at":1,{wrong}}}"#);
+            assert_eq!(serde_json::from_str::<EventJson>(&text).unwrap().into_event(), None, "{wrong}");
+        }
+    }
+
+    #[test]
     fn orders_and_their_refusal_arrive() {
         for order in [ReadOrder::OldestFirst, ReadOrder::NewestFirst] {
-            let query = Query { wanted: wanted(order), after: None, limit: 1, bytes_max: 1 };
+            let query = Query {
+                wanted: wanted(order),
+                after: None,
+                limit: 1,
+                bytes_max: 1,
+                only_type: TypeName::new("a").ok(),
+            };
             assert_eq!(QueryJson::from(&query).into_query(), Some(query.clone()));
-            let answers = [Ok(Page::default()), Err(ReadError::NewestFirst("no".into()))];
+            let answers =
+                [Ok(Page::default()), Err(ReadError::NewestFirst("no".into())), Err(ReadError::Untyped("no".into()))];
             for answer in answers {
                 assert_eq!(PageJson::new(&query.wanted, answer.clone()).into_page(&query.wanted), answer);
             }

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadOrder, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -16,6 +16,11 @@ const STEP_ROWS: i64 = 4_096;
 /// Rows that are looked at for one page, and how long: there is no index but that of the ids, and the table may be large.
 const PAGE_ROWS_MAX: i64 = 16 * STEP_ROWS;
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);
+
+/// Bytes of an id; what is longer is none.
+const ID_BYTES: usize = 16;
+/// Bytes of a type's or a source's name in the table. Longer ones, which others have put there, are shown as empty.
+const NAME_BYTES_MAX: usize = 1024;
 
 /// The first byte of a bookmark among rows, from the oldest on or from the newest back, and of one among ids.
 const OLDEST_FIRST: u8 = b'r';
@@ -84,7 +89,15 @@ impl OrderSql {
 }
 
 fn select_from(table: &str) -> String {
-    format!("select rowid, id, type, source, received_at, payload from {table}")
+    // SQLite knows a value's size without reading it, and the CASE keeps what is too large out of memory.
+    let within = |column: &str, most: usize| format!("case when octet_length({column}) <= {most} then {column} end");
+    format!(
+        "select rowid, {}, {}, {}, received_at, {}, octet_length(payload), typeof(payload) from {table}",
+        within("id", ID_BYTES),
+        within("type", NAME_BYTES_MAX),
+        within("source", NAME_BYTES_MAX),
+        within("payload", EVENT_BYTES_MAX),
+    )
 }
 
 /// Reads a page; `None` where the bookmark is none of this store's.
@@ -295,16 +308,14 @@ fn id_in(value: ValueRef<'_>) -> Option<EventId> {
 /// The event of a row, with the row's number. Others may have put into the table what is none: that is passed over.
 fn event_in(row: &Row<'_>) -> rusqlite::Result<Option<(i64, StoredEvent)>> {
     let text = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_str().unwrap_or_default().to_owned());
-    let payload = row.get_ref(5)?;
-    let (Some(id), Ok(received_at), Ok(payload)) =
-        (id_in(row.get_ref(1)?), row.get_ref(4)?.as_i64(), payload.as_bytes())
-    else {
-        return Ok(None);
-    };
-    if payload.len() > EVENT_BYTES_MAX {
+    let (Some(id), Ok(received_at)) = (id_in(row.get_ref(1)?), row.get_ref(4)?.as_i64()) else { return Ok(None) };
+    let (payload, bytes, kind) = (row.get_ref(5)?, row.get_ref(6)?.as_i64().unwrap_or_default(), row.get_ref(7)?);
+    if !matches!(kind.as_str(), Ok("text" | "blob")) {
         return Ok(None);
     }
-    let event = StoredEvent { id, type_name: text(2)?, source: text(3)?, received_at, payload: payload.to_vec() };
+    let payload = payload.as_bytes().ok().map(<[u8]>::to_vec);
+    let payload = Payload::sized(payload, u64::try_from(bytes).unwrap_or_default());
+    let event = StoredEvent { id, type_name: text(2)?, source: text(3)?, received_at, payload };
     Ok(Some((row.get(0)?, event)))
 }
 
@@ -335,7 +346,7 @@ mod tests {
 
     fn all(order: ReadOrder) -> Query {
         let wanted = Wanted::Stored(Filter { order, ..Filter::default() });
-        Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX }
+        Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX, only_type: None }
     }
 
     #[test]
@@ -351,6 +362,28 @@ mod tests {
         let after = Some(bookmark_at(&reader, &sql.newest_first, 8).unwrap());
         let query = Query { after, ..all(ReadOrder::NewestFirst) };
         assert_eq!(read(&reader, &sql, &query).unwrap(), Some(Page::default()));
+    }
+
+    /// Others may have put it there. It isn't read into memory, and its page shows it.
+    #[test]
+    fn row_larger_than_an_event_shows_its_size() {
+        let directory = tempfile::tempdir().unwrap();
+        let (writer, reader, sql) = open(&directory);
+        add(&writer, 1);
+        let large = "insert into events values (randomblob(16), ?1, 's', 7, ?2)";
+        writer.execute(large, params!["t", "x".repeat(EVENT_BYTES_MAX + 1)]).unwrap();
+        writer.execute(large, params!["t".repeat(5_000_000), vec![b'1'; 3 * EVENT_BYTES_MAX]]).unwrap();
+        writer.execute(large, params!["t", None::<i64>]).unwrap();
+        add(&writer, 1);
+        let events = read(&reader, &sql, &all(ReadOrder::OldestFirst)).unwrap().unwrap().events;
+        let omitted = |bytes: usize| Payload::Omitted { bytes: bytes as u64 };
+        let expected =
+            [Payload::of(b"{}"), omitted(EVENT_BYTES_MAX + 1), omitted(3 * EVENT_BYTES_MAX), Payload::of(b"{}")];
+        assert_eq!(events.iter().map(|event| &event.payload).collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
+        assert_eq!(events[2].type_name, "");
+        let wanted = Wanted::Ids { first: events[1].id, last: events[1].id };
+        let one = read(&reader, &sql, &Query { wanted, ..all(ReadOrder::OldestFirst) }).unwrap().unwrap();
+        assert_eq!(one.events, [events[1].clone()]);
     }
 
     #[test]

@@ -152,6 +152,16 @@ pub trait StoreConfig: SameAs + fmt::Debug + fmt::Display + Send + Sync {
         false
     }
 
+    /// If it can't be read: the reason, and what to change.
+    fn why_not_read(&self) -> &'static str {
+        "sinks of its kind can't be read: name another one in `routes` and `read`"
+    }
+
+    /// Whether what it stores says of each event which type it has.
+    fn holds_types(&self) -> bool {
+        true
+    }
+
     /// The JSON that it can't store.
     fn json_limits(&self) -> JsonLimits {
         JsonLimits::default()

@@ -81,7 +81,11 @@ impl PostgresServer {
         for (name, text) in [
             ("server.crt", certificate),
             ("server.key", key),
-            ("pg_hba.conf", "local all all trust\nhostssl all all 127.0.0.1/32 trust\nhostssl all all ::1/128 trust\n"),
+            (
+                "pg_hba.conf",
+                "local all all trust\nhostssl all scram all scram-sha-256\nhostssl all all 127.0.0.1/32 trust\n\
+                 hostssl all all ::1/128 trust\n",
+            ),
         ] {
             let path = self.data().join(name);
             fs::write(&path, text).unwrap();

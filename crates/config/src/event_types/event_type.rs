@@ -336,7 +336,7 @@ fn read_sink(
         return Some(name.clone());
     }
     let title = format!("`{}` names a sink that can't be read", section.key_path("read"));
-    let mistake = Diagnostic::new(title, named.span, "keeps nothing that could be read back");
-    reader.push(mistake.help("name one of kind \"sqlite\", or leave it out".to_owned()));
+    let mistake = Diagnostic::new(title, named.span, settings.store.why_not_read());
+    reader.push(mistake.help("change the sink, name another one, or remove `read`".to_owned()));
     None
 }

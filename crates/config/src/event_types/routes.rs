@@ -10,7 +10,7 @@ use toml::de::DeValue;
 use crate::event_types::conditional::{self, Form, Worded};
 use crate::event_types::unreachable_paths;
 use crate::sinks::route::Route;
-use crate::sinks::{SinkName, Sinks};
+use crate::sinks::{SinkConfig, SinkName, Sinks};
 
 const KEY: &str = "routes";
 const FORM: Form = Form {
@@ -81,9 +81,12 @@ pub(crate) fn resolve(
     found
 }
 
-/// The sink to read a type's events from: the first that has all of them, or else the first that has some.
+/// The sink to read a type's events from: the first that says the type of each event and has all of them, or else the first that has some;
+/// or else a table with `columns`, likewise.
 pub(crate) fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
-    let can_be_read = |route: &&Route| sinks.valid.get(&route.to).is_some_and(|settings| settings.store.can_be_read());
-    let has_all = |route: &&Route| can_be_read(route) && route.when.is_none();
-    routes.iter().find(has_all).or_else(|| routes.iter().find(can_be_read)).map(|route| route.to.clone())
+    let store = |route: &Route| sinks.valid.get(&route.to).map(|settings| &settings.store);
+    let readable = routes.iter().filter(|route| store(route).is_some_and(SinkConfig::can_be_read));
+    // Of equals the first is the least.
+    let best = readable.min_by_key(|route| (!store(route).is_some_and(SinkConfig::holds_types), route.when.is_some()));
+    best.map(|route| route.to.clone())
 }

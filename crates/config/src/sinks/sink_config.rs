@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ::objects::{ObjectFormat, ObjectSink};
-use ::sink::{Destination, JsonLimits, Layout, Sink, StoreConfig};
+use ::sink::{Destination, JsonLimits, Layout, NONE, Sink, StoreConfig};
 use delivery::Begin;
 use json::store_compat::Incompatibilities;
 use sink_remote::{Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, Writers};
@@ -111,6 +111,26 @@ impl SinkConfig {
             Self::Store(store) => store.can_read(),
             Self::Remote(config) => config.reads,
             Self::RemoteObjects(_) => false,
+        }
+    }
+
+    /// If events can't be read back from it: the reason, and what to change.
+    #[must_use]
+    pub fn why_not_read(&self) -> &'static str {
+        match self {
+            Self::Store(store) => store.why_not_read(),
+            Self::Remote(_) => "its table says `read = false`: remove that, if the writer's sink can be read",
+            Self::RemoteObjects(_) => "sinks of its kind can't be read: name another one in `routes` and `read`",
+        }
+    }
+
+    /// Whether what it stores says of each event which type it has. Of a writer's store only what this configuration says is known.
+    #[must_use]
+    pub(crate) fn holds_types(&self) -> bool {
+        match self {
+            Self::Store(store) => store.holds_types(),
+            Self::Remote(config) => config.parts.get("columns").is_none_or(|columns| columns == NONE),
+            Self::RemoteObjects(_) => true,
         }
     }
 

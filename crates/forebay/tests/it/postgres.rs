@@ -2,6 +2,7 @@
 
 mod failover;
 mod over_tls;
+mod read_back;
 mod shards;
 
 use std::path::Path;

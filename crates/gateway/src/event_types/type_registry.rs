@@ -271,7 +271,11 @@ impl TypeRegistry {
         let posted = self.named.get(name).map(Arc::as_ref).or_else(|| self.results.get(name));
         let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
         rules.reader.clone().ok_or_else(|| {
-            Problem::new(ErrorCode::NotReadable, format!("the events of type {name} go to no sink that can be read"))
+            let why = rules.why_not_read.as_deref().map_or_else(String::new, |why| format!(": {why}"));
+            Problem::new(
+                ErrorCode::NotReadable,
+                format!("the events of type {name} go to no sink that can be read{why}"),
+            )
         })
     }
 

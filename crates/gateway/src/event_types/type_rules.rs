@@ -64,6 +64,8 @@ pub struct TypeRules {
     pub refused_to: Option<Arc<RefusedTo>>,
     /// The reader of stored events.
     pub reader: Option<Arc<dyn StoreReader>>,
+    /// Without a reader: the reason, and what to change.
+    pub why_not_read: Option<Arc<str>>,
 }
 
 impl fmt::Debug for TypeRules {

@@ -143,7 +143,8 @@ fn a_token_may_be_a_password_a_user_or_an_api_key() {
             assert_eq!(fixture.post("/ingest/event", &headers, "1").status, 200, "{headers}");
         }
         assert!(fixture.stored().iter().all(|event| event.source == "web"));
-        for headers in [basic("web", &stranger), basic_user(&stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()] {
+        for headers in [basic("web", &stranger), basic_user(&stranger), key(&stranger), "X-Api-Key: fb_\r\n".to_owned()]
+        {
             assert_refused(&fixture.post("/ingest/event", &headers, "1"), ErrorCode::Unauthorized);
         }
         for (headers, says) in [

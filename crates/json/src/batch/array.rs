@@ -4,8 +4,8 @@ use event::limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 
 use super::boundary::Boundary;
 use super::{BatchError, Item, too_large};
-use crate::{JsonError, JsonErrorKind, RecordRejection, check, check_beginning, first_byte};
 use crate::words::{COMMA_FOR_VALUE, ENDS_WITHIN_ARRAY, LAST_COMMA, TRAILING};
+use crate::{JsonError, JsonErrorKind, RecordRejection, check, check_beginning, first_byte};
 
 /// Finds the elements of an array and checks each. Only an element that two chunks share is copied; of one that is too
 /// large no more is kept than a record may have.
@@ -167,7 +167,6 @@ impl Place {
         Self::Element { start, boundary: Boundary::default(), size: Size::Allowed }
     }
 }
-
 
 /// A fault that leaves doubtful where the element ends is one of the body. Offsets then count from the body's start.
 fn judge(start: usize, checked: Result<&str, JsonError>) -> Result<Result<&str, JsonError>, BatchError> {

@@ -1,8 +1,8 @@
 //! Reads over several indices, by mappings of several kinds, and beside what others have put there.
 
 use bytes::Bytes;
-use event::limits::READ_BYTES_MAX;
-use event::read::{Filter, Query, ReadError, ReadOrder, StoredEvent, Wanted};
+use event::limits::{EVENT_BYTES_MAX, READ_BYTES_MAX};
+use event::read::{Filter, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use sink::{Batch, Record, Sink, Write, WriteOutcome};
 
@@ -35,7 +35,7 @@ fn around_midnight(count: u64) -> Batch {
 }
 
 fn query(wanted: Wanted) -> Query {
-    Query { wanted, after: None, limit: 7, bytes_max: READ_BYTES_MAX }
+    Query { wanted, after: None, limit: 7, bytes_max: READ_BYTES_MAX, only_type: None }
 }
 
 fn all() -> Wanted {
@@ -57,7 +57,7 @@ async fn read(sink: &Sink, wanted: Wanted) -> Vec<StoredEvent> {
 
 fn numbers(events: &[StoredEvent]) -> Vec<u64> {
     let number =
-        |event: &StoredEvent| serde_json::from_slice::<serde_json::Value>(&event.payload).unwrap()["n"].as_u64();
+        |event: &StoredEvent| serde_json::from_slice::<serde_json::Value>(event.payload.text()).unwrap()["n"].as_u64();
     events.iter().map(|event| number(event).unwrap()).collect()
 }
 
@@ -133,14 +133,24 @@ async fn what_others_have_put_there_is_passed_over() {
         put(&format!("no-id-{other}"), "one", early, r#", "payload": 1"#);
         put(&format!("no-payload-{other}"), &number, early, "");
     }
-    let huge = "x".repeat(event::limits::EVENT_BYTES_MAX);
-    put("huge", &id(9, 2).to_string(), early, &format!(r#", "payload": "{huge}""#));
+    // One fits into an answer, and the other doesn't.
+    for (number, bytes) in [(2, EVENT_BYTES_MAX), (3, 12 * EVENT_BYTES_MAX)] {
+        let payload = format!(r#", "payload": "{}""#, "x".repeat(bytes));
+        put(&format!("huge-{number}"), &id(9, number).to_string(), early, &payload);
+    }
     server.done("PUT", &format!("/{}/_doc/none", fixture.index), r#"{"payload": 1}"#);
     server.done("POST", &format!("/{}/_refresh", fixture.index), "");
-    let mut found = numbers(&read(&sink, all()).await);
+    let (whole, omitted): (Vec<_>, Vec<_>) =
+        read(&sink, all()).await.into_iter().partition(|event| matches!(event.payload, Payload::Whole(_)));
+    let mut found = numbers(&whole);
     found.sort_unstable();
     assert_eq!(found, [1, 2, 3]);
-    assert!(read(&sink, Wanted::Ids { first: id(9, 1), last: id(9, 2) }).await.is_empty());
+    let sizes: Vec<_> = omitted.into_iter().map(|event| (event.id, event.payload)).collect();
+    let omitted = |number, bytes| (id(9, number), Payload::Omitted { bytes });
+    assert_eq!(sizes, [omitted(2, EVENT_BYTES_MAX as u64 + 2), omitted(3, EVENT_BYTES_MAX as u64 + 1)]);
+    let one = read(&sink, Wanted::Ids { first: id(9, 3), last: id(9, 3) }).await;
+    assert_eq!(one[0].payload, Payload::Omitted { bytes: EVENT_BYTES_MAX as u64 + 1 });
+    assert!(read(&sink, Wanted::Ids { first: id(9, 1), last: id(9, 1) }).await.is_empty());
 }
 
 #[tokio::test]

@@ -17,7 +17,8 @@ use super::super::error::Failure;
 use super::super::mapping::{Array, Time};
 use super::super::session::Talk;
 use super::bookmark::AMONG_PLACES;
-use super::rows::{Order, event_in, is_none_of_ours, rows};
+use super::rows::{Order, event_in, rows};
+use super::table::Readable;
 
 /// Blocks of a table that one statement looks at: 2 MiB.
 const STEP_BLOCKS: u32 = 256;
@@ -96,16 +97,16 @@ impl Part {
 /// Reads on behind `mark`, or from the first row.
 pub(super) async fn among_places(
     talk: &Talk,
-    table: &str,
+    table: &Readable,
     query: &Query,
     filter: &Filter,
     mark: Option<Mark>,
 ) -> Result<Page, Failure> {
     let began = Instant::now();
     let (mut gathered, mut has_looked) = (Gathered::new(query), false);
-    let parts = parts_now(talk, table).await?;
+    let parts = parts_now(talk, &table.name).await?;
     let mut beginning = match mark {
-        Some(mark) => Some(place_now(talk, table, &parts, mark).await?),
+        Some(mark) => Some(place_now(talk, &table.name, &parts, mark).await?),
         None => None,
     };
     let first = beginning.as_ref().map_or(0, |(index, _)| *index);
@@ -118,7 +119,7 @@ pub(super) async fn among_places(
                 return Ok(gathered.page(Some(mark.bookmark())));
             }
             let end = last.min(At { block: mark.at.block.saturating_add(STEP_BLOCKS), number: 0 });
-            let found = step(talk, &part.name, query, filter, (mark.at, end)).await?;
+            let found = step(talk, (table, part.name.as_str()), query, filter, (mark.at, end)).await?;
             has_looked = true;
             if found.is_empty() {
                 mark.at = end;
@@ -127,7 +128,7 @@ pub(super) async fn among_places(
                 let (place, event) = event_in(row)?;
                 let at = At::parse(place).ok_or(Failure::Odd("a row has no place"))?;
                 let id = event.id;
-                if !is_none_of_ours(&event) && !gathered.take(event) {
+                if !gathered.take(event) {
                     return Ok(gathered.page(Some(mark.bookmark())));
                 }
                 mark = Mark { at, id, ..mark };
@@ -206,19 +207,20 @@ async fn place_now(talk: &Talk, table: &str, parts: &[Part], mark: Mark) -> Resu
 /// Rows behind a place and up to another that the filter lets through.
 async fn step(
     talk: &Talk,
-    table: &str,
+    (table, part): (&Readable, &str),
     query: &Query,
     filter: &Filter,
     (after, end): (At, At),
 ) -> Result<Vec<Row>, Failure> {
     let condition = format!(
-        "ctid > {} and ctid <= {} and ($1::text is null or type = $1) and ($2::timestamptz is null or received_at >= $2) \
+        "ctid > {} and ctid <= {} and {} and ($2::timestamptz is null or received_at >= $2) \
          and ($3::timestamptz is null or received_at < $3)",
         after.sql(),
-        end.sql()
+        end.sql(),
+        table.of_type()
     );
     let order = Order { place: "ctid", first: "place", then: "place" };
-    let sql = rows(table, &condition, order, query);
+    let sql = rows(table, part, &condition, order, query);
     let type_name = filter.type_name.as_ref().map(TypeName::as_str);
     let (since, until) = (filter.since.map(Time), filter.until.map(Time));
     talk.wait(talk.client.query(&sql, &[&type_name, &since, &until])).await

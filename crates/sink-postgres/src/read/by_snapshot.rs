@@ -20,8 +20,9 @@ use super::super::error::Failure;
 use super::super::mapping::Time;
 use super::super::session::Talk;
 use super::bookmark::{STORED, STORED_BACK};
-use super::rows::{Order, event_in, is_none_of_ours, rows};
+use super::rows::{Order, event_in, rows};
 use super::snapshot::Snapshot;
+use super::table::Readable;
 
 /// Rows that one statement looks at.
 const STEP_ROWS: u32 = 4_096;
@@ -139,7 +140,7 @@ impl Ordered {
     pub(super) async fn page(
         self,
         talk: &Talk,
-        table: &str,
+        table: &Readable,
         query: &Query,
         filter: &Filter,
         round: Option<Round>,
@@ -153,7 +154,7 @@ impl Ordered {
         let mut gathered = Gathered::new(query);
         loop {
             let left_open = round.left_open();
-            let Some(end) = step_end(talk, table, &round, left_open.as_deref()).await? else {
+            let Some(end) = step_end(talk, &table.name, &round, left_open.as_deref()).await? else {
                 if let Some(before) = round.before.as_ref().filter(|_| left_open.is_some()) {
                     round.at = (before.end(), -1);
                     continue;
@@ -176,7 +177,7 @@ impl Ordered {
             for row in &found {
                 let (place, event) = event_in(row)?;
                 let at = parse(place).ok_or(Failure::Odd("a row has no number"))?;
-                if !is_none_of_ours(&event) && !gathered.take(event) {
+                if !gathered.take(event) {
                     return Ok(Some(gathered.page(Some(bookmark(round)))));
                 }
                 round.at = at;
@@ -238,7 +239,7 @@ async fn step_end(talk: &Talk, table: &str, round: &Round, left_open: Option<&[i
 /// The rows of a round up to a place that the filter lets through.
 async fn step(
     talk: &Talk,
-    table: &str,
+    table: &Readable,
     query: &Query,
     filter: &Filter,
     (round, end, left_open): (&Round, At, Option<&[i64]>),
@@ -247,13 +248,14 @@ async fn step(
     let OrderSql { behind, up_to, on, .. } = OrderSql::of(round.order);
     let at = format!("({STORED_IN}, {STORED_NUMBER})");
     let condition = format!(
-        "{at} {behind} ($4, $5) and {at} {up_to} ($6, $7) and {} and {shown} and ($1::text is null or type = $1) \
+        "{at} {behind} ($4, $5) and {at} {up_to} ($6, $7) and {} and {shown} and {} \
          and ($2::timestamptz is null or received_at >= $2) and ($3::timestamptz is null or received_at < $3)",
-        one_of(left_open)
+        one_of(left_open),
+        table.of_type()
     );
     let (first, then) = (format!("{STORED_IN} {on}, {STORED_NUMBER} {on}"), format!("place {on}"));
     let order = Order { place: &at, first: &first, then: &then };
-    let sql = rows(table, &condition, order, query);
+    let sql = rows(table, &table.name, &condition, order, query);
     let type_name = filter.type_name.as_ref().map(TypeName::as_str);
     let (since, until) = (filter.since.map(Time), filter.until.map(Time));
     let parameters: [&(dyn ToSql + Sync); 7] = [&type_name, &since, &until, &from.0, &from.1, &end.0, &end.1];

@@ -5,24 +5,31 @@ mod by_ctid;
 mod by_snapshot;
 mod rows;
 mod snapshot;
+mod table;
 
 use event::EventId;
 use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, ReadOrder, Wanted};
 
+use super::config::PostgresConfig;
 use super::error::Failure;
 use super::mapping::Array;
 use super::session::Talk;
 use bookmark::{AMONG_IDS, AMONG_PLACES, STORED, STORED_BACK};
 use by_ctid::{Mark, among_places};
 use by_snapshot::{Ordered, Round};
-use rows::{Order, event_in, is_none_of_ours, rows};
+use rows::{Order, event_in, rows};
+use table::Readable;
 
 /// What is said of a table that is read by places: those are only about the order of storing, and not that of its partitions.
 const NOT_NEWEST_FIRST: &str =
     "the rows of the table don't tell the order in which they were stored, so it can't be read newest first";
 
 /// Reads a page, unless it can't be asked for like this.
-pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Result<Page, ReadError>, Failure> {
+pub(super) async fn read(
+    talk: &Talk,
+    config: &PostgresConfig,
+    query: &Query,
+) -> Result<Result<Page, ReadError>, Failure> {
     let after = match &query.after {
         None => None,
         Some(bookmark) => match Position::read(bookmark) {
@@ -30,6 +37,11 @@ pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Resu
             None => return Ok(Err(ReadError::Bookmark)),
         },
     };
+    let table = match Readable::look(talk, config, query).await? {
+        Ok(table) => table,
+        Err(error) => return Ok(Err(error)),
+    };
+    let table = &table;
     match (&query.wanted, after) {
         (Wanted::Ids { first, last }, None) => among_ids(talk, table, query, *first, *last).await.map(Ok),
         (Wanted::Ids { last, .. }, Some(Position::Id(after))) => match behind(after) {
@@ -38,7 +50,7 @@ pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Resu
         },
         (Wanted::Stored(filter), None) => from_the_first(talk, table, query, filter).await,
         (Wanted::Stored(filter), Some(Position::Stored(round))) if round.order() == filter.order => {
-            let Some(ordered) = Ordered::look(talk, table).await? else { return Ok(Err(ReadError::Bookmark)) };
+            let Some(ordered) = Ordered::look(talk, &table.name).await? else { return Ok(Err(ReadError::Bookmark)) };
             let page = ordered.page(talk, table, query, filter, Some(round)).await?;
             Ok(page.ok_or(ReadError::Bookmark))
         }
@@ -51,12 +63,12 @@ pub(super) async fn read(talk: &Talk, table: &str, query: &Query) -> Result<Resu
 
 async fn from_the_first(
     talk: &Talk,
-    table: &str,
+    table: &Readable,
     query: &Query,
     filter: &Filter,
 ) -> Result<Result<Page, ReadError>, Failure> {
-    match Ordered::look(talk, table).await? {
-        Some(ordered) if !ordered.has_strange_numbers(talk, table).await? => {
+    match Ordered::look(talk, &table.name).await? {
+        Some(ordered) if !ordered.has_strange_numbers(talk, &table.name).await? => {
             let page = ordered.page(talk, table, query, filter, None).await?;
             Ok(page.ok_or(ReadError::Bookmark))
         }
@@ -92,9 +104,15 @@ fn behind(id: EventId) -> Option<EventId> {
     u128::from_be_bytes(id.0).checked_add(1).map(|next| EventId(next.to_be_bytes()))
 }
 
-async fn among_ids(talk: &Talk, table: &str, query: &Query, first: EventId, last: EventId) -> Result<Page, Failure> {
+async fn among_ids(
+    talk: &Talk,
+    table: &Readable,
+    query: &Query,
+    first: EventId,
+    last: EventId,
+) -> Result<Page, Failure> {
     let order = Order { place: "ctid", first: "id", then: "id" };
-    let sql = rows(table, "id >= ($1::uuid[])[1] and id <= ($1::uuid[])[2]", order, query);
+    let sql = rows(table, &table.name, "id >= ($1::uuid[])[1] and id <= ($1::uuid[])[2]", order, query);
     let (mut gathered, mut first) = (Gathered::new(query), Some(first));
     while let Some(from) = first {
         let between = Array::of_ids([from, last].into_iter());
@@ -103,9 +121,6 @@ async fn among_ids(talk: &Talk, table: &str, query: &Query, first: EventId, last
         for row in &found {
             let (_, event) = event_in(row)?;
             first = behind(event.id);
-            if is_none_of_ours(&event) {
-                continue;
-            }
             if !gathered.take(event) {
                 let next = gathered.last().map(|event| Bookmark([&[AMONG_IDS][..], &event.id.0].concat()));
                 return Ok(gathered.page(next));

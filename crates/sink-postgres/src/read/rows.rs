@@ -1,11 +1,20 @@
-//! The rows of a page, in an order.
+//! The rows of a page, in an order. The server counts the bytes of payloads before it sends them, and never writes the text of one that is
+//! far too large: `jsonb` keeps `1e131071` in 12 bytes and writes it with 131,072 digits.
 
 use event::limits::EVENT_BYTES_MAX;
-use event::read::{Query, StoredEvent};
+use event::read::{Payload, Query, StoredEvent};
 use tokio_postgres::Row;
 
 use super::super::error::Failure;
 use super::super::mapping::{Id, Time};
+use super::table::Readable;
+
+/// Bytes of a `jsonb` value in memory. The text of a larger one isn't written: an event of full size has fewer than 7 MiB.
+const JSONB_BYTES_MAX: usize = 16 * EVENT_BYTES_MAX;
+/// Digits of a payload's numbers, counted up to four times too high. The text of a payload with more of them isn't written.
+const DIGITS_MAX: usize = 4 * EVENT_BYTES_MAX;
+/// Characters of a type's or a source's name. Longer ones, which others have put into the table, are cut.
+const NAME_CHARACTERS_MAX: usize = 256;
 
 /// In which order rows are read, as SQL.
 #[derive(Clone, Copy)]
@@ -20,31 +29,69 @@ pub(super) struct Order<'a> {
 
 /// The rows that fit `condition`, in order, as far as a page has room for them: the server counts too, or it would send
 /// them all.
-pub(super) fn rows(table: &str, condition: &str, Order { place, first, then }: Order<'_>, query: &Query) -> String {
+pub(super) fn rows(
+    table: &Readable,
+    from: &str,
+    condition: &str,
+    Order { place, first, then }: Order<'_>,
+    query: &Query,
+) -> String {
     // One more than there is room for tells whether there is a next page.
     let (count, bytes) = (query.limit.saturating_add(1), query.bytes_max);
+    let name = |sql: &str| format!("left(coalesce({sql}, ''), {NAME_CHARACTERS_MAX})");
+    let (type_name, source) = (name(&table.type_sql()), name(table.source_sql()));
+    let sized = if table.is_jsonb { jsonb_sized() } else { text_sized() };
     format!(
-        "select id, type, source, received_at, payload, place::text as shown from \
-         (select c.*, sum(octet_length(payload)) over (order by {then}) - octet_length(payload) as before from \
-         (select id, coalesce(type, '') as type, coalesce(source, '') as source, received_at, payload::text as payload, \
-         {place} as place from {table} where ({condition}) and payload is not null and received_at is not null \
-         order by {first} limit {count}) c) c where before <= {bytes} order by {then}"
+        "select id, type, source, received_at, text, place::text as shown, size from \
+         (select q.*, sum(octet_length(coalesce(text, ''))) over (order by {then}) - octet_length(coalesce(text, '')) as before from \
+         (select r.id, r.type, r.source, r.received_at, r.place, s.size, \
+         case when s.size <= {EVENT_BYTES_MAX} then s.text end as text from \
+         (select id, {type_name} as type, {source} as source, received_at, payload, {place} as place from {from} \
+         where ({condition}) and payload is not null and received_at is not null \
+         order by {first} limit {count}) r cross join lateral ({sized}) s) q) c where before <= {bytes} order by {then}"
+    )
+}
+
+/// A payload's text, and its size in bytes. The server knows the size of a `text` without reading it.
+fn text_sized() -> String {
+    format!(
+        "select octet_length(r.payload::text)::bigint as size, \
+         case when octet_length(r.payload::text) <= {EVENT_BYTES_MAX} then r.payload::text end as text"
+    )
+}
+
+/// The same for `jsonb`. The text isn't written unless the numbers have few digits. Then the size is estimated.
+///
+/// `offset 0` keeps the server from computing a part twice, or before the part that guards it. The numbers are gathered in an array, since
+/// a path's results as rows take a time that grows with the square of their number.
+fn jsonb_sized() -> String {
+    let magnitudes = [10_u32, 18, 60, 300, 1_000, 4_000, 16_000, 65_000];
+    let cases: Vec<String> =
+        magnitudes.iter().map(|digits| format!("when abs(n) < 1e{digits} then {}", digits + 2)).collect();
+    let digits = format!(
+        "select coalesce(sum(scale(n) + case when abs(n) < 10 then 2 when abs(n) < 10000 then 5 {} else 131074 end), 0)::bigint from \
+         (select v::numeric as n from jsonb_array_elements(jsonb_path_query_array(r.payload, \
+         'strict $.** ? (@.type() == \"number\")')) v offset 0) n",
+        cases.join(" ")
+    );
+    format!(
+        "select coalesce(octet_length(t.text)::bigint, w.bytes + g.digits) as size, t.text from \
+         (select pg_column_size(r.payload #> '{{}}')::bigint as bytes offset 0) w cross join lateral \
+         (select case when w.bytes <= {JSONB_BYTES_MAX} then ({digits}) else 0 end as digits offset 0) g cross join lateral \
+         (select case when w.bytes <= {JSONB_BYTES_MAX} and g.digits <= {DIGITS_MAX} then r.payload::text end as text offset 0) t"
     )
 }
 
 /// Where a row stands, as [`Order::place`] shows it, and its event.
 pub(super) fn event_in(row: &Row) -> Result<(&str, StoredEvent), Failure> {
+    let size: i64 = row.try_get(6)?;
+    let text = row.try_get::<_, Option<String>>(4)?.map(String::into_bytes);
     let event = StoredEvent {
         id: row.try_get::<_, Id>(0)?.0,
         type_name: row.try_get(1)?,
         source: row.try_get(2)?,
         received_at: row.try_get::<_, Time>(3)?.0,
-        payload: row.try_get::<_, String>(4)?.into_bytes(),
+        payload: Payload::sized(text, u64::try_from(size).unwrap_or_default()),
     };
     Ok((row.try_get(5)?, event))
-}
-
-/// Others may have put into the table what is too large for an event.
-pub(super) const fn is_none_of_ours(event: &StoredEvent) -> bool {
-    event.payload.len() > EVENT_BYTES_MAX
 }

@@ -102,7 +102,8 @@ async fn a_read_that_waits_for_the_server_ends_when_the_sink_is_closed() {
     deliver(&sink, &plain(0, 1, 1)).await;
     let lock = client(server).await;
     lock.batch_execute(&format!("begin; lock table {}.events in access exclusive mode", fixture.schema)).await.unwrap();
-    let query = Query { wanted: Wanted::Stored(Filter::default()), after: None, limit: 2, bytes_max: 1 << 20 };
+    let query =
+        Query { wanted: Wanted::Stored(Filter::default()), after: None, limit: 2, bytes_max: 1 << 20, only_type: None };
     let read = {
         let (sink, query) = (sink.clone(), query.clone());
         tokio::spawn(async move { sink.read(query).await })

@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use event::EventId;
-use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, Wanted};
-use sink::Sink;
-use sink_postgres::{Partition, PayloadKind, RowConflictPolicy};
+use event::read::{Bookmark, Filter, Page, Payload, Query, ReadError, ReadOrder, Wanted};
+use event::{EventId, TypeName};
+use sink::{Sink, TableName};
+use sink_postgres::{Column, Partition, PayloadKind, RowConflictPolicy, TableLayout};
 use tokio_postgres::Client;
 
 use crate::fixture::{Fixture, client, server};
@@ -15,7 +15,7 @@ use testkit::postgres::PostgresServer;
 const DAY: i64 = 86_400_000_000;
 
 fn all(limit: usize) -> Query {
-    Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max: 1 << 20 }
+    Query { wanted: Wanted::Stored(Filter::default()), after: None, limit, bytes_max: 1 << 20, only_type: None }
 }
 
 fn newest(limit: usize) -> Query {
@@ -229,7 +229,7 @@ async fn a_row_that_is_replaced_comes_again_to_who_follows() {
     let again = batch_of(0, 5, &["5", "6"], |record| sink::Record { id: id(0, record.sequence - 3), ..record });
     deliver(&sink, &again).await;
     let page = sink.read(query.clone()).await.unwrap();
-    let read: Vec<_> = page.events.iter().map(|event| (event.id.0[15], &event.payload[..])).collect();
+    let read: Vec<_> = page.events.iter().map(|event| (event.id.0[15], event.payload.text())).collect();
     assert_eq!(read, [(4, &b"4"[..]), (2, b"5"), (3, b"6")]);
 }
 
@@ -311,4 +311,104 @@ async fn without_the_order_of_storing_days_are_read_one_after_the_other_and_a_bo
     let mut read = read_on(&sink, &mut all(2)).await;
     assert_eq!(read.split_off(4), [7, 8], "what is stored from now on comes last, though its day is an early one");
     assert_eq!(read_on(&sink, &mut newest(2)).await[..2], [8, 7]);
+}
+
+fn only(number: u8) -> Query {
+    let id = id(0, u64::from(number));
+    Query { wanted: Wanted::Ids { first: id, last: id }, ..all(1) }
+}
+
+/// A list of so many equal numbers.
+fn repeated(number: &str, count: usize) -> String {
+    format!("[{}]", vec![number; count].join(","))
+}
+
+/// `jsonb` keeps numbers in few bytes and writes them with all digits: the text of the last payload would be 12 GB, which no server can write.
+#[tokio::test]
+async fn events_enlarged_by_jsonb_show_their_size() {
+    let Some(server) = server() else { return };
+    let payloads = [
+        "{}".to_owned(),
+        repeated("1", 450_000),
+        repeated("1e131071", 200),
+        repeated("0e-16000", 3_000),
+        repeated("1e301", 1_500),
+        repeated("1e131071", 7),
+        repeated("1e131071", 90_000),
+        "{}".to_owned(),
+    ];
+    for is_ordered in [true, false] {
+        let fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+        let sink = fixture.past_the_proxy(server);
+        deliver(&sink, &batch(0, 1, &payloads.each_ref().map(String::as_str))).await;
+        if !is_ordered {
+            forget_order(server, &fixture.schema);
+        }
+        assert_eq!(read_on(&sink, &mut all(3)).await, [1, 2, 3, 4, 5, 6, 7, 8]);
+        if is_ordered {
+            assert_eq!(read_on(&sink, &mut newest(3)).await, [8, 7, 6, 5, 4, 3, 2, 1]);
+        }
+        let mut sizes = Vec::new();
+        for number in 1..=8 {
+            let page = sink.read(only(number)).await.unwrap();
+            sizes.push(match &page.events[0].payload {
+                Payload::Whole(text) => (true, text.len() as u64),
+                Payload::Omitted { bytes } => (false, *bytes),
+            });
+        }
+        let exact = [(0, 2), (4, 1_500 * 304), (5, 7 * 131_074), (7, 2)];
+        assert!(exact.iter().all(|(at, bytes)| sizes[*at] == (true, *bytes)), "{sizes:?}");
+        assert_eq!(sizes[1], (false, 1_350_000), "counted by the server");
+        let estimated = [(2, 200 * 131_074), (3, 3_000 * 16_004), (6, 90_000 * 131_074)];
+        let is_close = |(at, bytes): &(usize, u64)| !sizes[*at].0 && sizes[*at].1.abs_diff(*bytes) < bytes / 10;
+        assert!(estimated.iter().all(is_close), "{sizes:?}");
+    }
+}
+
+#[tokio::test]
+async fn large_text_of_others_shows_its_size() {
+    let Some(server) = server() else { return };
+    let fixture = Fixture::new(server, PayloadKind::Text).await;
+    let sink = fixture.past_the_proxy(server);
+    deliver(&sink, &batch(0, 1, &["1", "2"])).await;
+    server.psql(&format!(
+        "update {}.events set payload = repeat('x', 50000000), type = repeat('t', 1000000) where payload = '1'",
+        fixture.schema
+    ));
+    let page = sink.read(all(10)).await.unwrap();
+    let large = page.events.iter().find(|event| event.id.0[15] == 1).unwrap();
+    assert_eq!((&large.payload, large.type_name.len()), (&Payload::Omitted { bytes: 50_000_000 }, 256));
+    assert_eq!(page.events.len(), 2);
+}
+
+#[tokio::test]
+async fn table_with_columns_is_read_if_it_has_payloads() {
+    let Some(server) = server() else { return };
+    for is_ordered in [true, false] {
+        let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
+        let column = Column { name: TableName::new("type").unwrap(), pointer: "/n".parse().unwrap(), kind: None };
+        fixture.config.layout = TableLayout::Columns { columns: vec![column], payload: Some(PayloadKind::Text) };
+        let sink = fixture.past_the_proxy(server);
+        deliver(&sink, &batch(0, 1, &[r#"{"n" :1}"#, r#"{"n": "two"}"#, "3"])).await;
+        if !is_ordered {
+            forget_order(server, &fixture.schema);
+        }
+        let of = |name: &str| {
+            let type_name = Some(TypeName::new(name).unwrap());
+            let filter = Filter { type_name, ..Filter::default() };
+            Query { wanted: Wanted::Stored(filter), only_type: TypeName::new("order").ok(), ..all(2) }
+        };
+        let page = sink.read(of("order")).await.unwrap();
+        let shown: Vec<_> = page.events.iter().map(|event| (event.type_name.as_str(), event.payload.text())).collect();
+        assert_eq!(shown, [("order", &br#"{"n" :1}"#[..]), ("order", br#"{"n": "two"}"#)]);
+        assert_eq!(read_on(&sink, &mut of("order")).await, [1, 2, 3]);
+        assert_eq!(read_on(&sink, &mut of("other")).await, [0_u8; 0]);
+        let newest = Query { only_type: TypeName::new("order").ok(), ..newest(2) };
+        assert_eq!(sink.read(newest).await.is_ok(), is_ordered);
+        let refused = sink.read(all(2)).await;
+        assert!(
+            matches!(&refused, Err(ReadError::Untyped(why)) if why.contains("give each type a sink")),
+            "{refused:?}"
+        );
+    }
 }

@@ -112,7 +112,7 @@ fn a_step_ends_behind_many_bytes() {
 
 fn ask(connection: &Connection, wanted: &Wanted, page: Option<Page>) -> Page {
     let after = page.map(|page| page.next.unwrap());
-    let query = Query { wanted: wanted.clone(), after, limit: 3, bytes_max: usize::MAX };
+    let query = Query { wanted: wanted.clone(), after, limit: 3, bytes_max: usize::MAX, only_type: None };
     page::read(connection, &ReadSql::new(&TableName::new("events").unwrap()), &query).unwrap().unwrap()
 }
 

@@ -1,7 +1,7 @@
 //! One page of what the memory store holds.
 
 use event::EventId;
-use event::read::{Bookmark, Filter, Gathered, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
+use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 
 use super::state::StoredRecord;
 
@@ -82,6 +82,6 @@ fn page<'a>(
 impl StoredRecord {
     fn to_read(&self) -> StoredEvent {
         let Self { id, type_name, source, received_at, payload, .. } = self.clone();
-        StoredEvent { id, type_name, source, received_at, payload }
+        StoredEvent { id, type_name, source, received_at, payload: Payload::of(&payload) }
     }
 }

@@ -36,3 +36,29 @@ fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {
     let log = || std::fs::read_to_string(plain.path("log")).unwrap();
     assert!(wait_until(|| log().contains("28000") && log().contains("may log in")), "{}", log());
 }
+
+/// The user `scram` logs in by a password, and all others by trust, which binds nothing.
+#[test]
+fn login_is_bound_to_the_certificate_if_required() {
+    let port = free_port();
+    let settings = ["fsync=off", "shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
+    let Some(postgres) = PostgresServer::start_with(&settings) else { return };
+    let pair = Pair::new();
+    postgres.secure(&pair.certificate, &pair.key);
+    postgres.psql("set password_encryption = 'scram-sha-256'; create role scram superuser login password 'pw'");
+    let options = "sslmode=require&channel_binding=require";
+    let folder = Folder::new();
+    let authority = folder.write("authority.pem", &pair.certificate);
+    let ca = format!("ca = \"{authority}\"\n");
+    let server = start_on(&folder, &format!("postgres://scram:pw@localhost:{port}/postgres?{options}"), &ca);
+    assert_eq!(post(&server, 1), 200);
+    server.wait_delivered();
+    assert_eq!(postgres.psql("select count(*) from events"), "1");
+    drop(server);
+    let trusted = Folder::new();
+    let server = start_on(&trusted, &format!("postgres://postgres@localhost:{port}/postgres?{options}"), &ca);
+    assert_eq!(post(&server, 2), 200);
+    let log = || std::fs::read_to_string(trusted.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("accepted the login without channel binding")), "{}", log());
+    assert!(log().contains("scram-sha-256 password"), "what to do: {}", log());
+}

@@ -165,6 +165,8 @@ fn readers_follow_the_configuration() {
         let (answered, body) = get(&server, target);
         assert_eq!((answered, field(&body, "code")), (status, code.to_owned()));
     }
+    let detail = field(&get(&server, "/events?type=c").1, "detail");
+    assert!(detail.contains("sink none: sinks of its kind can't be read: name another one"), "{detail}");
 
     let admin = server.admin;
     let reload =

@@ -63,7 +63,8 @@ impl EventRequest {
         let mut nowhere = Ok(None);
         for reader in &self.readers {
             let wanted = Wanted::Ids { first: self.id, last: self.id };
-            match reader.read(Query { wanted, after: None, limit: 1, bytes_max: 2 * EVENT_ROOM }).await {
+            match reader.read(Query { wanted, after: None, limit: 1, bytes_max: 2 * EVENT_ROOM, only_type: None }).await
+            {
                 Ok(page) => {
                     if let Some(body) = page.events.first().and_then(response::event) {
                         return Ok(Some(body));

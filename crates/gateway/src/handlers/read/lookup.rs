@@ -51,6 +51,7 @@ pub(super) fn of_store(error: &ReadError) -> Refused {
             Problem::boxed(ErrorCode::StoreUnavailable, "the store can't be read now; ask again later")
         }
         ReadError::Bookmark => cursor::of_another_query(),
+        ReadError::Untyped(why) => Problem::boxed(ErrorCode::NotReadable, why.to_string()),
         ReadError::NewestFirst(_) => bad("`order=desc`: the store of this type can't be read newest first".to_owned()),
     }
 }

@@ -117,7 +117,8 @@ impl PageRequest {
         let Choice { wanted, reader, .. } = &self.choice;
         let positions = self.positions(shard);
         let pending = self.pending(shard, &positions);
-        let query = Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max };
+        let query =
+            Query { wanted: wanted.clone(), after: self.after.clone(), limit: self.limit, bytes_max, only_type: None };
         let page = match reader.read(query).await {
             Ok(page) => page,
             Err(_) if !pending.is_empty() => Page::default(),

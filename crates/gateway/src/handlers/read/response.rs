@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use event::read::StoredEvent;
+use event::read::{Payload, StoredEvent};
 use event::{EventId, Position, rfc3339};
 use eventlog::Rejections;
 use http::StatusCode;
@@ -52,13 +52,14 @@ pub(super) fn rest(next: Option<&str>, dead: &Rejections) -> String {
 pub(super) async fn page(events: Vec<StoredEvent>, rest: String) -> Result<Vec<u8>, Refused> {
     let bytes = events.iter().map(StoredEvent::bytes).sum();
     if bytes <= WRITE_HERE_BYTES_MAX {
-        return Ok(write_page(&events, &rest, bytes));
+        return Ok(write_page(events, &rest, bytes));
     }
-    let written = tokio::task::spawn_blocking(move || write_page(&events, &rest, bytes)).await;
+    let written = tokio::task::spawn_blocking(move || write_page(events, &rest, bytes)).await;
     written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the page couldn't be written; ask again later"))
 }
 
-fn write_page(events: &[StoredEvent], rest: &str, bytes: usize) -> Vec<u8> {
+/// Each event is freed when it is written: a page counts once in the memory of reads.
+fn write_page(events: Vec<StoredEvent>, rest: &str, bytes: usize) -> Vec<u8> {
     let mut body = Vec::with_capacity(bytes + rest.len() + 512);
     body.extend_from_slice(br#"{"events":["#);
     let mut is_first = true;
@@ -67,7 +68,7 @@ fn write_page(events: &[StoredEvent], rest: &str, bytes: usize) -> Vec<u8> {
         if !is_first {
             body.push(b',');
         }
-        if write_event(&mut body, event) {
+        if write_event(&mut body, &event) {
             is_first = false;
         } else {
             body.truncate(before);
@@ -87,6 +88,15 @@ struct Envelope<'a> {
     received_at: String,
 }
 
+/// An event whose payload is too large for a page.
+#[derive(Serialize)]
+struct OmittedPayload<'a> {
+    #[serde(flatten)]
+    envelope: Envelope<'a>,
+    payload_omitted: bool,
+    payload_bytes: u64,
+}
+
 struct Displayed<T>(T);
 
 impl<T: std::fmt::Display> Serialize for Displayed<T> {
@@ -97,17 +107,23 @@ impl<T: std::fmt::Display> Serialize for Displayed<T> {
 
 /// Writes an event, unless its payload is no JSON: then it isn't one that was taken here, and would spoil the answer.
 fn write_event(body: &mut Vec<u8>, event: &StoredEvent) -> bool {
-    if json::check(&event.payload).is_err() {
-        return false;
-    }
     let StoredEvent { id, type_name, source, received_at, payload } = event;
     let envelope =
         Envelope { id: Displayed(*id), r#type: type_name, source, received_at: rfc3339::format(*received_at) };
-    serde_json::to_writer(&mut *body, &envelope).expect("texts can be written as JSON");
-    body.pop();
-    body.extend_from_slice(br#","payload":"#);
-    body.extend_from_slice(payload);
-    body.push(b'}');
+    match payload {
+        Payload::Whole(text) if json::check(text).is_err() => return false,
+        Payload::Whole(text) => {
+            serde_json::to_writer(&mut *body, &envelope).expect("texts can be written as JSON");
+            body.pop();
+            body.extend_from_slice(br#","payload":"#);
+            body.extend_from_slice(text);
+            body.push(b'}');
+        }
+        Payload::Omitted { bytes } => {
+            let event = OmittedPayload { envelope, payload_omitted: true, payload_bytes: *bytes };
+            serde_json::to_writer(&mut *body, &event).expect("texts can be written as JSON");
+        }
+    }
     true
 }
 
@@ -174,7 +190,7 @@ mod tests {
             type_name: "a\"b".into(),
             source: "é\n".into(),
             received_at: 1_000_001,
-            payload: payload.into(),
+            payload: Payload::of(payload.as_bytes()),
         }
     }
 
@@ -182,7 +198,7 @@ mod tests {
     fn payloads_are_written_as_they_are_and_what_is_none_is_left_out() {
         let events = ["{\"a\" :\t1e0}", "{\"a\"", "null"].map(stored);
         let rest = rest(Some("0f"), &Rejections::default());
-        let text = String::from_utf8(write_page(&events, &rest, 0)).unwrap();
+        let text = String::from_utf8(write_page(events.into(), &rest, 0)).unwrap();
         let event = |payload: &str| {
             "{\"id\":\"07070707-0707-0707-0707-070707070707\",\"type\":\"a\\\"b\",\"source\":\"é\\n\",\
              \"received_at\":\"1970-01-01T00:00:01.000001Z\",\"payload\":"
@@ -192,8 +208,22 @@ mod tests {
         };
         let expected = format!("{{\"events\":[{},{}],\"next\":\"0f\"}}", event("{\"a\" :\t1e0}"), event("null"));
         assert_eq!(text, expected);
-        assert_eq!(write_page(&[stored("")], "", 0), b"{\"events\":[]}");
+        assert_eq!(write_page(vec![stored("")], "", 0), b"{\"events\":[]}");
         assert_eq!(super::event(&stored("{")), None);
+    }
+
+    #[test]
+    fn event_with_omitted_payload_shows_its_size() {
+        let event = StoredEvent { payload: Payload::Omitted { bytes: 196_608_000 }, ..stored("") };
+        let text = String::from_utf8(write_page(vec![event.clone()], "", 0)).unwrap();
+        assert!(
+            text.ends_with(
+                r#","received_at":"1970-01-01T00:00:01.000001Z","payload_omitted":true,"payload_bytes":196608000}]}"#
+            ),
+            "{text}"
+        );
+        assert!(!text.contains(r#""payload":"#), "{text}");
+        assert!(super::event(&event).is_some(), "it is 200 by its id");
     }
 
     #[test]
