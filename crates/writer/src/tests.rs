@@ -172,7 +172,7 @@ async fn pages_are_bounded_whatever_a_gateway_asks_for() {
     let writer = writer();
     let ask = |room: ReadRoom| {
         let wanted = Wanted::Stored(Filter::default());
-        let query = Query { wanted, after: None, limit: usize::MAX, bytes_max: usize::MAX };
+        let query = Query { wanted, only_type: None, after: None, limit: usize::MAX, bytes_max: usize::MAX };
         room.bounded(query)
     };
     let bounded = ask(writer.reads.clone());

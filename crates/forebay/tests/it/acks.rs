@@ -165,12 +165,24 @@ fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
     };
     let id = told("/ingest/event/b", &key, "\"bad\"");
     assert_eq!(told("/ingest/event/b", &key, "\"bad\""), id, "it comes again");
-    for path in [format!("/events/{id}"), format!("/events/{id}?type=b"), "/events?type=b&key=k".to_owned(), "/events?type=b".to_owned()] {
+    for path in [
+        format!("/events/{id}"),
+        format!("/events/{id}?type=b"),
+        "/events?type=b&key=k".to_owned(),
+        "/events?type=b".to_owned(),
+    ] {
         let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         let (status, answer) = exchange(fixture.server().intake, &request);
         assert!([200, 424].contains(&status), "{path}: {status} {answer}");
-        assert!(!answer.contains("no bad ones") && !answer.contains("take the event"), "the store's words: {path}: {answer}");
-        assert_eq!(path.starts_with("/events/"), answer.contains("rejected_by_store") && status == 424, "{path}: {answer}");
+        assert!(
+            !answer.contains("no bad ones") && !answer.contains("take the event"),
+            "the store's words: {path}: {answer}"
+        );
+        assert_eq!(
+            path.starts_with("/events/"),
+            answer.contains("rejected_by_store") && status == 424,
+            "{path}: {answer}"
+        );
     }
     let batch = [STORED, "Idempotency-Key: batch\r\n"].concat();
     let other = told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
