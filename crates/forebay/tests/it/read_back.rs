@@ -20,6 +20,8 @@ struct Event {
     r#type: String,
     source: String,
     received_at: String,
+    /// `null` if it is omitted.
+    #[serde(default)]
     payload: Box<RawValue>,
 }
 
