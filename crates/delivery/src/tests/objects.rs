@@ -382,7 +382,7 @@ fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
         assert!(
             outcome
                 .failure
-                .is_some_and(|reason| reason.contains("store of objects") && reason.contains("post the payload anew"))
+                .is_some_and(|reason| reason.contains("store of objects") && reason.contains("post the payload again"))
         );
         assert_eq!(harness.held(KEYED), [2]);
     });

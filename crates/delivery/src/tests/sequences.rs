@@ -251,6 +251,8 @@ fn play(steps: &[Step], seed: u64, mutation: Option<Mutation>) {
         }
         harness.fenced.heal();
         harness.keyed.heal();
+        // Lanes connect first: only the connection shows that a store has lost what the ledger counts as stored.
+        seconds(1).await;
         harness.wait_until_settled().await;
         if steps.iter().any(Step::replays) {
             // What a broken-off replay has stored is still held, and counted as dead. Lanes have their places first.
