@@ -15,7 +15,7 @@ const PAIRS_MIN: u32 = 7;
 pub(super) fn run(arguments: &Arguments, server: &Path, other: &Path) -> Result<()> {
     let mut pairs = Vec::new();
     for pair in 0..arguments.pairs.max(PAIRS_MIN) {
-        // Each is first as often as the other, so that neither always meets what the other has left in caches and on the disk.
+        // Each is first as often as the other, so neither always runs with caches and a disk that the other has used.
         let (new, old) = if pair % 2 == 0 {
             let new = measure(arguments, server, 1)?;
             (new, measure(arguments, other, 1)?)

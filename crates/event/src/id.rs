@@ -45,7 +45,7 @@ impl FromStr for EventId {
 }
 
 impl EventId {
-    /// The id of an event that is known by its content: a SHA-256 of its source, its type and its payload as it was sent.
+    /// The id of an event that is known by its content: a SHA-256 of its source, its type and its payload as the client sent it.
     #[must_use]
     pub fn of_content(source: &str, type_name: &TypeName, payload: &[u8]) -> Self {
         let digest = KeyedIds::digest(&[source, type_name.as_str(), "content"], payload);

@@ -186,26 +186,26 @@ impl Budgets {
     }
 }
 
-/// Bytes of a batch in a writer for each byte of its frame: the frame, and what the driver makes of it (rows, documents, a request).
+/// Bytes of a batch in a writer for each byte of its frame: the frame, and the driver's copies of it (rows, documents, a request).
 const BATCH_MEMORY_FACTOR: usize = 3;
 /// The smallest record of a frame.
 const FRAME_RECORD_BYTES_MIN: usize = 58;
-/// Bytes of a page in a writer for each byte of its events: as the store's reader has them, as values of a document, and as its text.
+/// Bytes of a page in a writer for each byte of its events: the store reader's copy, the values of a document, and its text.
 const PAGE_MEMORY_FACTOR: usize = 3;
-/// What a connection of a writer takes between requests: buffers of its head, of an answer, and of TLS.
+/// Bytes of a writer's connection between requests: buffers of its head, of an answer, and of TLS.
 const WRITER_CONNECTION_BYTES: usize = 24 * KIB;
-/// What a store of a writer takes without batches: its connections and their buffers, or an embedded store's cache of pages.
+/// Bytes of a writer's store without batches: its connections and their buffers, or an embedded store's cache of pages.
 const WRITER_STORE_BYTES: usize = 2 * MIB;
-/// The most that the batches of all sinks of a writer take together, if each sink's share has room for a batch of full size.
+/// The maximum for the batches of all sinks of a writer, if each sink's share has room for a batch of full size.
 const WRITER_BATCHES_BYTES_MAX: usize = BATCH_MEMORY_FACTOR * IN_FLIGHT_BYTES_MAX;
-/// The most that the pages take that gateways read through a writer.
+/// The maximum for the pages that gateways read through a writer.
 const WRITER_READS_BYTES_MAX: usize = 2 * PAGE_MEMORY_FACTOR * READ_BYTES_MAX;
 /// The least: a page with room for an event of full size.
 const WRITER_READS_BYTES_MIN: usize = PAGE_MEMORY_FACTOR * 2 * EVENT_BYTES_MAX;
 /// The least connections of a writer.
 const WRITER_CONNECTIONS_MIN: usize = 64;
 
-/// What a batch takes in a writer, whose frame has so many bytes.
+/// Bytes that a writer uses for a batch with a frame of this size.
 #[must_use]
 pub const fn batch_memory_bytes(frame_bytes: usize) -> usize {
     let records = frame_bytes / FRAME_RECORD_BYTES_MIN;
@@ -213,7 +213,7 @@ pub const fn batch_memory_bytes(frame_bytes: usize) -> usize {
     BATCH_MEMORY_FACTOR * frame_bytes + records * DELIVERY_RECORD_BYTES
 }
 
-/// What a writer's configuration runs, if it takes memory.
+/// The parts of a writer's configuration that use memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriterParts {
     /// Sinks. Each shard of a sharded sink is one.
@@ -254,7 +254,7 @@ impl WriterBudgets {
     /// The greatest budgets whose sum for these parts is at most `bytes`.
     ///
     /// # Errors
-    /// Even the smallest come to more: how many bytes they are.
+    /// Even the smallest budgets are larger: their bytes.
     pub fn within(bytes: usize, parts: &WriterParts) -> Result<Self, usize> {
         let fits = |budgets: &Self| budgets.sum(parts) <= bytes;
         let all = (0..=STEPS).rev().map(|steps| Self::scaled(steps, parts));
@@ -267,7 +267,7 @@ impl WriterBudgets {
         Self::scaled(0, parts)
     }
 
-    /// What all parts take together, each term at its most.
+    /// Bytes of all parts together, each term at its maximum.
     #[must_use]
     pub const fn sum(&self, parts: &WriterParts) -> usize {
         let sum = parts.sinks * (self.sink_batches_bytes + WRITER_STORE_BYTES)
@@ -284,7 +284,7 @@ impl WriterBudgets {
         if page < READ_BYTES_MAX { page } else { READ_BYTES_MAX }
     }
 
-    /// What a page of so many bytes takes of [`Self::reads_bytes`].
+    /// The part of [`Self::reads_bytes`] that a page of this size uses.
     #[must_use]
     pub const fn page_memory_bytes(page_bytes: usize) -> usize {
         PAGE_MEMORY_FACTOR * page_bytes

@@ -1,11 +1,11 @@
-//! Commands in messages, for an operator to copy. Each has the flags that lead it to this process's server.
+//! Commands in messages, for an operator to copy. Each has the flags that it needs to reach this process's server.
 //!
 //! The answers to requests without a valid token don't contain such a command: its flags show paths of the server.
 
 use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
-/// The flags of this process, as far as they aren't defaults. Paths are absolute, because the operator's shell may have another working
+/// The flags of this process that aren't defaults. Paths are absolute, because the operator's shell may have another working
 /// directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnFlags {

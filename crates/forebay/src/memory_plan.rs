@@ -134,7 +134,7 @@ fn system_limit() -> Option<(usize, String)> {
     Some((usize::try_from(found.bytes).unwrap_or(usize::MAX), found.file.display().to_string()))
 }
 
-/// What the process takes without its budgets, and what is left for them.
+/// Bytes of the process without its budgets, and the rest for them.
 fn room(limit: Option<&(usize, String)>) -> (usize, usize) {
     let beside = MEMORY_RESERVE_BYTES + resident().unwrap_or(0);
     (beside, limit.map_or(usize::MAX, |(bytes, _)| bytes.saturating_sub(beside)))

@@ -40,7 +40,7 @@ fn wrong_problem_of_a_page_is_found() {
     assert_eq!(faults(&page(r#"{"type": "urn:forebay:problem:json""#)).len(), 1, "it is no JSON");
 }
 
-/// What is wrong with the examples of a page.
+/// The faults in the examples of a page.
 fn faults(page: &str) -> Vec<String> {
     let blocks = page.split("```").skip(1).step_by(2);
     let examples =

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-/// What serde_json writes between the fault and its place.
+/// serde_json's text between the fault and its place.
 const PLACE: &str = " at line ";
 
 /// The message for bytes after a whole value.
@@ -30,7 +30,7 @@ const SURROGATE: &str = "a string has half of a surrogate pair, which is no char
 const DEPTH: &str = "arrays and objects nest too deeply";
 const NUMBER_NAME: &str = "the name of a member must be a number in double quotes";
 
-/// What is said of a fault.
+/// The message for a fault.
 #[derive(Clone, Copy)]
 enum Message {
     /// The whole message.
@@ -111,7 +111,7 @@ impl Words {
     }
 }
 
-/// What the text has at the fault.
+/// The text at the fault.
 fn found<'a>(text: &[u8], offset: usize, is_ident: bool, character: &'a mut [u8; 4]) -> &'a str {
     match text.get(offset) {
         // `nul1` is a fault at its last character only.

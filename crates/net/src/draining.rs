@@ -68,8 +68,8 @@ impl DrainLimiter {
         }
     }
 
-    /// A permit for a client's connection; `None` if as many connections are being drained as may be, of all clients or of this one: the
-    /// connection is to be closed at once.
+    /// A permit for a client's connection. `None` if the number of draining connections, of all clients or of this one, is at its limit: close
+    /// the connection immediately.
     #[must_use]
     pub fn permit(self: &Arc<Self>, client: IpAddr) -> Option<DrainPermit> {
         let place = self.places.try_free().and_then(|free| self.places.take(free, client));

@@ -1,5 +1,5 @@
-//! Network clients and TLS: a TLS server and client, a client of HTTP/1.1, streams with or without TLS, limits of a port's connections,
-//! and how a server closes a connection on which a body still comes.
+//! Network clients and TLS: a TLS server and client, an HTTP/1.1 client, streams with or without TLS. Also connection limits of ports,
+//! and how a server closes a connection while a body still arrives.
 
 pub mod connections;
 pub mod draining;

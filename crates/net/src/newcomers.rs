@@ -1,4 +1,4 @@
-//! Connections whose client has not shown yet that it may use the port. Each of them is closed early if others need its place, so a client
+//! Connections whose client has not shown yet that it may use the port. Each of them is closed early if others need its place. So a client
 //! without a token can't keep others out by holding connections.
 
 use std::collections::{BTreeMap, HashMap};
@@ -53,8 +53,8 @@ impl Newcomers {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The place of a connection that has arrived. If there is no room for it, a newcomer loses its place: the oldest of the same client if
-    /// that has its share, else the oldest of the client that has the most. If all places belong to admitted connections, it waits for one.
+    /// The place of a connection that has arrived. If there is no room for it, a newcomer loses its place. It is the oldest of the same client
+    /// if that has its share, else the oldest of the client that has the most. If all places belong to admitted connections, it waits for one.
     /// `None` if the client has its share by admitted connections.
     pub async fn arrive(self: &Arc<Self>, address: IpAddr) -> Option<(Place, Closed)> {
         let client = client_of(address);
@@ -117,7 +117,7 @@ impl Place {
         self.kept.get().is_some()
     }
 
-    /// Its client, as far as clients are told apart.
+    /// Its client, as `client_of` distinguishes clients.
     #[must_use]
     pub const fn client(&self) -> IpAddr {
         self.client

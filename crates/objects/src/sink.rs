@@ -89,7 +89,7 @@ impl ObjectSink {
         ObjectPlace::of(name, !self.store.is_on_this_disk())
     }
 
-    /// Stores an object that a gateway has made. It is durable under its name when this returns. Its bytes must have the announced length and
+    /// Stores an object that a gateway has created. It is durable under its name when this returns. Its bytes must have the announced length and
     /// both digests, whichever of them the store checks.
     ///
     /// # Errors

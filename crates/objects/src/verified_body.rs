@@ -1,5 +1,5 @@
 //! An upload's body that fails unless its bytes have the announced length and both digests. Its end fails before the store has the last
-//! bytes, so no store completes another object than the gateway has made.
+//! bytes, so each object that a store completes is the gateway's.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,7 +10,7 @@ use md5::Md5;
 use net::http_client::{BodyError, RequestBody};
 use sha2::{Digest, Sha256};
 
-/// What the body fails with.
+/// The error of the body.
 const DIFFERS: &str = "the object's bytes differ from the digests that the gateway sent with it";
 
 /// The body of an upload while it is checked.
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// What a store gets of a body of these pieces: its bytes, or none if it fails.
+    /// The bytes that a store gets of a body of these pieces; none if it fails.
     async fn passed(pieces: &[&'static [u8]], bytes: u64, expected: ([u8; 16], [u8; 32])) -> (Vec<u8>, bool) {
         let frames: Vec<Result<_, BodyError>> =
             pieces.iter().map(|piece| Ok(Frame::data(Bytes::from_static(piece)))).collect();

@@ -45,7 +45,7 @@ pub fn content(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes)
 }
 
-/// What to do about a file or directory that this user may not use; `None` for other errors.
+/// Advice about a file or directory that this user may not use; `None` for other errors.
 pub fn denied(error: &io::Error, path: &Path) -> Option<String> {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return None;

@@ -92,7 +92,7 @@ impl Outcomes {
         }
     }
 
-    /// Says of the failures that only neighbours can explain which neighbours can: documents of the same index.
+    /// Judges the failures that only neighbours can explain: these are documents of the same index.
     ///
     /// An index that isn't there can't be created, and documents of other indices show nothing about it.
     pub(super) async fn judge_unclear(&mut self, writing: &Writing<'_>) {

@@ -1,5 +1,5 @@
-//! Whether an index has on its disk what it has answered to be stored. The cursor of such a store is Forebay's own, and doesn't go back with
-//! the documents: an index that loses them is refused unless the configuration allows it by name.
+//! Checks that an index has acknowledged documents on its disk. The cursor of such a store is in Forebay, and doesn't go back with the
+//! documents. So an index that can lose them is rejected unless the configuration allows it by name.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -19,7 +19,7 @@ enum Says {
 const FAULTS: [(RangeInclusive<u16>, Says, Fault); 18] = [
     (429..=429, Says::Anything, Fault::Store),
     (502..=504, Says::Anything, Fault::Store),
-    // The disk of a node is nearly full: the store sets this block by itself.
+    // The disk of a node is nearly full: the store sets this block automatically.
     (400..=499, Says::Words("read-only / allow delete"), Fault::Store),
     (400..=499, Says::Words("flood-stage"), Fault::Store),
     (507..=507, Says::Anything, Fault::Store),

@@ -18,7 +18,7 @@ use super::server::Server;
 
 /// Documents of one answer. If they are too large for it, the next question asks for half as many.
 const STEP: usize = 24;
-/// Bytes of an answer besides its payloads.
+/// Bytes of an answer in addition to its payloads.
 const ENVELOPES_BYTES_MAX: usize = 256 * 1024;
 /// How long is looked for one page.
 const PAGE_TIME_MAX: Duration = Duration::from_millis(250);

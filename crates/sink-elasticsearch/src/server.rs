@@ -139,7 +139,7 @@ impl Server {
         Ok(status.is_success())
     }
 
-    /// Gets the settings of the indices behind a name that tell how durable they are: none if there is no such name, or if the user may not
+    /// Gets the settings that show how durable the indices of a name are. `None` if there is no such name, or if the user may not
     /// see them.
     pub(super) async fn durability(&self, name: &str) -> Result<Option<Bytes>, Failure> {
         let of = "*.settings.index.translog.durability,*.settings.index.creation_date";

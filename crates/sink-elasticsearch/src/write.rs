@@ -156,7 +156,7 @@ mod tests {
         assert!(matches!(overloaded.into_write_outcome(2), Err(Failure::Overloaded(_))));
         let mut down = Outcomes::failed(vec![0], Failure::Overloaded("busy".to_owned()));
         down.add(Outcomes::failed(vec![1], Failure::Odd("odd".to_owned())));
-        assert!(matches!(down.into_write_outcome(2), Err(Failure::Odd(_))), "what a person may act on goes first");
+        assert!(matches!(down.into_write_outcome(2), Err(Failure::Odd(_))), "an operator's errors go first");
         // These may be to blame.
         assert!(of(&[failed(Fault::Passing)]).into_write_outcome(1).is_ok());
         assert!(of(&[failed(Fault::Passing), failed(Fault::Store)]).into_write_outcome(2).is_ok());

@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
     ) -> Result<Self, (Fault, String)> {
         let subject = pattern.of(record);
         if !durability.takes(&subject) {
-            // The stream may listen to none of the subjects any more.
+            // The stream may no longer listen to any of the subjects.
             return Err((Fault::Unclear, format!("the stream doesn't listen to {subject}: add it to its subjects")));
         }
         let row = Self { sequence: record.sequence, subject, headers: headers(shard, record), payload: record.payload };

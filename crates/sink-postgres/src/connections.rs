@@ -28,7 +28,7 @@ pub struct Postgres {
     pool: Pool,
     closed: CloseSignal,
     reads: ReadThread,
-    /// What the server may lose, as it was last looked at.
+    /// The warning about what the server may lose, from the last check.
     warning: Mutex<Option<String>>,
 }
 

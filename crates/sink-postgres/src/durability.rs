@@ -1,4 +1,4 @@
-//! What the server and the tables lose in a crash. What separates rows from the cursor is refused unless it is allowed by name.
+//! What the server and the tables lose in a crash. A setting that separates rows from the cursor is rejected unless it is allowed by name.
 
 use tokio_postgres::Row;
 
@@ -21,7 +21,7 @@ const LOOK: &str = "select (select string_agg(c.oid::regclass::text, ', ' order 
 const TOGETHER: &str = "with synchronous_commit off a crash of the server loses the last transactions, rows and cursor together: Forebay \
     delivers these events again";
 
-/// Looks at the table, with its partitions, and at Forebay's own two. Returns the warning for the log.
+/// Checks the table, with its partitions, and Forebay's own two. Returns the warning for the log.
 ///
 /// # Errors
 /// [`Failure::Unfit`] if there is a risk that the configuration doesn't allow.

@@ -179,7 +179,7 @@ fn unavailable(reason: String) -> SinkError {
     SinkError::Unavailable(reason.into())
 }
 
-/// What PostgreSQL's errors are about, by the first characters of their codes: the longest that matches decides. Codes that aren't listed are
+/// The faults of PostgreSQL's errors, by the first characters of their codes: the longest that matches decides. Codes that aren't listed are
 /// [`Fault::Unclear`]: triggers, policies and extensions raise what their authors chose.
 const FAULTS: [(&str, Fault); 11] = [
     // Data exceptions and violated constraints name a value of the row.
@@ -256,7 +256,7 @@ fn advice(code: &SqlState) -> Option<&'static str> {
 pub(super) const NO_BINDING: &str = "channel_binding=require: the server's certificate is signed with an algorithm without a hash for it \
     (Ed25519, for example). Use a certificate signed by ECDSA or RSA with SHA-256";
 
-/// The driver's words if channel binding is required and the server doesn't offer it: its login is by trust or MD5, or TLS ends at a proxy.
+/// The driver's message if channel binding is required and not offered: the login is by trust or MD5, or TLS ends at a proxy.
 const NOT_BOUND: &str = "server did not use channel binding";
 
 fn of_connection(place: &str, error: &tokio_postgres::Error) -> SinkError {

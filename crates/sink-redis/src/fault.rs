@@ -6,7 +6,7 @@ use sink::Fault;
 /// and the record is sent again.
 const FAULTS: [(&str, Fault); 3] =
     [("overflow", Fault::Record), ("is not an integer", Fault::Record), ("string exceeds maximum", Fault::Record)];
-/// Words that such errors begin with, whatever else they say: they are always the store's.
+/// Words at the beginning of errors that are always the store's.
 const OF_THE_STORE: [&str; 12] = [
     "OOM",
     "MISCONF",

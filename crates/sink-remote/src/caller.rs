@@ -28,7 +28,7 @@ pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 /// After a search that found no writer, lanes share its result for this long. The lanes of a sink so search about once a second together.
 const SEARCH_PAUSE: Duration = Duration::from_millis(500);
-/// The pause between two looks at whether the prober has found a writer, during a search.
+/// The pause between two checks, during a search, if the prober has found a writer.
 const RECHECK: Duration = Duration::from_millis(200);
 /// How long a survey waits for the first description after another writer has failed.
 const SURVEY_MAX: Duration = STORE_TIMEOUT;

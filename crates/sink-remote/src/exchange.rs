@@ -17,7 +17,7 @@ use super::upstream::{RequestOutcome, Upstream, UpstreamConfig, WriterServer};
 use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
 use sink::{Batch, Reason, SinkError};
 
-/// The time-out of a connection to a writer, including TLS.
+/// The timeout of a connection to a writer, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A slower object makes no progress: the limit of an answer's time grows with the object by this rate, in bytes a second.
 const OBJECT_RATE_MIN: u64 = 256 * 1024;
@@ -69,7 +69,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Sends requests for one sink to writers of an upstream, over connections of its own.
+/// Sends requests for one sink to writers of an upstream, over its own connections.
 pub(crate) struct Exchange {
     upstream: Upstream,
     /// The sink's name in the writers' configuration.
@@ -192,7 +192,7 @@ impl Exchange {
         let detail = detail(body);
         let words = words(server, status, detail.clone());
         match status {
-            // What a writer refuses for one call says nothing of its other calls.
+            // A rejection of one call says nothing of the writer's other calls.
             StatusCode::CONFLICT | StatusCode::REQUEST_TIMEOUT if detail.is_some() => {}
             StatusCode::TOO_MANY_REQUESTS => server.eject_for(&self.sink, words.clone()),
             // The token is the upstream's.
@@ -223,7 +223,7 @@ impl Exchange {
         let UpstreamConfig { token, .. } = self.upstream.config();
         let sink = &self.sink;
         let wrong =
-            |what: &str| SinkError::Misconfigured(format!("a request to the writer can't be made: {what}").into());
+            |what: &str| SinkError::Misconfigured(format!("cannot build a request to the writer: {what}").into());
         let url = server
             .endpoint()
             .url(&format!("{}/{sink}{}", protocol::PATH, call.path))
@@ -283,7 +283,7 @@ fn detail(body: &[u8]) -> Option<String> {
 
 /// The reason of an answer with a status other than 200.
 fn words(server: &WriterServer, status: StatusCode, detail: Option<String>) -> Reason {
-    let detail = detail.unwrap_or_else(|| "no Forebay writer answers like this: look at the address".into());
+    let detail = detail.unwrap_or_else(|| "no Forebay writer answers like this: check the address".into());
     format!("writer {} answers {status}: {}", server.label(), shortened(&detail)).into()
 }
 
@@ -301,7 +301,7 @@ fn is_of_object(answer: &HttpResponse) -> bool {
 /// The answer of 200 is not a writer's.
 fn foreign(server: &WriterServer) -> SinkError {
     let what =
-        "answers 200, but not as a Forebay writer: look at the address, and run the same release of gateway and writer";
+        "answers 200, but not as a Forebay writer: check the address, and run the same release of gateway and writer";
     SinkError::Unavailable(format!("writer {} {what}", server.label()).into())
 }
 
@@ -311,7 +311,7 @@ pub(crate) enum Unanswered {
     Unsent(SinkError),
     /// The effect is unknown.
     Unknown(SinkError),
-    /// The server refused the request and did nothing: the request may go to another one, which may refuse it too.
+    /// The server rejected the request and did nothing: the request may go to another one, which may reject it too.
     Refused(SinkError),
 }
 

@@ -28,7 +28,7 @@ const QUIET_MAX: Duration = Duration::from_secs(5);
 const ANSWER_MAX: Duration = Duration::from_secs(15);
 /// Probes in flight. The others wait.
 const IN_FLIGHT_MAX: usize = 32;
-/// A probe of an ejected or quiet writer is late by up to this time, so that gateways don't probe a writer at the same moment.
+/// A probe of an ejected or quiet writer is late by up to this time, so gateways don't probe a writer at the same moment.
 const JITTER_MAX_MILLIS: u64 = 500;
 
 /// The writer's label and the sink of a probe in flight.

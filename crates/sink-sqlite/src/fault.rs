@@ -6,7 +6,7 @@ use sink::Fault;
 /// SQLite's result codes, without their extensions, and what they are about. A transaction that SQLite has already rolled back changes
 /// nothing about that. Codes that aren't listed are [`Fault::Unclear`].
 const FAULTS: [(i32, Fault); 26] = [
-    // Errors of expressions and functions, in triggers and generated columns too, have no code of their own.
+    // Errors of expressions and functions, in triggers and generated columns too, have no separate code.
     (ffi::SQLITE_ERROR, Fault::Unclear),
     (ffi::SQLITE_ABORT, Fault::Unclear),
     (ffi::SQLITE_CONSTRAINT, Fault::Record),

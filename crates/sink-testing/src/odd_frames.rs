@@ -1,4 +1,4 @@
-//! 64 frames that no gateway sends, for a writer whose token a gateway has: each is rejected with the reason, and changes nothing in the store.
+//! 64 frames that no gateway sends, sent to a writer with a gateway's token. Each is rejected with the reason, and changes nothing in the store.
 
 use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,7 @@ const FRAMES: usize = 64;
 /// Bytes of the checksum at the end of a frame.
 const CHECKSUM_BYTES: usize = 8;
 
-/// The odd second record of a batch; the first one is as gateways send them.
+/// The invalid second record of a batch. The first one is valid.
 #[derive(Clone)]
 struct Odd {
     type_name: String,

@@ -19,7 +19,7 @@ const FAULTS: [(RangeInclusive<u16>, Fault); 9] = [
     (502..=504, Fault::Store),
 ];
 
-/// What a status is about, if it says so by itself.
+/// What a status is about, if the status alone says so.
 pub(super) fn fault(status: u16) -> Option<Fault> {
     FAULTS.iter().find(|(statuses, _)| statuses.contains(&status)).map(|(_, fault)| *fault)
 }

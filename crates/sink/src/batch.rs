@@ -43,7 +43,7 @@ pub struct Record<'a> {
 const AHEAD_MAX: i64 = 24 * 3600 * 1_000_000;
 
 /// Why a store doesn't take a record with such a type.
-const MISNAMED: &str = "its type is not a type's name, so no name in the store may be made of it";
+const MISNAMED: &str = "its type is not a type's name, so the store must not use it in a name";
 
 impl Record<'_> {
     /// When it happened, or else when it was received: microseconds since 1970, UTC.
@@ -245,8 +245,8 @@ impl Batch {
         !self.entries.iter().all(|entry| ids.insert(entry.id))
     }
 
-    /// The rejection of records whose type isn't a type's name; `None` if each has one. A store that makes the type part of a key, a subject,
-    /// a path or an index asks before it writes: the text could address something else. A gateway accepts no such event, so only a
+    /// The rejection of records whose type isn't a type's name; `None` if each has one. A store that uses the type in a key, a subject, a path
+    /// or an index calls this before it writes, because the text could address something else. A gateway accepts no such event, so only a
     /// forged or damaged batch has one.
     #[must_use]
     pub fn misnamed(&self) -> Option<WriteOutcome> {

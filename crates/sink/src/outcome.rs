@@ -104,7 +104,7 @@ impl SinkError {
         }
     }
 
-    /// With what stores say made harmless, and without the numbers of the system's errors, whose text is there: every failure of every store goes through here.
+    /// Sanitises the store's message, and removes the numbers of the system's errors, whose text is there. Every failure of every store passes through here.
     #[must_use]
     pub fn visible(mut self) -> Self {
         if let Self::Unavailable(reason) | Self::Misconfigured(reason) = &mut self {

@@ -1,6 +1,6 @@
 //! Settings of a store with which a crash separates rows from the cursor: it loses rows that count as stored.
 //!
-//! The rule of all stores: such a setting is refused, unless the configuration allows it by name. A setting with which a crash loses rows and
+//! The rule of all stores: such a setting is rejected, unless the configuration allows it by name. A setting with which a crash loses rows and
 //! cursor together is only a warning, because Forebay delivers these events again.
 
 use settings::client::each;

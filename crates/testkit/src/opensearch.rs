@@ -54,7 +54,7 @@ pub struct OpenSearchResponse {
     pub body: String,
 }
 
-/// One server for all tests of a process that only need indices of their own.
+/// One server for all tests of a process that need only their own indices.
 static SHARED: OnceLock<Option<OpenSearch>> = OnceLock::new();
 
 impl OpenSearch {

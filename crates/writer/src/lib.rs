@@ -125,7 +125,7 @@ impl Writer {
         WriterParts { sinks, frame_bytes: FRAME_BYTES_MAX, fixed_bytes }
     }
 
-    /// A writer that offers these sinks by name, with as much memory as it can use. `demand` says whether a request needs a token with the
+    /// A writer that offers these sinks by name, without a memory limit. `demand` says whether a request needs a token with the
     /// scope `deliver`. On loopback it accepts only this machine's names in the header Host.
     #[must_use]
     pub fn new(
@@ -145,7 +145,7 @@ impl Writer {
     /// The same writer with these budgets.
     #[must_use]
     pub fn with_memory(mut self, budgets: &WriterBudgets) -> Self {
-        // Rounded up, so that there is room for the largest batch.
+        // Rounded up, so the largest batch fits.
         let share = budgets.sink_batches_bytes.div_ceil(UNIT);
         self.offered.values_mut().for_each(|sink| sink.room = Arc::new(Semaphore::new(share)));
         self.reads = ReadRoom::new(budgets);

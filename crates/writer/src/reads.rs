@@ -1,4 +1,4 @@
-//! Pages that gateways read: a writer bounds their size and the memory of all of them, whatever a gateway asks for.
+//! Pages that gateways read. A writer limits their size and the memory of all of them, regardless of the gateway's query.
 
 use std::sync::Arc;
 

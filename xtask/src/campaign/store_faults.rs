@@ -1,5 +1,5 @@
-//! Stores that fail under load, again and again, by real faults of the kinds that their crates list: full disks, I/O errors, read-only files,
-//! servers that are full or accept nothing. No event becomes a dead letter, and each acknowledged event is stored once.
+//! Stores that fail repeatedly under load, by real faults of the kinds that their crates list. These are full disks, I/O errors, read-only
+//! files, and servers that are full or accept nothing. No event becomes a dead letter, and each acknowledged event is stored once.
 
 mod disk;
 mod local;
@@ -39,7 +39,7 @@ pub(crate) struct Options {
 }
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
-/// What doesn't move for so long doesn't move any more: a lane tries again after a minute at the latest.
+/// A delivery without progress for this long has stopped: a lane retries after a minute at the latest.
 const PATIENCE: Duration = Duration::from_secs(150);
 const SHORT_ROUNDS: u32 = 2;
 

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use super::{CampaignStore, NatsStore, OpenSearchStore, RedisStore, SwiftStore};
 use crate::server::Server;
 
-/// A store that can be made to fail without losing what it holds.
+/// A store that a test can let fail without losing stored events.
 pub trait FaultyStore: CampaignStore {
     /// Its faults by name.
     const FAULTS: &'static [&'static str];
@@ -95,7 +95,7 @@ impl FaultyStore for OpenSearchStore {
 
 impl FaultyStore for SwiftStore {
     const FAULTS: &'static [&'static str] = &["object server gone", "proxy gone"];
-    /// Each takes some seconds: Swift tries for long by itself.
+    /// Each takes some seconds, because Swift itself retries for long.
     const FAILURES: u32 = 1;
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {

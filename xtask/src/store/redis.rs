@@ -45,7 +45,7 @@ impl RedisStore {
         Ok(())
     }
 
-    /// Nothing can take the place of its snapshot any more: it refuses writes (MISCONF).
+    /// Its snapshot can no longer be replaced, so it rejects writes (MISCONF).
     pub(super) fn fail_to_save(&self) -> Result<()> {
         let snapshot = self.server.folder().join("dump.rdb");
         let _ = std::fs::remove_file(&snapshot);

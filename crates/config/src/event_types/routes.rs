@@ -81,8 +81,8 @@ pub(crate) fn resolve(
     found
 }
 
-/// The sink to read a type's events from: the first that says the type of each event and has all of them, or else the first that has some;
-/// or else a table with `columns`, likewise.
+/// The sink to read a type's events from. Sinks that store the type of each event come first, then tables with `columns`. Of each of the two,
+/// the first that has all events is used, or else the first that has some.
 pub(crate) fn first_readable(routes: &[Route], sinks: &Sinks) -> Option<SinkName> {
     let store = |route: &Route| sinks.valid.get(&route.to).map(|settings| &settings.store);
     let readable = routes.iter().filter(|route| store(route).is_some_and(SinkConfig::can_be_read));

@@ -308,8 +308,8 @@ impl Scanner<'_> {
         }
     }
 
-    /// Whether the value of a key is shown in the sink here: one of the kinds that its table names has the key, and to none of them it is a
-    /// secret. A key of another kind is in the wrong table.
+    /// Whether the value of a key is shown in the sink here. One of the kinds that its table names must have the key, and it must be a secret
+    /// of none of them. A key of another kind is in the wrong table.
     fn is_shown_in_sink(&self, key: &str) -> bool {
         let begin = self.text[..self.at].rfind("\n[").unwrap_or(0);
         let end = self.text[self.at..].find("\n[").map_or(self.text.len(), |end| self.at + end);

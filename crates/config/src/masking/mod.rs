@@ -6,7 +6,7 @@ use std::ops::Range;
 mod layout;
 mod tables;
 
-/// What hints have in the place of a secret, such as `redis://USER:PASSWORD@HOST` and `https://hooks.example.org/forebay`.
+/// Placeholders for secrets in hints, such as `redis://USER:PASSWORD@HOST` and `https://hooks.example.org/forebay`.
 const PLACEHOLDERS: &[&str] = &["PASSWORD", "forebay"];
 
 /// A text as it may be shown, one of the configuration or of a file that it names: in the former each value that may be a secret ([`layout::secrets`]), each password in a URL (RFC 3986 §3.2.1), each token

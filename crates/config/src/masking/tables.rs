@@ -30,7 +30,7 @@ pub(super) enum Inner {
     Steps,
 }
 
-/// What a table knows of a key.
+/// The facts that a table has about a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Known {
     Setting,

@@ -124,7 +124,7 @@ impl SinkConfig {
         }
     }
 
-    /// Whether what it stores says of each event which type it has. Of a writer's store only what this configuration says is known.
+    /// Whether it stores the type of each event. Of a writer's store only this configuration is known.
     #[must_use]
     pub(crate) fn holds_types(&self) -> bool {
         match self {

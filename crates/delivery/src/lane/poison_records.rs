@@ -25,7 +25,7 @@ impl PoisonDetector {
         self.since = None;
     }
 
-    /// What is to become of the records that the store didn't accept this time. `has_passed` is whether it has accepted others.
+    /// Decides about the records that the store didn't accept this time. `has_passed` is whether it has accepted others.
     pub(crate) fn judge(&mut self, retry: Vec<Retry>, has_passed: bool, options: &Options) -> PoisonResult {
         let since = *self.since.get_or_insert_with(Instant::now);
         if !has_passed || since.elapsed() < options.alone_max {

@@ -146,7 +146,7 @@ impl Lane {
     ) -> Result<(Batch, bool), LaneExit> {
         let pause = self.begin_wait(reason);
         if is_refused {
-            // The store accepts nothing: that time doesn't count for what is set aside.
+            // The store accepts nothing: that time doesn't count for events that are set aside.
             self.dead.outage(self.name.shard);
         }
         let is_full = run.way.rest.is_some();

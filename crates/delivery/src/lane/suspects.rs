@@ -1,5 +1,5 @@
-//! Records that a keyed store rejects by errors that may be its own. A store can begin to fail, or cease to, in the middle of an attempt: a
-//! record is rejected only if it is rejected twice while the store accepts others.
+//! Records that a keyed store rejects with errors that may be its own. A store can begin or cease to fail in the middle of an attempt. So a
+//! record becomes a dead letter only if the store rejects it twice while it accepts others.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::lane::resend::merged;
 
-/// So long a record is rejected by itself, after the store has accepted others, if no other record comes.
+/// If no other record comes, a second rejection counts this long after the store has accepted others.
 const ALONE: Duration = Duration::from_secs(5);
 
 /// The records of one batch that were rejected while the store accepted others.

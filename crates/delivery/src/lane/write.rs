@@ -12,8 +12,8 @@ use crate::lane::{Lane, LaneExit, LaneSession};
 use crate::status::LaneState;
 
 impl Lane {
-    /// Writes the batch until the store has all of it that it takes. `false` if a fenced store takes none of it: later events may show
-    /// whether the events or the store are at fault.
+    /// Writes the batch until the store has accepted each record that it can accept. `false` if a fenced store accepts none: later events may
+    /// show whether the events or the store are at fault.
     pub(super) async fn write_until_stored(&mut self, run: &mut LaneSession) -> Result<bool, LaneExit> {
         let mut batch = run.without_dead();
         let (mut alone, mut suspects) = (PoisonDetector::default(), Suspects::default());

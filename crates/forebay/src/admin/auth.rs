@@ -22,7 +22,7 @@ pub(crate) struct AdminAuth {
 
 type Refused = Response<Full<Bytes>>;
 
-/// Who sent a request that is let in, for the log.
+/// The sender of an admitted request, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Caller {
     /// The owner of the token of this name.
@@ -51,11 +51,11 @@ impl AdminAuth {
         self.is_reachable || self.tokens.current().made().has(Scope::Admin)
     }
 
-    /// Who sent a request. No page of another host has a token, so a request with one may call the port by any name.
+    /// The sender of a request. No page of another host has a token, so a request with one may call the port by any name.
     ///
     /// # Errors
-    /// The answer to a request that isn't let in: it needs a token with one of these scopes; or it needs none, and a page of another host may
-    /// have sent it.
+    /// The answer to a request that isn't admitted. It needs a token with one of these scopes; or it needs none, and a page of another host
+    /// may have sent it.
     pub(crate) fn admit(&self, headers: &HeaderMap, scopes: &[Scope]) -> Result<Caller, Refused> {
         if !self.needs_token() {
             let why = csrf::refuse(headers, self.has_tls);

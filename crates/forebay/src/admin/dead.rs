@@ -91,7 +91,7 @@ fn answer(outcomes: Vec<DeadOutcome>) -> AdminResponse {
     json(StatusCode::OK, &OutcomesJson { sinks: outcomes.into_iter().map(OutcomeJson::of).collect() })
 }
 
-/// Logs who changed dead letters, and how many of each sink.
+/// Logs the client that changed dead letters, and how many of each sink.
 fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
     for DeadOutcome { sink, stored, refused, dropped, edited, left, failure } in outcomes {
         // An edit asks every sink, and one has the letter as a rule.

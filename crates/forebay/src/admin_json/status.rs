@@ -118,7 +118,7 @@ impl SinkStatusJson {
         }
     }
 
-    /// What an operator should do something about, if anything.
+    /// The problem that needs an operator, if there is one.
     pub(crate) fn problem(&self) -> Option<String> {
         let Self { sink, reason, backlog, .. } = self;
         let reason = reason.as_deref().unwrap_or("no reason is known");

@@ -53,7 +53,7 @@ impl WriterStatusJson {
         }
     }
 
-    /// What an operator should do something about, if anything.
+    /// The problem that needs an operator, if there is one.
     pub(crate) fn problem(&self) -> Option<String> {
         if self.state != ServerState::Ejected.as_str() {
             return None;

@@ -38,7 +38,7 @@ fn unknown_flag_of_a_page_is_found() {
     assert_eq!(found, expected);
 }
 
-/// Programs that have the name `forebay` as an argument, and flags of their own after it.
+/// Programs that have the name `forebay` as an argument, followed by their flags.
 const OTHERS: &[&str] = &[
     "systemctl",
     "journalctl",

@@ -24,8 +24,8 @@ pub(crate) struct Ports {
     pub(crate) is_first_start: bool,
 }
 
-/// Writes to the standard output, or to the log if each line must be JSON. The standard output is written to on a thread that ends with it: a reader that has stopped reading must not hold up the server. If
-/// nothing reads it, nothing is lost.
+/// Writes to the standard output, or to the log if each line must be JSON. A separate thread writes to the standard output, and ends after that.
+/// So a reader that has stopped reading doesn't block the server. If nothing reads it, nothing is lost.
 pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
     if log::is_json() {
         return log::info(text(ports, configuration, data, false).trim_end());

@@ -365,7 +365,7 @@ fn servers_that_are_no_writers_are_ejected_and_hold_up_nothing() {
     front.server.wait_delivered();
     assert!(strays.iter().all(|url| front.requests(url, "answered") == 0));
     assert!(writers.iter().all(|writer| ejections(&writer.url()) == 0));
-    // Probes go on, and a stray gets nothing else.
+    // Probes continue, and a stray gets nothing else.
     let is_probed_again = || strays.iter().zip(&refused).all(|(url, before)| front.requests(url, "refused") > *before);
     assert!(wait_until(is_probed_again) && ejected() == strays.len() as u64, "{}", front.server.metrics());
 }

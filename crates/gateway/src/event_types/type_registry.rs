@@ -311,7 +311,7 @@ impl TypeRegistry {
     }
 }
 
-/// A token that a client sends instead of a type isn't taken as a type, an unknown one neither: it would be in the store and in metrics.
+/// Rejects a token, known or unknown, that a client sends instead of a type: as a type it would be in the store and in metrics.
 fn check_no_token(name: &str) -> Result<(), Problem> {
     if !access::contains_token(name) {
         return Ok(());

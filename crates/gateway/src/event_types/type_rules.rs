@@ -26,7 +26,7 @@ pub enum IdRule {
     Generated,
     /// The value in the payload at this pointer. Without a value, Forebay generates it.
     Pointer(JsonPointer),
-    /// The digest of the payload as it was sent: equal events have one id.
+    /// The digest of the payload as the client sent it: equal events have one id.
     Content,
 }
 

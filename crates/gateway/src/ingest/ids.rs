@@ -108,7 +108,7 @@ pub(super) fn of_part(
     }))
 }
 
-/// The id of a payload of `source` as it was sent, by its digest.
+/// The id of a payload of `source` as the client sent it, by its digest.
 pub(super) fn of_content(source: &str, entry: &TypeEntry, sent: &str) -> Option<ChosenId> {
     let is_wanted = entry.rules.id == IdRule::Content;
     is_wanted.then(|| ChosenId {

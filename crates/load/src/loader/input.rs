@@ -205,7 +205,7 @@ fn failed(path: &Path, error: io::Error) -> anyhow::Error {
     anyhow!("can't open {}: {error}", path.display())
 }
 
-/// Decodes what is compressed, and recognises the form by the first decoded bytes.
+/// Decodes compressed input, and recognises the form by the first decoded bytes.
 fn decode(mut raw: impl Read + Send + 'static) -> anyhow::Result<(Box<dyn Read + Send>, Form)> {
     let head = Head::read(&mut raw)?;
     let packing = Packing::of(&head.bytes)?;
@@ -225,7 +225,7 @@ fn decode(mut raw: impl Read + Send + 'static) -> anyhow::Result<(Box<dyn Read +
     Ok((Box::new(head.before(decoded)), form))
 }
 
-/// The first bytes of a stream, and why there are no more of them.
+/// The first bytes of a stream, and why the stream ends after them.
 struct Head {
     bytes: Vec<u8>,
     failed: Option<io::Error>,

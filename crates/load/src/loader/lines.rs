@@ -70,7 +70,7 @@ impl Lines {
     }
 
     /// Puts the next whole lines into `block`: all that end within `bytes`, or else the first one. One that is too long is passed
-    /// over alone, with an empty block. NUL bytes at the beginning of a line are skipped in the same way: a program that keeps its
+    /// over alone, with an empty block. NUL bytes at the beginning of a line are skipped in the same way. A program that keeps its
     /// offset leaves them when its log is truncated.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Decompresses gzip and zstd, and returns every byte before the first error.
 //!
-//! The readers of the libraries drop what they have decoded in the call that fails, which can be thousands of lines.
+//! In a call that fails, the readers of the libraries drop the bytes that they have decoded, which can be thousands of lines.
 
 use std::io::{self, BufRead, Read};
 
@@ -27,7 +27,7 @@ enum Codec {
     Zstd { context: DCtx<'static>, wanted: usize, holds_output: bool },
 }
 
-/// What one call has decoded.
+/// The result of one call.
 struct Step {
     read: usize,
     written: usize,

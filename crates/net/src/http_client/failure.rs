@@ -72,7 +72,7 @@ impl HttpFailure {
     }
 }
 
-/// What the system says of a connection that it didn't make, without its number.
+/// The system's error for a failed connection, without its number.
 fn plain_cause(error: &io::Error) -> String {
     let text = error.to_string();
     let Some(number) = error.raw_os_error() else { return format!("cannot connect: {text}") };

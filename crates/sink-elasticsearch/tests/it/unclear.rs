@@ -1,5 +1,5 @@
-//! Documents that the store rejects although they may not be at fault: an index that can't be created, a missing routing, and indices that
-//! don't have on their disks what they answered.
+//! Documents that the store rejects although the store may be at fault: an index that can't be created, a missing routing. Also indices
+//! that acknowledge documents before they are on the disk.
 
 use sink::{AllowedRisks, RetryScope, Sink, SinkError, WriteOutcome};
 use sink_elasticsearch::Elasticsearch;

@@ -7,7 +7,7 @@ use super::super::config::{PostgresConfig, TableLayout};
 use super::super::error::Failure;
 use super::super::session::Talk;
 
-/// What is said of a table without types that gets events of several.
+/// The message for a table without types that gets events of several types.
 const UNTYPED: &str = "the sink's table has `columns`, so its rows don't have the type of their event, and events of several types go to it: \
     give each type a sink with a table of its own, or remove `columns`";
 
@@ -30,7 +30,7 @@ pub(super) struct Readable {
 }
 
 impl Readable {
-    /// Looks at the column of payloads.
+    /// Checks the column of payloads.
     pub(super) async fn look(
         talk: &Talk,
         config: &PostgresConfig,

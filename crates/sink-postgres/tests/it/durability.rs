@@ -1,4 +1,4 @@
-//! Tables and servers that lose rows in a crash and keep the cursor: they are refused unless the configuration allows them by name.
+//! Tables and servers that lose rows in a crash and keep the cursor: they are rejected unless the configuration allows them by name.
 
 use sink::{AllowedRisks, SinkError, WriteOutcome};
 use sink_postgres::{Partition, PayloadKind};

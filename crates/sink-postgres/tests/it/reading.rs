@@ -323,7 +323,7 @@ fn repeated(number: &str, count: usize) -> String {
     format!("[{}]", vec![number; count].join(","))
 }
 
-/// `jsonb` keeps numbers in few bytes and writes them with all digits: the text of the last payload would be 12 GB, which no server can write.
+/// `jsonb` keeps numbers in few bytes and writes them with all digits. The text of the last payload would be 12 GB, which no server can write.
 #[tokio::test]
 async fn events_enlarged_by_jsonb_show_their_size() {
     let Some(server) = server() else { return };

@@ -78,7 +78,7 @@ pub(super) type ServerKey = (Option<String>, Endpoint, Option<SocketAddr>);
 struct State {
     /// The health of the writer itself.
     health: Health,
-    /// The health of its stores, and of requests that it refused, by the sink's name.
+    /// The health of its stores, and of requests that it rejected, by the sink's name.
     of_sinks: BTreeMap<String, Health>,
     load: Load,
 }
@@ -164,7 +164,7 @@ impl WriterServer {
         self.held().health.reason()
     }
 
-    /// The sinks for which the writer is ejected, and why: its store failed, or it refused the request.
+    /// The sinks for which the writer is ejected, and why: its store failed, or it rejected the request.
     #[must_use]
     pub fn ejected_sinks(&self) -> Vec<(String, Reason)> {
         let held = self.held();

@@ -1,4 +1,4 @@
-//! Chooses the writer of a request: a lane sticks to one, and uses the next available one of its own order while that one is ejected.
+//! Chooses the writer of a request: a lane sticks to one, and uses the next available one in its order while that one is ejected.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

@@ -17,7 +17,7 @@ const ROOMY: &str = "size=8g,rw";
 /// So long a disk is tried to be changed, and a process to be traced.
 const ATTEMPT_LIMIT: Duration = Duration::from_secs(20);
 
-/// Whether disks can be mounted and system calls made to fail.
+/// Whether this process can mount disks and make system calls fail.
 pub(super) fn can_mount() -> Result<bool> {
     let programs = ["mount", "umount", "strace", "sqlite3"];
     if let Some(program) = programs.into_iter().find(|program| !workspace::has_program(program)) {
@@ -31,7 +31,7 @@ pub(super) fn can_mount() -> Result<bool> {
     Ok(true)
 }
 
-/// A disk of its own, until this is dropped.
+/// A separate disk, until this is dropped.
 pub(super) struct FaultyDisk {
     pub(super) path: PathBuf,
     is_read_only: bool,
@@ -73,7 +73,7 @@ impl FaultyDisk {
         let path = self.path.clone();
         mount(&["--bind", &path.display().to_string()], &path)?;
         self.is_read_only = true;
-        // A file that was opened meanwhile is in the way until it is closed.
+        // A file that was opened in this time blocks the remount until it is closed.
         let begun = Instant::now();
         while let Err(error) = mount(&["-o", "remount,bind,ro"], &path) {
             if begun.elapsed() > ATTEMPT_LIMIT {
@@ -83,7 +83,7 @@ impl FaultyDisk {
         Ok(())
     }
 
-    /// The process gets EIO from these system calls on this file, from the `first`-th on.
+    /// The process gets EIO from these system calls on this file, beginning with the `first`-th.
     pub(super) fn fail(&mut self, process: u32, file: &Path, calls: &str, first: u32) -> Result<()> {
         let mut strace = Command::new("strace");
         strace.args(["-f", "-q", "-p", &process.to_string(), "-P"]).arg(file);
@@ -132,7 +132,7 @@ fn wait_until_traced(process: u32) -> Result<()> {
     bail!("strace wasn't attached within {ATTEMPT_LIMIT:?}")
 }
 
-/// strace lets go of the process when it is asked to end.
+/// strace detaches from the process when it is asked to end.
 fn end(tracer: &mut Child) -> Result<()> {
     let pid = i32::try_from(tracer.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
     kill_process(pid, Signal::TERM)?;

@@ -35,7 +35,7 @@ fn room(round: u32) -> u64 {
     u64::from(round) % ROOM_STEPS * ROOM_STEP
 }
 
-/// A file of SQLite on a disk of its own.
+/// A file of SQLite on a separate disk.
 pub(super) struct SqliteOnDisk(FaultyDisk);
 
 impl SqliteOnDisk {
@@ -100,7 +100,7 @@ impl FaultyStore for SqliteOnDisk {
     }
 }
 
-/// A directory of files on a disk of its own.
+/// A directory of files on a separate disk.
 pub(super) struct DirectoryOnDisk(FaultyDisk);
 
 impl DirectoryOnDisk {

@@ -32,7 +32,7 @@ impl CampaignStore for Receiver {
         let server = MockServer::start(move |asked| {
             let status = current.load(Ordering::SeqCst);
             let id = asked.header("webhook-id").unwrap_or_default().to_owned();
-            // A message that comes again has the same id.
+            // A resent message has the same id.
             if status == ACCEPTED
                 && known.insert(id)
                 && let Ok(mut kept) = kept.lock()
@@ -74,7 +74,7 @@ impl CampaignStore for Receiver {
 impl FaultyStore for Receiver {
     const FAULTS: &'static [&'static str] = &["400", "401", "404", "408", "413", "422", "429", "500", "503"];
 
-    /// Each event is a request on a connection of its own.
+    /// Each event is a request on a separate connection.
     const REST: Duration = Duration::from_millis(200);
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {

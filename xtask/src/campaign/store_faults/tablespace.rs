@@ -1,4 +1,4 @@
-//! PostgreSQL with its table of events in a tablespace on a disk of its own.
+//! PostgreSQL with its table of events in a tablespace on a separate disk.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(super) struct TablespacePostgres {
 }
 
 impl TablespacePostgres {
-    /// Moves the table, which the sink has made by now, to a disk of its own.
+    /// Moves the table, which the sink has created by now, to a separate disk.
     fn disk(&mut self) -> Result<&FaultyDisk> {
         if self.disk.is_none() {
             let disk = FaultyDisk::mount(self.postgres.folder().join("space"))?;
