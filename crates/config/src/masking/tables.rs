@@ -79,7 +79,7 @@ pub(super) static ROOT: Table = Table {
     ],
 };
 /// Variables that are in no table, without [`PREFIX`].
-const VARIABLES: &[&str] = &["ADMIN", "CA", "CONFIG", "DATA", "LISTEN", "ROLE", "WRITERS", "WRITERS_CA"];
+const VARIABLES: &[&str] = &["ADMIN", "CA", "CONFIG", "DATA", "DEFAULT_IP", "LISTEN", "ROLE", "WRITERS", "WRITERS_CA"];
 
 impl Table {
     /// What it knows of a key.

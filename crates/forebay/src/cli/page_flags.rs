@@ -90,7 +90,11 @@ fn check_command(text: &str, cli: &Command, unknown: &mut Vec<String>) {
     if words.iter().any(|word| OTHERS.contains(word)) {
         return;
     }
-    let Some(at) = words.iter().rposition(|word| *word == "forebay" || word.ends_with("/forebay")) else { return };
+    // The value of a flag may be a path that ends with the same name.
+    let is_program = |at: &usize| {
+        (words[*at] == "forebay" || words[*at].ends_with("/forebay")) && (*at == 0 || !words[*at - 1].starts_with('-'))
+    };
+    let Some(at) = (0..words.len()).rfind(is_program) else { return };
     let (mut command, mut name) = (cli, "forebay".to_owned());
     for word in words[at + 1..].iter().map(|word| word.trim_matches(['"', '\'', '[', ']', '…'])) {
         if word == "--" {
@@ -99,7 +103,7 @@ fn check_command(text: &str, cli: &Command, unknown: &mut Vec<String>) {
         if let Some(flag) = word.strip_prefix("--") {
             let flag = flag.split('=').next().unwrap_or(flag);
             let is_known = command.get_arguments().any(|argument| argument.get_long() == Some(flag));
-            if !is_known && !["help", "version", ""].contains(&flag) {
+            if !is_known && !["help", "version"].contains(&flag) && flag.contains(char::is_alphabetic) {
                 unknown.push(format!("{name} --{flag}"));
             }
         } else if let Some(next) = command.find_subcommand(word) {

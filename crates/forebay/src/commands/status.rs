@@ -141,7 +141,7 @@ mod tests {
             ..sink("search", "waiting", behind)
         };
         StatusJson {
-            version: "1.0.0".into(),
+            version: "0.1.0".into(),
             role: "serve".into(),
             started: "2026-11-18T07:12:40Z".into(),
             uptime_seconds: 3 * 86_400 + 5,

@@ -101,5 +101,5 @@ fn columns_are_created_in_the_order_in_which_they_are_written() {
     server.wait_delivered();
     let columns = "select string_agg(column_name, ' ' order by ordinal_position) from information_schema.columns \
                    where table_name = 'events'";
-    assert_eq!(postgres.psql(columns), "id received_at zone number at payload");
+    assert_eq!(postgres.psql(columns), "id received_at zone number at payload stored_in stored_number");
 }

@@ -73,7 +73,7 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
         (&[("FOREBAY_ROLE", "gateway")], &["--data", data], 2, "a gateway has no writer"),
         (&[], &["gateway", "--data", data], 2, "a gateway has no writer"),
         (&[], &["gateway", "--data", data, "--config", &of_writer], 2, "is a writer's table"),
-        (&[], &["check", "--data", data, "--config", &of_writer], 2, "run `forebay writer` with it"),
+        (&[], &["check", "--data", data, "--config", &of_writer], 2, "run `forebay writer --config "),
         (&[], &["check", "--role", "writer", "--data", data, "--config", &of_writer], 0, "listen  127.0.0.1:8081"),
         (&[("FOREBAY_ROLE", "writer")], &["check", "--data", data, "--config", &of_writer], 0, "sink    local: sqlite"),
         (

@@ -41,7 +41,7 @@ fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {
 #[test]
 fn login_is_bound_to_the_certificate_if_required() {
     let port = free_port();
-    let settings = ["fsync=off", "shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
+    let settings = ["shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
     let Some(postgres) = PostgresServer::start_with(&settings) else { return };
     let pair = Pair::new();
     postgres.secure(&pair.certificate, &pair.key);

@@ -70,14 +70,14 @@ fn what_was_refused_for_good_is_told() {
     for target in [&keyed, &made, &at].map(|id| format!("/events/{id}")) {
         let (status, body) = get(&server, &target);
         assert_eq!((status, &*field(&body, "code")), (424, "dead_letter"), "{target}: {body}");
-        assert!(body.contains("no such ones") && field(&body, "dead").contains("\"sink\":\"local\""), "{body}");
+        assert!(body.contains("rejected_by_store") && field(&body, "dead").contains("\"sink\":\"local\""), "{body}");
         assert!(body.contains(if target.contains(&made) { &made } else { &keyed }), "{target}: {body}");
     }
     for (key, payloads) in [("k", vec![]), ("b", vec!["3"])] {
         let query = format!("?key={key}");
         assert_eq!(page(&server, &query).payloads(), payloads);
         let (_, body) = get(&server, &format!("/events{query}"));
-        assert_eq!(field(&body, "dead").matches("no such ones").count(), 1, "{body}");
+        assert_eq!(field(&body, "dead").matches("rejected_by_store").count(), 1, "{body}");
     }
     assert!(!get(&server, "/events?key=other").1.contains("dead"));
     assert_eq!(get(&server, "/events/00000000-0000-8000-8000-000000000000").0, 404);
