@@ -92,7 +92,7 @@ fn check_command(text: &str, cli: &Command, unknown: &mut Vec<String>) {
     }
     // The value of a flag may be a path that ends with the same name.
     let is_program = |at: &usize| {
-        (words[*at] == "forebay" || words[*at].ends_with("/forebay")) && (*at == 0 || !words[*at - 1].starts_with('-'))
+        words[*at] == "forebay" || words[*at].ends_with("/forebay") && (*at == 0 || !words[*at - 1].starts_with('-'))
     };
     let Some(at) = (0..words.len()).rfind(is_program) else { return };
     let (mut command, mut name) = (cli, "forebay".to_owned());

@@ -96,9 +96,11 @@ fn chunk_is_stored_once_with_partial_200() {
     assert_eq!(shipper.ship("{\"n\":2}\n{\"n\":3}\n{\"n\":[]}\n"), [200]);
     assert_eq!(shipper.post("/ingest/batch/logs", "", "{\"n\":\"worse\"}\n").0, 422, "all are rejected");
     shipper.server.wait("forebay_quarantine_events_total{result=\"stored\"}", |stored| stored == 3);
-    let rejected = shipper.folder.path("rejected.db");
-    assert_eq!(shipper.stored("events.db"), GOOD);
-    let texts = payloads(&rejected)
+    let Shipper { folder, server, .. } = shipper;
+    server.wait_delivered();
+    assert_eq!(server.stop("-TERM"), Some(0));
+    assert_eq!(payloads(&folder.data().join("events.db")), GOOD);
+    let texts = payloads(&folder.data().join("rejected.db"))
         .iter()
         .map(|text| serde_json::from_str::<Value>(text).unwrap()["text"].clone())
         .collect::<Vec<_>>();
