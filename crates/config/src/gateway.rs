@@ -14,7 +14,7 @@ use settings::{
 };
 
 use crate::event_types::type_rules::{self, Naming};
-use crate::load::Inputs;
+use crate::inputs::Inputs;
 use crate::port::address::{Port, address, default_of_image, demand, is_loopback};
 use crate::port::hosts;
 use crate::port::origins;

@@ -3,53 +3,14 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use access::Scopes;
 use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader, SourceId, SourceSpan, files};
-use sink::Folders;
 use toml::de::DeTable;
 
 use crate::flags::Flags;
+use crate::inputs::Inputs;
 use crate::masking;
 use crate::role_tables::IsOfRole;
 use crate::token_file::{Kept, TokenFile, TokenFileError};
-
-/// The variable of an image: the IP address of a `listen` that no flag, variable or file sets.
-pub(crate) const DEFAULT_IP: &str = "FOREBAY_DEFAULT_IP";
-
-/// Variables of flags that are no settings.
-pub const OF_FLAGS: &[&str] = &[
-    "FOREBAY_CA",
-    "FOREBAY_CONFIG",
-    "FOREBAY_DATA",
-    "FOREBAY_ROLE",
-    "FOREBAY_TOKEN",
-    "FOREBAY_TOKEN_FILE",
-    DEFAULT_IP,
-];
-
-/// Where a configuration comes from.
-#[derive(Clone, Copy, Debug)]
-pub struct Inputs<'a> {
-    /// The file's name, for messages, and its bytes.
-    pub file: Option<(&'a str, &'a [u8])>,
-    /// Where the file is: its relative paths lead from there.
-    pub folder: &'a Path,
-    /// The process's variables.
-    pub environment: &'a Environment,
-    /// The command line.
-    pub flags: &'a Flags,
-    /// The data directory, from which the relative paths of sinks lead.
-    pub data: &'a Path,
-    /// What the tokens allow that there are.
-    pub scopes: Scopes,
-}
-
-impl<'a> Inputs<'a> {
-    /// The folders of relative paths.
-    pub(crate) const fn folders(&self) -> Folders<'a> {
-        Folders { configuration: self.folder, data: self.data }
-    }
-}
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]

@@ -16,7 +16,7 @@ use crate::configuration::{BUILT_IN, read};
 use crate::event_types::{aggregate, event_type, lookup_tables, type_rules};
 use crate::port::tls;
 use crate::sinks::kinds;
-use crate::{Flags, Inputs, Role, SinkSettings, etcd, gateway, log, upstreams, writer};
+use crate::{Flags, Inputs, Role, SinkSettings, etcd, gateway, log, registration, upstreams, writer, writer_table};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
@@ -139,7 +139,7 @@ fn every_setting_is_documented() {
     // A list of tables has no variable, and aggregates have settings of their own.
     let has_row = |key: &&&str| ![aggregate::TABLE, "transform", type_rules::RULES].contains(*key);
     let gateway = gateway::KEYS.iter().filter(has_row).map(|key| ("gateway", "", *key));
-    let writer = writer::KEYS.iter().map(|key| ("writer", "", *key));
+    let writer = writer_table::KEYS.iter().map(|key| ("writer", "", *key));
     let types = event_type::KEYS.iter().filter(has_row).map(|key| ("types", "X", *key));
     let tables = lookup_tables::KEYS.iter().map(|key| ("tables", "X", *key));
     let log = log::KEYS.iter().map(|key| ("log", "", *key));
@@ -149,7 +149,7 @@ fn every_setting_is_documented() {
     let upstreams = upstreams::KEYS.iter().map(|key| ("upstreams", "X", *key));
     let etcd = |own| etcd::KEYS.iter().copied().chain([own]);
     let of_gateway = etcd(upstreams::ALLOW_HTTP).map(|key| ("upstreams", "X_ETCD", key));
-    let of_writer = etcd(writer::registration::LEASE).map(|key| ("writer", "ETCD", key));
+    let of_writer = etcd(registration::LEASE).map(|key| ("writer", "ETCD", key));
     let gateway = gateway.chain(upstreams).chain(of_gateway).chain(of_writer);
     for (table, name, key) in gateway.chain(writer).chain(log).chain(types).chain(tables).chain(sinks).chain(tls) {
         let parts = [table, name, key].into_iter().filter(|part| !part.is_empty());

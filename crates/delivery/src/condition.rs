@@ -7,7 +7,7 @@ use std::sync::Arc;
 use event::limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 use expression::{Expression, InvalidExpression};
 
-use crate::dead_letters::reasons;
+use crate::dead_letter_reasons;
 
 /// A condition on an event's payload, compiled. Cheap to clone; two are the same if their texts are.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ impl Condition {
         let mut left = most;
         let verdict = self.0.holds_within(payload, &mut left);
         *spent += most - left;
-        verdict.map_err(|error| reasons::condition_failed(&error))
+        verdict.map_err(|error| dead_letter_reasons::condition_failed(&error))
     }
 }
 

@@ -10,6 +10,7 @@ mod backoff;
 mod blocked;
 mod command;
 mod condition;
+mod dead_letter_reasons;
 mod dead_letters;
 mod delivery;
 mod due;

@@ -90,7 +90,7 @@ impl Serialize for TypeUri {
 /// A detail may quote what a client sent. A token in it would be in the response, in the log, and in what `refused_to` stores.
 fn without_tokens(detail: Cow<'static, str>) -> Cow<'static, str> {
     match detail {
-        Cow::Owned(detail) if access::contains_token(&detail) => access::hide_tokens(&detail).into_owned().into(),
+        Cow::Owned(detail) if access::contains_token(&detail) => String::from(access::hide_tokens(&detail)).into(),
         detail => detail,
     }
 }

@@ -5,8 +5,7 @@ use settings::PREFIX;
 
 use crate::event_types::{aggregate, event_type, lookup_tables};
 use crate::port::tls;
-use crate::writer::registration;
-use crate::{etcd, gateway, journal, log, upstreams, writer};
+use crate::{etcd, gateway, journal, log, registration, upstreams, writer_table};
 
 /// A table of the file.
 #[derive(Debug)]
@@ -50,7 +49,7 @@ const LOG: Table = Table { settings: &[log::KEYS], tables: &[] };
 const ETCD: Table = Table { settings: &[etcd::KEYS, &[upstreams::ALLOW_HTTP, registration::LEASE]], tables: &[] };
 const UPSTREAM: Table = Table { settings: &[upstreams::KEYS], tables: &[(etcd::TABLE, Inner::Settings(&ETCD))] };
 const WRITER: Table = Table {
-    settings: &[writer::KEYS],
+    settings: &[writer_table::KEYS],
     tables: &[("tls", Inner::Settings(&TLS)), (etcd::TABLE, Inner::Settings(&ETCD))],
 };
 const LOOKUP: Table = Table { settings: &[lookup_tables::KEYS], tables: &[] };

@@ -6,7 +6,7 @@ use access::{Demand, Scope, Scopes};
 use event::OperatorCommand;
 use settings::{Diagnostic, InvalidValue, Located, SettingsReader};
 
-use crate::load::DEFAULT_IP;
+use crate::inputs::DEFAULT_IP;
 
 /// Parses the address of a port.
 pub(crate) fn address(text: &str) -> Result<SocketAddr, InvalidValue> {

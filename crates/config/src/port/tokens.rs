@@ -4,7 +4,7 @@ use access::{Scope, Scopes};
 use event::OperatorCommand;
 use settings::{Diagnostic, Section, SettingsReader, path};
 
-use crate::load::Inputs;
+use crate::inputs::Inputs;
 use crate::role::Role;
 pub(crate) use crate::token_file::SETTING as KEY;
 use crate::token_file::{Kept, TokenFile};

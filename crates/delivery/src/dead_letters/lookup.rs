@@ -70,5 +70,5 @@ impl Letters<'_> {
 
 fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, DeadLetterReason)> {
     let (_, record) = chunk.records().find(|(position, _)| *position == at)?;
-    record.dead.map(|dead| (record.id, super::reasons::code(dead.reason)))
+    record.dead.map(|dead| (record.id, crate::dead_letter_reasons::code(dead.reason)))
 }

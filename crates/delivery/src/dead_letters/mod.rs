@@ -14,7 +14,6 @@ mod offline;
 mod opening;
 mod page;
 mod reader;
-pub(crate) mod reasons;
 mod replay;
 mod service;
 mod set_aside;

@@ -20,7 +20,7 @@ pub(crate) struct AdminAuth {
     has_tls: bool,
 }
 
-type Refused = Response<Full<Bytes>>;
+type Refused = Box<Response<Full<Bytes>>>;
 
 /// The sender of an admitted request, for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,5 +85,5 @@ impl AdminAuth {
 }
 
 fn refused(status: StatusCode, code: &str, detail: String) -> Refused {
-    response::problem(status, code, detail).into_response()
+    Box::new(response::problem(status, code, detail).into_response())
 }

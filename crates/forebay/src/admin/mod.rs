@@ -143,7 +143,7 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
     if !is_public(path) {
         let caller = match admin.auth.admit(request.headers(), scopes(path)) {
             Ok(caller) => caller,
-            Err(refused) => return refused,
+            Err(refused) => return *refused,
         };
         if path == API || path.starts_with("/api/") {
             return answer_api(request, admin, &caller).await.into_response();

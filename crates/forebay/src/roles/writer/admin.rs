@@ -41,7 +41,7 @@ fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Resp
     if !admin::is_public(path)
         && let Err(refused) = auth.admit(request.headers(), admin::scopes(path))
     {
-        return refused;
+        return *refused;
     }
     let answer = match path {
         admin::METRICS => admin::metrics(render(shown)),

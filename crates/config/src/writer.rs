@@ -1,7 +1,5 @@
 //! The configuration of `forebay writer`: where it listens, and the stores that gateways reach through it.
 
-pub(crate) mod registration;
-
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -14,22 +12,22 @@ use settings::{Diagnostic, Diagnostics, Environment, Section, SettingsReader};
 
 use crate::etcd;
 use crate::flags::Flags;
-use crate::load::{ConfigError, Inputs, OF_FLAGS, load_by, read_by};
+use crate::inputs::{Inputs, OF_FLAGS};
+use crate::load::{ConfigError, load_by, read_by};
 use crate::log;
 use crate::log::Log;
 use crate::port::address::{Port, address, default_of_image, demand, is_loopback};
 use crate::port::tls;
 use crate::port::tls_files::TlsFiles;
 use crate::port::tokens;
+use crate::registration::{self, WriterEtcd};
 use crate::role_tables;
 use crate::sinks::{self, SinkName, SinkSettings};
 use crate::stopping;
 use crate::token_file::TokenFile;
 use crate::upstreams::Upstreams;
-use crate::writer::registration::WriterEtcd;
+use crate::writer_table::KEYS;
 
-/// The settings of `[writer]`.
-pub(crate) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY, registration::ADVERTISE];
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8081);
 /// The default address of metrics.
 pub const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9001);

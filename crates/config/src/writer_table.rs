@@ -1,0 +1,7 @@
+//! The settings of `[writer]`.
+
+use crate::port::tokens;
+use crate::{registration, stopping};
+
+/// Their names, apart from those of tables.
+pub(crate) const KEYS: &[&str] = &["listen", "admin", "open", stopping::DELAY, tokens::KEY, registration::ADVERTISE];
