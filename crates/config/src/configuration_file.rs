@@ -33,7 +33,11 @@ impl ConfigurationFile {
         let failed = |error: &dyn std::fmt::Display| format!("{} can't be used: {error}", path.display());
         let bytes = files::read(path).map_err(|error| failed(&error))?;
         let text = std::str::from_utf8(files::content(&bytes)).map_err(|error| failed(&error))?;
-        let table = text.parse().map_err(|error: toml::de::Error| failed(&error.to_string().trim_end()))?;
+        // The line itself may hold a secret: `check` shows it masked.
+        let table = text.parse().map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+            failed(&format!("line {line} is not TOML: {}. `forebay check` shows the place", error.message()))
+        })?;
         Ok(Self { folder: path.parent().unwrap_or(Path::new("")).to_owned(), table })
     }
 
@@ -95,7 +99,7 @@ impl ConfigurationFile {
 
 fn filled(name: &str, value: &toml::Value, environment: &Environment) -> Result<String, String> {
     let text = value.as_str().ok_or_else(|| format!("{name} must be a text"))?;
-    expand(text, environment).map_err(|_| format!("{name}: {text:?} can't be filled in"))
+    expand(text, environment).map_err(|_| format!("{name}: its variables can't be filled in"))
 }
 
 /// The format of the log, for what is said before the configuration is valid: also of a file that isn't TOML throughout.

@@ -45,7 +45,7 @@ pub(crate) fn find(role: Role, file: Option<&Path>, environment: &Environment) -
         None => file.text(role.table(), KEY, environment)?,
     };
     let address: SocketAddr = match text {
-        Some(text) => text.parse().map_err(|_| format!("{text:?} is no IP address with a port"))?,
+        Some(text) => text.parse().map_err(|_| "the setting `admin` is no IP address with a port".to_owned())?,
         None => default,
     };
     let has_tls = role != Role::Writer && (file.has(KEY, TLS.0) || of_environment(TLS.1).is_some());

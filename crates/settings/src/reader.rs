@@ -468,7 +468,10 @@ impl<'e> SettingsReader<'e> {
 
     /// A known variable whose name is nearly this one, or ends nearly like it.
     fn nearest_variable<'n>(&'n self, name: &str, of_flags: &[&'n str]) -> Option<&'n str> {
-        let known = || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied());
+        // Nobody is led to a setting that opens a port to everybody.
+        let opens = |name: &&str| name.ends_with("_OPEN");
+        let known =
+            || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied()).filter(|name| !opens(name));
         let ends = || known().flat_map(|known| known.match_indices('_').map(move |(at, _)| (&known[at + 1..], known)));
         let near = nearest(name.strip_prefix(PREFIX)?, ends().map(|(end, _)| end))?;
         ends().find(|(end, _)| *end == near).map(|(_, known)| known)

@@ -181,10 +181,12 @@ fn unavailable(reason: String) -> SinkError {
 
 /// The faults of PostgreSQL's errors, by the first characters of their codes: the longest that matches decides. Codes that aren't listed are
 /// [`Fault::Unclear`]: triggers, policies and extensions raise what their authors chose.
-const FAULTS: [(&str, Fault); 11] = [
+const FAULTS: [(&str, Fault); 12] = [
     // Data exceptions and violated constraints name a value of the row.
     ("22", Fault::Record),
     ("23", Fault::Record),
+    // A sequence of the table has reached its end.
+    ("2200H", Fault::Store),
     // The connection, the state of a transaction, serialization and deadlocks, resources, locks, an operator, the system.
     ("08", Fault::Store),
     ("25", Fault::Store),
@@ -302,7 +304,7 @@ mod tests {
     fn each_code_has_its_fault() {
         let fault = |code: &str| fault(&SqlState::from_code(code));
         for (listed, expected) in FAULTS {
-            for rest in ["000", "001", "P02", "ZZZ"] {
+            for rest in ["000", "001", "P02", "0ZZ"] {
                 let code = if listed.len() == 2 { format!("{listed}{rest}") } else { listed.to_owned() };
                 assert_eq!(fault(&code), expected, "{code}");
             }

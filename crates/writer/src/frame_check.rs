@@ -1,7 +1,7 @@
 //! Checks the records of a frame as a gateway's intake checks events: a writer trusts no gateway. So a gateway can't make a store use a key, a
 //! subject, a path or a line of its choice.
 
-use access::Name;
+use access::{Name, contains_token};
 use event::TypeName;
 use event::calendar::TIMES;
 use event::limits::DELIVERY_RECORDS_MAX;
@@ -33,6 +33,9 @@ pub(super) fn check(batch: &Batch) -> Result<(), Refused> {
 fn fault(record: &Record<'_>) -> Option<String> {
     if let Err(error) = TypeName::check(record.type_name) {
         return Some(format!("its type: {error}"));
+    }
+    if contains_token(record.type_name) || contains_token(record.source) {
+        return Some("its type or its source is a token".to_owned());
     }
     if !record.source.is_empty() && record.source.parse::<Name>().is_err() {
         return Some("its source is not a source's name".to_owned());

@@ -247,7 +247,12 @@ async fn batch(
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
     frame_check::check(&batch)?;
-    let batch = batch.sent_after(position(headers, protocol::FLOOR)?, position(headers, protocol::AGAIN)?);
+    let floor = position(headers, protocol::FLOOR)?;
+    if floor > NUMBER_MAX {
+        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", protocol::FLOOR)));
+    }
+    // A replay of dead letters says the highest number that there is: each may have been sent before.
+    let batch = batch.sent_after(floor, position(headers, protocol::AGAIN)?);
     let claim = parsed(headers, protocol::CLAIM)?;
     let batch = match claim {
         Some(claim) => batch.claimed_by(claim),
@@ -262,7 +267,7 @@ fn position(headers: &HeaderMap, name: &'static str) -> Result<u64, Refused> {
             "the header {name} is missing or is no position: run the same release of gateway and writer"
         ))
     };
-    text(headers, name).and_then(|text| text.parse().ok()).filter(|position| *position <= NUMBER_MAX).ok_or_else(wrong)
+    text(headers, name).and_then(|text| text.parse().ok()).ok_or_else(wrong)
 }
 
 /// The length of a body of at most `bytes_max` bytes.

@@ -170,8 +170,9 @@ impl Scanner<'_> {
     fn run(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
-                b'\n' => self.end_line(),
-                b' ' | b'\t' | b'\r' => self.at += 1,
+                // Also of a file with the line ends of old Macs, which isn't TOML.
+                b'\n' | b'\r' => self.end_line(),
+                b' ' | b'\t' => self.at += 1,
                 b'#' => self.comment(),
                 b'[' if self.is_line_empty && self.header() => {}
                 _ => {
@@ -220,7 +221,7 @@ impl Scanner<'_> {
     }
 
     fn line_end(&self) -> usize {
-        self.text[self.at..].find('\n').map_or(self.text.len(), |end| self.at + end)
+        self.text[self.at..].find(['\n', '\r']).map_or(self.text.len(), |end| self.at + end)
     }
 
     /// Takes the header of a table, which also ends what was left open before. What has no key in its brackets is a list.
@@ -239,7 +240,9 @@ impl Scanner<'_> {
             value = self.step(value.place, value.is_hidden, part);
         }
         self.open_table(value.place, matches!(value.place, Place::Value) && value.is_hidden);
-        self.at += line.len();
+        // What follows on the line is a mistake, and may be a setting of the table.
+        let closing = line.len() - inner.len() + path.len();
+        self.at += closing + line[closing..].bytes().take_while(|byte| *byte == b']').count();
         self.is_line_empty = false;
         true
     }
@@ -284,7 +287,8 @@ impl Scanner<'_> {
             Place::Root if key == "sinks" => value(true, Place::Sinks),
             Place::Root => in_table(&tables::ROOT, key),
             Place::Table(table) => in_table(table, key),
-            Place::Named(table) => value(false, Place::Table(table)),
+            // A table is expected: what isn't one may be a setting whose table's name was forgotten.
+            Place::Named(table) => value(true, Place::Table(table)),
             Place::Sinks => value(true, Place::Sink),
             Place::Sink if key == "shards" => value(true, Place::Sinks),
             Place::Sink => {

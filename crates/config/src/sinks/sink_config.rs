@@ -119,7 +119,9 @@ impl SinkConfig {
     pub fn why_not_read(&self) -> &'static str {
         match self {
             Self::Store(store) => store.why_not_read(),
-            Self::Remote(_) => "its table says `read = false`: remove that, if the writer's sink can be read",
+            Self::Remote(_) => {
+                "through a writer, only `sqlite` is read by default: set `read = true` if the writer's sink can be read"
+            }
             Self::RemoteObjects(_) => "sinks of its kind can't be read: name another one in `routes` and `read`",
         }
     }

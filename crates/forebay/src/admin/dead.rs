@@ -98,8 +98,9 @@ fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
         if stored + refused + dropped + edited + left == 0 && failure.is_none() {
             continue;
         }
+        let failure = failure.as_ref().map_or_else(String::new, |why| format!("; it was interrupted: {why}"));
         log::bounded_info(format_args!(
-            "dead {action}: by={caller} sink={sink} stored={stored} refused={refused} dropped={dropped} edited={edited} left={left}"
+            "dead {action}: by={caller} sink={sink} stored={stored} refused={refused} dropped={dropped} edited={edited} left={left}{failure}"
         ));
     }
 }

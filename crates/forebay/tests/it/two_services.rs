@@ -145,6 +145,32 @@ fn events_are_read_back_through_the_writer() {
 }
 
 #[test]
+fn dead_letter_is_replayed_through_the_writer() {
+    let places = Places::new();
+    let writer = BackEnd::start_on(&places.writer(), "127.0.0.1:0", &[]);
+    let server = places.gateway(&writer.url());
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait_delivered();
+    let store = rusqlite::Connection::open(places.writer().join("events.db")).unwrap();
+    store.execute_batch("create unique index one_of_each on events (payload)").unwrap();
+    assert_eq!(server.post("/ingest/event", "1").0, 200);
+    server.wait("forebay_dead_letters{", |held| held == 1);
+    store.execute_batch("drop index one_of_each").unwrap();
+    let replay = || {
+        let mut command = forebay();
+        command.args(["dead", "replay", "--admin", &server.admin.to_string(), "--data"]).arg(places.folder.data());
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let mut said = String::new();
+    let is_stored = || {
+        said = replay();
+        said.contains(" 1 stored")
+    };
+    assert!(wait_until(is_stored), "{said}");
+    assert_eq!(payloads(&places.writer()), ["1", "1"]);
+}
+
+#[test]
 fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
     let places = Places::new();
     let token = |name: &str, scope: &str| {

@@ -89,6 +89,11 @@ impl RefusedEvent {
         }))
     }
 
+    /// Whether a part of the event isn't kept because of its size.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.head.as_ref().is_some_and(|head| head.len() < self.size)
+    }
+
     /// The type as which it is stored.
     pub(crate) fn to(&self) -> &TypeName {
         self.refused_to.to()

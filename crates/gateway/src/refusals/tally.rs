@@ -20,6 +20,8 @@ pub(crate) struct RefusalTally {
     event_bytes: usize,
     /// How many aren't stored because too many others were.
     pub(crate) left_out: u64,
+    /// How many are to be stored as whole as their type's configuration allows.
+    pub(crate) kept: u64,
 }
 
 impl RefusalTally {
@@ -31,6 +33,7 @@ impl RefusalTally {
             Capture::LeftOut => self.left_out += 1,
             Capture::Event(event) => {
                 self.event_bytes += event.bytes();
+                self.kept += u64::from(!event.is_cut());
                 self.events.push(*event);
             }
         }

@@ -377,9 +377,10 @@ impl RecordBuilder {
     }
 
     /// The status if some records are accepted and others are rejected. The setting of the token wins over those of types. Records that must
-    /// be sent again later always give 207: with 200 they would be lost.
+    /// be sent again later always give 207: with 200 they would be lost. So do records that `refused_to` doesn't keep, or keeps in part.
     pub(crate) fn partial_status(&self) -> PartialStatus {
-        let of_types = if self.allows_partial_ok { PartialStatus::Ok } else { PartialStatus::MultiStatus };
+        let is_kept = self.tally.kept == self.refused_count();
+        let of_types = if self.allows_partial_ok && is_kept { PartialStatus::Ok } else { PartialStatus::MultiStatus };
         match self.refused_for_now() {
             0 => self.envelope.partial.unwrap_or(of_types),
             _ => PartialStatus::MultiStatus,
