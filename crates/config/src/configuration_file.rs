@@ -127,3 +127,26 @@ pub(crate) fn check(reader: &mut SettingsReader<'_>, file: &Section<'_>) {
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test fails loudly")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_of_broken_file_names_line_and_shows_no_value() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("forebay.toml");
+        for text in [
+            "[sinks.a]\npassword = TOPS",
+            "[sinks.a]\nurl = \"postgres://u:TOPS@h/d\nx = 1",
+            "[sinks.a]\nsecret = \"TOPS\"\nsecret = \"TOPS\"",
+            "[sinks.a]\nsecret = \"TOPS\\q\"",
+            "[sinks.a] password = \"TOPS\"",
+        ] {
+            std::fs::write(&file, text).unwrap();
+            let said = ConfigurationFile::read(&file).unwrap_err();
+            assert!(said.contains("is not TOML") && said.contains("line ") && !said.contains("TOPS"), "{said}");
+        }
+    }
+}

@@ -225,6 +225,13 @@ mod tests {
                     .iter()
                     .flat_map(|key| TABLES.iter().map(move |table| format!("[{table}]\n{key} = {value}\n[log]"))),
             );
+            // On the line of the header, which is no TOML, and below a table of tables whose name is missing.
+            texts.extend(TABLES.map(|table| format!("[{table}] password = {value}\n[log]")));
+            texts
+                .extend(["upstreams", "types", "types.a.aggregate"].map(|table| format!("[{table}]\ntoken = {value}")));
+            texts.push(format!("upstreams = {{ token = {value} }}"));
+            // Line ends of another system.
+            texts.push(format!("[gateway]\rtokn = {}\r[log]", value.replace('\n', "\r")));
         }
         texts.extend(OTHER_SHAPES.map(str::to_owned));
         for text in texts {

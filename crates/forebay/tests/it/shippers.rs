@@ -108,6 +108,15 @@ fn chunk_is_stored_once_with_partial_200() {
 }
 
 #[test]
+fn rejected_records_that_are_not_kept_get_207() {
+    let shipper = Shipper::new("partial = \"200\"\nrefused_to = \"rejected\"", &[]);
+    let large = format!("{{\"n\":1}}\n{{\"n\":\"{}\"}}\n", "x".repeat(5_000));
+    assert_eq!(shipper.post("/ingest/batch/logs", "", &large).0, 207, "only the first 4 KiB are kept");
+    let many = "{\"n\":\"bad\"}\n".repeat(500) + "{\"n\":2}\n";
+    assert_eq!(shipper.post("/ingest/batch/logs", "", &many).0, 207, "some are left out");
+}
+
+#[test]
 fn chunk_is_stored_once_with_content_ids() {
     let shipper = Shipper::new("id = \"content\"", &[]);
     assert_eq!(shipper.ship(CHUNK), [207; 1 + RETRIES]);
