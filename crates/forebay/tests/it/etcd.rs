@@ -121,8 +121,9 @@ fn an_etcd_that_names_no_writer_any_more_leaves_the_last_one() {
     front.server.wait(SERVERS, |servers| servers == 1);
     etcd.control(&["del", "/forebay/writers/by-hand"]);
     front.server.wait("forebay_upstream_lookups_total{upstream=\"back\",result=\"failed\"}", |failed| failed > 0);
-    let log = std::fs::read_to_string(front.folder.path("log")).unwrap();
-    assert!(log.contains("no writer is registered under /forebay/writers/"), "{log}");
+    // The log is written by a thread of its own.
+    let log = || std::fs::read_to_string(front.folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains("no writer is registered under /forebay/writers/")), "{}", log());
     assert_eq!(front.server.metric(SERVERS), 1);
     front.post(0..3);
     front.server.wait_delivered();
