@@ -37,9 +37,7 @@ pub(crate) fn run_ci() -> Result<()> {
 /// Licences, bans and sources of everything in the lock file. The advisory database isn't asked: it changes by
 /// itself, and a build that passed must pass again.
 fn dependencies() -> Result<()> {
-    if !CARGO_DENY.is_there() {
-        CARGO_DENY.fetch()?;
-    }
+    CARGO_DENY.fetch()?;
     let deny = CARGO_DENY.folder()?.join("bin").join("cargo-deny");
     run(std::process::Command::new(deny).args(["--log-level", "warn", "check", "bans", "licenses", "sources"]))
 }

@@ -29,8 +29,11 @@ impl PipPackage {
         self.folder().is_ok_and(|folder| folder.is_dir())
     }
 
-    /// Fetches it with pip.
+    /// Fetches it with pip, unless it is installed.
     pub(crate) fn fetch(&self) -> Result<()> {
+        if self.is_there() {
+            return Ok(());
+        }
         let folder = self.folder()?;
         let making = folder.with_extension("making");
         empty_directory(&making)?;

@@ -87,12 +87,8 @@ pub(crate) fn install(arguments: &Arguments) -> Result<()> {
     if !schema_suite::is_there() {
         schema_suite::fetch()?;
     }
-    if !duckdb::PACKAGE.is_there() {
-        duckdb::PACKAGE.fetch()?;
-    }
-    if !kubernetes_schema::PACKAGE.is_there() {
-        kubernetes_schema::PACKAGE.fetch()?;
-    }
+    duckdb::PACKAGE.fetch()?;
+    kubernetes_schema::PACKAGE.fetch()?;
     if !has_program("go") {
         println!("left out: NATS, which is built with Go 1.21 or later; tests on it are skipped");
     }

@@ -58,7 +58,7 @@ pub fn judge_unclear(
 ) -> (Vec<RejectedRecord>, Vec<Retry>) {
     let (rejected, retry): (Vec<Retry>, Vec<Retry>) =
         retry.into_iter().partition(|retry| retry.scope.is_rejected(accepts_others));
-    refused.extend(rejected.into_iter().map(|Retry { index, reason, .. }| RejectedRecord { index, reason }));
+    refused.extend(rejected.into_iter().map(RejectedRecord::from));
     refused.sort_by_key(|refusal| refusal.index);
     (refused, retry)
 }

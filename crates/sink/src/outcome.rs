@@ -79,6 +79,12 @@ pub enum SinkError {
     OtherStore(Mark),
 }
 
+impl From<Retry> for RejectedRecord {
+    fn from(Retry { index, reason, .. }: Retry) -> Self {
+        Self { index, reason }
+    }
+}
+
 impl WriteOutcome {
     /// With what stores say made harmless: every report of every store goes through here.
     #[must_use]

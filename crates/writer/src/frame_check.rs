@@ -6,12 +6,13 @@ use event::TypeName;
 use event::calendar::TIMES;
 use event::limits::DELIVERY_RECORDS_MAX;
 use sink::{Batch, Record, Write};
+use sink_remote::protocol;
 
 use crate::answer::Refused;
 use crate::parts::bad_request;
 
 /// Positions and revisions have 63 bits: stores keep them as signed numbers.
-pub(super) const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();
+const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();
 
 /// # Errors
 /// A record is none that an intake accepts. Nothing of the batch may be stored.
@@ -19,6 +20,9 @@ pub(super) fn check(batch: &Batch) -> Result<(), Refused> {
     if batch.len() > DELIVERY_RECORDS_MAX {
         let detail = format!("the batch has {} records, and may have at most {DELIVERY_RECORDS_MAX}", batch.len());
         return Err(bad_request(detail));
+    }
+    if batch.floor() > NUMBER_MAX {
+        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", protocol::FLOOR)));
     }
     if batch.last() > NUMBER_MAX {
         return Err(bad_request(format!("the batch ends after position {NUMBER_MAX}")));

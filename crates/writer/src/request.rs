@@ -24,7 +24,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::door::{self, Admitted};
 use crate::expected::{Check, Expected};
-use crate::frame_check::{self, NUMBER_MAX};
+use crate::frame_check;
 use crate::last_call::LastCallCell;
 use crate::objects::{self, Named};
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, parsed, text};
@@ -246,13 +246,9 @@ async fn batch(
     };
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
-    frame_check::check(&batch)?;
-    let floor = position(headers, protocol::FLOOR)?;
-    if floor > NUMBER_MAX {
-        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", protocol::FLOOR)));
-    }
     // A replay of dead letters says the highest number that there is: each may have been sent before.
-    let batch = batch.sent_after(floor, position(headers, protocol::AGAIN)?);
+    let batch = batch.sent_after(position(headers, protocol::FLOOR)?, position(headers, protocol::AGAIN)?);
+    frame_check::check(&batch)?;
     let claim = parsed(headers, protocol::CLAIM)?;
     let batch = match claim {
         Some(claim) => batch.claimed_by(claim),

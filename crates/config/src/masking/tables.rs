@@ -5,7 +5,7 @@ use settings::PREFIX;
 
 use crate::event_types::{aggregate, event_type, lookup_tables};
 use crate::port::tls;
-use crate::{etcd, gateway, journal, log, registration, upstreams, writer_table};
+use crate::{configuration_file, etcd, gateway, journal, log, registration, upstreams, writer_table};
 
 /// A table of the file.
 #[derive(Debug)]
@@ -65,7 +65,7 @@ const TYPE: Table = Table {
 };
 /// The file without its sinks.
 pub(super) static ROOT: Table = Table {
-    settings: &[&["data", "role"]],
+    settings: &[&[configuration_file::DATA, configuration_file::ROLE]],
     tables: &[
         ("gateway", Inner::Settings(&GATEWAY)),
         ("admin", Inner::Settings(&ADMIN)),

@@ -61,7 +61,7 @@ impl Suspects {
             self.sequences = unclear.filter_map(sequence).collect();
             self.since = Some(Instant::now());
         }
-        let rejected = rejected.into_iter().map(|Retry { index, reason, .. }| RejectedRecord { index, reason });
+        let rejected = rejected.into_iter().map(RejectedRecord::from);
         Judged { refused: merged(refused, rejected.collect(), |refusal| refusal.index), retry, accepts_others }
     }
 
