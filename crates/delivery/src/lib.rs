@@ -13,7 +13,6 @@ mod condition;
 mod dead_letter_reasons;
 mod dead_letters;
 mod delivery;
-mod due;
 mod failover_window;
 mod halt;
 mod home;
@@ -34,6 +33,7 @@ mod status_source;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 pub use aggregates::{
     AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,

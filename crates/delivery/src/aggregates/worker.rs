@@ -17,7 +17,7 @@ use super::setup::AggregateSetup;
 use super::shard_merge::{EventReader, Read};
 use super::status::{AggregateFigures, AggregateStatus};
 use super::watermark_tick;
-use crate::due::due;
+use crate::timer::sleep_until_opt;
 use crate::halt::Halt;
 use crate::log_throttle::LogThrottle;
 use crate::options::Options;
@@ -366,7 +366,7 @@ impl Worker {
         tokio::select! {
             biased;
             () = more => {}
-            () = due(until) => {}
+            () = sleep_until_opt(until) => {}
             Ok(()) = self.halt.changed() => {}
         }
     }

@@ -39,7 +39,6 @@ pub use replay::{DeadAction, DeadOutcome};
 pub(crate) use replay::{DeadCommand, Replayer, SinkHandle, replayer};
 pub(crate) use service::SinkQueue;
 pub use service::{DeadError, DeadLetterService};
-pub(crate) use set_aside::Resent;
 
 use crate::blocked::Blocked;
 use crate::home::Home;

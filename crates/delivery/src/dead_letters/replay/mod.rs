@@ -51,7 +51,7 @@ use crate::dead_letters::reader::LetterReader;
 use crate::dead_letters::replay::intent_log::ReplayIntent;
 use crate::dead_letters::replay::tracker::ReplayTracker;
 use crate::dead_letters::{DeadFilter, DeadLetters};
-use crate::due::due;
+use crate::timer::sleep_until_opt;
 use crate::ledger::Ledger;
 use crate::routes::SinkName;
 
@@ -162,7 +162,7 @@ impl Replayer {
     /// Takes one order after the other until it is told to stop, and looks after what may be lost between them.
     pub(crate) async fn run(mut self) {
         loop {
-            let probe = due(self.probe_at);
+            let probe = sleep_until_opt(self.probe_at);
             let command = tokio::select! {
                 biased;
                 command = self.orders.recv() => Some(command),

@@ -1,9 +1,9 @@
-//! Moments that may come.
+//! Waits for times that may not come.
 
 use tokio::time::{Instant, sleep_until};
 
-/// Waits until then; for ever without a time.
-pub(crate) async fn due(at: Option<Instant>) {
+/// Waits until then; forever without a time.
+pub(crate) async fn sleep_until_opt(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
