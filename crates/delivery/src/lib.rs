@@ -7,23 +7,15 @@
 
 mod aggregates;
 mod backoff;
-mod blocked;
 mod command;
-mod dead_letter_reasons;
-mod dead_letters;
 mod delivery;
-mod due;
-mod failover_window;
 mod halt;
-mod home;
 mod lane;
 mod lane_tasks;
 mod log_cursor;
-mod log_throttle;
 mod objects;
 mod options;
 mod retention;
-mod sent_record;
 mod setup;
 mod start_error;
 mod status;
@@ -31,20 +23,22 @@ mod status_source;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod timer;
 
 pub use aggregates::{
     AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
 };
 pub use command::{ChangeError, DeliveryControl};
 pub use dead_letters::{
-    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
+    DeadAction, DeadCounters, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::Delivery;
 pub use ledger::{
     Begin, Condition, GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, Routes, SavedLedger, SinkName, SinkRow,
 };
-pub use options::{Clock, Options, Reporter};
+pub use eventlog::Reporter;
+pub use options::{Clock, Options};
 pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;
-pub use status::{CheckpointCounters, DeadCounters, LaneBoard, LaneState, LaneStatus};
+pub use status::{CheckpointCounters, LaneBoard, LaneState, LaneStatus};

@@ -5,14 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::memory::Budgets;
-use eventlog::unix_microseconds;
+use eventlog::{Reporter, unix_microseconds};
 use sink::Claim;
-
-/// Where messages for a person go.
-pub trait Reporter: Send + Sync {
-    /// Takes one message: a sentence without payloads or secrets.
-    fn report(&self, message: &str);
-}
 
 /// The wall clock: microseconds since 1970, UTC.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;

@@ -29,7 +29,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &["event", "random"]),
     ("eventlog", &["clock", "event", "journal"]),
     ("ledger", &["event", "eventlog", "expression", "sink"]),
-    ("delivery", &["aggregate", "event", "eventlog", "ledger", "objects", "random", "sink"]),
+    ("dead_letters", &["clock", "event", "eventlog", "ledger", "objects", "sink"]),
+    ("delivery", &["aggregate", "clock", "dead_letters", "event", "eventlog", "ledger", "objects", "random", "sink"]),
     ("schema", &["event", "json", "pattern"]),
     ("transform", &["did_you_mean", "event", "expression", "json", "pattern", "timestamp"]),
     (

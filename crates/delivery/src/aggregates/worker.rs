@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aggregate::{Fold, LeftOut, WindowResult};
+use clock::Throttle;
 use event::{Position, TypeName};
 use eventlog::{Append, AppendError, EventLog, JournalRecord, RecordBuffer, Shard, TypeId};
 use tokio::sync::watch;
@@ -17,9 +18,8 @@ use super::setup::AggregateSetup;
 use super::shard_merge::{EventReader, Read};
 use super::status::{AggregateFigures, AggregateStatus};
 use super::watermark_tick;
-use crate::due::due;
+use crate::timer::sleep_until_opt;
 use crate::halt::Halt;
-use crate::log_throttle::LogThrottle;
 use crate::options::Options;
 
 /// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
@@ -64,7 +64,7 @@ pub(super) struct Times {
     give_out_at: Instant,
     tick_at: Instant,
     failing: bool,
-    left_out: LogThrottle,
+    left_out: Throttle,
 }
 
 impl Times {
@@ -76,7 +76,7 @@ impl Times {
             give_out_at: now,
             tick_at: now,
             failing: false,
-            left_out: LogThrottle::default(),
+            left_out: Throttle::default(),
         }
     }
 }
@@ -355,7 +355,7 @@ impl Worker {
             has_results.then_some(self.times.give_out_at),
             (!self.file.covers(&self.fold)).then_some(self.times.save_at),
             (self.fold.windows() > 0).then_some(self.times.tick_at),
-            (self.fold.left_out() != LeftOut::default()).then(|| self.times.left_out.next()).flatten(),
+            (self.fold.left_out() != LeftOut::default()).then(|| self.times.left_out.next()).flatten().map(Instant::from_std),
         ];
         let until = until.into_iter().flatten().min();
         let linger = self.options.linger;
@@ -366,7 +366,7 @@ impl Worker {
         tokio::select! {
             biased;
             () = more => {}
-            () = due(until) => {}
+            () = sleep_until_opt(until) => {}
             Ok(()) = self.halt.changed() => {}
         }
     }
@@ -384,7 +384,7 @@ impl Worker {
 
     /// Says which events are in no result, where there are some and it is time to.
     fn report_left_out(&mut self) {
-        if self.fold.left_out() != LeftOut::default() && self.times.left_out.take() {
+        if self.fold.left_out() != LeftOut::default() && self.times.left_out.take(Instant::now().into_std()) {
             let left_out = self.fold.take_left_out();
             let messages = late_events::messages(&self.setup.of, self.setup.name(), left_out);
             messages.iter().for_each(|message| self.options.reporter.report(message));

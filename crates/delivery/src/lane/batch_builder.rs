@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use dead_letters::as_sent;
 use bytes::Bytes;
 use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
@@ -9,7 +10,7 @@ use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use sink::Batch;
 
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::sent_record::{as_sent, records_at};
+use crate::log_cursor::records_at;
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use dead_letters::Blocked;
 use event::TypeName;
 use eventlog::{Finding, JournalRecord, Reader};
 use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use sink::Cursor;
 
-use crate::blocked::Blocked;
 use crate::lane::{DeliveryState, Lane};
 
 impl Lane {

@@ -17,6 +17,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use dead_letters::{Blocked, DeadLetters, DeliveryFiles, Letter};
 use ledger::{Ledger, RouteFilter, Tally, Undecided};
 use ::objects::ObjectSink;
 use eventlog::Shard;
@@ -25,14 +26,11 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::backoff::Backoff;
-use crate::blocked::Blocked;
-use crate::dead_letters::{DeadLetters, Letter};
-use crate::due::due;
+use crate::timer::sleep_until_opt;
 use crate::halt::Halt;
-use crate::home::Home;
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::options::Options;
-use crate::sent_record::records_at;
+use crate::log_cursor::records_at;
 use crate::status::{LaneState, LaneStatus};
 use batch_builder::{BatchBuilder, DeliveryState};
 use resend::Retries;
@@ -47,7 +45,7 @@ pub(crate) struct Lane {
     pub(crate) sink: Sink,
     /// This process's claim on it.
     pub(crate) claim: Claim,
-    pub(crate) home: Home,
+    pub(crate) files: DeliveryFiles,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,
@@ -375,7 +373,7 @@ impl Lane {
             tokio::select! {
                 biased;
                 () = woken => {}
-                () = due(probe_at) => {}
+                () = sleep_until_opt(probe_at) => {}
                 Ok(()) = self.halt.changed() => {}
             }
         }

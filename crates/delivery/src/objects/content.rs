@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
+use dead_letters::as_sent;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
@@ -12,7 +13,6 @@ use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
 use crate::objects::intent_log::{Kept, ObjectIntent};
-use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.
 pub(crate) struct Content {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dead_letters::as_sent;
 use event::Lane;
 use event::limits::OBJECTS_GATHERED_MAX;
 use eventlog::{JournalRecord, LogChunk};
@@ -12,7 +13,6 @@ use tokio::time::Instant;
 
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::objects::intent_log::{Kept, Object, ObjectIntent};
-use crate::sent_record::as_sent;
 
 /// Counts events from one position on.
 pub(crate) struct ObjectBuilder {

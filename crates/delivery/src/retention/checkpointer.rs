@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
+use dead_letters::DeadLetters;
+use eventlog::{DataDirectory, EventLog, Reporter, Reserve, Shard, StateFile};
 use ledger::{Document, Ledger, LedgerState, SavedLedger, SinkName, Stamp};
 
 use crate::aggregates::AggregateRetention;
-use crate::dead_letters::DeadLetters;
-use crate::failover_window::FailoverWindow;
-use crate::options::Reporter;
+use crate::retention::failover_window::FailoverWindow;
 use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dead_letters::{DeadLetterService, DeliveryFiles, set_aside_events, sinks_with_letters};
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
 use tokio::sync::watch;
@@ -9,8 +10,6 @@ use tokio::task::JoinSet;
 
 use super::Supervisor;
 use crate::aggregates::{AggregateManager, Deps};
-use crate::dead_letters::{DeadLetterService, set_aside_events, sinks_with_letters};
-use crate::home::Home;
 use crate::lane_tasks::LaneTasks;
 use crate::options::Options;
 use crate::retention::Checkpointer;
@@ -52,7 +51,7 @@ impl Supervisor {
         log.delivery_watch().set_source(&source);
         let mut supervisor = Self {
             log: log.clone(),
-            home: Home::of(directory, log.losses()),
+            files: DeliveryFiles::of(directory, log.losses()),
             lanes: LaneTasks::new(options.reporter.clone()),
             aggregates,
             replayers: JoinSet::new(),

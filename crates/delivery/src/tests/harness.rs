@@ -2,16 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
 use event::{EventId, TypeName};
-use eventlog::{
-    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Settled, ShardOptions,
-    SourceLine, find_shard,
-};
+use eventlog::{AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Reporter, Settled, ShardOptions, SourceLine, find_shard};
 use journal::simulated_disk::SimulatedDisk;
 use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
 use objects::ObjectFormat;
@@ -27,8 +25,7 @@ use super::archive::ARCHIVE;
 use super::archive::DiskFiles;
 use crate::aggregates::{AggregateBoard, AggregateSetup};
 use crate::command::{Change, ChangeError, Command, DeliveryControl};
-use crate::dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
-use crate::options::{Clock, Options, Reporter};
+use crate::options::{Clock, Options};
 use crate::setup::{Setup, SinkSetup};
 use crate::status::LaneStatus;
 use crate::supervisor::Supervisor;
@@ -57,6 +54,8 @@ pub(super) struct Harness {
     /// The wall clock: microseconds.
     pub(super) clock: Arc<AtomicI64>,
     pub(super) mutation: Option<Mutation>,
+    /// The files of the folder whose writes a crash loses, as the process found them.
+    at_start: BTreeMap<PathBuf, Vec<u8>>,
     pub(super) segment_bytes: u64,
     pub(super) process: Option<Process>,
     /// Acknowledged events: number and type.
@@ -158,6 +157,7 @@ impl Harness {
             aggregates: Vec::new(),
             clock: Arc::default(),
             mutation: None,
+            at_start: BTreeMap::new(),
             segment_bytes: 16 * 1024,
             process: None,
             acknowledged: Vec::new(),
@@ -197,6 +197,7 @@ impl Harness {
         let supervisor = supervisor.map_err(|error| text(&error))?;
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
+        self.at_start = self.unsure_files();
         let (orders, received) = watch::channel(Command::Run);
         let (changes, told) = mpsc::channel(1);
         let task = tokio::spawn(supervisor.run(received, told));
@@ -264,6 +265,11 @@ impl Harness {
 
     /// The process is gone from one moment to the next; the disk keeps what it was given.
     pub(super) async fn kill(&mut self, seed: u64) {
+        self.end_process(seed).await;
+        self.lose_writes();
+    }
+
+    async fn end_process(&mut self, seed: u64) {
         if let Some(process) = self.process.take() {
             process.task.abort();
             let _ = process.task.await;
@@ -273,9 +279,27 @@ impl Harness {
     }
 
     pub(super) async fn power_cut(&mut self, seed: u64) {
-        self.kill(seed).await;
+        self.end_process(seed).await;
         self.disk.clear_faults();
         self.disk.power_cut();
+        self.lose_writes();
+    }
+
+    /// The files whose writes a crash loses, if the mutation is of that kind.
+    fn unsure_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let folder = self.mutation.and_then(Mutation::unsure_folder);
+        let paths = folder.map(|folder| self.disk.paths().into_iter().filter(move |path| path.starts_with(folder)));
+        paths.into_iter().flatten().map(|path| (path.clone(), self.disk.content(&path).unwrap())).collect()
+    }
+
+    /// Nothing that the process wrote to these files is there.
+    fn lose_writes(&self) {
+        for path in self.unsure_files().into_keys().filter(|path| !self.at_start.contains_key(path)) {
+            self.disk.erase(path).unwrap();
+        }
+        for (path, content) in &self.at_start {
+            self.disk.put(path, content).unwrap();
+        }
     }
 
     pub(super) async fn stop(&mut self) {

@@ -23,7 +23,7 @@ mod trouble;
 /// What a negative control breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutation {
-    /// Dead letters are appended, and not made durable.
+    /// Dead letters are appended, and not made durable: a crash loses them.
     UnsyncedDead,
     /// At a start the dead letters that are there are not looked at.
     ForgetBuried,
@@ -37,4 +37,14 @@ pub(crate) enum Mutation {
     ForgetPins,
     /// A lane has a bug and ends.
     PanickingLane,
+}
+
+impl Mutation {
+    /// The folder that loses at a crash what the process wrote to it.
+    const fn unsure_folder(self) -> Option<&'static str> {
+        match self {
+            Self::UnsyncedDead => Some("/data/dead"),
+            _ => None,
+        }
+    }
 }

@@ -5,10 +5,10 @@ use std::pin::Pin;
 
 use tokio::time::Instant;
 
-use crate::dead_letters::page::{Numbered, Page};
-use crate::dead_letters::reader::LetterReader;
-use crate::dead_letters::{DeadOutcome, Replayer};
-use crate::failover_window::PROBE_STORE_EVERY;
+use crate::page::{Numbered, Page};
+use crate::reader::LetterReader;
+use crate::{DeadOutcome, Replayer};
+use crate::contact_log::PROBE_STORE_EVERY;
 
 impl Replayer {
     /// Says what is kept, and when the store is asked. A replayer who is busy all the time asks no less often.

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use crate::failover_window::ContactLog;
+use crate::contact_log::ContactLog;
 
 /// A batch of letters that the store has taken.
 #[derive(Debug)]

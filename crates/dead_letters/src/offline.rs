@@ -11,10 +11,10 @@ use eventlog::{
 };
 use ledger::{SavedLedger, SinkName};
 
-use super::DIRECTORY;
-use crate::dead_letters::front::Front;
-use crate::dead_letters::index::Index;
-use crate::dead_letters::{DeadFilter, DeadLetter, DeadList};
+use crate::DIRECTORY;
+use crate::filter::{DeadFilter, DeadLetter, DeadList};
+use crate::front::Front;
+use crate::index::Index;
 
 /// How the names of the files end without which there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";
@@ -123,7 +123,7 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
 }
 
 /// The sinks that have dead letters, or had.
-pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
+pub fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>> {
     let mut names = list_directory(&**directory.disk(), &directory.path().join(DIRECTORY))?;
     names.sort_unstable();
     // Other files and directories that somebody has put there are no sink's.
@@ -138,7 +138,7 @@ pub(crate) fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<Si
 }
 
 /// The events of a sink that are set aside: shard, sequence and type of each.
-pub(crate) fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
+pub fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
     let mut events = BTreeMap::new();
     let mut note = |_: u64, record: &JournalRecord<'_>| {
         let Some(dead) = record.dead else { return };

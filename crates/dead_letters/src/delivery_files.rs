@@ -8,16 +8,22 @@ use eventlog::{DataDirectory, Losses, Reserve, SharedDisk};
 
 /// What delivery's own files need of the data directory.
 #[derive(Clone)]
-pub(crate) struct Home {
-    pub(crate) disk: SharedDisk,
-    pub(crate) data: PathBuf,
-    pub(crate) origin: Origin,
-    pub(crate) reserve: Arc<Reserve>,
-    pub(crate) losses: Arc<Losses>,
+pub struct DeliveryFiles {
+    /// Where they are.
+    pub disk: SharedDisk,
+    /// The data directory.
+    pub data: PathBuf,
+    /// Its id.
+    pub origin: Origin,
+    /// The space that is kept back for them.
+    pub reserve: Arc<Reserve>,
+    /// What starts have found lost.
+    pub losses: Arc<Losses>,
 }
 
-impl Home {
-    pub(crate) fn of(directory: &DataDirectory, losses: &Arc<Losses>) -> Self {
+impl DeliveryFiles {
+    /// Those of `directory`.
+    pub fn of(directory: &DataDirectory, losses: &Arc<Losses>) -> Self {
         Self {
             disk: directory.disk().clone(),
             data: directory.path().into(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::dead_letters::fate::Fate;
+use crate::fate::Fate;
 
 /// What is known of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use std::io;
 use event::{EventId, Position};
 use eventlog::{DeadLetterReason, LogChunk, Reader, RejectedEvent, Rejections, SequenceRange, WatchRequest};
 
-use super::Journal;
-use crate::dead_letters::DeadLetters;
-use crate::dead_letters::index::Located;
+use crate::index::Located;
+use crate::reasons;
+use crate::{DeadLetters, Journal};
 
 impl DeadLetters {
     /// Adds the events that this sink has refused, at most `limit` of them with their reasons.
-    pub(crate) fn add_refused(&self, asked: &WatchRequest, limit: usize, refusals: &mut Rejections) {
+    pub fn add_refused(&self, asked: &WatchRequest, limit: usize, refusals: &mut Rejections) {
         let found = self.with_existing(|journal| {
             let mut letters = Letters { journal, last: None };
             asked.spans.iter().for_each(|span| self.add_within(span, limit, &mut letters, refusals));
@@ -70,5 +70,5 @@ impl Letters<'_> {
 
 fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, DeadLetterReason)> {
     let (_, record) = chunk.records().find(|(position, _)| *position == at)?;
-    record.dead.map(|dead| (record.id, crate::dead_letter_reasons::code(dead.reason)))
+    record.dead.map(|dead| (record.id, reasons::code(dead.reason)))
 }

@@ -3,6 +3,10 @@
 //! It only grows at its end: a letter, the letter once more with a newer reason, or its end. For each event the last
 //! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
 
+mod blocked;
+mod contact_log;
+mod counters;
+mod delivery_files;
 mod entries;
 mod fate;
 mod filter;
@@ -14,7 +18,9 @@ mod offline;
 mod opening;
 mod page;
 mod reader;
+mod reasons;
 mod replay;
+mod sent_record;
 mod service;
 mod set_aside;
 
@@ -28,24 +34,23 @@ use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
 use event::{OperatorCommand, TypeName};
 use eventlog::{
-    Appender, CommitError, Committer, Dead, JournalRecord, Segments, Settled, list_directory, unix_microseconds,
+    Appender, CommitError, Committer, Dead, JournalRecord, Reporter, Segments, Settled, list_directory, unix_microseconds,
 };
 use ledger::{Ledger, Recount, SinkName};
 
+pub use blocked::Blocked;
+pub use contact_log::{ContactLog, ContactTime};
+pub use counters::DeadCounters;
+pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
-pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters};
-pub(crate) use offline::{set_aside_events, sinks_with_letters};
-pub use replay::{DeadAction, DeadOutcome};
-pub(crate) use replay::{DeadCommand, Replayer, SinkHandle, replayer};
-pub(crate) use service::SinkQueue;
+pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters, set_aside_events, sinks_with_letters};
+pub use reasons::{SINK_CHANGED, not_stored_in_time};
+pub use replay::{DeadAction, DeadOutcome, Replayer, SinkHandle, SinkQueue, replayer};
+pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
-pub(crate) use set_aside::Resent;
+pub use set_aside::Resent;
 
-use crate::blocked::Blocked;
-use crate::home::Home;
-use crate::options::{Options, Reporter};
-use crate::status::DeadCounters;
 use front::Front;
 use index::Index;
 use notify::Notices;
@@ -62,10 +67,13 @@ const BLOCK_BYTES: usize = 256 * 1024;
 const _: () = assert!(2 * BLOCK_BYTES as u64 <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX <= RESERVE_BYTES);
 
 /// A dead letter to be written.
-pub(crate) struct Letter<'a> {
-    pub(crate) sequence: u64,
-    pub(crate) record: JournalRecord<'a>,
-    pub(crate) reason: &'a str,
+pub struct Letter<'a> {
+    /// The event's place in its shard.
+    pub sequence: u64,
+    /// Its record there.
+    pub record: JournalRecord<'a>,
+    /// The words of the store.
+    pub reason: &'a str,
 }
 
 impl<'a> Letter<'a> {
@@ -82,9 +90,9 @@ fn end_of<'a>(letter: &JournalRecord<'a>, settled: Settled) -> JournalRecord<'a>
 }
 
 /// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
-pub(crate) struct DeadLetters {
+pub struct DeadLetters {
     sink: SinkName,
-    home: Home,
+    files: DeliveryFiles,
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
     reporter: Arc<dyn Reporter>,
@@ -101,8 +109,6 @@ pub(crate) struct DeadLetters {
     aside_news: Mutex<Notices>,
     /// There is a journal: an event was refused once.
     was_used: AtomicBool,
-    #[cfg(test)]
-    pub(crate) forgetful: AtomicBool,
 }
 
 enum Slot {
@@ -128,27 +134,33 @@ struct Journal {
 }
 
 impl DeadLetters {
-    pub(crate) fn new(home: &Home, sink: SinkName, ledger: Arc<Ledger>, options: &Options) -> Self {
+    /// The dead letters of a sink, whose journal is opened when it is needed.
+    pub fn new(
+        files: &DeliveryFiles,
+        sink: SinkName,
+        ledger: Arc<Ledger>,
+        memory: Budgets,
+        reporter: Arc<dyn Reporter>,
+    ) -> Self {
         Self {
             sink,
-            home: home.clone(),
+            files: files.clone(),
             journal: Mutex::new(Slot::Unopened),
             ledger,
-            reporter: options.reporter.clone(),
-            memory: options.memory,
-            held_max: AtomicU64::new(options.memory.dead_letters as u64),
+            reporter,
+            memory,
+            held_max: AtomicU64::new(memory.dead_letters as u64),
             counters: Arc::default(),
             news: Mutex::default(),
             aside: Mutex::default(),
             aside_count: AtomicUsize::new(0),
             aside_news: Mutex::default(),
             was_used: AtomicBool::new(false),
-            #[cfg(test)]
-            forgetful: false.into(),
         }
     }
 
-    pub(crate) const fn sink(&self) -> &SinkName {
+    /// The sink.
+    pub const fn sink(&self) -> &SinkName {
         &self.sink
     }
 
@@ -158,7 +170,7 @@ impl DeadLetters {
     }
 
     /// From now on at most so many letters are held, or as many as there is memory for.
-    pub(crate) fn set_limit(&self, held_max: Option<u64>) {
+    pub fn set_limit(&self, held_max: Option<u64>) {
         self.held_max.store(held_max.unwrap_or(self.memory.dead_letters as u64), Ordering::Relaxed);
     }
 
@@ -184,12 +196,12 @@ impl DeadLetters {
     }
 
     /// Somebody has seen its directory.
-    pub(crate) fn mark_used(&self) {
+    pub fn mark_used(&self) {
         self.was_used.store(true, Ordering::Relaxed);
     }
 
     /// Whether an event was ever refused.
-    pub(crate) fn was_used(&self) -> bool {
+    pub fn was_used(&self) -> bool {
         self.was_used.load(Ordering::Relaxed)
     }
 
@@ -198,12 +210,12 @@ impl DeadLetters {
     }
 
     fn directory(&self) -> PathBuf {
-        self.home.data.join(DIRECTORY).join(&*self.sink)
+        self.files.data.join(DIRECTORY).join(&*self.sink)
     }
 
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
     /// already aren't written again.
-    pub(crate) fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
+    pub fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
         let records: Vec<JournalRecord<'_>> = letters.iter().map(|letter| letter.in_shard(shard, None)).collect();
         self.append(&records, Index::is_dead)?;
         let mut news = self.news();
@@ -222,7 +234,7 @@ impl DeadLetters {
     }
 
     /// Says which types have new letters, and new events that are set aside, if it is time to.
-    pub(crate) fn tell(&self) {
+    pub fn tell(&self) {
         let told = self.aside_news().tell();
         for (type_name, count) in told {
             let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
@@ -275,7 +287,7 @@ impl DeadLetters {
     fn append(&self, records: &[JournalRecord<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), Blocked> {
         match self.try_append(records, is_known) {
             // It may be for want of space: the reserve has some, and is filled again before long.
-            Err(Blocked::Retry(_)) if self.home.reserve.release() => self.try_append(records, is_known),
+            Err(Blocked::Retry(_)) if self.files.reserve.release() => self.try_append(records, is_known),
             written => written,
         }
     }
@@ -300,10 +312,6 @@ impl DeadLetters {
                 self.commit(journal)?;
             }
         }
-        #[cfg(test)]
-        if self.forgetful.load(Ordering::Relaxed) {
-            return Ok(());
-        }
         self.commit(journal)
     }
 
@@ -315,13 +323,13 @@ impl DeadLetters {
     }
 
     /// The sequences of the events from `shard` behind `cursor` that are dead letters, or were dropped.
-    pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
+    pub fn beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
         let found = self.with_existing(|journal| journal.index.beyond(shard, cursor))?;
         Ok(found.unwrap_or_default())
     }
 
     /// The sequences of the events from `shard` behind `cursor` that were dead letters and are stored.
-    pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
+    pub fn replayed_beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
         let found = self.with_existing(|journal| journal.index.replayed_beyond(shard, cursor))?;
         Ok(found.unwrap_or_default())
     }
@@ -332,12 +340,6 @@ impl DeadLetters {
             Slot::Open(journal) => journal.index.held().get(type_name.as_str()).copied().unwrap_or(0),
             Slot::Unopened | Slot::Closed => 0,
         }
-    }
-
-    /// The last position of the journal, if it is open.
-    #[cfg(test)]
-    pub(crate) fn position(&self) -> u64 {
-        if let Slot::Open(journal) = &*self.slot() { journal.durable } else { 0 }
     }
 
     /// Does `work` with the journal, which is opened for it. `None` where there is none.
@@ -351,7 +353,7 @@ impl DeadLetters {
 
     fn exists(&self) -> Result<bool, Blocked> {
         // One that the ledger has counted should be there.
-        let names = list_directory(&*self.home.disk, &self.directory()).map_err(later)?;
+        let names = list_directory(&*self.files.disk, &self.directory()).map_err(later)?;
         Ok(!names.is_empty() || self.ledger.dead_up_to(&self.sink) > 0)
     }
 
@@ -370,7 +372,7 @@ impl DeadLetters {
     /// Frees segments in which nothing is needed: no letter that is held, no end of a letter whose event a lane may
     /// read again (`oldest` by shard is the first that is retained), and nothing beyond `counted`, which is where
     /// both generations of the saved ledger have counted the journal up to.
-    pub(crate) fn free(&self, counted: u64, oldest: &[u64]) -> io::Result<usize> {
+    pub fn free(&self, counted: u64, oldest: &[u64]) -> io::Result<usize> {
         let mut slot = self.slot();
         let Slot::Open(journal) = &mut *slot else { return Ok(0) };
         if journal.readers > 0 || journal.segments.count() < 2 {
@@ -397,7 +399,7 @@ impl DeadLetters {
     }
 
     /// Ends the journal in an orderly way. Nothing can be written afterwards.
-    pub(crate) fn close(&self) -> Result<(), CommitError> {
+    pub fn close(&self) -> Result<(), CommitError> {
         let Slot::Open(journal) = std::mem::replace(&mut *self.slot(), Slot::Closed) else { return Ok(()) };
         let next = journal.appender.open_block().first();
         let Journal { committer, .. } = *journal;

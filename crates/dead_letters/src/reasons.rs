@@ -6,13 +6,13 @@ use eventlog::DeadLetterReason;
 use ledger::CONDITION_FAILED;
 
 /// An event that was set aside for a store of another kind.
-pub(crate) const SINK_CHANGED: &str =
+pub const SINK_CHANGED: &str =
     "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
 const NOT_IN_TIME: &str = "not taken in ";
 const WHILE_NEIGHBOURS_WERE: &str = " s while its neighbours were; last: ";
 
 /// The store accepted the neighbours of a record, and not the record.
-pub(crate) fn not_in_time(seconds: u64, last: &impl Display) -> String {
+pub fn not_stored_in_time(seconds: u64, last: &impl Display) -> String {
     format!("{NOT_IN_TIME}{seconds}{WHILE_NEIGHBOURS_WERE}{last}")
 }
 
@@ -41,7 +41,7 @@ mod tests {
     fn each_reason_has_its_code() {
         for (reason, code) in [
             (format!("{CONDITION_FAILED}a is text"), DeadLetterReason::ConditionFailed),
-            (not_in_time(90, &"database is locked"), DeadLetterReason::NotStoredInTime),
+            (not_stored_in_time(90, &"database is locked"), DeadLetterReason::NotStoredInTime),
             (SINK_CHANGED.to_owned(), DeadLetterReason::SinkChanged),
             ("table invoices has no column iban".to_owned(), DeadLetterReason::RejectedByStore),
             (format!("{NOT_IN_TIME}a hurry{WHILE_NEIGHBOURS_WERE}x"), DeadLetterReason::RejectedByStore),

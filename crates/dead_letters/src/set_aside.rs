@@ -16,11 +16,11 @@ use ledger::Recount;
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
-use super::later;
 use crate::blocked::Blocked;
-use crate::dead_letters::page::Page;
-use crate::dead_letters::reader::LetterReader;
-use crate::dead_letters::{DeadLetters, LastDead, Letter};
+use crate::page::Page;
+use crate::reader::LetterReader;
+use crate::notify::LastDead;
+use crate::{DeadLetters, Letter, later};
 
 /// Events of one sink that may be set aside.
 const COUNT_MAX: usize = 10_000;
@@ -151,7 +151,7 @@ impl SetAside {
 }
 
 /// Events that are sent again together, with the sequence of each by its position in the journal of dead letters.
-pub(crate) struct Resent {
+pub struct Resent {
     page: Page,
     /// Position and sequence. Both ascend.
     part: Vec<(u64, u64)>,
@@ -161,18 +161,18 @@ pub(crate) struct Resent {
 
 impl Resent {
     /// The events as a batch, in the order of their sequences.
-    pub(crate) fn batch(&self, of: (&Lane, Claim)) -> Batch {
+    pub fn batch(&self, of: (&Lane, Claim)) -> Batch {
         let first = self.part.first().map_or(1, |(_, sequence)| *sequence);
         self.page.batch(of, first - 1, &self.part)
     }
 
     /// The last event, also if its record can't be read.
-    pub(crate) const fn last(&self) -> u64 {
+    pub const fn last(&self) -> u64 {
         self.last
     }
 
     /// The events at these indices as dead letters, with their reasons. Indices ascend.
-    pub(crate) fn letters<'a>(&'a self, reasons: &'a [(usize, String)]) -> Vec<Letter<'a>> {
+    pub fn letters<'a>(&'a self, reasons: &'a [(usize, String)]) -> Vec<Letter<'a>> {
         let chosen: Vec<(u64, u64, &str)> = reasons
             .iter()
             .filter_map(|(index, reason)| self.part.get(*index).map(|(at, sequence)| (*at, *sequence, reason.as_str())))
@@ -183,11 +183,12 @@ impl Resent {
     }
 
     /// The sequence of the event at an index.
-    pub(crate) fn sequence(&self, index: usize) -> Option<u64> {
+    pub fn sequence(&self, index: usize) -> Option<u64> {
         self.part.get(index).map(|(_, sequence)| *sequence)
     }
 
-    pub(crate) fn len(&self) -> usize {
+    /// How many events they are.
+    pub fn len(&self) -> usize {
         self.part.len()
     }
 }
@@ -198,12 +199,12 @@ impl DeadLetters {
     }
 
     /// Whether events of this shard are set aside.
-    pub(crate) fn has_aside(&self, shard: u16) -> bool {
+    pub fn has_aside(&self, shard: u16) -> bool {
         self.aside_count.load(Ordering::Relaxed) > 0 && self.aside().of_shard(shard).next().is_some()
     }
 
     /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
-    pub(crate) fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
+    pub fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
         // The journal tells how many there are.
         self.look()?;
         let events = &events[..self.aside().room_for(events)];
@@ -220,12 +221,12 @@ impl DeadLetters {
     }
 
     /// Opens the journal if there is one.
-    pub(crate) fn look(&self) -> Result<(), Blocked> {
+    pub fn look(&self) -> Result<(), Blocked> {
         self.with_existing(|_| ()).map(drop)
     }
 
     /// The store has refused these events for now: the newest of each type is shown with its reason.
-    pub(crate) fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
+    pub fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
         let (aside, mut news) = (self.aside(), self.aside_news());
         for (sequence, reason) in events {
             if let Some(event) = aside.events.get(&(shard, sequence)) {
@@ -237,7 +238,7 @@ impl DeadLetters {
     }
 
     /// Ends events of one shard that are set aside. The ledger counts them when that is durable.
-    pub(crate) fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), Blocked> {
+    pub fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), Blocked> {
         let aside = self.aside();
         let found = sequences.iter().filter_map(|at| aside.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
         let ended: Vec<(u64, Event)> = found.collect();
@@ -250,13 +251,13 @@ impl DeadLetters {
     }
 
     /// The events of `shard` behind `cursor` that are set aside.
-    pub(crate) fn aside_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
+    pub fn aside_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
         self.aside().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
     }
 
     /// Reads events of `shard` that are set aside, `limit` at most: from behind `after` on, and those up to `cursor`, which their lane has
     /// passed.
-    pub(crate) fn read_aside(
+    pub fn read_aside(
         self: &Arc<Self>,
         shard: u16,
         (after, cursor): (u64, u64),
@@ -306,19 +307,19 @@ impl DeadLetters {
     }
 
     /// For how long the store has refused an event without an outage.
-    pub(crate) fn refused_since(&self, shard: u16, sequence: u64) -> Option<Instant> {
+    pub fn refused_since(&self, shard: u16, sequence: u64) -> Option<Instant> {
         self.aside().events.get(&(shard, sequence)).map(|event| event.since)
     }
 
     /// The store doesn't answer: that time isn't held against the events.
-    pub(crate) fn outage(&self, shard: u16) {
+    pub fn outage(&self, shard: u16) {
         let now = Instant::now();
         self.aside().events.range_mut((shard, 0)..=(shard, u64::MAX)).for_each(|(_, event)| event.since = now);
     }
 
     /// The events of `shard` up to `cursor` that are set aside and of which the store has a higher revision, if it has those of these
     /// records that aren't set aside.
-    pub(crate) fn superseded<'a>(
+    pub fn superseded<'a>(
         &self,
         shard: u16,
         cursor: u64,
@@ -349,7 +350,7 @@ impl DeadLetters {
     }
 
     /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
-    pub(crate) fn release_given_up(&self) -> Result<(), Blocked> {
+    pub fn release_given_up(&self) -> Result<(), Blocked> {
         let aside = self.aside();
         let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
         let all: Vec<(u16, u64, TypeName)> = all.collect();
@@ -379,7 +380,7 @@ impl DeadLetters {
     }
 
     /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.
-    pub(crate) fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
+    pub fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
         if self.aside_count.load(Ordering::Relaxed) == 0 {
             return;
         }

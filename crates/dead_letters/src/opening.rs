@@ -6,20 +6,16 @@ use std::sync::atomic::Ordering;
 use eventlog::{Finding, Loss, LostFrom, OpenShard, Reader, ShardOptions, find_shard, make_directory};
 use ledger::Recount;
 
-use super::DIRECTORY;
-use super::FIRST_SEGMENT_BYTES;
-use super::Journal;
-use super::SEGMENT_BYTES_MAX;
-use super::later;
 use crate::blocked::Blocked;
-use crate::dead_letters::front::Front;
-use crate::dead_letters::index::Index;
-use crate::dead_letters::{DeadLetters, SetAside};
+use crate::front::Front;
+use crate::index::Index;
+use crate::set_aside::SetAside;
+use crate::{DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, SEGMENT_BYTES_MAX, later};
 
 impl DeadLetters {
     /// The journal makes its own directory durable within the one above, but not that one.
     pub(super) fn open(&self) -> Result<Journal, Blocked> {
-        make_directory(&*self.home.disk, &self.home.data.join(DIRECTORY)).map_err(later)?;
+        make_directory(&*self.files.disk, &self.files.data.join(DIRECTORY)).map_err(later)?;
         let counted = self.ledger.dead_up_to(&self.sink);
         let options = ShardOptions {
             first_segment_bytes: FIRST_SEGMENT_BYTES,
@@ -27,10 +23,10 @@ impl DeadLetters {
             segments_ahead: false,
             // A position that the ledger has counted is never given to another record.
             next_at_least: counted + 1,
-            ..ShardOptions::new(self.home.disk.clone(), self.directory(), self.home.origin, 0)
+            ..ShardOptions::new(self.files.disk.clone(), self.directory(), self.files.origin, 0)
         };
         let found = find_shard(&options)?;
-        let mut front = Front::open(self.home.disk.clone(), &self.directory()).map_err(later)?;
+        let mut front = Front::open(self.files.disk.clone(), &self.directory()).map_err(later)?;
         let mut missing = found.findings().to_vec();
         missing.extend(found.oldest().and_then(|oldest| front.missing(oldest)));
         // Before the journal goes on behind what is lost.
@@ -62,12 +58,12 @@ impl DeadLetters {
     }
 
     fn note_lost(&self, findings: &[Finding], counted: u64) -> Result<(), Blocked> {
-        self.home.losses.add(&LostFrom::Dead(self.sink.to_string()), findings, counted).map_err(later)
+        self.files.losses.add(&LostFrom::Dead(self.sink.to_string()), findings, counted).map_err(later)
     }
 
     /// Losses of this journal that the operator hasn't accepted yet.
     pub(crate) fn losses(&self) -> Vec<Loss> {
-        let mut losses = self.home.losses.open_ones();
+        let mut losses = self.files.losses.open_ones();
         losses.retain(|loss| matches!(&loss.from, LostFrom::Dead(sink) if **sink == *self.sink));
         losses
     }

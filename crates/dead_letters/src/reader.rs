@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use eventlog::{JournalRecord, LogChunk, Reader};
 
-use super::Slot;
 use crate::blocked::Blocked;
-use crate::dead_letters::{DeadFilter, DeadLetter, DeadLetters, DeadList};
+use crate::filter::{DeadFilter, DeadLetter, DeadList};
+use crate::{DeadLetters, Slot};
 
 /// A walk over a journal of dead letters as it was when the walk began. While it lasts no segment is freed.
 pub(crate) struct LetterReader {
@@ -72,7 +72,7 @@ pub(crate) fn list(
     let reading = LetterReader::begin(dead)?;
     found.lost += dead.losses().iter().map(eventlog::Loss::count).sum::<u64>();
     let Some(mut reading) = reading else { return Ok(()) };
-    while let Some(chunk) = reading.read().map_err(super::later)? {
+    while let Some(chunk) = reading.read().map_err(crate::later)? {
         for (_, record) in reading.held_in(&chunk, filter) {
             if !found.add(limit, || DeadLetter::of(dead.sink(), &record, with_payload)) {
                 return Ok(());

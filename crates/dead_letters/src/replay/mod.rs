@@ -45,14 +45,14 @@ use ledger::{Ledger, SinkName};
 use objects::ObjectSink;
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
-use crate::dead_letters::page::{Numbered, Page};
-use crate::dead_letters::reader::LetterReader;
-use crate::dead_letters::replay::intent_log::ReplayIntent;
-use crate::dead_letters::replay::tracker::ReplayTracker;
-use crate::dead_letters::{DeadFilter, DeadLetters};
-use crate::due::due;
+use crate::DeadLetters;
+use crate::filter::DeadFilter;
+use crate::page::{Numbered, Page};
+use crate::reader::LetterReader;
+use crate::replay::intent_log::ReplayIntent;
+use crate::replay::tracker::ReplayTracker;
 
 /// Orders that wait for a sink's replayer.
 const ORDERS_MAX: usize = 16;
@@ -104,7 +104,7 @@ pub(crate) struct DeadCommand {
 
 /// The driver of a sink as it is configured now; none where it isn't. Clones share it.
 #[derive(Clone, Default)]
-pub(crate) struct SinkHandle(Arc<Mutex<Option<Sink>>>);
+pub struct SinkHandle(Arc<Mutex<Option<Sink>>>);
 
 impl SinkHandle {
     fn held(&self) -> MutexGuard<'_, Option<Sink>> {
@@ -115,17 +115,19 @@ impl SinkHandle {
         self.held().clone()
     }
 
-    pub(crate) fn is_configured(&self) -> bool {
+    /// Whether the sink is in the configuration.
+    pub fn is_configured(&self) -> bool {
         self.held().is_some()
     }
 
-    pub(crate) fn set(&self, sink: Option<Sink>) {
+    /// The sink is configured with this driver now, or not at all.
+    pub fn set(&self, sink: Option<Sink>) {
         *self.held() = sink;
     }
 }
 
 /// Works on the dead letters of one sink.
-pub(crate) struct Replayer {
+pub struct Replayer {
     dead: Arc<DeadLetters>,
     sink: SinkHandle,
     lane: Lane,
@@ -142,30 +144,39 @@ pub(crate) struct Replayer {
     probe_at: Option<Instant>,
 }
 
+/// The dead letters of one sink, and the way to the replayer that works on them.
+pub struct SinkQueue {
+    /// Its dead letters.
+    pub dead: Arc<DeadLetters>,
+    /// The sink that they are sent to.
+    pub sink: SinkHandle,
+    pub(crate) orders: mpsc::Sender<DeadCommand>,
+}
+
 /// A replayer for the sink of `dead`, and where its orders go.
-pub(crate) fn replayer(
+pub fn replayer(
     dead: &Arc<DeadLetters>,
-    sink: SinkHandle,
     (origin, claim): (Origin, Claim),
     ledger: Arc<Ledger>,
     stop: watch::Receiver<bool>,
-) -> (Replayer, mpsc::Sender<DeadCommand>) {
+) -> (Replayer, SinkQueue) {
     let (sender, orders) = mpsc::channel(ORDERS_MAX);
+    let queue = SinkQueue { dead: dead.clone(), sink: SinkHandle::default(), orders: sender };
     // No configured sink has a slash in its name.
     let lane = Lane { origin, shard: 0, sink: format!("{}/replay", dead.sink()).into() };
     let (attempt, watch) = (ReplayIntent::default(), ReplayTracker::default());
-    (Replayer { dead: dead.clone(), sink, lane, claim, ledger, orders, stop, attempt, watch, probe_at: None }, sender)
+    let (dead, sink) = (dead.clone(), queue.sink.clone());
+    (Replayer { dead, sink, lane, claim, ledger, orders, stop, attempt, watch, probe_at: None }, queue)
 }
 
 impl Replayer {
     /// Takes one order after the other until it is told to stop, and looks after what may be lost between them.
-    pub(crate) async fn run(mut self) {
+    pub async fn run(mut self) {
         loop {
-            let probe = due(self.probe_at);
             let command = tokio::select! {
                 biased;
                 command = self.orders.recv() => Some(command),
-                () = probe => None,
+                () = sleep_until(self.probe_at.unwrap_or_else(Instant::now)), if self.probe_at.is_some() => None,
                 Ok(()) = self.stop.changed() => return,
             };
             match command {

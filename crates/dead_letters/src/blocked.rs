@@ -4,7 +4,7 @@ use eventlog::{CommitError, OpenError};
 
 /// Why a lane can't make progress now.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Blocked {
+pub enum Blocked {
     /// A retry may succeed: there is no space, or a file or directory can't be used now.
     #[error("{0}")]
     Retry(String),

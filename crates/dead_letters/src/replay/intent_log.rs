@@ -13,9 +13,9 @@ use std::io;
 use eventlog::{JournalRecord, StateFile, make_directory, unix_microseconds};
 use sink::Sink;
 
-use crate::dead_letters::page::{Numbered, Page};
-use crate::dead_letters::reader::LetterReader;
-use crate::dead_letters::{DeadFilter, DeadLetters, DeadOutcome, Replayer};
+use crate::page::{Numbered, Page};
+use crate::reader::LetterReader;
+use crate::{DeadFilter, DeadLetters, DeadOutcome, Replayer};
 
 const DIRECTORY: &str = "replays";
 
@@ -45,9 +45,9 @@ impl ReplayIntent {
     /// The file, which is read when it is first needed.
     fn file(&mut self, dead: &DeadLetters) -> io::Result<&mut StateFile> {
         if self.file.is_none() {
-            let directory = dead.home.data.join(DIRECTORY);
-            make_directory(&*dead.home.disk, &directory)?;
-            let (file, state) = StateFile::open(dead.home.disk.clone(), &directory, dead.sink())?;
+            let directory = dead.files.data.join(DIRECTORY);
+            make_directory(&*dead.files.disk, &directory)?;
+            let (file, state) = StateFile::open(dead.files.disk.clone(), &directory, dead.sink())?;
             if !state.damaged.is_empty() {
                 dead.report(&format!(
                     "{} is damaged: if a replay broke off before, those of its letters that were stored are sent again",
@@ -65,7 +65,7 @@ impl ReplayIntent {
     fn note(&mut self, dead: &DeadLetters, sent: Sent) -> Result<(), String> {
         let text = sent.encode();
         let file = self.file(dead);
-        let written = file.and_then(|file| dead.home.reserve.help(|| file.write(text.as_bytes())));
+        let written = file.and_then(|file| dead.files.reserve.help(|| file.write(text.as_bytes())));
         written.map_err(|error| failed(dead, &error))?;
         self.sent = sent;
         Ok(())
@@ -79,7 +79,7 @@ fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> 
 }
 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
-    let path = dead.home.data.join(DIRECTORY).join(&**dead.sink());
+    let path = dead.files.data.join(DIRECTORY).join(&**dead.sink());
     format!("can't note in {} what is replayed: {error}", path.display())
 }
 

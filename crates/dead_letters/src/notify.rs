@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use clock::Throttle;
 use eventlog::unix_microseconds;
-
-use crate::log_throttle::LogThrottle;
+use tokio::time::Instant;
 
 /// So much of a reason is shown with a route.
 const REASON_CHARACTERS_MAX: usize = 300;
@@ -22,7 +22,7 @@ pub struct LastDead {
 #[derive(Debug)]
 struct OfType {
     untold: u64,
-    pace: LogThrottle,
+    pace: Throttle,
     last: LastDead,
 }
 
@@ -39,7 +39,7 @@ impl Notices {
                 of_type.untold += 1;
                 of_type.last = last;
             }
-            None => drop(self.0.insert(type_name.into(), OfType { untold: 1, pace: LogThrottle::default(), last })),
+            None => drop(self.0.insert(type_name.into(), OfType { untold: 1, pace: Throttle::default(), last })),
         }
     }
 
@@ -54,8 +54,9 @@ impl Notices {
 
     /// What is to be said now: how many more there are of which type.
     pub(super) fn tell(&mut self) -> Vec<(Box<str>, u64)> {
+        let now = Instant::now().into_std();
         let due = self.0.iter_mut().filter(|(_, of_type)| of_type.untold > 0);
-        let due = due.filter_map(|(name, of_type)| of_type.pace.take().then_some((name, of_type)));
+        let due = due.filter_map(|(name, of_type)| of_type.pace.take(now).then_some((name, of_type)));
         due.map(|(name, of_type)| (name.clone(), std::mem::take(&mut of_type.untold))).collect()
     }
 

@@ -9,8 +9,8 @@ use event::TypeName;
 use eventlog::{Dead, JournalRecord, SequenceRange};
 use ledger::Recount;
 
-use crate::dead_letters::entries::{Entries, Entry};
-use crate::dead_letters::fate::Fate;
+use crate::entries::{Entries, Entry};
+use crate::fate::Fate;
 
 /// An event that was refused: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use event::TypeName;
 use ledger::SinkName;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
-use super::reader;
-use crate::dead_letters::{
-    DeadAction, DeadCommand, DeadFilter, DeadLetters, DeadList, DeadOutcome, LastDead, SinkHandle,
-};
-use crate::status::DeadCounters;
+use crate::counters::DeadCounters;
+use crate::filter::{DeadFilter, DeadList};
+use crate::notify::LastDead;
+use crate::reader;
+use crate::replay::{DeadAction, DeadCommand, DeadOutcome, SinkQueue};
 
 /// Why dead letters can't be read now.
 #[derive(Debug, thiserror::Error)]
@@ -18,13 +18,6 @@ use crate::status::DeadCounters;
 pub struct DeadError {
     sink: SinkName,
     reason: String,
-}
-
-/// The dead letters of one sink, and who works on them.
-pub(crate) struct SinkQueue {
-    pub(crate) dead: Arc<DeadLetters>,
-    pub(crate) orders: mpsc::Sender<DeadCommand>,
-    pub(crate) sink: SinkHandle,
 }
 
 /// The dead letters of all sinks. Cheap to clone.
@@ -35,11 +28,13 @@ pub struct DeadLetterService {
 }
 
 impl DeadLetterService {
-    pub(crate) fn queues(&self) -> Vec<Arc<SinkQueue>> {
+    /// Those of each sink.
+    pub fn queues(&self) -> Vec<Arc<SinkQueue>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn add(&self, queue: SinkQueue) {
+    /// Adds those of a sink.
+    pub fn add(&self, queue: SinkQueue) {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(queue));
     }
 
