@@ -6,7 +6,6 @@ use event::{EventId, Position};
 use eventlog::JournalRecord;
 use ledger::{Condition, SinkName};
 
-
 /// A choice of dead letters: those that fit all that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeadFilter {

@@ -34,7 +34,8 @@ use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
 use event::{OperatorCommand, TypeName};
 use eventlog::{
-    Appender, CommitError, Committer, Dead, JournalRecord, Reporter, Segments, Settled, list_directory, unix_microseconds,
+    Appender, CommitError, Committer, Dead, JournalRecord, Reporter, Segments, Settled, list_directory,
+    unix_microseconds,
 };
 use ledger::{Ledger, Recount, SinkName};
 
@@ -46,7 +47,7 @@ pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
 pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters, set_aside_events, sinks_with_letters};
 pub use reasons::{SINK_CHANGED, not_stored_in_time};
-pub use replay::{DeadAction, DeadOutcome, Replayer, SinkHandle, SinkQueue, replayer};
+pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
 pub use set_aside::Resent;

@@ -17,9 +17,9 @@ use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
 use crate::blocked::Blocked;
+use crate::notify::LastDead;
 use crate::page::Page;
 use crate::reader::LetterReader;
-use crate::notify::LastDead;
 use crate::{DeadLetters, Letter, later};
 
 /// Events of one sink that may be set aside.
@@ -319,12 +319,7 @@ impl DeadLetters {
 
     /// The events of `shard` up to `cursor` that are set aside and of which the store has a higher revision, if it has those of these
     /// records that aren't set aside.
-    pub fn superseded<'a>(
-        &self,
-        shard: u16,
-        cursor: u64,
-        stored: impl Iterator<Item = sink::Record<'a>>,
-    ) -> Vec<u64> {
+    pub fn superseded<'a>(&self, shard: u16, cursor: u64, stored: impl Iterator<Item = sink::Record<'a>>) -> Vec<u64> {
         let aside = self.aside();
         if aside.of_shard(shard).all(|(_, event)| event.revision.is_none()) {
             return Vec::new();

@@ -2,14 +2,12 @@
 //! and the ledger exist once, here; a sink only writes.
 //!
 //! A *lane* (`lane/`) reads one shard for one sink, and writes one batch at a time. It counts the outcomes in the [`Ledger`]. The
-//! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. Aggregates read
-//! the same way, and append their results to the log (`aggregates/`). The *supervisor* (`supervisor/`) runs all of them.
+//! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. The *supervisor*
+//! (`supervisor/`) runs all of them, with the aggregates of the crate [`aggregation`] and the replays of the crate [`dead_letters`].
 
-mod aggregates;
 mod backoff;
 mod command;
 mod delivery;
-mod halt;
 mod lane;
 mod lane_tasks;
 mod log_cursor;
@@ -25,7 +23,7 @@ mod supervisor;
 mod tests;
 mod timer;
 
-pub use aggregates::{
+pub use aggregation::{
     AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
 };
 pub use command::{ChangeError, DeliveryControl};
@@ -34,11 +32,11 @@ pub use dead_letters::{
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::Delivery;
+pub use eventlog::Reporter;
 pub use ledger::{
     Begin, Condition, GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, Routes, SavedLedger, SinkName, SinkRow,
 };
-pub use eventlog::Reporter;
-pub use options::{Clock, Options};
+pub use options::Options;
 pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;
 pub use status::{CheckpointCounters, LaneBoard, LaneState, LaneStatus};

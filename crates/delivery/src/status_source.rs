@@ -6,7 +6,6 @@ use dead_letters::DeadLetterService;
 use eventlog::{DeliveryStatusSource, PendingLane, Rejections, WatchRequest};
 use ledger::Ledger;
 
-
 /// The ledger knows what has come to an end, the dead letters which end that was.
 pub(crate) struct StatusSource {
     ledger: Arc<Ledger>,

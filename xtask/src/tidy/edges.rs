@@ -29,8 +29,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("journal", &["event", "random"]),
     ("eventlog", &["clock", "event", "journal"]),
     ("ledger", &["event", "eventlog", "expression", "sink"]),
-    ("dead_letters", &["clock", "event", "eventlog", "ledger", "objects", "sink"]),
-    ("delivery", &["aggregate", "clock", "dead_letters", "event", "eventlog", "ledger", "objects", "random", "sink"]),
+    ("dead_letters", &["clock", "event", "eventlog", "ledger", "sink"]),
+    ("aggregation", &["aggregate", "clock", "event", "eventlog"]),
+    ("delivery", &["aggregation", "dead_letters", "event", "eventlog", "ledger", "objects", "random", "sink"]),
     ("schema", &["event", "json", "pattern"]),
     ("transform", &["did_you_mean", "event", "expression", "json", "pattern", "timestamp"]),
     (

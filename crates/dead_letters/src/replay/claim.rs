@@ -5,7 +5,7 @@ use ledger::SAVED_SOON;
 use sink::{Held, Sink, SinkError, Takeover};
 use tokio::time::timeout;
 
-use crate::Replayer;
+use crate::replay::Replayer;
 
 impl Replayer {
     /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.

@@ -5,10 +5,10 @@ use std::pin::Pin;
 
 use tokio::time::Instant;
 
+use crate::contact_log::PROBE_STORE_EVERY;
 use crate::page::{Numbered, Page};
 use crate::reader::LetterReader;
-use crate::{DeadOutcome, Replayer};
-use crate::contact_log::PROBE_STORE_EVERY;
+use crate::replay::{DeadOutcome, ReplaySink, Replayer};
 
 impl Replayer {
     /// Says what is kept, and when the store is asked. A replayer who is busy all the time asks no less often.
@@ -21,7 +21,7 @@ impl Replayer {
     /// Asks the store whether it has what was replayed.
     pub(super) async fn probe(&mut self) {
         match self.sink.get() {
-            Some(sink) => match sink.held(&self.lane).await {
+            Some(ReplaySink { sink, .. }) => match sink.held(&self.lane).await {
                 // Where another process has claimed the lane, its position says nothing of these replays.
                 Ok(Some(held)) if !self.knows(&held) => self.watch.interrupted(),
                 Ok(Some(held)) => self.watch.contacted(held.position, sink.capabilities().settle),
@@ -57,7 +57,7 @@ impl Replayer {
     }
 
     /// Takes out of `lost` what was seen to.
-    async fn recall(&mut self, lost: &mut Vec<Numbered>, outcome: &mut super::DeadOutcome) -> Result<(), String> {
+    async fn recall(&mut self, lost: &mut Vec<Numbered>, outcome: &mut DeadOutcome) -> Result<(), String> {
         let first = lost.first().map_or(0, |(at, _)| *at);
         let letters: Vec<u64> = lost.iter().map(|(at, _)| *at).collect();
         let reading = LetterReader::from(&self.dead, first).map_err(|error| error.to_string())?;

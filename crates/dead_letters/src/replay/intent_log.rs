@@ -13,9 +13,11 @@ use std::io;
 use eventlog::{JournalRecord, StateFile, make_directory, unix_microseconds};
 use sink::Sink;
 
+use crate::DeadLetters;
+use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
 use crate::reader::LetterReader;
-use crate::{DeadFilter, DeadLetters, DeadOutcome, Replayer};
+use crate::replay::{DeadOutcome, Replayer};
 
 const DIRECTORY: &str = "replays";
 
@@ -207,7 +209,7 @@ impl Replayer {
 
     /// What was stored last may be lost yet.
     pub(super) fn look_after(&mut self, numbered: Vec<Numbered>) {
-        let settles = self.sink.get().is_some_and(|sink| !sink.capabilities().settle.is_zero());
+        let settles = self.sink.get().is_some_and(|configured| !configured.sink.capabilities().settle.is_zero());
         if settles {
             self.watch.add(numbered);
             self.dead.keep_from(self.watch.first());

@@ -42,7 +42,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::{Lane, OperatorCommand, Origin};
 use eventlog::{JournalRecord, LogChunk, Settled};
 use ledger::{Ledger, SinkName};
-use objects::ObjectSink;
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
@@ -102,26 +101,36 @@ pub(crate) struct DeadCommand {
     pub(crate) reply: oneshot::Sender<DeadOutcome>,
 }
 
-/// The driver of a sink as it is configured now; none where it isn't. Clones share it.
+/// A sink as it is configured now.
+#[derive(Clone)]
+pub struct ReplaySink {
+    /// Its driver.
+    pub sink: Sink,
+    /// Whether single events can be added to its store: not to one of whole objects.
+    pub takes_single_events: bool,
+}
+
+/// The sink as it is configured now; none where it isn't. Clones share it.
 #[derive(Clone, Default)]
-pub struct SinkHandle(Arc<Mutex<Option<Sink>>>);
+pub struct SinkHandle(Arc<Mutex<Option<ReplaySink>>>);
 
 impl SinkHandle {
-    fn held(&self) -> MutexGuard<'_, Option<Sink>> {
+    fn held(&self) -> MutexGuard<'_, Option<ReplaySink>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get(&self) -> Option<Sink> {
+    fn get(&self) -> Option<ReplaySink> {
         self.held().clone()
     }
 
     /// Whether the sink is in the configuration.
+    #[must_use]
     pub fn is_configured(&self) -> bool {
         self.held().is_some()
     }
 
-    /// The sink is configured with this driver now, or not at all.
-    pub fn set(&self, sink: Option<Sink>) {
+    /// The sink is configured like this now, or not at all.
+    pub fn set(&self, sink: Option<ReplaySink>) {
         *self.held() = sink;
     }
 }
@@ -289,7 +298,8 @@ impl Replayer {
 
     async fn replay(&mut self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
         let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
-        if ObjectSink::of(&sink).is_some() {
+        let ReplaySink { sink, takes_single_events } = sink;
+        if !takes_single_events {
             return Err(no_replay(self.dead.sink()));
         }
         let failed = |error: SinkError| error.to_string();

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use dead_letters::as_sent;
 use bytes::Bytes;
+use dead_letters::as_sent;
 use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use sink::Batch;
 
-use crate::log_cursor::{ChunkResult, Consumed};
 use crate::log_cursor::records_at;
+use crate::log_cursor::{ChunkResult, Consumed};
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]

@@ -17,21 +17,21 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dead_letters::{Blocked, DeadLetters, DeliveryFiles, Letter};
-use ledger::{Ledger, RouteFilter, Tally, Undecided};
 use ::objects::ObjectSink;
+use aggregation::Halt;
+use dead_letters::{Blocked, DeadLetters, DeliveryFiles, Letter};
 use eventlog::Shard;
+use ledger::{Ledger, RouteFilter, Tally, Undecided};
 use sink::{Batch, Claim, Cursor, Held, Sink, SinkError, WriteOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::backoff::Backoff;
-use crate::timer::sleep_until_opt;
-use crate::halt::Halt;
+use crate::log_cursor::records_at;
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::options::Options;
-use crate::log_cursor::records_at;
 use crate::status::{LaneState, LaneStatus};
+use crate::timer::sleep_until_opt;
 use batch_builder::{BatchBuilder, DeliveryState};
 use resend::Retries;
 

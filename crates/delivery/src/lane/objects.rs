@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::Halt;
 use dead_letters::Blocked;
 use event::OperatorCommand;
 use ledger::{Dispute, RouteFilter, Tally};
@@ -12,7 +13,6 @@ use objects::{ObjectFormat, ObjectSink, Parts};
 use sink::Cursor;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::halt::Halt;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};

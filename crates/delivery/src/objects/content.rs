@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 
-use dead_letters::as_sent;
 use bytes::Bytes;
+use dead_letters::as_sent;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
 use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};

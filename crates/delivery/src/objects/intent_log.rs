@@ -32,7 +32,6 @@ use eventlog::{Reserve, StateFile, make_directory};
 use ledger::{Passage, read_condition as read, written_condition as written};
 use objects::{AttachmentRule, Line, Manifest, SideFolder};
 
-
 const DIRECTORY: &str = "objects";
 const HEADING: &str = "forebay-object 1";
 const PAYLOAD: &str = "line payload";

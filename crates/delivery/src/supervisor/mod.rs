@@ -6,18 +6,18 @@ mod start;
 use std::sync::Arc;
 use std::time::Duration;
 
-use dead_letters::{DeadLetterService, DeadLetters, DeliveryFiles, Replayer, replayer};
+use aggregation::{AggregateManager, Halt};
+use dead_letters::{DeadLetterService, DeadLetters, DeliveryFiles, ReplaySink, Replayer, replayer};
 use event::OperatorCommand;
 use eventlog::{DeliveryStatusSource, EventLog};
 use ledger::{Ledger, SinkName};
+use objects::ObjectSink;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::aggregates::AggregateManager;
 use crate::backoff::Backoff;
 use crate::command::{Change, Command};
-use crate::halt::Halt;
 use crate::lane::Lane;
 use crate::lane_tasks::LaneTasks;
 use crate::options::Options;
@@ -87,7 +87,10 @@ impl Supervisor {
         self.board.exchange(statuses);
         for queue in self.dead_letters.queues() {
             let setup = sinks.iter().find(|setup| setup.name == *queue.dead.sink());
-            queue.sink.set(setup.map(|setup| setup.sink.clone()));
+            queue.sink.set(setup.map(|setup| ReplaySink {
+                sink: setup.sink.clone(),
+                takes_single_events: ObjectSink::of(&setup.sink).is_none(),
+            }));
         }
         self.sinks = sinks;
         self.report_left_behind();

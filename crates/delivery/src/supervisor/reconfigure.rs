@@ -55,7 +55,8 @@ impl Supervisor {
         let set_aside = |sink: &SinkName| set_aside_events(&self.files.disk, &self.files.data, sink);
         let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
         let (book, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
-        self.aggregates.prepare(&setup.aggregates, Some(&before.routes)).map_err(ChangeError::Aggregates)?;
+        let was_routed = |name: &TypeName| before.routes.has_entry(name);
+        self.aggregates.prepare(&setup.aggregates, Some(was_routed)).map_err(ChangeError::Aggregates)?;
         self.save(book, before)
     }
 

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use dead_letters::{DeadAction, DeadFilter};
 use journal::simulated_disk::Operation;
 
-
 use super::harness::Harness;
 use super::harness::id;
 use super::harness::name;

@@ -7,9 +7,13 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aggregation::{AggregateBoard, AggregateSetup, Clock};
 use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
 use event::{EventId, TypeName};
-use eventlog::{AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Reporter, Settled, ShardOptions, SourceLine, find_shard};
+use eventlog::{
+    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Reporter, Settled, ShardOptions,
+    SourceLine, StateFile, find_shard,
+};
 use journal::simulated_disk::SimulatedDisk;
 use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
 use objects::ObjectFormat;
@@ -23,9 +27,8 @@ use tokio::task::JoinHandle;
 use super::Mutation;
 use super::archive::ARCHIVE;
 use super::archive::DiskFiles;
-use crate::aggregates::{AggregateBoard, AggregateSetup};
 use crate::command::{Change, ChangeError, Command, DeliveryControl};
-use crate::options::{Clock, Options};
+use crate::options::Options;
 use crate::setup::{Setup, SinkSetup};
 use crate::status::LaneStatus;
 use crate::supervisor::Supervisor;
@@ -191,10 +194,15 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
+        let (mutation, aggregate_threads) = (self.mutation, 0);
+        let options = Options { seed: 7, mutation, clock, aggregate_threads, ..Options::new(self.messages.clone()) };
+        self.forget_journaled(&directory);
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
-        let supervisor = supervisor.map_err(|error| text(&error))?;
+        let mut supervisor = supervisor.map_err(|error| text(&error))?;
+        if self.mutation == Some(Mutation::ForgetPins) {
+            supervisor.checkpointer.pins = Arc::default();
+        }
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
         self.at_start = self.unsure_files();
@@ -283,6 +291,21 @@ impl Harness {
         self.disk.clear_faults();
         self.disk.power_cut();
         self.lose_writes();
+    }
+
+    /// Lets the saved states of aggregates say that no result of theirs is in the journal yet.
+    fn forget_journaled(&self, directory: &DataDirectory) {
+        let folder = Path::new(DATA).join("aggregates");
+        let files = self.disk.paths().into_iter().filter(|path| path.starts_with(&folder));
+        let stems: BTreeSet<PathBuf> = files.map(|path| path.with_extension("")).collect();
+        for stem in stems.iter().filter(|_| self.mutation == Some(Mutation::ForgetJournaled)) {
+            let name = stem.file_name().unwrap().to_str().unwrap();
+            let (mut file, state) = StateFile::open(directory.disk().clone(), &folder, name).unwrap();
+            let mut content = state.content.unwrap();
+            // Behind the version: the last position of the first shard when it was saved.
+            content[1..9].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
+            file.write(&content).unwrap();
+        }
     }
 
     /// The files whose writes a crash loses, if the mutation is of that kind.

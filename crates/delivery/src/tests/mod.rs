@@ -31,7 +31,7 @@ pub(crate) enum Mutation {
     LateManifest,
     /// Results that were journaled before a crash are journaled again.
     ForgetJournaled,
-    /// Results are given out of a state that isn't saved.
+    /// Results are given out of a state that isn't saved: a crash loses it.
     UnsavedResults,
     /// Segments are freed though an aggregate would read them again.
     ForgetPins,
@@ -44,6 +44,7 @@ impl Mutation {
     const fn unsure_folder(self) -> Option<&'static str> {
         match self {
             Self::UnsyncedDead => Some("/data/dead"),
+            Self::UnsavedResults => Some("/data/aggregates"),
             _ => None,
         }
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use dead_letters::{DeadAction, DeadFilter, read_dead_letters};
 use bytes::Bytes;
+use dead_letters::{DeadAction, DeadFilter, read_dead_letters};
 use eventlog::DataDirectory;
 use sink::{Batch, Record, Write};
 use sink_testing::MemoryHandle;

@@ -8,7 +8,7 @@ use event::{EventId, TypeName};
 use eventlog::{Reader, Shard};
 
 /// The results of one aggregate behind a place in the first shard, in their order.
-pub(super) struct ReplayFilter {
+pub(crate) struct ReplayFilter {
     name: TypeName,
     reader: Reader,
     after: u64,
@@ -17,13 +17,13 @@ pub(super) struct ReplayFilter {
 }
 
 impl ReplayFilter {
-    pub(super) fn new(shard: &Arc<Shard>, name: &TypeName, after: u64) -> Self {
+    pub(crate) fn new(shard: &Arc<Shard>, name: &TypeName, after: u64) -> Self {
         let reader = Reader::new(shard.segments().clone(), after + 1);
         Self { name: name.clone(), reader, after, until: shard.durable(), found: VecDeque::new() }
     }
 
     /// Whether the next result in the journal is this one. Where it isn't, none that follows is looked for.
-    pub(super) fn take(&mut self, id: EventId, revision: u64) -> io::Result<bool> {
+    pub(crate) fn take(&mut self, id: EventId, revision: u64) -> io::Result<bool> {
         while self.found.is_empty() && self.read()? {}
         Ok(self.found.pop_front() == Some((id, revision)))
     }

@@ -7,23 +7,23 @@ use event::TypeName;
 
 /// By aggregate, for each shard the last sequence that it doesn't need.
 #[derive(Debug, Default)]
-pub(crate) struct AggregateRetention(Mutex<BTreeMap<TypeName, Vec<u64>>>);
+pub struct AggregateRetention(Mutex<BTreeMap<TypeName, Vec<u64>>>);
 
 impl AggregateRetention {
     fn held(&self) -> MutexGuard<'_, BTreeMap<TypeName, Vec<u64>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn set(&self, name: &TypeName, passed: Vec<u64>) {
+    pub(crate) fn set(&self, name: &TypeName, passed: Vec<u64>) {
         self.held().insert(name.clone(), passed);
     }
 
-    pub(super) fn remove(&self, name: &TypeName) {
+    pub(crate) fn remove(&self, name: &TypeName) {
         self.held().remove(name);
     }
 
     /// Lowers limits, one for each shard, to what no aggregate needs.
-    pub(crate) fn lower(&self, limits: &mut [u64]) {
+    pub fn lower(&self, limits: &mut [u64]) {
         for passed in self.held().values() {
             for (shard, limit) in limits.iter_mut().enumerate() {
                 *limit = (*limit).min(passed.get(shard).copied().unwrap_or(0));

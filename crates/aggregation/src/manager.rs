@@ -10,43 +10,42 @@ use std::time::Duration;
 use aggregate::Fold;
 use event::{Origin, Position, TypeName};
 use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, list_directory, make_directory};
-use ledger::Routes;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::checkpoint::{Checkpoint, CheckpointFile, Found};
-use super::retention::AggregateRetention;
-use super::setup::AggregateSetup;
-use super::status::{AggregateBoard, AggregateFigures, AggregateStatus};
-use super::thread::FoldThreads;
-use super::worker::{Times, Worker};
+use crate::checkpoint::{Checkpoint, CheckpointFile, Found};
 use crate::halt::Halt;
-use crate::options::Options;
+use crate::options::AggregationOptions;
+use crate::retention::AggregateRetention;
+use crate::setup::AggregateSetup;
+use crate::status::{AggregateBoard, AggregateFigures, AggregateStatus};
+use crate::thread::FoldThreads;
+use crate::worker::{Times, Worker};
 
-pub(super) const FOLDER: &str = "aggregates";
+pub(crate) const FOLDER: &str = "aggregates";
 /// How long an aggregate may take for the step in its hands before it is broken off, as by a crash.
 const STEP_MAX: Duration = Duration::from_secs(1);
 
 /// What aggregates work in.
-pub(crate) struct Deps {
+struct Deps {
     log: Arc<EventLog>,
     disk: SharedDisk,
     folder: PathBuf,
     reserve: Arc<Reserve>,
     origin: Origin,
-    options: Arc<Options>,
+    options: Arc<AggregationOptions>,
 }
 
 impl Deps {
-    pub(crate) fn new(log: &Arc<EventLog>, directory: &DataDirectory, options: &Arc<Options>) -> Self {
+    fn new(log: &Arc<EventLog>, directory: &DataDirectory, options: AggregationOptions) -> Self {
         Self {
             log: log.clone(),
             disk: directory.disk().clone(),
             folder: directory.path().join(FOLDER),
             reserve: directory.reserve().clone(),
             origin: directory.origin(),
-            options: options.clone(),
+            options: Arc::new(options),
         }
     }
 }
@@ -67,7 +66,7 @@ struct Prepared {
 }
 
 /// The aggregates.
-pub(crate) struct AggregateManager {
+pub struct AggregateManager {
     around: Deps,
     pins: Arc<AggregateRetention>,
     board: AggregateBoard,
@@ -86,32 +85,40 @@ impl Drop for AggregateManager {
 }
 
 impl AggregateManager {
-    pub(crate) fn new(around: Deps) -> Self {
+    /// The aggregates of a process that writes to `log`: none yet.
+    #[must_use]
+    pub fn new(log: &Arc<EventLog>, directory: &DataDirectory, options: AggregationOptions) -> Self {
         Self {
-            around,
+            threads: FoldThreads::new(options.threads),
+            around: Deps::new(log, directory, options),
             pins: Arc::default(),
             board: AggregateBoard::default(),
             setups: Vec::new(),
             running: BTreeMap::new(),
             prepared: Vec::new(),
-            threads: FoldThreads::default(),
         }
     }
 
-    pub(crate) const fn pins(&self) -> &Arc<AggregateRetention> {
+    /// Up to where the aggregates need no segments.
+    pub const fn pins(&self) -> &Arc<AggregateRetention> {
         &self.pins
     }
 
-    pub(crate) const fn board(&self) -> &AggregateBoard {
+    /// The aggregates as seen from outside.
+    pub const fn board(&self) -> &AggregateBoard {
         &self.board
     }
 
-    /// Opens those that don't run, from their checkpoints. `before` are the routes as they were saved: a result type among them
-    /// is of an aggregate that there was.
+    /// Opens those that don't run, from their checkpoints. `was_routed` says whether a type had a route of its own when the ledger was saved
+    /// last, if it was: a result type that had one is of an aggregate that there was.
     ///
     /// # Errors
     /// What the file system says; nothing works that didn't before.
-    pub(crate) fn prepare(&mut self, setups: &[AggregateSetup], before: Option<&Routes>) -> io::Result<()> {
+    pub fn prepare(
+        &mut self,
+        setups: &[AggregateSetup],
+        was_routed: Option<impl Fn(&TypeName) -> bool>,
+    ) -> io::Result<()> {
         let missing: Vec<&AggregateSetup> =
             setups.iter().filter(|setup| !self.running.contains_key(setup.name())).collect();
         if missing.is_empty() {
@@ -121,7 +128,7 @@ impl AggregateManager {
         let files = self.around.disk.list(&self.around.folder)?;
         let mut prepared = Vec::new();
         for setup in missing {
-            let begin = Beginning::of(setup, &files, before);
+            let begin = Beginning::of(setup, &files, was_routed.as_ref());
             match self.open(setup, begin) {
                 Ok(opened) => prepared.push(opened),
                 Err(error) => {
@@ -192,7 +199,7 @@ impl AggregateManager {
     }
 
     /// From now on these are configured: what else there was is forgotten.
-    pub(crate) fn adopt(&mut self, setups: Vec<AggregateSetup>) {
+    pub fn adopt(&mut self, setups: Vec<AggregateSetup>) {
         self.setups = setups;
         for message in self.prepared.iter_mut().filter_map(|ready| ready.message.take()) {
             self.around.options.reporter.report(&message);
@@ -223,7 +230,7 @@ impl AggregateManager {
     }
 
     /// Starts those that were prepared.
-    pub(crate) fn start(&mut self) -> io::Result<()> {
+    pub fn start(&mut self) -> io::Result<()> {
         let mut places = Vec::new();
         for _ in &self.prepared {
             places.push(self.threads.place()?);
@@ -237,7 +244,7 @@ impl AggregateManager {
     }
 
     /// Ends those that `setups` doesn't have as they are. What they had is in their checkpoints, until [`AggregateManager::adopt`].
-    pub(crate) async fn end_others(&mut self, setups: &[AggregateSetup]) {
+    pub async fn end_others(&mut self, setups: &[AggregateSetup]) {
         let goes = |running: &Running| !setups.iter().any(|setup| setup.is_same(&running.setup));
         let going: Vec<TypeName> =
             self.running.iter().filter(|(_, running)| goes(running)).map(|(name, _)| name.clone()).collect();
@@ -254,7 +261,7 @@ impl AggregateManager {
     }
 
     /// Goes on with those that were configured, after a change that came to nothing.
-    pub(crate) fn resume(&mut self) {
+    pub fn resume(&mut self) {
         let setups = self.setups.clone();
         self.prepared.iter().for_each(|ready| self.pins.remove(ready.worker.setup.name()));
         self.prepared.clear();
@@ -266,7 +273,7 @@ impl AggregateManager {
             );
             self.around.options.reporter.report(&message);
         }
-        if let Err(error) = self.prepare(&setups, Some(&Routes::new())).and_then(|()| self.start()) {
+        if let Err(error) = self.prepare(&setups, Some(|_: &TypeName| false)).and_then(|()| self.start()) {
             let message = format!("can't go on with aggregates, until the next start: {error}");
             self.around.options.reporter.report(&message);
         }
@@ -274,7 +281,7 @@ impl AggregateManager {
     }
 
     /// Says which have ended by a bug.
-    pub(crate) fn report_bugs(&mut self) {
+    pub fn report_bugs(&mut self) {
         let ended = |running: &Running| running.task.is_finished() && *running.halt.borrow() == Halt::No;
         for (name, running) in &self.running {
             if ended(running) {
@@ -287,7 +294,7 @@ impl AggregateManager {
     }
 
     /// Ends each worker when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had.
-    pub(crate) async fn end_when(&mut self, when: Halt, over: impl Future<Output = ()>) -> bool {
+    pub async fn end_when(&mut self, when: Halt, over: impl Future<Output = ()>) -> bool {
         let (mut in_time, mut over) = (true, pin!(over));
         for running in self.running.values() {
             running.halt.send_replace(when);
@@ -308,7 +315,7 @@ impl AggregateManager {
                 let _ = task.await;
             }
         }
-        self.threads = FoldThreads::default();
+        self.threads = FoldThreads::new(self.around.options.threads);
         in_time
     }
 }
@@ -327,14 +334,13 @@ enum Beginning {
 }
 
 impl Beginning {
-    fn of(setup: &AggregateSetup, files: &[String], before: Option<&Routes>) -> Self {
+    fn of(setup: &AggregateSetup, files: &[String], was_routed: Option<impl Fn(&TypeName) -> bool>) -> Self {
         let prefix = setup.file_prefix();
-        let Some(before) = before else { return Self::First };
+        let Some(was_routed) = was_routed else { return Self::First };
         if files.iter().any(|file| file.starts_with(&prefix)) {
             return Self::Changed;
         }
-        let was_there = before.named().any(|(name, _)| name == setup.name());
-        if was_there { Self::Oldest } else { Self::End }
+        if was_routed(setup.name()) { Self::Oldest } else { Self::End }
     }
 
     fn message(self, name: &TypeName, reason: Option<&str>) -> Option<String> {

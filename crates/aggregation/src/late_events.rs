@@ -6,7 +6,7 @@ use aggregate::LeftOut;
 use event::{TypeName, counted};
 
 /// The messages, one for each reason. `of` is the type of the events, `name` that of the results.
-pub(super) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec<String> {
+pub(crate) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec<String> {
     let LeftOut { late, behind, misdated } = left_out;
     let mut messages = Vec::new();
     if late > 0 {

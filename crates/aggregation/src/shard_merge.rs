@@ -39,20 +39,20 @@ impl ShardReader {
 }
 
 /// Something that was read.
-pub(super) struct Read {
-    pub(super) chunk: LogChunk,
+pub(crate) struct Read {
+    pub(crate) chunk: LogChunk,
     /// Positions in it and before it that can't be read.
-    pub(super) lost: u64,
+    pub(crate) lost: u64,
 }
 
 /// The ways through all shards.
-pub(super) struct EventReader {
+pub(crate) struct EventReader {
     ways: Vec<ShardReader>,
 }
 
 impl EventReader {
     /// Begins behind these sequences.
-    pub(super) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
+    pub(crate) fn new(shards: &[Arc<Shard>], after: &[u64]) -> Self {
         let way = |(shard, after): (&Arc<Shard>, &u64)| ShardReader {
             reader: shard.reader(*after),
             at_hand: None,
@@ -65,7 +65,7 @@ impl EventReader {
     ///
     /// # Errors
     /// What the file system says. The next call tries again.
-    pub(super) fn next(&mut self) -> io::Result<Option<(usize, Read)>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<(usize, Read)>> {
         for way in &mut self.ways {
             if way.at_hand.is_none() {
                 way.at_hand = way.reader.read()?;
@@ -76,7 +76,7 @@ impl EventReader {
     }
 
     /// Waits until there is something to read.
-    pub(super) async fn ready(&self) {
+    pub(crate) async fn ready(&self) {
         let mut ready: Vec<Pin<Box<dyn Future<Output = ()> + Send + '_>>> = Vec::with_capacity(self.ways.len());
         for way in &self.ways {
             ready.push(Box::pin(way.reader.ready()));

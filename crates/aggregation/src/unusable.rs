@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use eventlog::{DataDirectory, list_directory};
 
-use super::checkpoint::{CheckpointFile, Found};
-use super::manager::FOLDER;
-use super::setup::AggregateSetup;
+use crate::checkpoint::{CheckpointFile, Found};
+use crate::manager::FOLDER;
+use crate::setup::AggregateSetup;
 
 /// The saved state of an aggregate that can't be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

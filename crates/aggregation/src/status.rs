@@ -26,7 +26,7 @@ pub struct AggregateFigures {
 }
 
 impl AggregateFigures {
-    pub(super) fn of(fold: &Fold) -> Self {
+    pub(crate) fn of(fold: &Fold) -> Self {
         Self {
             counts: fold.counts(),
             windows: fold.windows(),
@@ -53,7 +53,7 @@ pub struct AggregateStatus {
 }
 
 impl AggregateStatus {
-    pub(super) fn new(name: TypeName, log: Arc<EventLog>, figures: AggregateFigures) -> Self {
+    pub(crate) fn new(name: TypeName, log: Arc<EventLog>, figures: AggregateFigures) -> Self {
         let (saves, failed_saves, lost) = (Counter::new(), Counter::new(), Counter::new());
         Self { name, log, figures: Mutex::new(figures), saves, failed_saves, lost }
     }
@@ -82,7 +82,7 @@ impl AggregateStatus {
         self.log.shards().iter().zip(&held.positions).map(behind).sum()
     }
 
-    pub(super) fn show(&self, figures: AggregateFigures) {
+    pub(crate) fn show(&self, figures: AggregateFigures) {
         *self.held() = figures;
     }
 }
@@ -98,7 +98,7 @@ impl AggregateBoard {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn show(&self, aggregates: Vec<Arc<AggregateStatus>>) {
+    pub(crate) fn show(&self, aggregates: Vec<Arc<AggregateStatus>>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = aggregates;
     }
 }

@@ -9,42 +9,42 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-/// Each fold has a thread of its own, up to so many; then they share them.
-const THREADS_MAX: usize = 8;
-
 /// The threads, until they are dropped.
-#[derive(Default)]
-pub(super) struct FoldThreads {
+pub(crate) struct FoldThreads {
+    /// Each fold has a thread of its own, up to so many; then they share them.
+    max: usize,
     threads: Vec<FoldThread>,
 }
 
 /// A fold's place on a thread. It is free again when it is dropped.
-pub(super) struct FoldSlot {
+pub(crate) struct FoldSlot {
     runtime: Handle,
     taken: Arc<()>,
 }
 
 impl FoldThreads {
-    /// A place on the thread that has the fewest folds.
+    pub(crate) const fn new(max: usize) -> Self {
+        Self { max, threads: Vec::new() }
+    }
+
+    /// A place on the thread that has the fewest folds; without threads on the caller's runtime.
     ///
     /// # Errors
     /// The operating system has no room for a thread.
-    pub(super) fn place(&mut self) -> io::Result<FoldSlot> {
-        if self.threads.len() < THREADS_MAX && self.threads.iter().all(|thread| thread.folds() > 0) {
-            #[cfg(not(test))]
+    pub(crate) fn place(&mut self) -> io::Result<FoldSlot> {
+        if self.threads.len() < self.max && self.threads.iter().all(|thread| thread.folds() > 0) {
             self.threads.push(FoldThread::start()?);
-            #[cfg(test)]
-            self.threads.push(FoldThread::here());
         }
-        let thread = self.threads.iter().min_by_key(|thread| thread.folds());
-        let thread = thread.ok_or_else(|| io::Error::other("there is no thread for aggregates"))?;
+        let Some(thread) = self.threads.iter().min_by_key(|thread| thread.folds()) else {
+            return Ok(FoldSlot { runtime: Handle::current(), taken: Arc::default() });
+        };
         Ok(FoldSlot { runtime: thread.runtime.clone(), taken: thread.taken.clone() })
     }
 }
 
 impl FoldSlot {
     /// Works there until the work ends.
-    pub(super) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    pub(crate) fn spawn(self, work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
         let Self { runtime, taken } = self;
         runtime.spawn(async move {
             work.await;
@@ -63,7 +63,6 @@ struct FoldThread {
 }
 
 impl FoldThread {
-    #[cfg_attr(test, expect(dead_code, reason = "tests keep everything on the runtime with their clock"))]
     fn start() -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         let handle = runtime.handle().clone();
@@ -74,11 +73,6 @@ impl FoldThread {
         };
         let thread = std::thread::Builder::new().name("aggregates".into()).spawn(run)?;
         Ok(Self { runtime: handle, taken: Arc::default(), end: Some(end), thread: Some(thread) })
-    }
-
-    #[cfg(test)]
-    fn here() -> Self {
-        Self { runtime: Handle::current(), taken: Arc::default(), end: None, thread: None }
     }
 
     fn folds(&self) -> usize {
@@ -102,8 +96,8 @@ mod tests {
 
     #[tokio::test]
     async fn each_fold_has_a_thread_until_there_are_too_many() {
-        let mut threads = FoldThreads::default();
-        let places: Vec<FoldSlot> = (0..THREADS_MAX + 3).map(|_| threads.place().unwrap()).collect();
+        let mut threads = FoldThreads::new(8);
+        let places: Vec<FoldSlot> = (0..11).map(|_| threads.place().unwrap()).collect();
         let folds: Vec<usize> = threads.threads.iter().map(FoldThread::folds).collect();
         assert_eq!(folds, [2, 2, 2, 1, 1, 1, 1, 1]);
         drop(places);

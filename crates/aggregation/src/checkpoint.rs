@@ -14,21 +14,21 @@ const VERSION: u8 = 1;
 const HEADER_BYTES: usize = 9;
 
 /// A state from which the fold goes on.
-pub(super) struct Checkpoint {
-    pub(super) fold: Fold,
+pub(crate) struct Checkpoint {
+    pub(crate) fold: Fold,
     /// The last sequence of the first shard when it was saved: results behind it were given out of this state.
-    pub(super) mark: u64,
+    pub(crate) mark: u64,
 }
 
 /// What was found of an aggregate.
-pub(super) enum Found {
+pub(crate) enum Found {
     Sound(Box<Checkpoint>),
     /// There is no state that can be used; with the reason, unless there never was one.
     None(Option<String>),
 }
 
 /// The file of one aggregate's state.
-pub(super) struct CheckpointFile {
+pub(crate) struct CheckpointFile {
     file: StateFile,
     reserve: Arc<Reserve>,
     /// Up to where the two generations have taken the shards.
@@ -41,7 +41,7 @@ impl CheckpointFile {
     ///
     /// # Errors
     /// What the file system says.
-    pub(super) fn open(
+    pub(crate) fn open(
         disk: SharedDisk,
         folder: &Path,
         name: &str,
@@ -63,7 +63,7 @@ impl CheckpointFile {
     }
 
     /// Makes the fold's state durable. On a full disk the reserve makes room: without saved states nothing could be freed.
-    pub(super) fn write(&mut self, fold: &Fold, mark: u64) -> io::Result<()> {
+    pub(crate) fn write(&mut self, fold: &Fold, mark: u64) -> io::Result<()> {
         let mut content = vec![VERSION];
         content.extend_from_slice(&mark.to_le_bytes());
         content.extend_from_slice(&fold.save());
@@ -73,12 +73,12 @@ impl CheckpointFile {
     }
 
     /// Up to where neither generation needs the shards.
-    pub(super) fn passed(&self) -> Vec<u64> {
+    pub(crate) fn passed(&self) -> Vec<u64> {
         self.newer.iter().zip(&self.older).map(|(newer, older)| *newer.min(older)).collect()
     }
 
     /// Whether both generations have come as far as the fold.
-    pub(super) fn covers(&self, fold: &Fold) -> bool {
+    pub(crate) fn covers(&self, fold: &Fold) -> bool {
         let now = by_shard(fold.positions());
         self.newer == now && self.older == now
     }

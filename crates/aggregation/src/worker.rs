@@ -8,19 +8,18 @@ use clock::Throttle;
 use event::{Position, TypeName};
 use eventlog::{Append, AppendError, EventLog, JournalRecord, RecordBuffer, Shard, TypeId};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::checkpoint::CheckpointFile;
-use super::late_events;
-use super::replay_filter::ReplayFilter;
-use super::retention::AggregateRetention;
-use super::setup::AggregateSetup;
-use super::shard_merge::{EventReader, Read};
-use super::status::{AggregateFigures, AggregateStatus};
-use super::watermark_tick;
-use crate::timer::sleep_until_opt;
+use crate::checkpoint::CheckpointFile;
 use crate::halt::Halt;
-use crate::options::Options;
+use crate::late_events;
+use crate::options::AggregationOptions;
+use crate::replay_filter::ReplayFilter;
+use crate::retention::AggregateRetention;
+use crate::setup::AggregateSetup;
+use crate::shard_merge::{EventReader, Read};
+use crate::status::{AggregateFigures, AggregateStatus};
+use crate::watermark_tick;
 
 /// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
 /// restart reads again is bounded by it.
@@ -42,23 +41,23 @@ const RETRY: Duration = Duration::from_secs(1);
 struct Ended;
 
 /// An aggregate with all that it needs.
-pub(super) struct Worker {
-    pub(super) setup: AggregateSetup,
-    pub(super) log: Arc<EventLog>,
-    pub(super) fold: Fold,
-    pub(super) file: CheckpointFile,
-    pub(super) pins: Arc<AggregateRetention>,
-    pub(super) status: Arc<AggregateStatus>,
-    pub(super) options: Arc<Options>,
-    pub(super) halt: watch::Receiver<Halt>,
-    pub(super) type_id: TypeId,
+pub(crate) struct Worker {
+    pub(crate) setup: AggregateSetup,
+    pub(crate) log: Arc<EventLog>,
+    pub(crate) fold: Fold,
+    pub(crate) file: CheckpointFile,
+    pub(crate) pins: Arc<AggregateRetention>,
+    pub(crate) status: Arc<AggregateStatus>,
+    pub(crate) options: Arc<AggregationOptions>,
+    pub(crate) halt: watch::Receiver<Halt>,
+    pub(crate) type_id: TypeId,
     /// Where the fold was restored: behind it are results that were given out of the same state.
-    pub(super) mark: Option<u64>,
-    pub(super) times: Times,
+    pub(crate) mark: Option<u64>,
+    pub(crate) times: Times,
 }
 
 /// When what is to be done next.
-pub(super) struct Times {
+pub(crate) struct Times {
     save_at: Instant,
     unsaved_bytes: u64,
     give_out_at: Instant,
@@ -68,7 +67,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let now = Instant::now();
         Self {
             save_at: now + SAVE_EVERY,
@@ -87,7 +86,7 @@ impl Worker {
     }
 
     /// Works until it is told to stop, and has caught up if it is to.
-    pub(super) async fn run(mut self) {
+    pub(crate) async fn run(mut self) {
         // It ends as a crash ends it, or has saved all.
         let _ = self.work().await;
     }
@@ -98,9 +97,6 @@ impl Worker {
             // Where it was ended in the midst of it, what it was giving out may still be on its way into the journal.
             self.first_shard().flush().await;
             let journaled = Some(ReplayFilter::new(self.first_shard(), self.name(), mark));
-            #[cfg(test)]
-            let journaled =
-                journaled.filter(|_| self.options.mutation != Some(crate::tests::Mutation::ForgetJournaled));
             self.give_out(journaled).await?;
         }
         let mut reading = self.reading();
@@ -216,21 +212,13 @@ impl Worker {
     }
 
     /// Keeps the segments that a restart would read.
-    pub(super) fn pin(&self) {
-        #[cfg(test)]
-        if self.options.mutation == Some(crate::tests::Mutation::ForgetPins) {
-            return self.pins.remove(self.name());
-        }
+    pub(crate) fn pin(&self) {
         self.pins.set(self.name(), self.file.passed());
     }
 
     /// Gives out only what is in the saved state, for a restart to give out the same.
     async fn save_and_give_out(&mut self) -> Result<(), Ended> {
         let begun = Instant::now();
-        #[cfg(test)]
-        if self.options.mutation == Some(crate::tests::Mutation::UnsavedResults) {
-            return self.give_out(None).await;
-        }
         if !self.save() {
             self.pause().await;
             return Ok(());
@@ -355,7 +343,10 @@ impl Worker {
             has_results.then_some(self.times.give_out_at),
             (!self.file.covers(&self.fold)).then_some(self.times.save_at),
             (self.fold.windows() > 0).then_some(self.times.tick_at),
-            (self.fold.left_out() != LeftOut::default()).then(|| self.times.left_out.next()).flatten().map(Instant::from_std),
+            (self.fold.left_out() != LeftOut::default())
+                .then(|| self.times.left_out.next())
+                .flatten()
+                .map(Instant::from_std),
         ];
         let until = until.into_iter().flatten().min();
         let linger = self.options.linger;
@@ -366,7 +357,7 @@ impl Worker {
         tokio::select! {
             biased;
             () = more => {}
-            () = sleep_until_opt(until) => {}
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
             Ok(()) = self.halt.changed() => {}
         }
     }

@@ -8,7 +8,7 @@ use eventlog::{JournalRecord, RecordBuffer};
 const TICK: &str = "+tick";
 
 /// A tick of an aggregate, ready to be appended.
-pub(super) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer {
+pub(crate) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer {
     let mut records = RecordBuffer::default();
     records.push(&JournalRecord {
         id: EventId([0; 16]),
@@ -29,7 +29,7 @@ pub(super) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer
 }
 
 /// The time of a tick of this aggregate, if the record is one.
-pub(super) fn time_of(record: &JournalRecord<'_>, aggregate: &TypeName) -> Option<i64> {
+pub(crate) fn time_of(record: &JournalRecord<'_>, aggregate: &TypeName) -> Option<i64> {
     record.event_time.filter(|_| record.type_name == TICK && record.source == aggregate.as_str())
 }
 

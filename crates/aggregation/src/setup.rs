@@ -20,17 +20,17 @@ impl AggregateSetup {
     }
 
     /// Whether a fold of the one can go on as the other.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.of == other.of && self.name() == other.name() && self.rules.fingerprint() == other.rules.fingerprint()
     }
 
     /// The name of its checkpoint's file. A changed aggregate has another one.
-    pub(super) fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         format!("{}{:016x}", self.file_prefix(), self.rules.fingerprint())
     }
 
     /// What the names of the files of all its definitions begin with.
-    pub(super) fn file_prefix(&self) -> String {
+    pub(crate) fn file_prefix(&self) -> String {
         format!("{}@", self.name())
     }
 }

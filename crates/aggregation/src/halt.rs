@@ -1,8 +1,9 @@
 //! The order to lanes and aggregates to end.
 
-/// Whether lanes are to end.
+/// Whether lanes and aggregates are to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Halt {
+pub enum Halt {
+    /// They go on.
     No,
     /// When they have caught up.
     WhenDone,
