@@ -47,7 +47,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::options::Reporter;
+    use eventlog::Reporter;
 
     struct Silent;
 
