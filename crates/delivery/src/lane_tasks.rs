@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::halt::Halt;
 use crate::lane::Lane;
-use crate::ledger::Ledger;
 use crate::options::Reporter;
 use crate::status::{LaneState, LaneStatus};
 

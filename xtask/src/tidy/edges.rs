@@ -28,7 +28,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("bench", &["event", "generator", "random", "sink", "sink-remote", "testkit", "xtask"]),
     ("journal", &["event", "random"]),
     ("eventlog", &["clock", "event", "journal"]),
-    ("delivery", &["aggregate", "event", "eventlog", "expression", "objects", "random", "sink"]),
+    ("ledger", &["event", "eventlog", "expression", "sink"]),
+    ("delivery", &["aggregate", "event", "eventlog", "ledger", "objects", "random", "sink"]),
     ("schema", &["event", "json", "pattern"]),
     ("transform", &["did_you_mean", "event", "expression", "json", "pattern", "timestamp"]),
     (

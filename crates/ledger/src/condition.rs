@@ -7,7 +7,8 @@ use std::sync::Arc;
 use event::limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 use expression::{Expression, InvalidExpression};
 
-use crate::dead_letter_reasons;
+/// The reason of a dead letter on which a condition failed begins with this.
+pub const CONDITION_FAILED: &str = "the condition of its route is neither true nor false: ";
 
 /// A condition on an event's payload, compiled. Cheap to clone; two are the same if their texts are.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ impl Condition {
         let mut left = most;
         let verdict = self.0.holds_within(payload, &mut left);
         *spent += most - left;
-        verdict.map_err(|error| dead_letter_reasons::condition_failed(&error))
+        verdict.map_err(|error| format!("{CONDITION_FAILED}{error}"))
     }
 }
 
@@ -68,13 +69,13 @@ impl fmt::Display for Condition {
 }
 
 /// A route's condition as it is saved: the last part of a line. `-` where there is none, which is no expression.
-pub(crate) fn written(when: Option<&Condition>) -> String {
+pub fn written(when: Option<&Condition>) -> String {
     let escaped = |when: &Condition| when.to_string().replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
     when.map_or_else(|| "-".to_owned(), escaped)
 }
 
 /// Reads what [`written`] gave.
-pub(crate) fn read(text: &str) -> Option<Option<Condition>> {
+pub fn read(text: &str) -> Option<Option<Condition>> {
     if text == "-" {
         return Some(None);
     }
@@ -136,21 +137,23 @@ impl Terms {
 
 /// The events of a type that go one lane's way: a run of positions, and conditions from some of them on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Passage {
+pub struct Passage {
     /// The last sequence before the run.
-    pub(crate) after: u64,
+    pub after: u64,
     /// The last one in it.
-    pub(crate) until: u64,
+    pub until: u64,
     /// Each holds behind its sequence; they ascend.
-    pub(crate) conditions: Vec<(u64, Option<Condition>)>,
+    pub conditions: Vec<(u64, Option<Condition>)>,
     /// What isn't of the run: after the first and up to the second sequence; they ascend, and none is empty.
-    pub(crate) gaps: Vec<(u64, u64)>,
+    pub gaps: Vec<(u64, u64)>,
 }
 
 /// What a route says of an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum RouteDecision {
+pub enum RouteDecision {
+    /// The event goes to the sink.
     Taken,
+    /// It doesn't.
     Skipped,
     /// It can't say: why.
     Undecided(String),
@@ -167,7 +170,7 @@ impl Passage {
     }
 
     /// Whether the event at `sequence` is one of the run.
-    pub(crate) fn covers(&self, sequence: u64) -> bool {
+    pub fn covers(&self, sequence: u64) -> bool {
         sequence > self.after && sequence <= self.until && (self.gaps.is_empty() || !self.is_in_gap(sequence))
     }
 
@@ -177,7 +180,7 @@ impl Passage {
     }
 
     /// What becomes of an event of the run. What it took to find out is added to `spent`, in steps.
-    pub(crate) fn judge(&self, sequence: u64, payload: &[u8], spent: &mut usize) -> RouteDecision {
+    pub fn judge(&self, sequence: u64, payload: &[u8], spent: &mut usize) -> RouteDecision {
         let term = self.conditions.iter().rev().find(|(after, _)| sequence > *after);
         let Some(condition) = term.and_then(|(_, when)| when.as_ref()) else { return RouteDecision::Taken };
         match condition.holds_counting(payload, spent) {
@@ -189,7 +192,7 @@ impl Passage {
 }
 
 /// Events of which a route can't say whether they are its sink's, and why not, in order.
-pub(crate) type Undecided = Vec<(u64, String)>;
+pub type Undecided = Vec<(u64, String)>;
 
 #[cfg(test)]
 mod tests {

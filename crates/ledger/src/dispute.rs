@@ -2,7 +2,7 @@
 
 /// In what a lane's store and journal disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dispute {
+pub enum Dispute {
     /// The store holds the claim of another process.
     Claimed,
     /// The store has positions that the journal has never had.
@@ -13,7 +13,7 @@ pub(crate) enum Dispute {
 
 /// The operator's permission to accept what the store has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Accept {
+pub struct Accept {
     /// Events behind the lane's saved cursor are sent again, also those that the store may have.
-    pub(crate) again: bool,
+    pub again: bool,
 }

@@ -2,8 +2,9 @@
 
 use event::TypeName;
 
-use crate::ledger::{OutcomeCounts, SinkProgress};
+use crate::outcomes::OutcomeCounts;
 use crate::routes::SinkName;
+use crate::state::SinkProgress;
 
 /// One type in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,34 +7,35 @@ use event::TypeName;
 use eventlog::{PendingLane, SequenceRange, WatchRequest};
 use sink::{Claim, Mark};
 
-use crate::ledger::outcomes::OutcomeCounts;
-use crate::ledger::route_state::RouteState;
-use crate::ledger::{Accept, Dispute};
+use crate::dispute::{Accept, Dispute};
+use crate::outcomes::OutcomeCounts;
+use crate::route_state::RouteState;
 use crate::routes::{Routes, SinkName};
 
 /// One lane: everything up to its cursor has its outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LaneProgress {
+pub struct LaneProgress {
     /// The last sequence before the lane began.
-    pub(crate) start: u64,
-    pub(crate) cursor: u64,
+    pub start: u64,
+    /// Up to where everything has its outcome.
+    pub cursor: u64,
     /// Positions up to the cursor that couldn't be read.
     pub(crate) lost: u64,
     /// All of these lie between the first and the second sequence, since the start of the process. Not saved.
     pub(crate) lost_within: Option<(u64, u64)>,
     /// The store was seen ahead of the journal: what stands between can't be told apart from new events.
-    pub(crate) ahead: bool,
+    pub ahead: bool,
     pub(crate) outcomes: BTreeMap<TypeName, OutcomeCounts>,
     /// Whether the store has told where it stands since the start of the process. Not saved.
     pub(crate) confirmed: bool,
     /// Where the journal ended at the first start since which the store hasn't told: more than that it can't have.
-    pub(crate) unheard_since: Option<u64>,
+    pub unheard_since: Option<u64>,
     /// Which of the ledger's changes was that it has told. Not saved.
     pub(crate) heard_by: u64,
     /// Why the lane stopped, if its store and its journal disagree. Not saved: the lane finds it again.
-    pub(crate) dispute: Option<Dispute>,
+    pub dispute: Option<Dispute>,
     /// Whether the operator permits it to accept what the store has.
-    pub(crate) accept: Option<Accept>,
+    pub accept: Option<Accept>,
 }
 
 impl LaneProgress {
@@ -46,7 +47,7 @@ impl LaneProgress {
 
     /// The cursor from which a lane resumes if its store is at `position`: a lane that began with a later event resumes there, however
     /// little its store has.
-    pub(crate) fn resume_at(&self, position: u64) -> u64 {
+    pub fn resume_at(&self, position: u64) -> u64 {
         position.max(self.start).min(self.cursor)
     }
 
@@ -57,16 +58,16 @@ impl LaneProgress {
 
 /// A sink.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SinkProgress {
+pub struct SinkProgress {
     /// By shard.
-    pub(crate) lanes: Vec<LaneProgress>,
+    pub lanes: Vec<LaneProgress>,
     pub(crate) pairs: BTreeMap<TypeName, RouteState>,
     /// Up to where the outcomes take the journal of the sink's dead letters into account.
-    pub(crate) dead_up_to: u64,
+    pub dead_up_to: u64,
     /// Claims of this data directory's processes that the store may hold, the newest last.
     pub(crate) claims: Vec<Claim>,
     /// The mark of the store that a sink of a writer is bound to.
-    pub(crate) mark: Option<Mark>,
+    pub mark: Option<Mark>,
     /// Whether the sink is in the configuration. Not saved.
     pub(crate) configured: bool,
 }
@@ -105,7 +106,7 @@ impl SinkProgress {
     }
 
     /// Gives up what closed routes hold, of one type or of all. Says what was given up of each.
-    pub(crate) fn give_up(&mut self, only: Option<&TypeName>) -> Vec<(TypeName, u64)> {
+    pub fn give_up(&mut self, only: Option<&TypeName>) -> Vec<(TypeName, u64)> {
         let outcomes: Vec<OutcomeCounts> = self.pairs.keys().map(|name| self.outcomes(name)).collect();
         let chosen = |name: &TypeName| only.is_none_or(|only| only == name);
         let given_up = self.pairs.iter_mut().zip(outcomes).filter(|((name, _), _)| chosen(name));
@@ -120,7 +121,7 @@ impl SinkProgress {
     }
 
     /// At a start nothing was heard of any store yet: `ends` are those of the journal, by shard.
-    pub(crate) fn hear_nothing(&mut self, ends: impl Iterator<Item = u64>) {
+    pub fn hear_nothing(&mut self, ends: impl Iterator<Item = u64>) {
         for (lane, end) in self.lanes.iter_mut().zip(ends) {
             lane.unheard_since.get_or_insert(end);
         }
@@ -134,9 +135,11 @@ impl SinkProgress {
 
 /// All sinks, and the routes by which their events were chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LedgerState {
-    pub(crate) routes: Routes,
-    pub(crate) sinks: BTreeMap<SinkName, SinkProgress>,
+pub struct LedgerState {
+    /// The routes by which events were chosen last.
+    pub routes: Routes,
+    /// The sinks by name.
+    pub sinks: BTreeMap<SinkName, SinkProgress>,
     /// The types that are results of aggregates, or were.
     pub(crate) derived: BTreeSet<TypeName>,
     /// What was known to be lost when the pairs' lost events were counted last: see [`LedgerState::known_lost`].
@@ -179,7 +182,7 @@ impl LedgerState {
     }
 
     /// For each shard the sequence up to which no sink needs segments, `accepted` at most.
-    pub(crate) fn passed(&self, counted_up_to: &[u64]) -> Vec<u64> {
+    pub fn passed(&self, counted_up_to: &[u64]) -> Vec<u64> {
         let mut passed = counted_up_to.to_vec();
         for book in self.sinks.values().filter(|book| book.holds()) {
             for (limit, lane) in passed.iter_mut().zip(&book.lanes) {

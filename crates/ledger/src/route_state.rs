@@ -3,7 +3,7 @@
 use eventlog::SequenceRange;
 
 use crate::condition::{Condition, Passage, Terms};
-use crate::ledger::OutcomeCounts;
+use crate::outcomes::OutcomeCounts;
 
 /// A route that was taken out of the configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

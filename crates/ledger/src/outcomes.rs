@@ -4,10 +4,13 @@ use event::TypeName;
 
 /// What became of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct OutcomeCounts {
-    pub(crate) stored: u64,
-    pub(crate) dead: u64,
-    pub(crate) skipped: u64,
+pub struct OutcomeCounts {
+    /// The store has them.
+    pub stored: u64,
+    /// They are dead letters, or were dropped.
+    pub dead: u64,
+    /// They were not for the sink.
+    pub skipped: u64,
 }
 
 impl OutcomeCounts {
@@ -43,4 +46,4 @@ impl OutcomeCounts {
 }
 
 /// What a batch comes to: how many events of each type had which outcome.
-pub(crate) type Tally = Vec<(TypeName, OutcomeCounts)>;
+pub type Tally = Vec<(TypeName, OutcomeCounts)>;

@@ -7,13 +7,14 @@ use std::sync::Arc;
 use event::{Lane, TypeName};
 
 use crate::condition::{Passage, RouteDecision};
-use crate::ledger::{Ledger, OutcomeCounts, Tally};
+use crate::ledger::Ledger;
+use crate::outcomes::{OutcomeCounts, Tally};
 
 /// Steps of conditions that are taken before other lanes have their turn: some milliseconds.
 const STEPS_A_TURN: usize = 100_000;
 
 /// The rules of one lane, and the types they are for by *slot*.
-pub(crate) struct RouteFilter {
+pub struct RouteFilter {
     ledger: Arc<Ledger>,
     lane: Lane,
     slots: BTreeMap<Box<str>, usize>,
@@ -32,34 +33,37 @@ struct TypeRoute {
 
 /// What events came to, by the slot of their type.
 #[derive(Default)]
-pub(crate) struct CountsBySlot(Vec<OutcomeCounts>);
+pub struct CountsBySlot(Vec<OutcomeCounts>);
 
 impl CountsBySlot {
-    pub(crate) fn of(&mut self, slot: usize) -> &mut OutcomeCounts {
+    /// The counts of a slot.
+    pub fn of(&mut self, slot: usize) -> &mut OutcomeCounts {
         if self.0.len() <= slot {
             self.0.resize(slot + 1, OutcomeCounts::default());
         }
         &mut self.0[slot]
     }
 
-    pub(crate) fn tally(&self, rules: &RouteFilter) -> Tally {
+    /// The counts by the names of the types.
+    pub fn tally(&self, rules: &RouteFilter) -> Tally {
         let counted = self.0.iter().enumerate().filter(|(_, outcomes)| outcomes.total() > 0);
         counted.filter_map(|(slot, outcomes)| Some((rules.name(slot)?.clone(), *outcomes))).collect()
     }
 }
 
 impl RouteFilter {
-    pub(crate) const fn new(ledger: Arc<Ledger>, lane: Lane) -> Self {
+    /// The rules of a lane, as the ledger has them.
+    pub const fn new(ledger: Arc<Ledger>, lane: Lane) -> Self {
         Self { ledger, lane, slots: BTreeMap::new(), rules: Vec::new(), last: 0, spent: 0 }
     }
 
     /// The same rules, with nothing found in them yet.
-    pub(crate) fn again(&self) -> Self {
+    pub fn again(&self) -> Self {
         Self::new(self.ledger.clone(), self.lane.clone())
     }
 
     /// The slot of the type, if its event at `sequence` comes this way, or would but for a condition.
-    pub(crate) fn slot_of(&mut self, type_name: &str, sequence: u64) -> Option<usize> {
+    pub fn slot_of(&mut self, type_name: &str, sequence: u64) -> Option<usize> {
         if self.rules.get(self.last).is_none_or(|rule| *rule.text != *type_name) {
             self.last = self.find(type_name);
         }
@@ -67,7 +71,7 @@ impl RouteFilter {
     }
 
     /// What the route says of an event for which [`RouteFilter::slot_of`] gave this slot.
-    pub(crate) fn judge(&mut self, slot: usize, sequence: u64, payload: &[u8]) -> RouteDecision {
+    pub fn judge(&mut self, slot: usize, sequence: u64, payload: &[u8]) -> RouteDecision {
         let Some(passage) = self.passage(slot).filter(|passage| !passage.conditions.is_empty()) else {
             return RouteDecision::Taken;
         };
@@ -78,22 +82,22 @@ impl RouteFilter {
     }
 
     /// Other lanes had their turn.
-    pub(crate) const fn begin_turn(&mut self) {
+    pub const fn begin_turn(&mut self) {
         self.spent = 0;
     }
 
     /// Whether conditions took so long that others should have their turn.
-    pub(crate) const fn is_turn_over(&self) -> bool {
+    pub const fn is_turn_over(&self) -> bool {
         self.spent >= STEPS_A_TURN
     }
 
     /// The type of a slot that [`RouteFilter::slot_of`] has given.
-    pub(crate) fn name(&self, slot: usize) -> Option<&TypeName> {
+    pub fn name(&self, slot: usize) -> Option<&TypeName> {
         self.rules.get(slot).and_then(|rule| rule.name.as_ref())
     }
 
     /// Which events of the type of a slot come this way.
-    pub(crate) fn passage(&self, slot: usize) -> Option<&Passage> {
+    pub fn passage(&self, slot: usize) -> Option<&Passage> {
         self.rules.get(slot).map(|rule| &rule.passage)
     }
 

@@ -13,7 +13,8 @@ pub struct GivenUp {
     pub lanes: u64,
 }
 
-pub(crate) fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
+/// Why nothing was given up, in words for a person.
+pub fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
     let from = only.map(|name| format!(" from type {name}")).unwrap_or_default();
     format!(
         "no route{from} to sink {sink} holds events that could be given up: only one that was taken out of the \

@@ -35,9 +35,11 @@ use eventlog::FilterStep;
 use sink::Claim;
 
 use crate::condition::{Term, read, written};
-use crate::ledger::route_state::{Closed, Gap, RouteState};
-use crate::ledger::{Accept, LaneProgress, LedgerState, OutcomeCounts, SinkProgress};
+use crate::dispute::Accept;
+use crate::outcomes::OutcomeCounts;
+use crate::route_state::{Closed, Gap, RouteState};
 use crate::routes::SinkName;
+use crate::state::{LaneProgress, LedgerState, SinkProgress};
 
 const HEADING: &str = "forebay-ledger 1";
 /// What stands for all types without routes of their own.
@@ -45,15 +47,18 @@ const OTHERS: &str = "*";
 
 /// Everything that is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Document {
-    pub(crate) counted_up_to: Vec<u64>,
+pub struct Document {
+    /// By shard the last position that is counted as accepted.
+    pub counted_up_to: Vec<u64>,
     pub(crate) accepted: Vec<(TypeName, u64)>,
     pub(crate) filtered: Vec<(FilterStep, u64)>,
-    pub(crate) book: LedgerState,
+    /// What is known besides.
+    pub book: LedgerState,
 }
 
 impl Document {
-    pub(crate) fn encode(&self) -> String {
+    /// The text of the file.
+    pub fn encode(&self) -> String {
         let mut text = format!("{HEADING}\ncounted {}\n", list(&self.counted_up_to));
         // Writing to a string can't fail.
         let _ = self.encode_facts(&mut text);

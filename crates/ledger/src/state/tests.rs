@@ -1,7 +1,7 @@
 //! Which lanes are said to be behind.
 
 use super::*;
-use crate::ledger::route_state::{Closed, Gap};
+use crate::route_state::{Closed, Gap};
 
 fn name(text: &str) -> TypeName {
     TypeName::new(text).unwrap()
@@ -78,7 +78,7 @@ fn nobody_waits_for_what_came_while_a_route_was_out() {
 
 #[test]
 fn nobody_waits_for_a_lane_that_has_stopped_until_the_operator_acts() {
-    let mut stopped = sink(LaneProgress { dispute: Some(crate::ledger::Dispute::Claimed), ..lane(8) });
+    let mut stopped = sink(LaneProgress { dispute: Some(Dispute::Claimed), ..lane(8) });
     stopped.pairs.insert(name("a"), RouteState::default());
     assert_eq!(pending(&stopped, "a", 9, 9), Some(None));
 }

@@ -3,19 +3,6 @@
 //! Events are counted as accepted before a lane can see them. Whoever reads holds the accepted counts still first and
 //! then the outcomes, so there are never more outcomes than events.
 
-mod claims;
-mod codec;
-mod dispute;
-mod given_up;
-mod load;
-mod outcomes;
-mod reconcile;
-mod recount;
-mod route_filter;
-mod route_state;
-mod rows;
-mod state;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,22 +11,13 @@ use event::{Lane, TypeName};
 use eventlog::{Accepted, AcceptedCounts, DeliveryWatch, EventLog, FilterStep, PendingLane, Types, WatchRequest};
 use tokio::sync::watch;
 
-pub(crate) use claims::SAVED_SOON;
-pub(crate) use codec::Document;
-pub(crate) use dispute::{Accept, Dispute};
-pub use given_up::GivenUp;
-pub(crate) use given_up::nothing_held;
-pub use load::{GiveUpError, LedgerLoadError, SavedLedger};
-pub(crate) use outcomes::{OutcomeCounts, Tally};
-pub(crate) use reconcile::Reconciler;
-pub(crate) use recount::Recount;
-pub(crate) use route_filter::{CountsBySlot, RouteFilter};
-use rows::sink_row;
-pub use rows::{LedgerRow, SinkRow};
-pub(crate) use state::{LaneProgress, LedgerState, SinkProgress};
-
+use crate::codec::Document;
 use crate::condition::Passage;
+use crate::outcomes::Tally;
+use crate::recount::Recount;
 use crate::routes::SinkName;
+use crate::rows::{LedgerRow, SinkRow, sink_row};
+use crate::state::{LaneProgress, LedgerState, SinkProgress};
 
 fn filtered(counts: &AcceptedCounts) -> Vec<(FilterStep, u64)> {
     counts.filtered.iter().map(|(step, events)| (step.clone(), *events)).collect()
@@ -56,7 +34,7 @@ pub(crate) struct Held {
 
 /// What changes whenever anything does that is to be saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     counted_up_to: Vec<u64>,
     /// Events that steps took out, of all types.
     filtered: u64,
@@ -87,7 +65,8 @@ impl Held {
 }
 
 impl Ledger {
-    pub(crate) fn new(log: &EventLog, book: LedgerState) -> Self {
+    /// The counts of a process that delivers from `log`, from `book` on.
+    pub fn new(log: &EventLog, book: LedgerState) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
         let held = Mutex::new(Held { book, met: 0, changes: 0 });
         let (saved, wanted) = (watch::Sender::new(0), watch::Sender::new(0));
@@ -137,7 +116,7 @@ impl Ledger {
 
     /// The sinks that aren't configured any more and keep segments from being freed, each with how many events wait
     /// for it.
-    pub(crate) fn left_behind(&self) -> Vec<(SinkName, u64)> {
+    pub fn left_behind(&self) -> Vec<(SinkName, u64)> {
         let rows = self.snapshot();
         let pending = |name: &SinkName| {
             rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == *name).map(|row| row.pending).sum()
@@ -148,12 +127,12 @@ impl Ledger {
     }
 
     /// All that is known beside the accepted events.
-    pub(crate) fn copy(&self) -> LedgerState {
+    pub fn copy(&self) -> LedgerState {
         self.held().book.clone()
     }
 
     /// Goes on with another book, while no lane runs.
-    pub(crate) fn replace(&self, book: LedgerState) {
+    pub fn replace(&self, book: LedgerState) {
         let mut held = self.held();
         *held = Held { book, met: 0, changes: held.changes + 1 };
         drop(held);
@@ -193,7 +172,7 @@ impl Ledger {
     }
 
     /// What is to be saved.
-    pub(crate) fn document(&self) -> Document {
+    pub fn document(&self) -> Document {
         let (accepted, mut held) = self.hold();
         let names = held.meet_all(&self.types);
         let counts = accepted.by_type.iter().copied();
@@ -206,7 +185,7 @@ impl Ledger {
     }
 
     /// Where two are equal there is nothing new between them. With thousands of types it costs much to find that out otherwise.
-    pub(crate) fn stamp(&self) -> Stamp {
+    pub fn stamp(&self) -> Stamp {
         let (accepted, held) = self.hold();
         let counted_up_to = accepted.counted_up_to.clone();
         let filtered = accepted.filtered.values().sum();
@@ -214,7 +193,7 @@ impl Ledger {
     }
 
     /// Changes what is known of a sink, and says which change that was.
-    pub(crate) fn with_sink(&self, sink: &SinkName, change: impl FnOnce(&mut SinkProgress)) -> u64 {
+    pub fn with_sink(&self, sink: &SinkName, change: impl FnOnce(&mut SinkProgress)) -> u64 {
         let mut held = self.held();
         held.changes += 1;
         change(held.book.sinks.entry(sink.clone()).or_default());
@@ -233,12 +212,12 @@ impl Ledger {
     }
 
     /// A copy of what is known of a lane.
-    pub(crate) fn lane(&self, lane: &Lane) -> LaneProgress {
+    pub fn lane(&self, lane: &Lane) -> LaneProgress {
         self.with_lane(lane, |book| book.clone())
     }
 
     /// Where the lane is now is what its store says.
-    pub(crate) fn confirm(&self, lane: &Lane) {
+    pub fn confirm(&self, lane: &Lane) {
         let (cursor, is_news) = self.with_lane(lane, |book| {
             (book.confirmed, book.dispute) = (true, None);
             (book.cursor, book.unheard_since.take().is_some())
@@ -251,12 +230,12 @@ impl Ledger {
     }
 
     /// Waits until both generations are saved with the answer of a lane's store.
-    pub(crate) async fn answer_saved(&self, lane: &Lane) {
+    pub async fn answer_saved(&self, lane: &Lane) {
         self.saved_with(self.lane(lane).heard_by).await;
     }
 
     /// Waits until both generations are saved with this change.
-    pub(crate) async fn saved_with(&self, change: u64) {
+    pub async fn saved_with(&self, change: u64) {
         let mut saved = self.saved.subscribe();
         if *saved.borrow_and_update() < change {
             self.wanted.send_if_modified(|wanted| std::mem::replace(wanted, change.max(*wanted)) < change);
@@ -266,22 +245,22 @@ impl Ledger {
     }
 
     /// Whether somebody waits for it to be saved.
-    pub(crate) fn is_waited_for(&self) -> bool {
+    pub fn is_waited_for(&self) -> bool {
         *self.wanted.borrow() > *self.saved.borrow()
     }
 
     /// Waits until a client waits for the lane.
-    pub(crate) async fn asked(&self, lane: &Lane) {
+    pub async fn asked(&self, lane: &Lane) {
         self.waiting.asked(&lane.sink, lane.shard).await;
     }
 
     /// Tells of each who begins to wait for it to be saved.
-    pub(crate) fn wishes(&self) -> watch::Receiver<u64> {
+    pub fn wishes(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
     /// Both generations are saved as it was at `stamp`, or later.
-    pub(crate) fn note_saved(&self, stamp: &Stamp) {
+    pub fn note_saved(&self, stamp: &Stamp) {
         self.saved.send_if_modified(|saved| stamp.changes > std::mem::replace(saved, stamp.changes.max(*saved)));
     }
 
@@ -296,7 +275,7 @@ impl Ledger {
     }
 
     /// Everything of a lane up to `cursor` has its outcome.
-    pub(crate) fn advance_cursor(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
+    pub fn advance_cursor(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |book| {
             debug_assert!(book.cursor <= cursor, "a cursor moves on");
             if lost > 0 {
@@ -316,24 +295,24 @@ impl Ledger {
     }
 
     /// The lanes that haven't brought all of the events to an end.
-    pub(crate) fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
+    pub fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
         self.held().book.pending(asked)
     }
 
     /// The sinks whose dead letters have been counted: each has a journal of them.
-    pub(crate) fn sinks_with_letters(&self) -> Vec<SinkName> {
+    pub fn sinks_with_letters(&self) -> Vec<SinkName> {
         let held = self.held();
         held.book.sinks.iter().filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name.clone()).collect()
     }
 
     /// Up to where the journal of the sink's dead letters has been taken into account.
-    pub(crate) fn dead_up_to(&self, sink: &str) -> u64 {
+    pub fn dead_up_to(&self, sink: &str) -> u64 {
         self.held().book.sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
     }
 
     /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
     /// older letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
-    pub(crate) fn count_dead(&self, name: &str, position: u64, recounts: &[Recount]) {
+    pub fn count_dead(&self, name: &str, position: u64, recounts: &[Recount]) {
         let mut held = self.held();
         held.changes += 1;
         let Some(sink) = held.book.sinks.get_mut(name) else { return };
@@ -356,21 +335,21 @@ impl Ledger {
     }
 
     /// Whether what the route held at this sequence was given up.
-    pub(crate) fn has_given_up(&self, sink: &str, type_name: &TypeName, shard: u16, sequence: u64) -> bool {
+    pub fn has_given_up(&self, sink: &str, type_name: &TypeName, shard: u16, sequence: u64) -> bool {
         let held = self.held();
         let Some(sink) = held.book.sinks.get(sink) else { return false };
         sink.pairs.get(type_name).is_none_or(|pair| sequence <= pair.bounds(shard).0)
     }
 
     /// Whether the lane of the sink and shard has passed an event, so that it is counted.
-    pub(crate) fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
+    pub fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
         let held = self.held();
         let lane = held.book.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
         lane.is_some_and(|lane| sequence <= lane.cursor)
     }
 
     /// The store has lost what stood beyond `cursor`: those events are pending again.
-    pub(crate) fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
+    pub fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
         self.with_lane(lane, |book| {
             book.cursor = cursor;
             book.lost = self.or_error(book.lost.checked_sub(lost)).unwrap_or(0);

@@ -8,16 +8,47 @@ use event::TypeName;
 use eventlog::{AcceptedCounts, EventLog, Reader};
 
 use crate::condition::{Passage, Terms};
-use crate::ledger::route_state::{Closed, RouteState};
-use crate::ledger::{LaneProgress, LedgerState, SinkProgress};
+use crate::route_state::{Closed, RouteState};
 use crate::routes::{Routes, SinkName};
-use crate::setup::{Begin, Setup, SinkSetup};
+use crate::state::{LaneProgress, LedgerState, SinkProgress};
+
+/// Where the routes to a new sink begin, and new routes to a known one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Begin {
+    /// With the next event.
+    #[default]
+    End,
+    /// With the oldest event that the journal still has and the sink's lanes haven't passed.
+    Oldest,
+}
+
+/// A sink of the configuration, as far as the ledger needs it.
+#[derive(Clone, Copy, Debug)]
+pub struct ConfiguredSink<'a> {
+    /// Its name.
+    pub name: &'a SinkName,
+    /// Where new routes to it begin.
+    pub begin: Begin,
+    /// Whether its store keeps the cursors of its lanes.
+    pub is_fenced: bool,
+}
+
+/// The configuration that the saved ledger is reconciled with.
+#[derive(Clone, Debug)]
+pub struct ConfiguredRoutes<'a> {
+    /// Which types go to which sinks.
+    pub routes: &'a Routes,
+    /// The sinks.
+    pub sinks: Vec<ConfiguredSink<'a>>,
+    /// The types of the results of aggregates.
+    pub results: Vec<&'a TypeName>,
+}
 
 /// Reads the events of a sink that are set aside.
-pub(crate) type SetAsideEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
+pub type SetAsideEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
 
 /// What a start finds.
-pub(crate) struct Reconciler<'a> {
+pub struct Reconciler<'a> {
     log: &'a EventLog,
     /// The events of a sink that are set aside: shard, sequence and type of each.
     set_aside: SetAsideEvents<'a>,
@@ -28,7 +59,8 @@ pub(crate) struct Reconciler<'a> {
 }
 
 impl<'a> Reconciler<'a> {
-    pub(crate) fn new(
+    /// Compares `saved`, if there is one, with the log as it was opened.
+    pub fn new(
         log: &'a EventLog,
         set_aside: SetAsideEvents<'a>,
         routes: &Routes,
@@ -42,26 +74,29 @@ impl<'a> Reconciler<'a> {
     }
 
     /// The book to go on with, and whether routes have begun or ended.
-    pub(crate) fn reconcile(mut self, setup: &Setup) -> io::Result<(LedgerState, bool)> {
-        let Setup { routes, sinks, aggregates } = setup;
+    ///
+    /// # Errors
+    /// The journal, or that of dead letters, can't be read.
+    pub fn reconcile(mut self, configuration: &ConfiguredRoutes<'_>) -> io::Result<(LedgerState, bool)> {
+        let ConfiguredRoutes { routes, sinks, results } = configuration;
         let mut saved = self.saved.take();
         saved.iter_mut().for_each(|saved| self.meet(saved));
         let mut book = saved.clone().unwrap_or_default();
         book.sinks.values_mut().for_each(SinkProgress::forget_process);
         for setup in sinks {
-            let known = book.sinks.remove(&setup.name);
+            let known = book.sinks.remove(setup.name);
             let sink = self.join_sink(known, setup, routes, saved.as_ref().map(|saved| &saved.routes))?;
             book.sinks.insert(setup.name.clone(), sink);
         }
         self.close_unrouted(&mut book, saved.as_ref(), routes);
         self.forget_unreadable(&mut book);
         let found_lost = self.count_lost(&mut book)?;
-        book.derived.extend(aggregates.iter().map(|aggregate| aggregate.name().clone()));
+        book.derived.extend(results.iter().copied().cloned());
         let changed = found_lost
             || saved.is_none_or(|saved| {
-                saved.routes != *routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
+                saved.routes != **routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
             });
-        book.routes = routes.clone();
+        book.routes = (*routes).clone();
         Ok((book, changed))
     }
 
@@ -79,15 +114,15 @@ impl<'a> Reconciler<'a> {
     fn join_sink(
         &self,
         known: Option<SinkProgress>,
-        setup: &SinkSetup,
+        setup: &ConfiguredSink<'_>,
         routes: &Routes,
         before: Option<&Routes>,
     ) -> io::Result<SinkProgress> {
         let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
         // Where a store with cursors of its own stands is known when it has been asked. What it has passed it can't get
         // any more, and what was passed over would be taken for stored: behind the end that can't be.
-        let joins_behind_cursors = from_oldest && (known.is_none() || !setup.sink.capabilities().fenced);
-        let returns = known.is_some() && before.is_some_and(|before| !before.mentions(&setup.name));
+        let joins_behind_cursors = from_oldest && (known.is_none() || !setup.is_fenced);
+        let returns = known.is_some() && before.is_some_and(|before| !before.mentions(setup.name));
         let mut sink = SinkProgress { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
         sink.lanes.resize_with(self.log.shards().len().max(sink.lanes.len()), LaneProgress::default);
         let goes_on = returns && sink.waits();
@@ -96,10 +131,10 @@ impl<'a> Reconciler<'a> {
         }
         let cursors: Vec<u64> = sink.lanes.iter().map(|lane| lane.cursor).collect();
         let mut waiting = Waiting { start: self, cursors: &cursors, counts: None };
-        for (index, name) in self.names.iter().enumerate().filter(|(_, name)| routes.leads(name, &setup.name)) {
+        for (index, name) in self.names.iter().enumerate().filter(|(_, name)| routes.leads(name, setup.name)) {
             let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
             let had = sink.outcomes(name).total();
-            let when = routes.condition(name, &setup.name);
+            let when = routes.condition(name, setup.name);
             let terms = Terms::beginning(when);
             let pair = match sink.pairs.get(name) {
                 Some(pair) if pair.closed.is_none() => {
@@ -115,7 +150,7 @@ impl<'a> Reconciler<'a> {
                     pair
                 }
                 // A type that first came after the ledger was saved: its route is as old as itself.
-                None if before.is_some_and(|before| before.leads(name, &setup.name)) => RouteState::beginning(when),
+                None if before.is_some_and(|before| before.leads(name, setup.name)) => RouteState::beginning(when),
                 _ if joins_behind_cursors => {
                     let base = accepted.saturating_sub(had + waiting.of(name)?);
                     RouteState { base, from: cursors.clone(), terms, ..RouteState::default() }

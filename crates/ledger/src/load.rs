@@ -6,16 +6,19 @@ use std::path::PathBuf;
 use event::TypeName;
 use eventlog::{DataDirectory, LogOptions, StateFile};
 
-use crate::ledger::{Document, GivenUp, LedgerRow, nothing_held, sink_row};
+use crate::codec::Document;
+use crate::given_up::{GivenUp, nothing_held};
 use crate::routes::SinkName;
+use crate::rows::{LedgerRow, sink_row};
+use crate::state::LedgerState;
 
 const FILE: &str = "ledger";
 
 /// The ledger and the cursors as they were saved. To be loaded before the event log is opened.
 pub struct SavedLedger {
-    pub(crate) file: StateFile,
+    file: StateFile,
     /// `None` where nothing was saved, or all of it is damaged.
-    pub(crate) document: Option<Document>,
+    document: Option<Document>,
     findings: Vec<String>,
 }
 
@@ -77,6 +80,18 @@ impl SavedLedger {
         Ok(Self { file, document, findings })
     }
 
+    /// The sinks and their routes as they were saved, if they were.
+    #[must_use]
+    pub fn state(&self) -> Option<&LedgerState> {
+        self.document.as_ref().map(|document| &document.book)
+    }
+
+    /// The file, and what it has: for the one who saves the ledger from now on.
+    #[must_use]
+    pub fn into_parts(self) -> (StateFile, Option<Document>) {
+        (self.file, self.document)
+    }
+
     /// Damage that was found, in words for a person.
     #[must_use]
     pub fn findings(&self) -> &[String] {
@@ -117,13 +132,13 @@ impl SavedLedger {
     }
 
     /// Up to where the journal of a sink's dead letters was counted.
-    pub(crate) fn dead_up_to(&self, sink: &str) -> u64 {
+    pub fn dead_up_to(&self, sink: &str) -> u64 {
         let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
         sinks.filter(|(name, _)| ***name == *sink).map(|(_, sink)| sink.dead_up_to).sum()
     }
 
     /// The sinks whose dead letters were counted.
-    pub(crate) fn sinks_with_letters(&self) -> impl Iterator<Item = &SinkName> {
+    pub fn sinks_with_letters(&self) -> impl Iterator<Item = &SinkName> {
         let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
         sinks.filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name)
     }
