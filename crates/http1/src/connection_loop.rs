@@ -11,28 +11,27 @@ use event::limits::HEADER_BYTES_MAX;
 use event::object::Pieces;
 use tokio::net::TcpStream;
 
-use super::accept::{self, Opened};
-use crate::error_code::ErrorCode;
-use crate::problem::{Problem, Refused};
+use crate::accept::{self, Opened};
+use crate::error::{RequestError, RequestErrorKind};
 
-use super::body::{Body, Remainder};
-use super::connection::{Connection, Order, Phase};
-use super::framing::Framing;
-use super::handler::Handler;
-use super::head::{self, Head, Method, Parsed, Persistence};
-use super::response::{Response, WriteOptions};
-use super::socket::{Socket, Unread};
-use super::target::Scheme;
+use crate::body::{Body, Remainder};
+use crate::connection::{ConnectionState, Order, Phase};
+use crate::framing::Framing;
+use crate::handler::Handler;
+use crate::head::{self, Head, Method, Parsed, Persistence};
+use crate::response::{Response, WriteOptions};
+use crate::socket::{Socket, Unread};
+use crate::target::Scheme;
 
 /// Serves a connection to its end. An error of the socket is of no interest: the response was sent, or nobody waits for it.
-pub(crate) async fn serve<H: Handler>(handler: &H, connection: Rc<Connection>, stream: TcpStream) {
+pub async fn serve<H: Handler>(handler: &H, connection: Rc<ConnectionState>, stream: TcpStream) {
     let mut requests = pin!(requests(handler, &connection, stream));
     poll_fn(|context| {
         connection.remember(context.waker());
         handler.before_poll();
         match connection.order() {
             Order::Abort => Poll::Ready(()),
-            Order::GoOn | Order::Finish | Order::TooSlow => requests.as_mut().poll(context).map(drop),
+            Order::Continue | Order::Finish | Order::TooSlow => requests.as_mut().poll(context).map(drop),
         }
     })
     .await;
@@ -43,12 +42,12 @@ enum Next<R> {
     /// A request whose head was read.
     Request { request: R, framing: Framing, expects_continue: bool, persistence: Persistence, is_head: bool },
     /// It can't be parsed, and nothing behind it can be trusted. The flag says whether it looked like HEAD.
-    Refused(Refused, bool),
+    Refused(Box<RequestError>, bool),
     /// Nothing more.
     End,
 }
 
-async fn requests<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: TcpStream) -> io::Result<()> {
+async fn requests<H: Handler>(handler: &H, connection: &Rc<ConnectionState>, stream: TcpStream) -> io::Result<()> {
     let mut socket = match accept::open(handler, connection, stream).await {
         Opened::Ready(socket) => socket,
         Opened::NotSecure(socket) => return reject_plain(handler, socket).await,
@@ -60,9 +59,9 @@ async fn requests<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: 
             Next::Request { request, framing, expects_continue, persistence, is_head } => {
                 (request, framing, expects_continue, persistence, is_head)
             }
-            Next::Refused(refused, is_head) => {
+            Next::Refused(error, is_head) => {
                 let was_slow = socket.connection().order() == Order::TooSlow;
-                reject(handler, &mut socket, &refused, is_head).await?;
+                reject(handler, &mut socket, error, is_head).await?;
                 break if was_slow { Unread::Little } else { Unread::Body };
             }
             Next::End => break Unread::Nothing,
@@ -105,14 +104,19 @@ async fn yield_to_others<H: Handler>(handler: &H) {
 }
 
 /// Rejects what can't be parsed, or must not arrive this way.
-async fn reject<H: Handler>(handler: &H, socket: &mut Socket, refused: &Refused, is_head: bool) -> io::Result<()> {
-    respond(handler, socket, handler.reject(refused), Persistence::Close, is_head).await
+async fn reject<H: Handler>(
+    handler: &H,
+    socket: &mut Socket,
+    error: Box<RequestError>,
+    is_head: bool,
+) -> io::Result<()> {
+    respond(handler, socket, handler.reject(error), Persistence::Close, is_head).await
 }
 
 /// Tells a client that this port speaks TLS. What it sends is discarded.
 async fn reject_plain<H: Handler>(handler: &H, mut socket: Socket) -> io::Result<()> {
-    let refused = Problem::bad("The port speaks TLS", "this port speaks TLS: begin the URL with https://");
-    reject(handler, &mut socket, &refused, false).await?;
+    let error = RequestError::titled("The port speaks TLS", "this port speaks TLS: begin the URL with https://");
+    reject(handler, &mut socket, error, false).await?;
     socket.close(Unread::Body).await
 }
 
@@ -123,16 +127,16 @@ async fn respond<H: Handler>(
     persistence: Persistence,
     is_head: bool,
 ) -> io::Result<()> {
-    // It is given back when all is written; the body as it was is gone before.
-    let _room = response.room.take();
-    let behind = response.behind.as_mut().and_then(|behind| Some((behind.bytes, behind.pieces.take()?)));
+    // It is dropped when all is written, after the body.
+    let _reservation = response.reservation.take();
+    let streamed = response.streamed.as_mut().and_then(|streamed| Some((streamed.bytes, streamed.pieces.take()?)));
     let write = move |bytes: &mut Vec<u8>| {
         let transport = handler.transport();
         let (date, kept_alive) = (&transport.date(), &transport.kept_alive());
         response.write(WriteOptions { date, kept_alive, persistence, is_head }, bytes);
     };
     socket.write(write).await?;
-    match behind {
+    match streamed {
         Some((bytes, pieces)) => write_pieces(handler, socket, bytes, pieces).await,
         None => Ok(()),
     }
@@ -190,7 +194,7 @@ fn poll_next<H: Handler>(
         let has_part = !socket.held().is_empty();
         match socket.connection().order() {
             Order::TooSlow if has_part => {
-                let refused = Problem::boxed(ErrorCode::Timeout, "the request's head took too long");
+                let refused = RequestError::boxed(RequestErrorKind::Timeout, "the request's head took too long");
                 return Poll::Ready(Ok(Next::Refused(refused, false)));
             }
             _ => {}
@@ -246,10 +250,10 @@ fn begin<H: Handler>(
 }
 
 /// A request for one scheme isn't one for the other, though the rest be the same (RFC 9110 §4.2.3).
-fn of_other_scheme(scheme: Scheme) -> Refused {
+fn of_other_scheme(scheme: Scheme) -> Box<RequestError> {
     let detail = match scheme {
         Scheme::Http => "the target is one of https, and this connection has no TLS",
         Scheme::Https => "the target is one of http, and this connection has TLS",
     };
-    Problem::bad("The target is one of another scheme", detail)
+    RequestError::titled("The target is one of another scheme", detail)
 }

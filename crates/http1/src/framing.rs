@@ -1,9 +1,8 @@
 //! Follows a request's body to its end.
 
-use crate::error_code::ErrorCode;
-use crate::problem::{Problem, Refused};
+use crate::error::{RequestError, RequestErrorKind};
 
-use super::chunks::Chunks;
+use crate::chunks::Chunks;
 
 /// What is still to come of a body.
 #[derive(Debug)]
@@ -15,19 +14,19 @@ pub(crate) enum Framing {
 }
 
 impl Framing {
-    pub(super) fn chunked() -> Self {
+    pub(crate) fn chunked() -> Self {
         Self::Chunked(Box::default())
     }
 
     /// How many bytes may be read without reading into the next request: as many as there are, where nobody knows.
-    pub(super) fn left(&self) -> usize {
+    pub(crate) fn left(&self) -> usize {
         match self {
             Self::Length(left) => usize::try_from(*left).unwrap_or(usize::MAX),
             Self::Chunked(_) => usize::MAX,
         }
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         match self {
             Self::Length(left) => *left == 0,
             Self::Chunked(chunks) => chunks.has_ended(),
@@ -39,7 +38,7 @@ impl Framing {
     ///
     /// # Errors
     /// The body breaks the rules; what comes behind it can't be trusted.
-    pub(super) fn advance<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8]), Refused> {
+    pub(crate) fn advance<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8]), Box<RequestError>> {
         match self {
             Self::Length(left) => {
                 let taken = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
@@ -47,7 +46,10 @@ impl Framing {
                 Ok((taken, &bytes[..taken]))
             }
             Self::Chunked(chunks) => chunks.advance(bytes).map_err(|_| {
-                Problem::boxed(ErrorCode::BadRequest, "a chunk of the body is not framed as RFC 9112 wants it")
+                RequestError::boxed(
+                    RequestErrorKind::BadRequest,
+                    "a chunk of the body is not framed as RFC 9112 wants it",
+                )
             }),
         }
     }

@@ -1,45 +1,47 @@
 //! Responses, and how they are written.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
 use event::object::Pieces;
 use http::StatusCode;
 
-use crate::admission::ReadPermit;
-
-use super::head::Persistence;
+use crate::head::Persistence;
 
 /// A response.
 #[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) status: StatusCode,
-    pub(crate) content_type: Option<&'static str>,
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// `Content-Type`.
+    pub content_type: Option<&'static str>,
     /// After how many seconds the request may be sent again.
-    pub(crate) retry_after: Option<u32>,
+    pub retry_after: Option<u32>,
     /// The methods that the path takes.
-    pub(crate) allow: Option<&'static str>,
+    pub allow: Option<&'static str>,
     /// More lines, as they are sent.
-    pub(crate) lines: &'static str,
+    pub lines: &'static str,
     /// Lines of this answer alone, as they are sent.
-    pub(crate) fields: Option<Box<str>>,
+    pub fields: Option<Box<str>>,
     /// Whether another `Origin` may get another answer.
-    pub(crate) varies: bool,
+    pub varies: bool,
     /// Lines about who may read it, as they are sent.
-    pub(crate) cors: Option<Arc<str>>,
-    pub(crate) body: Vec<u8>,
-    /// A body that isn't in memory as a whole, in the place of that.
-    pub(crate) behind: Option<StreamedBody>,
-    /// The memory that the body takes: it is released when the client has the response.
-    pub(crate) room: Option<ReadPermit>,
+    pub cors: Option<Arc<str>>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// A body that isn't in memory as a whole, instead of `body`.
+    pub streamed: Option<StreamedBody>,
+    /// Counts the memory that the body takes. It is dropped when the client has received the response.
+    pub reservation: Option<Box<dyn Any + Send>>,
 }
 
 /// A body that arrives piece by piece.
-pub(crate) struct StreamedBody {
+pub struct StreamedBody {
     /// How many bytes it has.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// `None` where the head alone is wanted, or they are being written.
-    pub(crate) pieces: Option<Box<dyn Pieces>>,
+    pub pieces: Option<Box<dyn Pieces>>,
 }
 
 impl fmt::Debug for StreamedBody {
@@ -50,22 +52,22 @@ impl fmt::Debug for StreamedBody {
 
 /// How a response is written to one connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct WriteOptions<'a> {
+pub(crate) struct WriteOptions<'a> {
     /// The value of `Date`.
-    pub(super) date: &'a str,
+    pub(crate) date: &'a str,
     /// The lines that say that the connection is kept.
-    pub(super) kept_alive: &'a str,
-    pub(super) persistence: Persistence,
+    pub(crate) kept_alive: &'a str,
+    pub(crate) persistence: Persistence,
     /// Without its body, but with the length that the body has: HEAD.
-    pub(super) is_head: bool,
+    pub(crate) is_head: bool,
 }
 
 /// Tells a client to send the body.
-pub(super) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+pub(crate) const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 impl Response {
     /// 200 without a body.
-    pub(crate) const fn ok() -> Self {
+    pub const fn ok() -> Self {
         Self {
             status: StatusCode::OK,
             content_type: None,
@@ -76,28 +78,28 @@ impl Response {
             varies: false,
             cors: None,
             body: Vec::new(),
-            behind: None,
-            room: None,
+            streamed: None,
+            reservation: None,
         }
     }
 
     /// 204 with the methods that may be used.
-    pub(crate) fn with_methods(methods: &'static str) -> Self {
+    pub fn with_methods(methods: &'static str) -> Self {
         Self { status: StatusCode::NO_CONTENT, allow: Some(methods), ..Self::ok() }
     }
 
     /// An answer with a body.
-    pub(crate) fn with_body(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
+    pub fn with_body(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Self {
         Self { status, content_type: Some(content_type), body, ..Self::ok() }
     }
 
-    pub(super) fn write(&self, manner: WriteOptions<'_>, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&self, manner: WriteOptions<'_>, bytes: &mut Vec<u8>) {
         let mut text = |parts: &[&str]| parts.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
         match self.status {
             StatusCode::OK => text(&["HTTP/1.1 200 OK\r\n"]),
             status => text(&["HTTP/1.1 ", status.as_str(), " ", status.canonical_reason().unwrap_or_default(), "\r\n"]),
         }
-        match self.behind.as_ref().map_or(self.body.len() as u64, |behind| behind.bytes) {
+        match self.streamed.as_ref().map_or(self.body.len() as u64, |streamed| streamed.bytes) {
             // RFC 9110 §8.6: it has none, and no length of none.
             0 if matches!(self.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) => {}
             0 => text(&["content-length: 0\r\n"]),

@@ -5,22 +5,22 @@ const SMALL_BYTES: usize = 4096;
 
 /// Bytes, of which those in front may have been taken.
 #[derive(Debug, Default)]
-pub(super) struct ReadBuffer {
+pub(crate) struct ReadBuffer {
     bytes: Vec<u8>,
     taken: usize,
 }
 
 impl ReadBuffer {
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes[self.taken..]
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bytes().is_empty()
     }
 
     /// Adds bytes. A buffer that is needed for that is had from `spare`.
-    pub(super) fn add(&mut self, bytes: &[u8], spare: impl FnOnce() -> Vec<u8>) {
+    pub(crate) fn add(&mut self, bytes: &[u8], spare: impl FnOnce() -> Vec<u8>) {
         if bytes.is_empty() {
             return;
         }
@@ -33,7 +33,7 @@ impl ReadBuffer {
     }
 
     /// Takes bytes from the front; the buffer is given back with the last of them.
-    pub(super) fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Option<Vec<u8>> {
         debug_assert!(bytes <= self.bytes().len(), "what is taken is held");
         self.taken += bytes;
         if !self.is_empty() {

@@ -8,13 +8,13 @@ use std::task::Poll;
 use net::tls::{HandshakeOutcome, ServerTls};
 use tokio::net::TcpStream;
 
-use super::connection::{Connection, Order, Phase};
-use super::handler::Handler;
-use super::socket::Socket;
-use super::stream::Stream;
+use crate::connection::{ConnectionState, Order, Phase};
+use crate::handler::Handler;
+use crate::socket::Socket;
+use crate::stream::Stream;
 
 /// A connection after the handshake.
-pub(super) enum Opened {
+pub(crate) enum Opened {
     /// Requests can be read.
     Ready(Socket),
     /// The client speaks without TLS where it is needed.
@@ -26,7 +26,7 @@ pub(super) enum Opened {
 }
 
 /// Opens a connection.
-pub(super) async fn open<H: Handler>(handler: &H, connection: &Rc<Connection>, stream: TcpStream) -> Opened {
+pub(crate) async fn open<H: Handler>(handler: &H, connection: &Rc<ConnectionState>, stream: TcpStream) -> Opened {
     let transport = handler.transport();
     let socket = |stream| Socket::new(stream, transport.clone(), connection.clone());
     let Some(tls) = transport.tls() else { return Opened::Ready(socket(Stream::Plain(stream))) };
@@ -52,10 +52,10 @@ pub(super) async fn open<H: Handler>(handler: &H, connection: &Rc<Connection>, s
 }
 
 /// The handshake, unless the connection is told to end before.
-async fn shake_hands(tls: &ServerTls, connection: &Connection, stream: TcpStream) -> HandshakeOutcome {
+async fn shake_hands(tls: &ServerTls, connection: &ConnectionState, stream: TcpStream) -> HandshakeOutcome {
     let mut accepted = pin!(tls.accept(stream));
     poll_fn(|context| match connection.order() {
-        Order::GoOn => accepted.as_mut().poll(context),
+        Order::Continue => accepted.as_mut().poll(context),
         Order::Finish | Order::TooSlow | Order::Abort => Poll::Ready(HandshakeOutcome::Gone),
     })
     .await

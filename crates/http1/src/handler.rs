@@ -5,16 +5,22 @@ use std::rc::Rc;
 
 use http::StatusCode;
 
-use super::body::Body;
-use super::head::Head;
-use super::response::Response;
-use super::transport::Transport;
-use crate::problem::Refused;
+use crate::body::Body;
+use crate::body_budget::BodyBudget;
+use crate::error::RequestError;
+use crate::head::Head;
+use crate::response::Response;
+use crate::transport::Transport;
 
 /// Handles the requests of all connections of a shard.
-pub(crate) trait Handler {
+pub trait Handler {
     /// All that is kept of a request while its body arrives. Each open connection has room for one.
     type Request;
+
+    /// What counts the bytes of a body.
+    type Budget<'a>: BodyBudget
+    where
+        Self: 'a;
 
     /// What the connections share.
     fn transport(&self) -> &Rc<Transport>;
@@ -23,13 +29,17 @@ pub(crate) trait Handler {
     fn begin(&self, peer: IpAddr, head: &Head<'_>) -> Self::Request;
 
     /// Reads the body and makes the response. If the connection is aborted, this is dropped at any await.
-    async fn respond<'a>(&'a self, request: &Self::Request, body: &mut Body<'a>) -> Response;
+    fn respond<'a>(
+        &'a self,
+        request: &Self::Request,
+        body: &mut Body<'a, Self::Budget<'a>>,
+    ) -> impl Future<Output = Response>;
 
     /// The response to a request is known and its body was read.
     fn responded(&self, request: &Self::Request, status: StatusCode, body_bytes: usize);
 
     /// The response to a request that can't be parsed, or must not arrive this way.
-    fn reject(&self, refused: &Refused) -> Response;
+    fn reject(&self, error: Box<RequestError>) -> Response;
 
     /// A handshake of TLS has ended.
     fn count_handshake(&self, is_secure: bool);

@@ -7,23 +7,22 @@ use std::net::Ipv6Addr;
 use event::limits::HEADER_BYTES_MAX;
 use httparse::{Header, Request, Status};
 
-use crate::error_code::ErrorCode;
-use crate::problem::{Problem, Refused};
+use crate::error::{RequestError, RequestErrorKind};
 
-use super::fields::Fields;
-use super::framing::Framing;
-use super::syntax::bad;
-use super::target::{self, Target};
+use crate::error::bad;
+use crate::fields::Fields;
+use crate::framing::Framing;
+use crate::target::{self, Target};
 
 /// Header lines of a request: more fit [`HEADER_BYTES_MAX`] only where nobody means them.
 const HEADERS_MAX: usize = 100;
 /// Empty lines that may stand before a request (RFC 9112 §2.2 wants one to be passed over).
 const EMPTY_LINES_MAX: usize = 4;
-pub(super) const EMPTY_LINE_BYTES: usize = 2;
+pub(crate) const EMPTY_LINE_BYTES: usize = 2;
 
 /// What a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Method {
+pub enum Method {
     /// To read.
     Get,
     /// To read, but for the body.
@@ -48,14 +47,17 @@ pub(crate) enum Persistence {
     Close,
 }
 
-/// A head that is complete and sound.
+/// A head that is complete and valid.
 #[derive(Debug)]
-pub(crate) struct Head<'a> {
-    pub(crate) method: Method,
-    pub(crate) target: Target<'a>,
-    pub(crate) fields: Fields<'a>,
+pub struct Head<'a> {
+    /// The method.
+    pub method: Method,
+    /// The target.
+    pub target: Target<'a>,
+    /// The header fields.
+    pub fields: Fields<'a>,
     /// The head as it came.
-    pub(crate) bytes: &'a [u8],
+    pub bytes: &'a [u8],
     pub(crate) framing: Framing,
     pub(crate) persistence: Persistence,
     /// The client waits for a go-ahead before it sends the body.
@@ -64,7 +66,8 @@ pub(crate) struct Head<'a> {
 
 impl<'a> Head<'a> {
     /// The host that the request goes to, with its port if there is one; `None` only with HTTP/1.0.
-    pub(crate) fn host(&self) -> Option<&'a [u8]> {
+    #[must_use]
+    pub fn host(&self) -> Option<&'a [u8]> {
         self.target.authority.map(str::as_bytes).or(self.fields.host)
     }
 }
@@ -72,7 +75,7 @@ impl<'a> Head<'a> {
 /// What stands at the start of the bytes that are there.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant, reason = "it is taken apart at once, and nearly always a head")]
-pub(super) enum Parsed<'a> {
+pub(crate) enum Parsed<'a> {
     /// A head of so many bytes.
     Head(Head<'a>, usize),
     /// So many empty lines, and nothing else.
@@ -85,7 +88,7 @@ pub(super) enum Parsed<'a> {
 ///
 /// # Errors
 /// The head is ambiguous, not HTTP, or too long.
-pub(super) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Refused> {
+pub(crate) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Box<RequestError>> {
     let start = skip_empty_lines(bytes, empty_lines)?;
     if start > 0 && start == bytes.len() {
         return Ok(Parsed::EmptyLines(start / EMPTY_LINE_BYTES));
@@ -109,25 +112,25 @@ pub(super) fn parse(bytes: &[u8], empty_lines: usize) -> Result<Parsed<'_>, Refu
     Ok(Parsed::Head(head(&request, &bytes[start..length])?, length))
 }
 
-fn too_long(bytes: &[u8]) -> Refused {
+fn too_long(bytes: &[u8]) -> Box<RequestError> {
     let line = &bytes[..bytes.len().min(HEADER_BYTES_MAX)];
     if memchr::memchr(b'\n', line).is_none() {
         let detail = format!("a request's line has at most {HEADER_BYTES_MAX} bytes");
-        return Problem::boxed(ErrorCode::TargetTooLong, detail);
+        return RequestError::boxed(RequestErrorKind::TargetTooLong, detail);
     }
     let detail = format!("a request's line and headers have at most {HEADER_BYTES_MAX} bytes");
-    Problem::boxed(ErrorCode::HeaderTooLarge, detail)
+    RequestError::boxed(RequestErrorKind::HeaderTooLarge, detail)
 }
 
 /// Whether a head may end in bytes of which the first `known` are known to hold no end. It is cheap, so that a head
 /// that comes byte by byte isn't read again for each.
-pub(super) fn may_end(bytes: &[u8], known: usize) -> bool {
+pub(crate) fn may_end(bytes: &[u8], known: usize) -> bool {
     let tail = &bytes[known.saturating_sub(2)..];
     let ends = |at: usize| matches!(&tail[at + 1..], [b'\n', ..] | [b'\r', b'\n', ..]);
     bytes.len() > HEADER_BYTES_MAX || memchr::memchr_iter(b'\n', tail).any(ends)
 }
 
-fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Refused> {
+fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Box<RequestError>> {
     let lines = bytes.chunks_exact(EMPTY_LINE_BYTES).take_while(|line| line == b"\r\n").count();
     if before + lines > EMPTY_LINES_MAX || bytes.get(EMPTY_LINE_BYTES * lines) == Some(&b'\n') {
         return Err(bad("there are empty lines before the request"));
@@ -135,15 +138,16 @@ fn skip_empty_lines(bytes: &[u8], before: usize) -> Result<usize, Refused> {
     Ok(EMPTY_LINE_BYTES * lines)
 }
 
-fn of_parse(error: httparse::Error, bytes: &[u8]) -> Refused {
+fn of_parse(error: httparse::Error, bytes: &[u8]) -> Box<RequestError> {
     match error {
         // The parser takes a space in the target for its end, and says nothing of what is wrong with other bytes.
         httparse::Error::Version | httparse::Error::Token if let Some(target) = target::of_broken_line(bytes) => {
             bad(target::explain(target))
         }
-        httparse::Error::TooManyHeaders => {
-            Problem::boxed(ErrorCode::HeaderTooLarge, format!("a request has at most {HEADERS_MAX} header lines"))
-        }
+        httparse::Error::TooManyHeaders => RequestError::boxed(
+            RequestErrorKind::HeaderTooLarge,
+            format!("a request has at most {HEADERS_MAX} header lines"),
+        ),
         httparse::Error::Version => bad("the version must be HTTP/1.1 or HTTP/1.0"),
         httparse::Error::NewLine => bad(LINE_END),
         error => bad(format!("the request's line and headers are not as RFC 9112 wants them: {error}")),
@@ -154,11 +158,11 @@ const LINE_END: &str = "a line of the head must end in CR LF and have no other C
 
 /// httparse takes a bare LF as the end of a line. It lets no CR stand within one, so that the lines, each with one
 /// LF, have as many CRs only where each has its own.
-fn check_line_ends(head: &[u8], lines: usize) -> Result<(), Refused> {
+fn check_line_ends(head: &[u8], lines: usize) -> Result<(), Box<RequestError>> {
     if memchr::memchr_iter(b'\r', head).count() == lines { Ok(()) } else { Err(bad(LINE_END)) }
 }
 
-fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Refused> {
+fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Box<RequestError>> {
     let is_http_11 = request.version == Some(1);
     let fields = Fields::find(request.headers)?;
     let target = request.path.unwrap_or_default();
@@ -178,7 +182,7 @@ fn head<'a>(request: &Request<'_, 'a>, bytes: &'a [u8]) -> Result<Head<'a>, Refu
 }
 
 /// Some methods and forms of the target go with each other only (RFC 9112 §3.2.3, §3.2.4).
-fn check_form(method: &str, target: Target<'_>) -> Result<(), Refused> {
+fn check_form(method: &str, target: Target<'_>) -> Result<(), Box<RequestError>> {
     match (method, target.path) {
         ("CONNECT", _) => Err(bad("there is no proxy here to connect through")),
         (method, "*") if method != "OPTIONS" => Err(bad("the target `*` is for OPTIONS only")),
@@ -206,7 +210,7 @@ fn persistence(fields: &Fields<'_>, is_http_11: bool) -> Persistence {
     }
 }
 
-fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Result<(), Refused> {
+fn check_host(fields: &Fields<'_>, target: Target<'_>, is_http_11: bool) -> Result<(), Box<RequestError>> {
     let of_target = target.authority.map(str::as_bytes);
     if [fields.host, of_target].into_iter().flatten().any(|host| !is_host(host)) {
         return Err(bad("a host must be a name or an address, with a port or without"));
@@ -246,11 +250,14 @@ const fn is_of_name(byte: u8) -> bool {
 }
 
 /// An expectation of HTTP/1.0 is passed over (RFC 9110 §10.1.1).
-fn expects_continue(fields: &Fields<'_>, is_http_11: bool) -> Result<bool, Refused> {
+fn expects_continue(fields: &Fields<'_>, is_http_11: bool) -> Result<bool, Box<RequestError>> {
     match fields.expect {
         Some(value) if is_http_11 => match value.eq_ignore_ascii_case(b"100-continue") {
             true => Ok(true),
-            false => Err(Problem::boxed(ErrorCode::Expectation, "the only expectation that is met is `100-continue`")),
+            false => Err(RequestError::boxed(
+                RequestErrorKind::Expectation,
+                "the only expectation that is met is `100-continue`",
+            )),
         },
         _ => Ok(false),
     }

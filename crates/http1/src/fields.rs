@@ -3,37 +3,48 @@
 
 use httparse::Header;
 
-use crate::problem::Refused;
+use crate::error::RequestError;
 
-use super::framing::Framing;
-use super::syntax::bad;
+use crate::error::bad;
+use crate::framing::Framing;
 
 /// The fields of a head, without the spaces around their values.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Fields<'a> {
-    pub(crate) content_type: Option<&'a [u8]>,
-    pub(crate) content_encoding: Option<&'a [u8]>,
-    pub(crate) accept: Option<&'a [u8]>,
-    pub(crate) type_name: Option<&'a [u8]>,
-    pub(crate) key: Option<&'a [u8]>,
-    pub(crate) atomic: Option<&'a [u8]>,
-    pub(crate) ack: Option<&'a [u8]>,
-    pub(crate) authorization: Option<&'a [u8]>,
-    pub(crate) api_key: Option<&'a [u8]>,
-    /// The page whose script asks, where a browser says so.
-    pub(crate) origin: Option<&'a [u8]>,
-    /// The method that such a script would use.
-    pub(crate) method_wished: Option<&'a [u8]>,
-    /// What its client has of an object, and wants of it.
-    pub(crate) none_match: Option<&'a [u8]>,
-    pub(crate) range: Option<&'a [u8]>,
-    pub(crate) if_range: Option<&'a [u8]>,
-    pub(super) host: Option<&'a [u8]>,
-    pub(super) expect: Option<&'a [u8]>,
+pub struct Fields<'a> {
+    /// `Content-Type`.
+    pub content_type: Option<&'a [u8]>,
+    /// `Content-Encoding`; `,` if there are several lines.
+    pub content_encoding: Option<&'a [u8]>,
+    /// `Accept`, its first line.
+    pub accept: Option<&'a [u8]>,
+    /// `Forebay-Type`.
+    pub type_name: Option<&'a [u8]>,
+    /// `Idempotency-Key`.
+    pub key: Option<&'a [u8]>,
+    /// `Forebay-Atomic`.
+    pub atomic: Option<&'a [u8]>,
+    /// `Forebay-Ack`.
+    pub ack: Option<&'a [u8]>,
+    /// `Authorization`.
+    pub authorization: Option<&'a [u8]>,
+    /// `X-Api-Key`.
+    pub api_key: Option<&'a [u8]>,
+    /// `Origin`: the web page whose script sends the request.
+    pub origin: Option<&'a [u8]>,
+    /// `Access-Control-Request-Method` of a preflight.
+    pub method_wished: Option<&'a [u8]>,
+    /// `If-None-Match`; empty if there are several lines.
+    pub none_match: Option<&'a [u8]>,
+    /// `Range`; empty if there are several lines.
+    pub range: Option<&'a [u8]>,
+    /// `If-Range`; empty if there are several lines.
+    pub if_range: Option<&'a [u8]>,
+    pub(crate) host: Option<&'a [u8]>,
+    pub(crate) expect: Option<&'a [u8]>,
     length: Option<u64>,
     is_chunked: bool,
-    pub(super) asks_close: bool,
-    pub(super) asks_keep_alive: bool,
+    pub(crate) asks_close: bool,
+    pub(crate) asks_keep_alive: bool,
 }
 
 /// So that the number fits 64 bits.
@@ -42,14 +53,14 @@ const LENGTH_DIGITS_MAX: usize = 18;
 impl<'a> Fields<'a> {
     /// # Errors
     /// The fields contradict each other, or can't be read in one way only.
-    pub(super) fn find(headers: &[Header<'a>]) -> Result<Self, Refused> {
+    pub(crate) fn find(headers: &[Header<'a>]) -> Result<Self, Box<RequestError>> {
         let mut fields = Self::default();
         headers.iter().try_for_each(|header| fields.take(header.name.as_bytes(), header.value.trim_ascii()))?;
         Ok(fields)
     }
 
     /// Names differ in their lengths, most of them: few are compared letter by letter.
-    fn take(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Refused> {
+    fn take(&mut self, name: &[u8], value: &'a [u8]) -> Result<(), Box<RequestError>> {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
             4 if is("host") => once(&mut self.host, value, "Host"),
@@ -113,7 +124,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn take_length(&mut self, value: &[u8]) -> Result<(), Refused> {
+    fn take_length(&mut self, value: &[u8]) -> Result<(), Box<RequestError>> {
         let is_number = !value.is_empty() && value.len() <= LENGTH_DIGITS_MAX && value.iter().all(u8::is_ascii_digit);
         if !is_number || self.length.is_some() {
             return Err(bad("there must be one Content-Length, a decimal number"));
@@ -122,7 +133,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn take_coding(&mut self, value: &[u8]) -> Result<(), Refused> {
+    fn take_coding(&mut self, value: &[u8]) -> Result<(), Box<RequestError>> {
         if self.is_chunked || !value.eq_ignore_ascii_case(b"chunked") {
             return Err(bad("the only Transfer-Encoding that is taken is `chunked`, once"));
         }
@@ -131,7 +142,7 @@ impl<'a> Fields<'a> {
     }
 
     /// How the body's end is found.
-    pub(super) fn framing(&self, is_http_11: bool) -> Result<Framing, Refused> {
+    pub(crate) fn framing(&self, is_http_11: bool) -> Result<Framing, Box<RequestError>> {
         match (self.is_chunked, self.length) {
             (true, Some(_)) => Err(bad("there are both Content-Length and Transfer-Encoding")),
             (true, None) if !is_http_11 => Err(bad("Transfer-Encoding needs HTTP/1.1")),
@@ -146,7 +157,7 @@ fn only<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8]) {
     *place = Some(if place.is_none() { value } else { b"" });
 }
 
-fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &str) -> Result<(), Refused> {
+fn once<'a>(place: &mut Option<&'a [u8]>, value: &'a [u8], name: &str) -> Result<(), Box<RequestError>> {
     match place.replace(value) {
         None => Ok(()),
         Some(_) => Err(bad(format!("there is more than one {name}"))),

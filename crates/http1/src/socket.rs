@@ -10,10 +10,10 @@ use event::limits::DRAIN_BYTES_MAX;
 use net::draining::DrainPermit;
 use tokio::io::ReadBuf;
 
-use super::connection::{Connection, Order, Phase};
-use super::read_buffer::ReadBuffer;
-use super::stream::Stream;
-use super::transport::Transport;
+use crate::connection::{ConnectionState, Order, Phase};
+use crate::read_buffer::ReadBuffer;
+use crate::stream::Stream;
+use crate::transport::Transport;
 
 /// Bytes that the buffer of a shard's answers keeps: a page that is read back takes more, for as long as it needs them.
 const WRITE_BUFFER_BYTES_MAX: usize = 256 * 1024;
@@ -24,7 +24,7 @@ const DISCARDED_STRETCH_BYTES: u64 = 256 * 1024;
 
 /// What the peer may still send when a connection is closed. It is discarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(crate) enum Unread {
     /// Nothing.
     Nothing,
     /// A little.
@@ -34,37 +34,37 @@ pub(super) enum Unread {
 }
 
 /// The socket of a connection, and what was received of it but not taken.
-pub(super) struct Socket {
+pub(crate) struct Socket {
     stream: Stream,
     transport: Rc<Transport>,
-    connection: Rc<Connection>,
+    connection: Rc<ConnectionState>,
     held: ReadBuffer,
 }
 
 impl Socket {
-    pub(super) fn new(stream: Stream, transport: Rc<Transport>, connection: Rc<Connection>) -> Self {
+    pub(crate) fn new(stream: Stream, transport: Rc<Transport>, connection: Rc<ConnectionState>) -> Self {
         Self { stream, transport, connection, held: ReadBuffer::default() }
     }
 
-    pub(super) fn connection(&self) -> &Connection {
+    pub(crate) fn connection(&self) -> &ConnectionState {
         &self.connection
     }
 
-    pub(super) fn transport(&self) -> &Transport {
+    pub(crate) fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    pub(super) fn now(&self) -> u32 {
+    pub(crate) fn now(&self) -> u32 {
         self.transport.now()
     }
 
     /// What was received and not taken.
-    pub(super) fn held(&self) -> &[u8] {
+    pub(crate) fn held(&self) -> &[u8] {
         self.held.bytes()
     }
 
     /// Takes bytes of [`Self::held`].
-    pub(super) fn take(&mut self, bytes: usize) {
+    pub(crate) fn take(&mut self, bytes: usize) {
         if let Some(buffer) = self.held.take(bytes) {
             self.transport.give_back(buffer);
         }
@@ -72,7 +72,7 @@ impl Socket {
 
     /// Reads once, `most` bytes at most, and shows `take` all that is held then; it says how much of it it takes. `None`
     /// at the end of the stream.
-    pub(super) fn poll_read<T>(
+    pub(crate) fn poll_read<T>(
         &mut self,
         context: &mut Context<'_>,
         most: usize,
@@ -102,7 +102,7 @@ impl Socket {
     }
 
     /// Writes what `render` makes. As a rule the kernel takes it in one go; what it doesn't take is kept until it does.
-    pub(super) async fn write(&mut self, render: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
+    pub(crate) async fn write(&mut self, render: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let mut render = Some(render);
         let mut rest = Vec::new();
         let mut written: usize = 0;
@@ -153,7 +153,7 @@ impl Socket {
 
     /// Ends the connection: first the own direction, then, if bytes may still come, the other one when the peer closes or a limit is reached.
     /// With a reset the peer would lose the response.
-    pub(super) async fn close(mut self, unread: Unread) -> io::Result<()> {
+    pub(crate) async fn close(mut self, unread: Unread) -> io::Result<()> {
         let (phase, bytes_max, permit) = match unread {
             Unread::Body => (Phase::Drain, DRAIN_BYTES_MAX, self.transport.drains().permit(self.connection.client)),
             Unread::Nothing | Unread::Little => (Phase::Linger, LINGER_BYTES_MAX, None),

@@ -1,11 +1,11 @@
 //! The extensions of a chunk (RFC 9112 §7.1.1): they mean nothing here, but where they end must be sure. In a quoted
 //! string there may be nearly everything, and a reader that doesn't know of such strings ends elsewhere.
 
-use super::syntax::{BadChunk, is_of_name, is_of_value};
+use crate::syntax::{BadChunk, is_of_name, is_of_value};
 
 /// Where in the extensions of a chunk we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Extension {
+pub(crate) enum Extension {
     /// Behind a `;`.
     NameStart,
     Name,
@@ -24,7 +24,7 @@ pub(super) enum Extension {
 
 impl Extension {
     /// Goes on by a byte that isn't the line's end.
-    pub(super) fn step(self, byte: u8) -> Result<Self, BadChunk> {
+    pub(crate) fn step(self, byte: u8) -> Result<Self, BadChunk> {
         let is_space = matches!(byte, b' ' | b'\t');
         match (self, byte) {
             (Self::NameStart | Self::NameEnd | Self::ValueStart | Self::Spaces, _) if is_space => Ok(self),
@@ -43,7 +43,7 @@ impl Extension {
     }
 
     /// Whether the line may end here.
-    pub(super) const fn may_end(self) -> bool {
+    pub(crate) const fn may_end(self) -> bool {
         matches!(self, Self::Name | Self::Token | Self::QuotedEnd)
     }
 }

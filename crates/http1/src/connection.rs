@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::Waker;
 
 /// A body has so many ticks to begin.
-pub(super) const BODY_GRACE_TICKS: i64 = 10;
+pub(crate) const BODY_GRACE_TICKS: i64 = 10;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ pub(crate) enum Phase {
     Drain,
 }
 
-/// What a connection is told to do.
+/// What a connection has to do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Order {
-    /// Nothing.
+pub enum Order {
+    /// Continue.
     #[default]
-    GoOn,
+    Continue,
     /// End as soon as no request is in flight.
     Finish,
     /// Answer that the request came too slowly, and end.
@@ -46,7 +46,7 @@ pub(crate) enum Order {
 
 /// The state of a connection.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct ConnectionState {
     pub(crate) client: IpAddr,
     phase: Cell<Phase>,
     /// The tick at which the phase began.
@@ -61,8 +61,9 @@ pub(crate) struct Connection {
     waker: RefCell<Option<Waker>>,
 }
 
-impl Connection {
-    pub(crate) const fn new(client: IpAddr, now: u32) -> Self {
+impl ConnectionState {
+    /// A connection of `client` that was accepted at tick `now`.
+    pub const fn new(client: IpAddr, now: u32) -> Self {
         Self {
             client,
             phase: Cell::new(Phase::Idle),
@@ -70,7 +71,7 @@ impl Connection {
             received: Cell::new(0),
             credit: Cell::new(BODY_GRACE_TICKS),
             is_waiting_for_us: Cell::new(false),
-            order: Cell::new(Order::GoOn),
+            order: Cell::new(Order::Continue),
             waker: RefCell::new(None),
         }
     }
@@ -82,7 +83,7 @@ impl Connection {
     /// Begins a phase. Who was too slow to send and has sent all the same isn't any more.
     pub(crate) fn enter(&self, phase: Phase, now: u32) {
         if phase == Phase::Answer && self.order() == Order::TooSlow {
-            self.order.set(Order::GoOn);
+            self.order.set(Order::Continue);
         }
         self.phase.set(phase);
         self.since.set(now);
@@ -109,7 +110,7 @@ impl Connection {
     }
 
     /// Gives an order and wakes the connection's task to follow it.
-    pub(crate) fn give(&self, order: Order) {
+    pub fn give(&self, order: Order) {
         self.order.set(order);
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();
@@ -127,7 +128,7 @@ impl Connection {
 
 /// A connection that waits for us.
 #[derive(Debug)]
-pub(crate) struct KeptWaiting<'a>(&'a Connection);
+pub struct KeptWaiting<'a>(&'a ConnectionState);
 
 impl Drop for KeptWaiting<'_> {
     fn drop(&mut self) {
@@ -135,67 +136,72 @@ impl Drop for KeptWaiting<'_> {
     }
 }
 
-/// So many parts of a tick there are, and of the connections that are looked at within it. A prime number: clients that come in
-/// some order, each fourth alike, are in all parts alike.
-pub(crate) const PARTS: u32 = 127;
+/// A tick has so many parts; the deadlines of each connection are checked in one of them. A prime number: clients that connect in a
+/// regular order are spread over all parts.
+pub const TICK_PARTS: u32 = 127;
 
-/// At which connections to look.
+/// The connections whose deadlines are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// At all, with the tick's beginning.
+pub enum TickPart {
+    /// All of them: a tick begins.
     All,
-    /// At those whose turn it is in this part of the tick, from 0 to [`PARTS`].
+    /// Those of this part of the tick, from 0 to [`TICK_PARTS`].
     Part(u32),
 }
 
-impl Look {
+impl TickPart {
     /// Whether a tick begins with it.
-    pub(crate) const fn begins_tick(self) -> bool {
+    #[must_use]
+    pub const fn begins_tick(self) -> bool {
         matches!(self, Self::All | Self::Part(0))
     }
 }
 
 /// The open connections of a shard.
 #[derive(Debug)]
-pub(crate) struct Connections {
-    /// By the part of the tick in which they are looked at.
-    open: RefCell<Vec<BTreeMap<usize, Rc<Connection>>>>,
+pub struct OpenConnections {
+    /// By the part of the tick in which their deadlines are checked.
+    open: RefCell<Vec<BTreeMap<usize, Rc<ConnectionState>>>>,
     next: Cell<usize>,
 }
 
-impl Default for Connections {
+impl Default for OpenConnections {
     fn default() -> Self {
-        Self { open: RefCell::new(vec![BTreeMap::new(); PARTS as usize]), next: Cell::default() }
+        Self { open: RefCell::new(vec![BTreeMap::new(); TICK_PARTS as usize]), next: Cell::default() }
     }
 }
 
-impl Connections {
-    pub(crate) fn add(&self, connection: Rc<Connection>) -> usize {
+impl OpenConnections {
+    /// Adds a connection and returns its number.
+    pub fn add(&self, connection: Rc<ConnectionState>) -> usize {
         let number = self.next.get();
         self.next.set(number + 1);
         self.open.borrow_mut()[part_of(number)].insert(number, connection);
         number
     }
 
-    pub(crate) fn remove(&self, number: usize) {
+    /// Removes a connection by its number.
+    pub fn remove(&self, number: usize) {
         self.open.borrow_mut()[part_of(number)].remove(&number);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no connection is open.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.open.borrow().iter().all(BTreeMap::is_empty)
     }
 
-    /// Calls `act` with those that are to be looked at.
-    pub(crate) fn for_each(&self, look: Look, mut act: impl FnMut(&Rc<Connection>)) {
+    /// Calls `act` with the connections of this part of the tick.
+    pub fn for_each(&self, part: TickPart, mut act: impl FnMut(&Rc<ConnectionState>)) {
         let open = self.open.borrow();
-        let parts = match look {
-            Look::All => &open[..],
-            Look::Part(part) => &open[part as usize..=part as usize],
+        let parts = match part {
+            TickPart::All => &open[..],
+            TickPart::Part(part) => &open[part as usize..=part as usize],
         };
         parts.iter().flat_map(BTreeMap::values).for_each(&mut act);
     }
 }
 
 const fn part_of(number: usize) -> usize {
-    number % PARTS as usize
+    number % TICK_PARTS as usize
 }

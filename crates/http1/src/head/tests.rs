@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn code(text: &str) -> Option<ErrorCode> {
-    parse(text.as_bytes(), 0).err().map(|problem| problem.code)
+fn code(text: &str) -> Option<RequestErrorKind> {
+    parse(text.as_bytes(), 0).err().map(|problem| problem.kind)
 }
 
 fn parse_whole(text: &str) -> (Head<'_>, usize) {
@@ -96,7 +96,11 @@ fn heads_that_can_be_read_in_two_ways_are_refused() {
         "X: y",
         " Host: a",
     ] {
-        assert_eq!(code(&format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n")), Some(ErrorCode::BadRequest), "{fields:?}");
+        assert_eq!(
+            code(&format!("POST / HTTP/1.1\r\n{fields}\r\n\r\n")),
+            Some(RequestErrorKind::BadRequest),
+            "{fields:?}"
+        );
     }
 }
 
@@ -128,7 +132,7 @@ fn request_lines_are_read_in_one_way() {
         " GET / HTTP/1.1\r\nHost: a",
         "GET / HTTP/1.1\nHost: a",
     ] {
-        assert_eq!(code(&format!("{line}\r\n\r\n")), Some(ErrorCode::BadRequest), "{line:?}");
+        assert_eq!(code(&format!("{line}\r\n\r\n")), Some(RequestErrorKind::BadRequest), "{line:?}");
     }
     assert_eq!(parsed("GET HTTP://A/b?c HTTP/1.1\r\nHost: a\r\n\r\n").target.path, "/b");
 }
@@ -151,7 +155,7 @@ fn connections_go_on_as_their_versions_have_it() {
 fn one_expectation_is_met() {
     assert!(parsed("GET / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\n\r\n").expects_continue);
     assert!(!parsed("GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expects_continue);
-    assert_eq!(code("GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n"), Some(ErrorCode::Expectation));
+    assert_eq!(code("GET / HTTP/1.1\r\nHost: a\r\nExpect: more\r\n\r\n"), Some(RequestErrorKind::Expectation));
 }
 
 #[test]
@@ -160,14 +164,14 @@ fn a_head_has_a_limit_whether_it_ends_or_not() {
     let fits = HEADER_BYTES_MAX - start.len() - 4;
     let text = |filler: usize, end: &str| start.to_owned() + &"x".repeat(filler) + end;
     assert_eq!(code(&text(fits, "\r\n\r\n")), None);
-    assert_eq!(code(&text(fits + 1, "\r\n\r\n")), Some(ErrorCode::HeaderTooLarge));
-    assert_eq!(code(&text(HEADER_BYTES_MAX, "")), Some(ErrorCode::HeaderTooLarge));
+    assert_eq!(code(&text(fits + 1, "\r\n\r\n")), Some(RequestErrorKind::HeaderTooLarge));
+    assert_eq!(code(&text(HEADER_BYTES_MAX, "")), Some(RequestErrorKind::HeaderTooLarge));
     let line = "GET /".to_owned() + &"x".repeat(HEADER_BYTES_MAX);
-    assert_eq!(code(&line), Some(ErrorCode::TargetTooLong));
-    assert_eq!(code(&(line + " HTTP/1.1\r\nHost: a\r\n\r\n")), Some(ErrorCode::TargetTooLong));
+    assert_eq!(code(&line), Some(RequestErrorKind::TargetTooLong));
+    assert_eq!(code(&(line + " HTTP/1.1\r\nHost: a\r\n\r\n")), Some(RequestErrorKind::TargetTooLong));
     let lines = |lines: usize| format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(lines - 1));
     assert_eq!(code(&lines(HEADERS_MAX)), None);
-    assert_eq!(code(&lines(HEADERS_MAX + 1)), Some(ErrorCode::HeaderTooLarge));
+    assert_eq!(code(&lines(HEADERS_MAX + 1)), Some(RequestErrorKind::HeaderTooLarge));
 }
 
 proptest! {

@@ -1,40 +1,39 @@
-//! Reads bodies as they arrive: counted against the process's limit, and not slower than the slowest that is allowed.
+//! Reads bodies as they arrive: counted against the budget of the service, and no slower than the minimum rate.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 
-use crate::admission::Permit;
-use crate::error_code::ErrorCode;
-use crate::problem::{Problem, Refused};
+use crate::error::{RequestError, RequestErrorKind};
 
-use super::connection::{KeptWaiting, Order, Phase};
-use super::decoded_body::DecodedBody;
-use super::decoder::Coding;
-use super::framing::Framing;
-use super::response::CONTINUE;
-use super::socket::Socket;
+use crate::body_budget::BodyBudget;
+use crate::connection::{KeptWaiting, Order, Phase};
+use crate::decoded_body::DecodedBody;
+use crate::decoder::Coding;
+use crate::framing::Framing;
+use crate::response::CONTINUE;
+use crate::socket::Socket;
 
 /// A body that is refused is read to its end if that is near, so that the connection can go on.
 const NEAR_BYTES_MAX: u64 = 64 * 1024;
 
 /// A request's body. When its end is read, the connection enters [`Phase::Answer`]: from then on the client waits for
 /// us.
-pub(crate) struct Body<'a> {
+pub struct Body<'a, B> {
     socket: &'a mut Socket,
     framing: Framing,
     /// The client waits for a go-ahead.
     expects_continue: bool,
     /// How the content is decoded, until its end. Boxed: few bodies are encoded.
-    decoding: Option<Box<DecodedBody<'a>>>,
+    decoding: Option<Box<DecodedBody<B>>>,
     /// Bytes of content received.
-    pub(super) received: usize,
+    pub(crate) received: usize,
     /// Bytes passed since the shard's other requests had their turn.
     stretch: usize,
 }
 
 /// What isn't read of a body when the response is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Remainder {
+pub(crate) enum Remainder {
     /// Nothing: the connection can be kept.
     None,
     /// The client sends it, or has sent it.
@@ -44,50 +43,53 @@ pub(super) enum Remainder {
 }
 
 /// After so many bytes the other requests of the shard have their turn.
-pub(crate) const STRETCH_BYTES: usize = 256 * 1024;
+pub const STRETCH_BYTES: usize = 256 * 1024;
 
-impl<'a> Body<'a> {
-    pub(super) fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {
+impl<'a, B: BodyBudget> Body<'a, B> {
+    pub(crate) fn new(socket: &'a mut Socket, framing: Framing, expects_continue: bool) -> Self {
         let phase = if framing.has_ended() { Phase::Answer } else { Phase::Body };
         socket.connection().enter(phase, socket.now());
         Self { socket, framing, expects_continue, decoding: None, received: 0, stretch: 0 }
     }
 
     /// From here on the body is what comes out of its coding, of which at most `bytes_max` bytes come in.
-    pub(crate) fn decode(&mut self, permit: Permit<'a>, coding: Coding, bytes_max: usize) {
-        self.decoding = Some(Box::new(DecodedBody::new(permit, coding, bytes_max)));
+    pub fn decode(&mut self, budget: B, coding: Coding, bytes_max: usize) {
+        self.decoding = Some(Box::new(DecodedBody::new(budget, coding, bytes_max)));
     }
 
     /// Whether all of it was read.
-    pub(crate) fn has_ended(&self) -> bool {
+    pub fn has_ended(&self) -> bool {
         self.framing.has_ended()
     }
 
     /// Until the value is dropped the client isn't too slow: nobody reads what it sends.
-    pub(crate) fn keep_waiting(&self) -> KeptWaiting<'_> {
+    pub fn keep_waiting(&self) -> KeptWaiting<'_> {
         self.socket.connection().keep_waiting()
     }
 
     /// Gives the next piece of the content to `take`; `None` at the end.
-    pub(crate) async fn next<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Refused> {
+    ///
+    /// # Errors
+    /// The body is incomplete, too slow, or can't be decoded.
+    pub async fn next<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, B::Error> {
         match self.decoding.take() {
-            None => self.next_received(take).await,
+            None => Ok(self.next_received(take).await?),
             Some(decoding) => Box::pin(self.next_decoded(decoding, &mut take)).await,
         }
     }
 
-    async fn next_received<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Refused> {
+    async fn next_received<T>(&mut self, mut take: impl FnMut(&[u8]) -> T) -> Result<Option<T>, Box<RequestError>> {
         self.go_ahead().await?;
         self.pause().await;
         poll_fn(|context| self.poll_next(context, &mut take)).await
     }
 
-    /// Where the decoding fails or ends it isn't put back, so that its memory is free.
+    /// If the decoding fails or ends, `self` doesn't get it back, which frees its memory.
     async fn next_decoded<T>(
         &mut self,
-        mut decoding: Box<DecodedBody<'a>>,
+        mut decoding: Box<DecodedBody<B>>,
         take: &mut impl FnMut(&[u8]) -> T,
-    ) -> Result<Option<T>, Refused> {
+    ) -> Result<Option<T>, B::Error> {
         loop {
             if decoding.has_work() {
                 self.pause().await;
@@ -101,7 +103,10 @@ impl<'a> Body<'a> {
             }
             match self.next_received(|piece| decoding.add(piece)).await? {
                 Some(added) => added?,
-                None => return decoding.finish().map(|()| None),
+                None => {
+                    decoding.finish()?;
+                    return Ok(None);
+                }
             }
         }
     }
@@ -115,7 +120,7 @@ impl<'a> Body<'a> {
     }
 
     /// Tells a client that waits for it to send the body.
-    async fn go_ahead(&mut self) -> Result<(), Refused> {
+    async fn go_ahead(&mut self) -> Result<(), Box<RequestError>> {
         if std::mem::take(&mut self.expects_continue) && !self.has_ended() && self.socket.held().is_empty() {
             let written = self.socket.write(|bytes| bytes.extend_from_slice(CONTINUE)).await;
             written.map_err(|_| incomplete())?;
@@ -128,7 +133,7 @@ impl<'a> Body<'a> {
         &mut self,
         context: &mut Context<'_>,
         take: &mut impl FnMut(&[u8]) -> T,
-    ) -> Poll<Result<Option<T>, Refused>> {
+    ) -> Poll<Result<Option<T>, Box<RequestError>>> {
         while !self.framing.has_ended() {
             self.check_speed()?;
             let Self { socket, framing, received, stretch, .. } = self;
@@ -161,27 +166,30 @@ impl<'a> Body<'a> {
         Poll::Ready(Ok(None))
     }
 
-    fn check_speed(&self) -> Result<(), Refused> {
+    fn check_speed(&self) -> Result<(), Box<RequestError>> {
         match self.socket.connection().order() {
-            Order::TooSlow => Err(Problem::boxed(ErrorCode::Timeout, "the body came too slowly")),
+            Order::TooSlow => Err(RequestError::boxed(RequestErrorKind::Timeout, "the body came too slowly")),
             _ => Ok(()),
         }
     }
 
     /// Gives the whole body to `take`, if it has at most `bytes_max` bytes. A body of known length is shown where it
     /// was received.
-    pub(crate) async fn whole<T>(
+    ///
+    /// # Errors
+    /// As [`Self::next`]; or the body is too large for `bytes_max` or for `budget`.
+    pub async fn whole<T>(
         &mut self,
         bytes_max: usize,
-        permit: &mut Permit<'_>,
+        budget: &mut impl BodyBudget<Error = B::Error>,
         take: impl FnOnce(&[u8]) -> T,
-    ) -> Result<T, Refused> {
+    ) -> Result<T, B::Error> {
         self.check_announced(bytes_max)?;
         let (&Framing::Length(length), None) = (&self.framing, &self.decoding) else {
-            return Box::pin(self.gather(bytes_max, permit)).await.map(|whole| take(&whole));
+            return Box::pin(self.gather(bytes_max, budget)).await.map(|whole| take(&whole));
         };
         let length = usize::try_from(length).map_err(|_| too_large(bytes_max))?;
-        self.hold(length, permit).await?;
+        self.hold(length, budget).await?;
         let result = take(&self.socket.held()[..length]);
         self.socket.take(length);
         self.received = length;
@@ -191,11 +199,11 @@ impl<'a> Body<'a> {
     }
 
     /// Waits until so many bytes are held.
-    async fn hold(&mut self, length: usize, permit: &mut Permit<'_>) -> Result<(), Refused> {
+    async fn hold(&mut self, length: usize, budget: &mut impl BodyBudget<Error = B::Error>) -> Result<(), B::Error> {
         let mut admitted = 0;
         loop {
             let held = self.socket.held().len().min(length);
-            permit.admit(held - admitted)?;
+            budget.admit(held - admitted)?;
             if held == length {
                 return Ok(());
             }
@@ -212,13 +220,17 @@ impl<'a> Body<'a> {
         }
     }
 
-    async fn gather(&mut self, bytes_max: usize, permit: &mut Permit<'_>) -> Result<Vec<u8>, Refused> {
+    async fn gather(
+        &mut self,
+        bytes_max: usize,
+        budget: &mut impl BodyBudget<Error = B::Error>,
+    ) -> Result<Vec<u8>, B::Error> {
         let mut whole = Vec::new();
-        let mut add = |bytes: &[u8]| {
+        let mut add = |bytes: &[u8]| -> Result<(), B::Error> {
             if whole.len() + bytes.len() > bytes_max {
-                return Err(too_large(bytes_max));
+                return Err(too_large(bytes_max).into());
             }
-            permit.admit(bytes.len())?;
+            budget.admit(bytes.len())?;
             whole.extend_from_slice(bytes);
             Ok(())
         };
@@ -228,16 +240,19 @@ impl<'a> Body<'a> {
         Ok(whole)
     }
 
-    /// Refuses a body before it comes, if the client says that it is too long.
-    pub(crate) fn check_announced(&self, bytes_max: usize) -> Result<(), Refused> {
+    /// Rejects a body before it arrives, if the client announces too many bytes.
+    ///
+    /// # Errors
+    /// It does.
+    pub fn check_announced(&self, bytes_max: usize) -> Result<(), Box<RequestError>> {
         match self.framing {
             Framing::Length(length) if length > bytes_max as u64 => Err(too_large(bytes_max)),
             _ => Ok(()),
         }
     }
 
-    /// How many bytes will come, where that is known.
-    pub(crate) fn announced(&self) -> Option<usize> {
+    /// How many bytes will arrive, if the client has announced it.
+    pub fn announced(&self) -> Option<usize> {
         match (&self.framing, &self.decoding) {
             (Framing::Length(length), None) => usize::try_from(*length).ok(),
             _ => None,
@@ -245,7 +260,7 @@ impl<'a> Body<'a> {
     }
 
     /// Reads the rest of a body that isn't used if its end is near: then the connection can be kept.
-    pub(super) async fn finish(&mut self) -> Remainder {
+    pub(crate) async fn finish(&mut self) -> Remainder {
         self.decoding = None;
         if self.has_ended() {
             return Remainder::None;
@@ -266,10 +281,10 @@ impl<'a> Body<'a> {
     }
 }
 
-fn incomplete() -> Refused {
-    Problem::boxed(ErrorCode::BodyIncomplete, "the body ended before its end")
+fn incomplete() -> Box<RequestError> {
+    RequestError::boxed(RequestErrorKind::BodyIncomplete, "the body ended before its end")
 }
 
-fn too_large(bytes_max: usize) -> Refused {
-    Problem::boxed(ErrorCode::TooLarge, format!("the body has more than {bytes_max} bytes"))
+fn too_large(bytes_max: usize) -> Box<RequestError> {
+    RequestError::boxed(RequestErrorKind::TooLarge, format!("the body has more than {bytes_max} bytes"))
 }

@@ -10,8 +10,10 @@ const GZIP_WINDOW_BITS: u8 = 15;
 
 /// How a body is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Coding {
+pub enum Coding {
+    /// gzip (RFC 1952).
     Gzip,
+    /// zstd (RFC 8878).
     Zstd,
 }
 

@@ -2,8 +2,8 @@
 
 use event::limits::HEADER_BYTES_MAX;
 
-use super::chunk_extension::Extension;
-use super::syntax::{BadChunk, is_of_name, is_of_value};
+use crate::chunk_extension::Extension;
+use crate::syntax::{BadChunk, is_of_name, is_of_value};
 
 /// Bytes of a line of sizes or trailers, of all lines of a body that aren't data, and so on: nobody needs more.
 const LINE_BYTES_MAX: usize = 256;
@@ -49,7 +49,7 @@ impl Chunks {
     ///
     /// # Errors
     /// The body breaks the rules.
-    pub(super) fn advance<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8]), BadChunk> {
+    pub(crate) fn advance<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, &'a [u8]), BadChunk> {
         let mut at = 0;
         while at < bytes.len() && !self.has_ended() {
             if let At::Data(left) = self.at {
@@ -65,7 +65,7 @@ impl Chunks {
         Ok((at, &[]))
     }
 
-    pub(super) const fn has_ended(&self) -> bool {
+    pub(crate) const fn has_ended(&self) -> bool {
         matches!(self.at, At::Ingested)
     }
 

@@ -3,34 +3,33 @@
 
 use event::limits::DECODER_BYTES;
 
-use super::decoder::{Broken, Coding, DecodeProgress, Decoder};
-use crate::admission::Permit;
-use crate::error_code::ErrorCode;
-use crate::problem::{Problem, Refused};
+use crate::body_budget::BodyBudget;
+use crate::decoder::{Broken, Coding, DecodeProgress, Decoder};
+use crate::error::{RequestError, RequestErrorKind};
 
-use super::transport::Transport;
+use crate::transport::Transport;
 
 /// What a step costs beside the bytes that it passes: many small members or frames are work too.
 const STEP_BYTES: usize = 1024;
 
 /// The decoding of one body.
-pub(crate) struct DecodedBody<'a> {
+pub(crate) struct DecodedBody<B> {
     coding: Coding,
     /// Encoded.
     bytes_max: usize,
     /// There from the body's first byte on: who only announces a body costs nothing.
     decoder: Option<Decoder>,
     /// For the decoder itself; what comes out of it is counted by who keeps it.
-    permit: Permit<'a>,
+    budget: B,
     /// The last piece that was received, and how much of it is decoded.
     input: Vec<u8>,
     taken: usize,
     encoded: usize,
 }
 
-impl<'a> DecodedBody<'a> {
-    pub(crate) fn new(permit: Permit<'a>, coding: Coding, bytes_max: usize) -> Self {
-        Self { coding, bytes_max, decoder: None, permit, input: Vec::new(), taken: 0, encoded: 0 }
+impl<B: BodyBudget> DecodedBody<B> {
+    pub(crate) fn new(budget: B, coding: Coding, bytes_max: usize) -> Self {
+        Self { coding, bytes_max, decoder: None, budget, input: Vec::new(), taken: 0, encoded: 0 }
     }
 
     /// Whether there is something to decode.
@@ -42,14 +41,14 @@ impl<'a> DecodedBody<'a> {
     ///
     /// # Errors
     /// It is one too many.
-    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<(), Refused> {
+    pub(crate) fn add(&mut self, piece: &[u8]) -> Result<(), B::Error> {
         self.encoded += piece.len();
         if self.encoded > self.bytes_max {
             let detail = format!("the body has more than {} bytes, encoded", self.bytes_max);
-            return Err(Problem::boxed(ErrorCode::TooLarge, detail));
+            return Err(RequestError::boxed(RequestErrorKind::TooLarge, detail).into());
         }
         if self.decoder.is_none() {
-            self.permit.admit(DECODER_BYTES)?;
+            self.budget.admit(DECODER_BYTES)?;
             self.decoder = Some(Decoder::new(self.coding).map_err(|error| broken(self.coding, error))?);
         }
         self.input.clear();
@@ -62,11 +61,11 @@ impl<'a> DecodedBody<'a> {
     ///
     /// # Errors
     /// What came can't be decoded.
-    pub(super) fn step<T>(
+    pub(crate) fn step<T>(
         &mut self,
         transport: &Transport,
         take: impl FnOnce(&[u8]) -> T,
-    ) -> Result<(usize, Option<T>), Refused> {
+    ) -> Result<(usize, Option<T>), Box<RequestError>> {
         let Some(decoder) = &mut self.decoder else { return Ok((0, None)) };
         let mut output = transport.decoded();
         let step = decoder.step(&self.input[self.taken..], &mut output);
@@ -79,7 +78,7 @@ impl<'a> DecodedBody<'a> {
     ///
     /// # Errors
     /// The coding's end isn't there.
-    pub(crate) fn finish(&self) -> Result<(), Refused> {
+    pub(crate) fn finish(&self) -> Result<(), Box<RequestError>> {
         match &self.decoder {
             Some(decoder) if decoder.is_complete() => Ok(()),
             _ => Err(broken(self.coding, Broken("it ends too early".into()))),
@@ -87,10 +86,10 @@ impl<'a> DecodedBody<'a> {
     }
 }
 
-fn broken(coding: Coding, Broken(why): Broken) -> Refused {
+fn broken(coding: Coding, Broken(why): Broken) -> Box<RequestError> {
     let coding = match coding {
         Coding::Gzip => "gzip",
         Coding::Zstd => "zstd",
     };
-    Problem::boxed(ErrorCode::Encoding, format!("the body is no {coding} that can be decoded: {why}"))
+    RequestError::boxed(RequestErrorKind::Encoding, format!("the body is no {coding} that can be decoded: {why}"))
 }

@@ -1,6 +1,6 @@
 //! What a request is about: path and query (RFC 9112 §3.2).
 
-use super::syntax::is_of_name;
+use crate::syntax::is_of_name;
 
 /// What stands before the `://` of a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,20 @@ impl Scheme {
 
 /// A request's target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Target<'a> {
-    pub(crate) path: &'a str,
+pub struct Target<'a> {
+    /// The path; never empty.
+    pub path: &'a str,
     /// What stands behind the `?`.
-    pub(crate) query: Option<&'a str>,
+    pub query: Option<&'a str>,
     /// The scheme, where the target is a whole URL.
-    pub(super) scheme: Option<Scheme>,
+    pub(crate) scheme: Option<Scheme>,
     /// The host that the target itself names.
-    pub(super) authority: Option<&'a str>,
+    pub(crate) authority: Option<&'a str>,
 }
 
 impl<'a> Target<'a> {
     /// Reads a target; `None` if it is none. `*` stands for the server as a whole, and its path is `*`.
-    pub(super) fn parse(text: &'a str) -> Option<Self> {
+    pub(crate) fn parse(text: &'a str) -> Option<Self> {
         let (scheme, authority, rest) = match split_scheme(text) {
             Some((scheme, rest)) => {
                 let end = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -63,7 +64,7 @@ fn first_foreign(text: &[u8]) -> Option<usize> {
 }
 
 /// What is wrong with a target, in words for its sender.
-pub(super) fn explain(target: &[u8]) -> String {
+pub(crate) fn explain(target: &[u8]) -> String {
     let Some(at) = first_foreign(target) else {
         return "the target must begin with `/`, or be a whole URL of http or https".to_owned();
     };
@@ -92,7 +93,7 @@ fn foreign_at(bytes: &[u8]) -> &[u8] {
 }
 
 /// The target of a request whose line can't be parsed, as far as it has come; `None` if the fault is elsewhere in the line.
-pub(super) fn of_broken_line(bytes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn of_broken_line(bytes: &[u8]) -> Option<&[u8]> {
     let line = bytes.split(|byte| matches!(byte, b'\r' | b'\n')).next()?;
     let start = line.iter().position(|byte| *byte == b' ')? + 1;
     let is_method = line[..start - 1].iter().all(|byte| is_of_name(*byte)) && start > 1;
