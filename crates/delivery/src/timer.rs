@@ -1,11 +1,11 @@
-//! Waits for times that may not come.
+//! A timer that may be unset.
 
 use tokio::time::{Instant, sleep_until};
 
-/// Waits until then; forever without a time.
-pub(crate) async fn sleep_until_opt(at: Option<Instant>) {
-    match at {
-        Some(at) => sleep_until(at).await,
+/// Sleeps until `deadline`; forever without one.
+pub(crate) async fn sleep_until_opt(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
 }

@@ -4,13 +4,12 @@
 
 use std::collections::BTreeSet;
 
+use dead_letters::Blocked;
 use eventlog::Settled;
 use objects::ObjectSink;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::blocked::Blocked;
-use crate::dead_letter_reasons;
 use crate::lane::batches::BatchSession;
 use crate::lane::core::{Resent, dead_after_resend, left};
 use crate::lane::{Lane, LaneExit};
@@ -53,7 +52,7 @@ impl Lane {
         let mut after = 0;
         while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
-                (0..resent.len()).map(|index| (index, dead_letter_reasons::SINK_CHANGED.to_owned())).collect();
+                (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
             self.dead.write(shard, &resent.letters(&reasons))?;
             after = resent.last();
         }

@@ -4,18 +4,17 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
+use dead_letters::Letter;
 use eventlog::Settled;
+use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Record, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
-use crate::condition::Undecided;
-use crate::dead_letters::Letter;
 use crate::lane::aside::Retries;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
 use crate::lane::core::{Gathered, Judgement, Newest, Policy, is_batch_due, left};
 use crate::lane::driver::Session;
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::RouteFilter;
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::status::LaneState;
 

@@ -3,18 +3,16 @@
 use std::io;
 
 use ::objects::ObjectSink;
+use aggregation::Halt;
+use dead_letters::{Blocked, Letter};
+use ledger::Undecided;
 use sink::Sink;
 use tokio::time::{Instant, sleep};
 
-use crate::blocked::Blocked;
-use crate::condition::Undecided;
-use crate::dead_letters::Letter;
-use crate::halt::Halt;
 use crate::lane::core::{BatchProgress, Happened, Next, Turn, Wait, when_caught_up};
 use crate::lane::{BatchSession, Lane, LaneExit};
-use crate::log_cursor::{BatchReader, FillResult};
+use crate::log_cursor::{BatchReader, FillResult, records_at};
 use crate::options::Options;
-use crate::sent_record::records_at;
 use crate::status::LaneState;
 use crate::timer::sleep_until_opt;
 

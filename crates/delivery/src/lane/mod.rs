@@ -14,16 +14,15 @@ mod objects;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::Halt;
+use dead_letters::{DeadLetters, DeliveryFiles};
 use eventlog::Shard;
+use ledger::{Ledger, Tally};
 use sink::{Claim, Held, Sink, SinkError};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
-use crate::dead_letters::DeadLetters;
-use crate::halt::Halt;
-use crate::home::Home;
-use crate::ledger::{Ledger, Tally};
 use crate::options::Options;
 use crate::status::{LaneState, LaneStatus};
 use batch_builder::DeliveryState;
@@ -36,7 +35,7 @@ pub(crate) struct Lane {
     pub(crate) sink: Sink,
     /// This process's claim on it.
     pub(crate) claim: Claim,
-    pub(crate) home: Home,
+    pub(crate) files: DeliveryFiles,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,

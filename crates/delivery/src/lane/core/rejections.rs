@@ -9,7 +9,6 @@ use std::time::Duration;
 use sink::{Batch, RejectedRecord, Retry, RetryScope};
 
 use super::parts::{left, merged, sequences};
-use crate::dead_letter_reasons;
 
 /// If there is no other record, a second rejection counts this long after the store has accepted others.
 const ALONE: Duration = Duration::from_secs(5);
@@ -94,7 +93,7 @@ impl Rejections {
         let (given_up, again): (Vec<Retry>, Vec<Retry>) =
             retry.into_iter().partition(|retry| retry.scope == RetryScope::Record);
         let reject = |Retry { index, reason, .. }: Retry| {
-            let reason = dead_letter_reasons::not_in_time(elapsed.as_secs(), &reason).into();
+            let reason = dead_letters::not_stored_in_time(elapsed.as_secs(), &reason).into();
             RejectedRecord { index, reason }
         };
         (again, given_up.into_iter().map(reject).collect())

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
-use crate::dead_letter_reasons;
 
 /// The result of a resend.
 #[derive(Debug, PartialEq, Eq)]
@@ -41,7 +40,7 @@ pub(crate) fn dead_after_resend(
     let rejected = rejected.map(|rejected| (rejected.index, rejected.reason.to_string()));
     let given_up = retry.iter().filter(|retry| retry.scope != RetryScope::Store).filter_map(|retry| {
         let time = rejected_for(retry.index).filter(|time| *time >= alone_max)?;
-        Some((retry.index, dead_letter_reasons::not_in_time(time.as_secs(), &retry.reason)))
+        Some((retry.index, dead_letters::not_stored_in_time(time.as_secs(), &retry.reason)))
     });
     let mut dead: Vec<(usize, String)> = rejected.chain(given_up).collect();
     dead.sort_unstable();

@@ -1,6 +1,7 @@
 //! Decides what a lane does between two batches.
 
-use crate::halt::Halt;
+use aggregation::Halt;
+
 use crate::log_cursor::FillResult;
 
 /// What a lane does that has read the log to its end, and has written what was due.

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use aggregation::Halt;
 use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
 use super::super::{Gathered, Resent, Turn, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
 use super::ALONE_MAX;
-use crate::halt::Halt;
 use crate::log_cursor::FillResult;
 
 const FILLS: [FillResult; 4] = [FillResult::Full, FillResult::CaughtUp, FillResult::Pause, FillResult::Midway];
