@@ -5,8 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use dead_letters::{Blocked, Resent};
-use eventlog::Settled;
+use dead_letters::{AsideEnd, Blocked, Resent};
 use objects::ObjectSink;
 use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
@@ -79,7 +78,7 @@ impl Lane {
         if self.sets_aside() {
             return Ok(beyond);
         }
-        self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), Settled::Released)?;
+        self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), AsideEnd::Released)?;
         let mut after = 0;
         while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
@@ -129,7 +128,7 @@ impl Lane {
         }
         let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
         let lower = self.dead.superseded(shard, self.status.cursor(), stored);
-        if let Err(error) = self.dead.end_aside(shard, &lower, Settled::Taken) {
+        if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
             self.options.reporter.report(&format!("lane {}: a lower revision stays set aside: {error}", self.name));
         }
     }
@@ -264,7 +263,7 @@ impl Lane {
         let left = left(&refused, &retry);
         let passed = (0..resent.len()).filter(|index| !left.contains(index));
         let passed: Vec<u64> = passed.filter_map(|index| resent.sequence(index)).collect();
-        self.dead.end_aside(shard, &passed, Settled::Taken)?;
+        self.dead.end_aside(shard, &passed, AsideEnd::Stored)?;
         self.supersede(&batch, &left);
         let refused = refused.iter().map(|refusal| (refusal.index, refusal.reason.to_string()));
         let given_up = retry.iter().filter_map(|retry| Some((retry.index, self.given_up(&resent, retry)?)));
