@@ -12,8 +12,8 @@ use event::OperatorCommand;
 use http::request::Builder;
 use tokio::time::Instant;
 
-use super::protocol::{self, SinkInfo};
 use sink::{Mark, Reason, SinkError};
+use writer_protocol::protocol::{self, SinkInfo};
 
 /// The pause before a refused writer is asked again: the operator may have corrected it.
 const REFUSED_FOR: Duration = Duration::from_secs(10);

@@ -12,10 +12,10 @@ use tokio::time::timeout;
 
 use super::ANSWER_BYTES_MAX;
 use super::binding::Binding;
-use super::protocol::{self, Outcome, SinkInfo};
 use super::upstream::{RequestOutcome, Upstream, UpstreamConfig, WriterServer};
 use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
 use sink::{Batch, Reason, SinkError};
+use writer_protocol::protocol::{self, Outcome, SinkInfo};
 
 /// The timeout of a connection to a writer, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

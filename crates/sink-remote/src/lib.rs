@@ -9,11 +9,7 @@ mod config;
 mod connecting;
 mod etcd;
 mod exchange;
-pub mod frame;
-pub mod object_protocol;
 mod prober;
-pub mod protocol;
-pub mod reading;
 mod remote_objects;
 #[cfg(test)]
 mod tests;
@@ -37,10 +33,11 @@ pub use upstream::{Lookups, RequestOutcome, ServerState, Spread, Upstream, Upstr
 
 use caller::{Caller, SILENCE_MAX, odd};
 use exchange::{Call, Content};
-use protocol::{ClaimQuery, HeldAnswer, Outcome};
-use reading::{PageJson, QueryJson};
 use sink::read_thread::{PageReader, ReadThread};
 use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
+use writer_protocol::frame;
+use writer_protocol::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
+use writer_protocol::read::{PageJson, QueryJson};
 
 /// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use event::limits::{JSON_DEPTH_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use event::{EventId, Lane, Origin};
 use sink::{Batch, Record, SinkError, Write, WriteOutcome};
-use sink_remote::{frame, protocol};
+use writer_protocol::{frame, protocol};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conformance::SinkHarness;

@@ -13,9 +13,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use net::draining::Lingering;
 use net::newcomers::{Closed, Place};
 use net::tls::HandshakeOutcome;
-use sink_remote::protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use writer_protocol::protocol;
 
 use crate::answer::Refused;
 use crate::{Phase, Writer, request};

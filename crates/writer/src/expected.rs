@@ -5,8 +5,8 @@ use std::sync::{MutexGuard, PoisonError};
 use hyper::HeaderMap;
 use objects::ObjectSink;
 use sink::{Mark, SinkError};
-use sink_remote::object_protocol::ObjectLimits;
-use sink_remote::protocol::{self, Outcome, SinkInfo};
+use writer_protocol::object::ObjectLimits;
+use writer_protocol::protocol::{self, Outcome, SinkInfo};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};

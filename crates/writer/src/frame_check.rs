@@ -6,7 +6,7 @@ use event::TypeName;
 use event::calendar::TIMES;
 use event::limits::DELIVERY_RECORDS_MAX;
 use sink::{Batch, Record, Write};
-use sink_remote::protocol;
+use writer_protocol::protocol;
 
 use crate::answer::Refused;
 use crate::parts::bad_request;

@@ -14,12 +14,12 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use net::draining;
 use net::newcomers::Place;
 use sink::{Batch, Claim, Held, SinkError, Takeover};
-use sink_remote::frame::{self, FRAME_BYTES_MAX};
-use sink_remote::object_protocol::PATH;
-use sink_remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
-use sink_remote::reading::QueryJson;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
+use writer_protocol::frame::{self, FRAME_BYTES_MAX};
+use writer_protocol::object::PATH;
+use writer_protocol::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
+use writer_protocol::read::QueryJson;
 
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::door::{self, Admitted};

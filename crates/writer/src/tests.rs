@@ -14,10 +14,10 @@ use event::{EventId, Lane, Origin};
 use net::connections::ConnectionLimiter;
 use net::newcomers::{Newcomers, Place};
 use sink::{Batch, Null, Record, Sink, Write};
-use sink_remote::{frame, protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+use writer_protocol::{frame, protocol};
 
 use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::reads::ReadRoom;

@@ -9,9 +9,9 @@ use objects::Line;
 use objects::{Codec, Manifest, ObjectFormat, Portion, Prefix, SideFolder};
 use sink::SinkError;
 use sink_directory::DirectoryConfig;
-use sink_remote::object_protocol::digest_text;
 use sink_testing::conformance::{check, sequences};
 use tempfile::TempDir;
+use writer_protocol::object::digest_text;
 
 use crate::conformance::TestedSink;
 use crate::fixture::server;

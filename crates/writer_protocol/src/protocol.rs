@@ -7,7 +7,7 @@ use std::time::Duration;
 use event::Lane;
 use serde::{Deserialize, Serialize};
 
-use super::object_protocol::ObjectLimits;
+use crate::object::ObjectLimits;
 use net::http_client::shortened;
 use sink::{Claim, Held, Mark, RejectedRecord, Retry, RetryScope, SinkError, Takeover, WriteOutcome};
 
@@ -122,7 +122,9 @@ pub struct ClaimQuery {
 }
 
 impl ClaimQuery {
-    pub(super) fn new(claim: Claim, takeover: &Takeover) -> Self {
+    /// A request for `claim`.
+    #[must_use]
+    pub fn new(claim: Claim, takeover: &Takeover) -> Self {
         let (known, forced) = match takeover {
             Takeover::Known(known) => (texts(known), None),
             Takeover::Forced(position) => (Vec::new(), Some(*position)),

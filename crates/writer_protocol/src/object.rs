@@ -31,7 +31,7 @@ impl ObjectLimits {
     ///
     /// # Errors
     /// A message, if the gateway allows larger objects.
-    pub(crate) fn check(self, writer: Option<Self>, sink: &str) -> Result<(), String> {
+    pub fn check(self, writer: Option<Self>, sink: &str) -> Result<(), String> {
         let Some(writer) = writer else {
             return Err(format!("it says nothing of the objects of its sink `{sink}`: run the same release of both"));
         };
