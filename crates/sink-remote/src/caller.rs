@@ -20,7 +20,7 @@ use super::upstream::{Choice, Order, SinkUse, UpstreamConfig, WriterServer, Writ
 use net::http_client::HttpResponse;
 use sink::close_signal::CloseSignal;
 use sink::{Mark, SinkError, StoreBinding};
-use writer_protocol::protocol::SinkInfo;
+use writer_protocol::SinkInfo;
 
 /// A working writer sends a newline each second: one that is silent for this long is treated as dead.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);

@@ -7,7 +7,7 @@ use super::RemoteConfig;
 use super::caller::Caller;
 use super::exchange::Call;
 use sink::SinkError;
-use writer_protocol::protocol::SinkInfo;
+use writer_protocol::SinkInfo;
 
 impl Caller {
     /// Connects the writers' sink to its store, and binds this sink to that store. `also` compares settings of some kinds of store only; its

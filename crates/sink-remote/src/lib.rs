@@ -36,8 +36,8 @@ use exchange::{Call, Content};
 use sink::read_thread::{PageReader, ReadThread};
 use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
 use writer_protocol::frame;
-use writer_protocol::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
 use writer_protocol::read::{PageJson, QueryJson};
+use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
 
 /// The largest page, in bytes: each byte of a payload may be escaped.
 const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
@@ -104,7 +104,7 @@ impl Store for Remote {
             lane: Some(batch.lane()),
             batch: Some(batch),
             content: Content::Whole(frame::encode(batch)),
-            answer_max: protocol::ANSWER_BYTES_MAX,
+            answer_max: wire::ANSWER_BYTES_MAX,
             ..Call::new(Method::POST, "")
         };
         match self.shared.caller.call::<Outcome>(&call).await? {

@@ -18,7 +18,7 @@ use super::binding::Binding;
 use super::caller::SILENCE_MAX;
 use super::exchange::{Call, Exchange};
 use super::upstream::{SinkUse, Upstream, WriterServer};
-use writer_protocol::protocol::SinkInfo;
+use writer_protocol::SinkInfo;
 
 /// The pause between two searches for probes that are due.
 const TICK: Duration = Duration::from_millis(100);

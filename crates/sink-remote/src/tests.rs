@@ -13,6 +13,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use writer_protocol::SinkInfo;
 
 /// What a server does with each request.
 #[derive(Clone, Copy, PartialEq)]
@@ -105,9 +106,9 @@ async fn serve(stream: TcpStream, answers: Answers, seen: &Requests) -> std::io:
     }
 }
 
-fn info() -> protocol::SinkInfo {
+fn info() -> SinkInfo {
     let (caution, mark, parts, objects) = (None, None, BTreeMap::new(), None);
-    protocol::SinkInfo { kind: "null".into(), reads: false, caution, mark, parts, objects }
+    SinkInfo { kind: "null".into(), reads: false, caution, mark, parts, objects }
 }
 
 fn upstream(writers: &[&Stub]) -> Upstream {

@@ -13,7 +13,7 @@ use hyper::{Response, StatusCode};
 pub(super) use net::http_client::RequestBody;
 use serde::Serialize;
 use tokio::time::timeout;
-use writer_protocol::protocol::{HEARTBEAT, PROBLEM};
+use writer_protocol::wire::{HEARTBEAT, PROBLEM};
 
 /// The result of a sink's call, as JSON.
 pub(super) type Work = Pin<Box<dyn Future<Output = Bytes> + Send>>;

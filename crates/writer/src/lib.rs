@@ -48,7 +48,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Offered {
     /// The kind of store, as configurations name it.
     pub kind: &'static str,
-    /// Where and how it stores: see [`writer_protocol::protocol::SinkInfo::parts`].
+    /// Where and how it stores: see [`writer_protocol::SinkInfo::parts`].
     pub parts: BTreeMap<String, String>,
     /// The driver.
     pub sink: Sink,

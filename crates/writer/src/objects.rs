@@ -18,8 +18,8 @@ use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
 use sink::{SinkError, WriteOutcome};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep, timeout};
+use writer_protocol::Outcome;
 use writer_protocol::object::{DIGEST, digests_of};
-use writer_protocol::protocol::Outcome;
 
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::expected::{Check, Expected};
