@@ -13,8 +13,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::RemoteConfig;
 use super::binding::Binding;
+use super::config::RemoteConfig;
 use super::exchange::{Call, Exchange, Parsed, Unanswered};
 use super::upstream::{Choice, Order, SinkUse, UpstreamConfig, WriterServer, Writers};
 use net::http_client::HttpResponse;

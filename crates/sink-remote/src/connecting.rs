@@ -3,8 +3,8 @@
 
 use http::Method;
 
-use super::RemoteConfig;
 use super::caller::Caller;
+use super::config::RemoteConfig;
 use super::exchange::Call;
 use sink::SinkError;
 use writer_protocol::SinkInfo;

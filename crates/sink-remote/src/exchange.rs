@@ -10,13 +10,14 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::ANSWER_BYTES_MAX;
 use super::binding::Binding;
 use super::upstream::{RequestOutcome, Upstream, UpstreamConfig, WriterServer};
 use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
 use sink::{Batch, Reason, SinkError};
 use writer_protocol::{Outcome, SinkInfo, wire};
 
+/// The largest answer that isn't about a batch, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// The timeout of a connection to a writer, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A slower object makes no progress: the limit of an answer's time grows with the object by this rate, in bytes a second.

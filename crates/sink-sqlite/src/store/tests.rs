@@ -1,5 +1,6 @@
 //! Files, tables, conflicts and full disks, with a connection of the test's own beside.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -8,7 +9,9 @@ use rusqlite::{Connection, OpenFlags};
 use tempfile::TempDir;
 
 use super::*;
-use sink::{Record, Write};
+use sink::{Record, TableName, Write};
+
+use crate::{fault, rows, schema, transaction, writer};
 
 fn at(path: PathBuf) -> Sqlite {
     Sqlite::new(SqliteConfig { path, table: TableName::new("events").unwrap(), keep: None })

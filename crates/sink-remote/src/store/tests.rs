@@ -13,6 +13,8 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
+use crate::probe;
+use crate::upstream::{ServerState, Spread, Upstream, UpstreamConfig, Writers};
 use writer_protocol::SinkInfo;
 
 /// What a server does with each request.

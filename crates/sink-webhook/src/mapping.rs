@@ -6,7 +6,7 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderName, HeaderValue, Request};
 
 use super::config::{MessageShape, WebhookConfig};
-use super::outcome::Failure;
+use super::error::Failure;
 use net::http_client::{RequestBody, full};
 use sink::envelope::write_text;
 use sink::{Record, Write};
