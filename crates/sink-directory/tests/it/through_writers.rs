@@ -1,48 +1,17 @@
-//! Objects through real writers: Swift and S3 by the suite of all sinks, damaged uploads, and limits that differ.
+//! Objects through real writers: damaged uploads, and limits that differ.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use event::{Lane, Origin};
-use objects::Line;
-use objects::{Codec, Manifest, ObjectFormat, Portion, Prefix, SideFolder};
+use objects::{Codec, Line, Manifest, ObjectFormat, Portion, Prefix, SideFolder};
 use sink::SinkError;
 use sink_directory::DirectoryConfig;
-use sink_testing::conformance::{check, sequences};
 use tempfile::TempDir;
 use writer_protocol::object::digest_text;
 
-use crate::conformance::TestedSink;
-use crate::fixture::server;
-use sink_testing::through_writer::{Offers, RemoteStore, Running, Through, remote};
-
-/// Random sequences for each store.
-const SEQUENCES: u32 = 6;
-
-impl<const IS_S3: bool, const CODEC: usize> Offers for TestedSink<IS_S3, CODEC> {
-    const STORE: &'static str = if IS_S3 { "s3" } else { "swift" };
-    const READS: bool = false;
-
-    fn rules(&self) -> Option<ObjectFormat> {
-        Some(self.0.rules.clone())
-    }
-}
-
-#[test]
-fn swift_passes_each_case_and_follows_the_model_through_writers() {
-    if server().is_some() {
-        check::<Through<TestedSink<false, 2>>>();
-        sequences::<Through<TestedSink<false, 2>>>(SEQUENCES);
-    }
-}
-
-#[test]
-fn s3_passes_each_case_through_writers() {
-    if server().is_some() {
-        check::<Through<TestedSink<true, 0>>>();
-    }
-}
+use sink_testing::through_writer::{RemoteStore, Running, remote};
 
 fn rules() -> ObjectFormat {
     let (line, age_max, prefix) = (Line::Envelope, Duration::from_secs(1), Prefix::NONE);

@@ -1,5 +1,4 @@
 //! The conformance suite on directories, also through real writers.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -7,7 +7,8 @@ use event::EventId;
 use serde_json::value::RawValue;
 
 /// The events of an object with this name and these bytes.
-pub(crate) fn events(name: &str, bytes: &[u8]) -> Vec<(EventId, Vec<u8>)> {
+#[must_use]
+pub fn events(name: &str, bytes: &[u8]) -> Vec<(EventId, Vec<u8>)> {
     let mut text = String::new();
     if name.ends_with(".gz") {
         flate2::read::GzDecoder::new(bytes).read_to_string(&mut text).unwrap();

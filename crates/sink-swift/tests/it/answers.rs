@@ -1,16 +1,16 @@
 //! Answers that the real server doesn't give when it is asked to, each beside a test of the real one: a digest of other bytes, a server that is busy or
-//! full, a name that is taken by nothing, a service that doesn't know conditions.
+//! full, a name that is taken by nothing.
 
 use std::collections::HashMap;
 
 use objects::Codec;
 use sink::{Sink, SinkError, WriteOutcome};
-use sink_s3::S3Config;
-use sink_swift::SwiftConfig;
-
-use crate::fixture::{rules, tempauth};
+use sink_testing::containers::rules;
 use sink_testing::events::plain;
+
 use testkit::mock_server::{MockRequest, MockResponse, MockServer};
+
+use crate::fixture::{config, tempauth};
 
 const DIGEST: &str = "ffffffffffffffffffffffffffffffff";
 
@@ -37,13 +37,7 @@ pub(crate) fn swift_stand_in(mut answer: impl FnMut(&MockRequest) -> MockRespons
 /// The same, and a sink of small objects into it.
 pub(crate) fn swift(answer: impl FnMut(&MockRequest) -> MockResponse + Send + 'static) -> (MockServer, Sink) {
     let mock_server = swift_stand_in(answer);
-    let sink = sink_swift::sink(SwiftConfig {
-        auth: tempauth(mock_server.address, "test:tester"),
-        container: "events".parse().unwrap(),
-        rules: rules(Codec::None, ""),
-        ca: None,
-        timeout: std::time::Duration::from_secs(20),
-    });
+    let sink = sink_swift::sink(config(tempauth(mock_server.address, "test:tester"), "events", rules(Codec::None, "")));
     (mock_server, sink)
 }
 
@@ -122,13 +116,7 @@ async fn a_name_that_is_taken_by_nothing_is_no_proof() {
 async fn an_answer_without_a_token_or_a_url_is_no_answer() {
     for headers in [vec![], vec![("X-Auth-Token", "t".to_owned())]] {
         let mock_server = MockServer::start(move |_| (200, headers.clone(), Vec::new()));
-        let config = SwiftConfig {
-            auth: tempauth(mock_server.address, "test:tester"),
-            container: "events".parse().unwrap(),
-            rules: rules(Codec::None, ""),
-            ca: None,
-            timeout: std::time::Duration::from_secs(20),
-        };
+        let config = config(tempauth(mock_server.address, "test:tester"), "events", rules(Codec::None, ""));
         assert!(misconfigured(&sink_swift::sink(config)).await.contains("left out X-"));
     }
 }
@@ -138,62 +126,10 @@ async fn a_wrong_auth_url_is_named() {
     for (code, is_final) in [(404, true), (405, true), (300, true), (403, true), (503, false), (429, false)] {
         let mock_server = MockServer::start(move |_| status(code));
         let auth = tempauth(mock_server.address, "test:tester");
-        let config = SwiftConfig {
-            auth: auth.clone(),
-            container: "events".parse().unwrap(),
-            rules: rules(Codec::None, ""),
-            ca: None,
-            timeout: std::time::Duration::from_secs(20),
-        };
+        let config = config(auth.clone(), "events", rules(Codec::None, ""));
         let sink = sink_swift::sink(config);
         let reason = if is_final { misconfigured(&sink).await } else { unavailable(&sink).await };
         assert!(reason.contains(&auth.url().to_string()) && !reason.contains("is gone"), "{reason}");
         assert!(reason.contains("token"), "{reason}");
     }
-}
-
-fn s3(mock_server: &MockServer, region: &str) -> Sink {
-    let url = format!("http://{}", mock_server.address).parse().unwrap();
-    sink_s3::sink(S3Config {
-        url,
-        is_in_host: false,
-        region: region.to_owned(),
-        bucket: "events".parse().unwrap(),
-        access_key: "AKIA".to_owned(),
-        secret_key: "secret".into(),
-        rules: rules(Codec::None, ""),
-        ca: None,
-        timeout: std::time::Duration::from_secs(20),
-    })
-}
-
-#[tokio::test]
-async fn where_conditions_are_unknown_the_name_is_looked_at_first() {
-    let mut stored: HashMap<String, Vec<u8>> = HashMap::new();
-    let mock_server = MockServer::start(move |asked| match asked.method.as_str() {
-        "PUT" if asked.header("If-None-Match").is_some() => status(501),
-        "PUT" => {
-            stored.insert(asked.path.clone(), asked.body.clone());
-            tagged(200, DIGEST, b"")
-        }
-        _ => stored.get(&asked.path).map_or_else(|| status(404), |body| tagged(200, DIGEST, body)),
-    });
-    let sink = s3(&mock_server, "us-east-1");
-    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-    let before = mock_server.asked().len();
-    assert_eq!(sink.write(&plain(0, 1, 5)).await, Ok(WriteOutcome::Committed));
-    let puts = mock_server.asked()[before..].iter().filter(|asked| asked.method == "PUT").count();
-    assert_eq!(puts, 1, "only the description is put again");
-}
-
-#[tokio::test]
-async fn a_bucket_is_made_in_its_region() {
-    let answer = |asked: &MockRequest| status(if asked.method == "HEAD" { 404 } else { 200 });
-    let mock_server = MockServer::start(answer);
-    s3(&mock_server, "eu-central-1").connect().await.unwrap();
-    let made = mock_server.asked().into_iter().find(|asked| asked.method == "PUT").unwrap();
-    assert_eq!(made.path, "/events");
-    assert!(String::from_utf8_lossy(&made.body).contains("<LocationConstraint>eu-central-1</LocationConstraint>"));
-    let authorization = made.header("Authorization").unwrap();
-    assert!(authorization.contains("/eu-central-1/s3/aws4_request") && !authorization.contains("secret"));
 }

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 use sink_swift::{Auth, KeystoneIdentity};
 
-use crate::fixture::{Fixture, Protocol, server};
+use crate::fixture::{config, sink_of};
+use sink_testing::containers::{ContainerFixture, server};
 use sink_testing::events::{deliver, plain};
 use testkit::mock_server::{MockRequest, MockServer};
 use testkit::swift::SwiftServer;
@@ -43,14 +44,14 @@ fn auth(mock_server: &MockServer, identity: KeystoneIdentity) -> Auth {
 async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
     let Some(server) = server() else { return };
     let (mock_server, given) = keystone(server, 1);
-    let fixture = Fixture::new(server, Protocol::Swift);
+    let fixture = ContainerFixture::new(server, sink_of);
     let identity = KeystoneIdentity::Password {
         user: "ann".to_owned(),
         key: "se\"cret".into(),
         project: "events".to_owned(),
         domain: "Default".to_owned(),
     };
-    let sink = sink_swift::sink(fixture.swift(auth(&mock_server, identity)));
+    let sink = sink_swift::sink(config(auth(&mock_server, identity), &fixture.container, fixture.rules.clone()));
     deliver(&sink, &plain(0, 1, 5)).await;
     deliver(&sink, &plain(0, 6, 5)).await;
     assert_eq!(fixture.count(), 10);
@@ -72,9 +73,9 @@ async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
 async fn an_application_credential_needs_no_project() {
     let Some(server) = server() else { return };
     let (mock_server, _) = keystone(server, 0);
-    let fixture = Fixture::new(server, Protocol::Swift);
+    let fixture = ContainerFixture::new(server, sink_of);
     let identity = KeystoneIdentity::Application { id: "21dc".to_owned(), secret: "secret".into() };
-    let sink = sink_swift::sink(fixture.swift(auth(&mock_server, identity)));
+    let sink = sink_swift::sink(config(auth(&mock_server, identity), &fixture.container, fixture.rules.clone()));
     deliver(&sink, &plain(0, 1, 5)).await;
     assert_eq!(fixture.count(), 5);
     let asked: Value = serde_json::from_slice(&mock_server.asked()[0].body).unwrap();

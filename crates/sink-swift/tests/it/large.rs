@@ -4,65 +4,22 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use event::limits::OBJECT_KEPT_BYTES_MAX;
-use objects::{Codec, Manifest, NoParts, ObjectFormat, ObjectSink, Parts, Portion};
-use sink::{Batch, SinkError};
+use objects::{Codec, ObjectFormat, ObjectSink};
+use sink::SinkError;
 use sink_swift::SwiftConfig;
 
 use crate::answers::swift_stand_in;
-use crate::fixture::{BOTH, Fixture, OF_LINES, rules, server, tempauth};
-use sink_testing::events::{batch, lane};
+use crate::fixture::{self, sink_of, tempauth};
+use sink_testing::containers::large::{self, Events, large, large_rules, manifest_of};
+use sink_testing::containers::rules;
 use testkit::mock_server::{MockResponse, MockServer};
-
-/// Events of an object.
-struct Events {
-    batch: Batch,
-    is_read: bool,
-}
-
-impl Events {
-    fn of(batch: &Batch) -> Self {
-        Self { batch: batch.clone(), is_read: false }
-    }
-}
-
-impl Parts for Events {
-    fn next(&mut self) -> Result<Option<Batch>, NoParts> {
-        let is_first = !std::mem::replace(&mut self.is_read, true);
-        Ok(is_first.then(|| self.batch.clone()))
-    }
-
-    fn again(&self) -> Box<dyn Parts> {
-        Box::new(Self::of(&self.batch))
-    }
-}
 
 fn object_sink(config: SwiftConfig) -> ObjectSink {
     ObjectSink::of(&sink_swift::sink(config)).unwrap().clone()
 }
 
-/// An object of more than 8 MiB of lines.
-fn large() -> Batch {
-    let payload = format!("\"{}\"", "x".repeat(100_000));
-    batch(0, 1, &vec![&*payload; 100])
-}
-
-fn of(batch: &Batch, rules: &ObjectFormat) -> Manifest {
-    let portion = Portion::received("access", 1_760_000_000_000_001);
-    Manifest::new(lane(0), batch.first()..=batch.last(), portion, rules, None, None)
-}
-
-fn large_rules(codec: Codec) -> ObjectFormat {
-    ObjectFormat { bytes_max: u64::from(OBJECT_KEPT_BYTES_MAX), ..rules(codec, "") }
-}
-
 fn config(mock_server: &MockServer) -> SwiftConfig {
-    SwiftConfig {
-        auth: tempauth(mock_server.address, "test:tester"),
-        container: "events".parse().unwrap(),
-        rules: large_rules(Codec::None),
-        ca: None,
-        timeout: std::time::Duration::from_secs(20),
-    }
+    fixture::config(tempauth(mock_server.address, "test:tester"), "events", large_rules(Codec::None))
 }
 
 /// The methods of requests for objects: without those for tokens.
@@ -99,7 +56,7 @@ fn stored(loses_one: bool) -> MockServer {
 async fn a_large_object_is_asked_for_before_it_is_sent() {
     let (batch, mock_server) = (large(), stored(false));
     let store = object_sink(config(&mock_server));
-    let manifest = of(&batch, &store.rules());
+    let manifest = manifest_of(&batch, &store.rules());
     store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
     assert_eq!(methods(&mock_server), ["HEAD", "PUT", "PUT"], "the object and its manifest");
     let mock_server = stored(true);
@@ -129,7 +86,7 @@ async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
         let config = SwiftConfig { rules: ObjectFormat { bytes_max, ..rules(codec, "") }, ..config(&mock_server) };
         let store = object_sink(config);
         let batch = large();
-        let manifest = of(&batch, &store.rules());
+        let manifest = manifest_of(&batch, &store.rules());
         store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
         let asked = mock_server.asked();
         let is_object =
@@ -140,21 +97,7 @@ async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
     }
 }
 
-/// The real server finds the same object there.
 #[tokio::test]
 async fn a_large_object_that_is_there_is_the_same() {
-    let Some(server) = server() else { return };
-    for (protocol, codec) in BOTH.into_iter().flat_map(|protocol| OF_LINES.map(|codec| (protocol, codec))) {
-        let mut fixture = Fixture::with(server, protocol, codec);
-        fixture.rules = large_rules(codec);
-        let store = fixture.store();
-        let batch = large();
-        let manifest = of(&batch, &fixture.rules);
-        store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
-        let client = server.client();
-        let description = client.get(&fixture.container, &manifest.description).unwrap();
-        store.put(&manifest, Events::of(&batch)).await.map(drop).unwrap();
-        assert_eq!(client.get(&fixture.container, &manifest.description).unwrap(), description);
-        assert_eq!(fixture.count(), 100, "{protocol:?} {codec}");
-    }
+    large::found_again(sink_of).await;
 }

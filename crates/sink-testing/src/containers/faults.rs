@@ -3,24 +3,18 @@
 use std::time::Duration;
 
 use objects::{Codec, Manifest, Portion};
-
 use sink::{Sink, SinkError};
-use sink_testing::faults::{CutStep, FaultHarness, cut_at_any_byte, freeze_and_thaw};
-
-use crate::fixture::{BOTH, Fixture, Protocol, server};
-use crate::lines;
-use sink_testing::events::{batch, deliver, lane, plain};
 use testkit::proxy::Proxy;
 use testkit::swift::{SwiftProcess, SwiftServer};
+
+use super::{ContainerFixture, MakeSink, lines, server};
+use crate::events::{batch, deliver, lane, plain};
+use crate::faults::{self, CutStep, FaultHarness};
 
 /// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.
 const KILLS: u32 = 4;
 
-fn from_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
-}
-
-impl FaultHarness for Fixture<'_> {
+impl FaultHarness for ContainerFixture<'_> {
     fn sink(&self) -> Sink {
         self.sink()
     }
@@ -38,35 +32,40 @@ impl FaultHarness for Fixture<'_> {
     }
 }
 
-#[tokio::test]
-async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
+/// Connections that are cut at any byte of an answer.
+///
+/// # Panics
+/// If an object isn't stored once.
+pub async fn cut_at_any_byte(make_sink: MakeSink) {
     let Some(server) = server() else { return };
-    for protocol in BOTH {
-        let fixture = Fixture::new(server, protocol);
-        fixture.sink().connect().await.unwrap();
-        let step = CutStep { new: 41, open: 41 }.unless_all(std::env::var("FOREBAY_SWIFT_CUTS").ok());
-        cut_at_any_byte(&fixture, step, 10).await;
-    }
+    let fixture = ContainerFixture::new(server, make_sink);
+    fixture.sink().connect().await.unwrap();
+    let step = CutStep { new: 41, open: 41 }.unless_all(std::env::var("FOREBAY_SWIFT_CUTS").ok());
+    faults::cut_at_any_byte(&fixture, step, 10).await;
 }
 
-#[tokio::test]
-async fn a_connection_that_froze_and_thaws_behind_a_twin_changes_nothing() {
+/// A connection that freezes, and thaws after another sink has stored the same.
+///
+/// # Panics
+/// If it changes anything.
+pub async fn freeze_and_thaw(make_sink: MakeSink) {
     let Some(server) = server() else { return };
-    for protocol in BOTH {
-        // Before any answer, in the first one, and between an object and its description.
-        freeze_and_thaw(&Fixture::new(server, protocol), &[0, 20, 400, 700], 300).await;
-    }
+    // Before any answer, in the first one, and between an object and its description.
+    faults::freeze_and_thaw(&ContainerFixture::new(server, make_sink), &[0, 20, 400, 700], 300).await;
 }
 
-#[tokio::test]
-async fn servers_that_are_killed_under_load_have_each_object_once() {
+/// Servers that are killed while two lanes write.
+///
+/// # Panics
+/// If an object isn't stored once.
+pub async fn kill_servers(make_sink: MakeSink) {
     let Some(server) = SwiftServer::start() else { return };
-    let stands = BOTH.map(|protocol| Fixture::new(&server, protocol));
-    let kills = from_environment("FOREBAY_SWIFT_KILLS").map_or(KILLS, |count| count.parse().unwrap());
+    let fixtures = [0, 1].map(|_| ContainerFixture::new(&server, make_sink));
+    let kills = std::env::var("FOREBAY_SWIFT_KILLS").map_or(KILLS, |count| count.parse().unwrap());
     let done = tokio::sync::watch::Sender::new(false);
     let written = tokio::sync::watch::Sender::new(0_u64);
     let mut lanes = Vec::new();
-    for (fixture, shard) in stands.iter().zip(0..) {
+    for (fixture, shard) in fixtures.iter().zip(0..) {
         let (sink, done, written) = (fixture.sink(), done.subscribe(), written.clone());
         lanes.push(tokio::spawn(async move {
             let mut next = 1;
@@ -95,38 +94,19 @@ async fn servers_that_are_killed_under_load_have_each_object_once() {
         stored.push(lane.await.unwrap());
     }
     server.update_listings();
-    for (stored, fixture) in stored.into_iter().zip(&stands) {
-        assert_eq!(stored, fixture.count(), "{:?}", fixture.protocol);
+    for (stored, fixture) in stored.into_iter().zip(&fixtures) {
+        assert_eq!(stored, fixture.count());
     }
 }
 
-#[tokio::test]
-async fn a_token_that_ends_is_exchanged_and_nobody_notices() {
-    let Some(server) = SwiftServer::start() else { return };
-    let fixture = Fixture::new(&server, Protocol::Swift);
-    let sink = fixture.sink();
-    deliver(&sink, &plain(0, 1, 10)).await;
-    // What knows the tokens forgets them.
-    server.kill_part(SwiftProcess::Memcached);
-    server.run_part(SwiftProcess::Memcached);
-    let large = "x".repeat(1 << 20);
-    let payload = format!("{{\"large\": \"{large}\"}}");
-    deliver(&sink, &plain(0, 11, 10)).await;
-    server.kill_part(SwiftProcess::Memcached);
-    server.run_part(SwiftProcess::Memcached);
-    // A body that is made while it is sent is made once more.
-    let batch = batch(0, 21, &[payload.as_str(); 12]);
-    assert_eq!(sink.write(&batch).await, Ok(sink::WriteOutcome::Committed));
-    assert_eq!(fixture.count(), 32);
-}
-
-#[tokio::test]
-async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again() {
+/// Objects that are larger than what memory keeps of one: written, written again, and cut.
+///
+/// # Panics
+/// If the store hasn't each event once.
+pub async fn objects_beyond_memory(make_sink: MakeSink, codecs: &[Codec]) {
     let Some(server) = server() else { return };
-    for (protocol, codec) in
-        [(Protocol::Swift, Codec::None), (Protocol::S3, Codec::None), (Protocol::Swift, Codec::Gzip)]
-    {
-        let fixture = Fixture::with(server, protocol, codec);
+    for codec in codecs {
+        let fixture = ContainerFixture::with(server, make_sink, *codec);
         // What gzip leaves of random digits is more than half of them.
         let payloads: Vec<String> = (0..30_u64).map(|seed| format!("\"{}\"", digits(seed, 700_000))).collect();
         let texts: Vec<&str> = payloads.iter().map(String::as_str).collect();
@@ -175,21 +155,4 @@ fn digits(seed: u64, count: usize) -> String {
     }
     digits.truncate(count);
     digits
-}
-
-#[tokio::test]
-async fn an_object_that_no_listing_has_is_put_on_it() {
-    let Some(server) = SwiftServer::start() else { return };
-    let fixture = Fixture::new(&server, Protocol::Swift);
-    let sink = fixture.sink();
-    deliver(&sink, &plain(0, 1, 5)).await;
-    // What an object server leaves that is killed between the object and its container's listing.
-    server.kill_part(SwiftProcess::Container);
-    deliver(&sink, &plain(0, 6, 5)).await;
-    std::fs::remove_dir_all(server.folder().join("srv/d1/async_pending")).unwrap();
-    server.run_part(SwiftProcess::Container);
-    assert_eq!(server.client().list(&fixture.container).len(), 2);
-    deliver(&sink, &plain(0, 6, 5)).await;
-    assert_eq!(server.client().list(&fixture.container).len(), 4);
-    assert_eq!(fixture.count(), 10);
 }

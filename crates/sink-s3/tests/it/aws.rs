@@ -14,9 +14,11 @@ use sha2::{Digest, Sha256};
 use sink::{Sink, SinkError, WriteOutcome};
 use sink_s3::S3Config;
 
-use crate::fixture::rules;
+use sink_testing::containers::rules;
 use sink_testing::events::plain;
 use testkit::mock_server::{MockRequest, MockResponse, MockServer};
+
+use crate::fixture;
 
 const ACCESS_KEY: &str = "AKIAIOSFODNN7EXAMPLE";
 const SECRET_KEY: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
@@ -277,17 +279,9 @@ fn date(seconds: u64) -> String {
 }
 
 fn config(server: &MockServer, region: &str) -> S3Config {
-    S3Config {
-        url: format!("http://{}", server.address).parse().unwrap(),
-        is_in_host: false,
-        region: region.to_owned(),
-        bucket: "events".parse().unwrap(),
-        access_key: ACCESS_KEY.to_owned(),
-        secret_key: SECRET_KEY.into(),
-        rules: rules(Codec::None, "of=it/{day}/"),
-        ca: None,
-        timeout: Duration::from_secs(20),
-    }
+    let (access_key, secret_key) = (ACCESS_KEY.to_owned(), SECRET_KEY.into());
+    let config = fixture::config(server.address, "events", rules(Codec::None, "of=it/{day}/"));
+    S3Config { region: region.to_owned(), access_key, secret_key, ..config }
 }
 
 fn sink(config: &S3Config) -> Sink {
