@@ -3,9 +3,10 @@
 use objects::Codec;
 use sink_testing::conformance::{check, sequences};
 use sink_testing::containers::conformance::{ContainerStore, TestedContainer};
-use sink_testing::containers::{MakeSink, attachments, faults, large, reads, rejections, server};
+use sink_testing::containers::{MakeSink, attachments, faults, large, reads, rejections};
 use sink_testing::odd_frames;
 use sink_testing::through_writer::Through;
+use testkit::swift::SwiftServer;
 
 use crate::fixture::sink_of;
 
@@ -21,7 +22,7 @@ impl ContainerStore for S3 {
 
 #[test]
 fn passes_each_case_and_follows_the_model() {
-    if server().is_some() {
+    if SwiftServer::shared().is_some() {
         check::<TestedContainer<S3, 0>>();
         sequences::<TestedContainer<S3, 2>>(SEQUENCES);
     }
@@ -29,14 +30,14 @@ fn passes_each_case_and_follows_the_model() {
 
 #[test]
 fn passes_each_case_through_writers() {
-    if server().is_some() {
+    if SwiftServer::shared().is_some() {
         check::<Through<TestedContainer<S3, 0>>>();
     }
 }
 
 #[tokio::test]
 async fn odd_frames_are_rejected() {
-    if server().is_some() {
+    if SwiftServer::shared().is_some() {
         odd_frames::are_rejected::<TestedContainer<S3, 0>>().await;
     }
 }

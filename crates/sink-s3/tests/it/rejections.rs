@@ -4,15 +4,16 @@ use objects::Codec;
 use sink::SinkError;
 use sink_s3::S3Config;
 use sink_testing::containers::rejections::misconfigured;
-use sink_testing::containers::{ContainerFixture, rules, server};
+use sink_testing::containers::{ContainerFixture, rules};
 use sink_testing::events::plain;
 use testkit::ports::free_address;
+use testkit::swift::SwiftServer;
 
 use crate::fixture::{config, sink_of};
 
 #[tokio::test]
 async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let config = config(fixture.proxy.address(), &fixture.container, fixture.rules.clone());
     let unknown = S3Config { access_key: "nobody".into(), ..config.clone() };

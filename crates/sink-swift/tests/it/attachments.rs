@@ -4,7 +4,7 @@ use objects::Codec;
 use serde_json::Value;
 use sink::{RejectedRecord, SinkError, WriteOutcome};
 use sink_testing::containers::attachments::{check, fixture, payload, shots};
-use sink_testing::containers::{lines, server};
+use sink_testing::containers::lines;
 use sink_testing::events::{batch, deliver};
 use testkit::swift::{SwiftProcess, SwiftServer};
 
@@ -12,7 +12,7 @@ use crate::fixture::sink_of;
 
 #[tokio::test]
 async fn an_object_that_is_made_again_has_the_same_names_in_it() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, sink_of, Codec::None);
     let rest = "x".repeat(1_000_000);
     let long = |number: u64| payload(number).replace("\"n\"", &format!("\"rest\": \"{rest}\", \"n\""));
@@ -50,7 +50,7 @@ async fn a_part_that_no_listing_has_is_put_on_it() {
 
 #[tokio::test]
 async fn what_cannot_be_taken_apart_is_refused_alone() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, sink_of, Codec::None);
     let (good, bad) = (payload(1), payload(2).replace("\t\"", "\t\"-"));
     let batch = batch(0, 1, &[&good, &bad]);
@@ -65,7 +65,7 @@ async fn what_cannot_be_taken_apart_is_refused_alone() {
 
 #[tokio::test]
 async fn a_part_whose_name_is_taken_is_left_alone_and_told() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, sink_of, Codec::None);
     deliver(&fixture.sink(), &shots(1, 1)).await;
     let client = server.client();

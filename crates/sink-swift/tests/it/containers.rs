@@ -3,9 +3,10 @@
 use objects::Codec;
 use sink_testing::conformance::{check, sequences};
 use sink_testing::containers::conformance::{ContainerStore, TestedContainer};
-use sink_testing::containers::{MakeSink, attachments, faults, rejections, server};
+use sink_testing::containers::{MakeSink, attachments, faults, rejections};
 use sink_testing::odd_frames;
 use sink_testing::through_writer::Through;
+use testkit::swift::SwiftServer;
 
 use crate::fixture::sink_of;
 
@@ -21,7 +22,7 @@ impl ContainerStore for Swift {
 
 #[test]
 fn passes_each_case_and_follows_the_model() {
-    if server().is_some() {
+    if SwiftServer::shared().is_some() {
         check::<TestedContainer<Swift, 0>>();
         check::<TestedContainer<Swift, 1>>();
         check::<TestedContainer<Swift, 2>>();
@@ -31,7 +32,7 @@ fn passes_each_case_and_follows_the_model() {
 
 #[test]
 fn passes_each_case_and_follows_the_model_through_writers() {
-    if server().is_some() {
+    if SwiftServer::shared().is_some() {
         check::<Through<TestedContainer<Swift, 2>>>();
         sequences::<Through<TestedContainer<Swift, 2>>>(SEQUENCES);
     }
@@ -39,7 +40,7 @@ fn passes_each_case_and_follows_the_model_through_writers() {
 
 #[tokio::test]
 async fn odd_frames_are_rejected() {
-    if server().is_some() {
+    if SwiftServer::shared().is_some() {
         odd_frames::are_rejected::<TestedContainer<Swift, 0>>().await;
     }
 }

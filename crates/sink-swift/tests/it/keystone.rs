@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use sink_swift::{Auth, KeystoneIdentity};
 
 use crate::fixture::{config, sink_of};
-use sink_testing::containers::{ContainerFixture, server};
+use sink_testing::containers::ContainerFixture;
 use sink_testing::events::{deliver, plain};
 use testkit::mock_server::{MockRequest, MockServer};
 use testkit::swift::SwiftServer;
@@ -42,7 +42,7 @@ fn auth(mock_server: &MockServer, identity: KeystoneIdentity) -> Auth {
 
 #[tokio::test]
 async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let (mock_server, given) = keystone(server, 1);
     let fixture = ContainerFixture::new(server, sink_of);
     let identity = KeystoneIdentity::Password {
@@ -71,7 +71,7 @@ async fn a_user_of_a_project_gets_the_endpoint_of_the_region() {
 
 #[tokio::test]
 async fn an_application_credential_needs_no_project() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let (mock_server, _) = keystone(server, 0);
     let fixture = ContainerFixture::new(server, sink_of);
     let identity = KeystoneIdentity::Application { id: "21dc".to_owned(), secret: "secret".into() };

@@ -9,9 +9,10 @@ use event::read::ReadError;
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 use objects::read::ReadRules;
+use sink_testing::containers::ContainerFixture;
 use sink_testing::containers::reads::{self, ASKED, RULES, counts, reads};
-use sink_testing::containers::{ContainerFixture, server};
 use sink_testing::events::{deliver, plain};
+use testkit::swift::SwiftServer;
 
 use crate::answers;
 use crate::fixture::sink_of;
@@ -28,7 +29,7 @@ async fn a_large_object_comes_in_parts_and_not_of_another() {
 
 #[tokio::test]
 async fn a_store_that_is_away_gives_what_is_kept_for_as_long_as_it_may() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 5)).await;

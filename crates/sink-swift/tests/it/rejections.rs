@@ -4,15 +4,16 @@ use objects::Codec;
 use sink::SinkError;
 use sink_swift::Auth;
 use sink_testing::containers::rejections::misconfigured;
-use sink_testing::containers::{ContainerFixture, rules, server};
+use sink_testing::containers::{ContainerFixture, rules};
 use sink_testing::events::plain;
 use testkit::ports::free_address;
+use testkit::swift::SwiftServer;
 
 use crate::fixture::{config, sink_of, tempauth};
 
 #[tokio::test]
 async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let place = fixture.proxy.address();
     let sink = |auth| sink_swift::sink(config(auth, &fixture.container, fixture.rules.clone()));

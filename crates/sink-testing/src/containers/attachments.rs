@@ -10,7 +10,7 @@ use serde_json::Value;
 use sink::SinkError;
 use testkit::swift::SwiftServer;
 
-use super::{ContainerFixture, MakeSink, OF_LINES, lines, server};
+use super::{ContainerFixture, MakeSink, OF_LINES, lines};
 use crate::events::{batch, deliver};
 
 /// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.
@@ -85,7 +85,7 @@ pub fn check(fixture: &ContainerFixture<'_>, last: u64) {
 /// # Panics
 /// If one isn't stored once, under the name that is in its line.
 pub async fn stored_once(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     for codec in OF_LINES {
         let fixture = fixture(server, make_sink, codec);
         deliver(&fixture.sink(), &shots(1, 20)).await;
@@ -106,7 +106,7 @@ pub async fn stored_once(make_sink: MakeSink) {
 /// # Panics
 /// If an attachment isn't stored once.
 pub async fn cut_at_any_byte(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, make_sink, Codec::None);
     let (mut first, mut cuts) = (1, 0);
     fixture.sink().connect().await.unwrap();

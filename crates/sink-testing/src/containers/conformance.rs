@@ -6,8 +6,9 @@ use event::EventId;
 use objects::{Codec, ObjectFormat};
 use sink::Sink;
 use testkit::proxy::FaultGuard;
+use testkit::swift::SwiftServer;
 
-use super::{ContainerFixture, MakeSink, server};
+use super::{ContainerFixture, MakeSink};
 use crate::conformance::SinkHarness;
 use crate::through_writer::Offers;
 
@@ -36,7 +37,7 @@ impl<S: ContainerStore, const CODEC: usize> SinkHarness for TestedContainer<S, C
     type Fault = FaultGuard;
 
     async fn fresh() -> Self {
-        let server = server().expect("asked before");
+        let server = SwiftServer::shared().expect("asked before");
         let fixture = ContainerFixture::with(server, S::MAKE_SINK, Codec::ALL[CODEC]);
         Self { fixture, store: PhantomData }
     }

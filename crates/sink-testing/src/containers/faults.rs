@@ -7,7 +7,7 @@ use sink::{Sink, SinkError};
 use testkit::proxy::Proxy;
 use testkit::swift::{SwiftProcess, SwiftServer};
 
-use super::{ContainerFixture, MakeSink, lines, server};
+use super::{ContainerFixture, MakeSink, lines};
 use crate::events::{batch, deliver, lane, plain};
 use crate::faults::{self, CutStep, FaultHarness};
 
@@ -37,7 +37,7 @@ impl FaultHarness for ContainerFixture<'_> {
 /// # Panics
 /// If an object isn't stored once.
 pub async fn cut_at_any_byte(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, make_sink);
     fixture.sink().connect().await.unwrap();
     let step = CutStep { new: 41, open: 41 }.unless_all(std::env::var("FOREBAY_SWIFT_CUTS").ok());
@@ -49,7 +49,7 @@ pub async fn cut_at_any_byte(make_sink: MakeSink) {
 /// # Panics
 /// If it changes anything.
 pub async fn freeze_and_thaw(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     // Before any answer, in the first one, and between an object and its description.
     faults::freeze_and_thaw(&ContainerFixture::new(server, make_sink), &[0, 20, 400, 700], 300).await;
 }
@@ -104,7 +104,7 @@ pub async fn kill_servers(make_sink: MakeSink) {
 /// # Panics
 /// If the store hasn't each event once.
 pub async fn objects_beyond_memory(make_sink: MakeSink, codecs: &[Codec]) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     for codec in codecs {
         let fixture = ContainerFixture::with(server, make_sink, *codec);
         // What gzip leaves of random digits is more than half of them.

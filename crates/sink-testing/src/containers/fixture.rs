@@ -1,7 +1,6 @@
-//! A server for all tests of this process, and containers on it, each test's with a proxy before it.
+//! Containers on a Swift server, each with a proxy before it.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -12,12 +11,6 @@ use testkit::proxy::Proxy;
 use testkit::swift::SwiftServer;
 
 use super::lines;
-
-/// The server, if Swift is installed.
-pub fn server() -> Option<&'static SwiftServer> {
-    static SERVER: OnceLock<Option<SwiftServer>> = OnceLock::new();
-    SERVER.get_or_init(SwiftServer::start).as_ref()
-}
 
 /// Creates a sink that writes objects of this format to a container of the server at this address.
 pub type MakeSink = fn(SocketAddr, &str, ObjectFormat) -> Sink;

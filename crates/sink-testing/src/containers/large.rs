@@ -3,8 +3,9 @@
 use event::limits::OBJECT_KEPT_BYTES_MAX;
 use objects::{Codec, Manifest, NoParts, ObjectFormat, Parts, Portion};
 use sink::Batch;
+use testkit::swift::SwiftServer;
 
-use super::{ContainerFixture, MakeSink, OF_LINES, rules, server};
+use super::{ContainerFixture, MakeSink, OF_LINES, rules};
 use crate::events::{batch, lane};
 
 /// Events of an object.
@@ -57,7 +58,7 @@ pub fn large_rules(codec: Codec) -> ObjectFormat {
 /// # Panics
 /// If it is stored a second time, or changed.
 pub async fn found_again(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     for codec in OF_LINES {
         let mut fixture = ContainerFixture::with(server, make_sink, codec);
         fixture.rules = large_rules(codec);

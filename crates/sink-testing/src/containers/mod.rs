@@ -9,4 +9,4 @@ pub mod lines;
 pub mod reads;
 pub mod rejections;
 
-pub use fixture::{ContainerFixture, MakeSink, OF_LINES, rules, server};
+pub use fixture::{ContainerFixture, MakeSink, OF_LINES, rules};

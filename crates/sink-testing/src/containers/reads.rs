@@ -10,8 +10,9 @@ use event::read::ReadError;
 use objects::read::{ObjectCache, ObjectReads, ReadRules};
 use objects::{Codec, ObjectSink};
 use sink::Sink;
+use testkit::swift::SwiftServer;
 
-use super::{ContainerFixture, MakeSink, server};
+use super::{ContainerFixture, MakeSink};
 use crate::events::{deliver, plain};
 
 /// They ask the store once.
@@ -53,7 +54,7 @@ pub fn counts(reads: &ObjectReads) -> [u64; 6] {
 /// # Panics
 /// If a read doesn't give what the store has.
 pub async fn kept_and_asked_for_again(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::with(server, make_sink, Codec::Gzip);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 50)).await;
@@ -87,7 +88,7 @@ pub async fn kept_and_asked_for_again(make_sink: MakeSink) {
 /// # Panics
 /// If its parts aren't those of one object.
 pub async fn in_parts(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, make_sink);
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 1, 50)).await;

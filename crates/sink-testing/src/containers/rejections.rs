@@ -1,8 +1,9 @@
 //! What the server rejects, and what is under a name already.
 
 use sink::{SinkError, WriteOutcome};
+use testkit::swift::SwiftServer;
 
-use super::{ContainerFixture, MakeSink, server};
+use super::{ContainerFixture, MakeSink};
 use crate::events::{deliver, plain};
 
 /// The reason of a failure that the operator must end.
@@ -20,7 +21,7 @@ pub fn misconfigured(answer: &Result<WriteOutcome, SinkError>) -> &str {
 /// # Panics
 /// If they are changed, or the sink doesn't report them.
 pub async fn name_taken(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, make_sink);
     let (sink, client) = (fixture.sink(), server.client());
     deliver(&sink, &plain(0, 1, 5)).await;
@@ -45,7 +46,7 @@ pub async fn name_taken(make_sink: MakeSink) {
 /// # Panics
 /// If the sink doesn't create it again.
 pub async fn container_removed(make_sink: MakeSink) {
-    let Some(server) = server() else { return };
+    let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, make_sink);
     let (sink, client) = (fixture.sink(), server.client());
     assert_eq!(sink.connect().await, Ok(()));
