@@ -4,8 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use dead_letters::Blocked;
-use eventlog::Settled;
+use dead_letters::{AsideEnd, Blocked};
 use objects::ObjectSink;
 use tokio::time::Instant;
 
@@ -48,7 +47,7 @@ impl Lane {
         if self.sets_aside() {
             return Ok(beyond);
         }
-        self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), Settled::Released)?;
+        self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), AsideEnd::Released)?;
         let mut after = 0;
         while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
@@ -110,7 +109,7 @@ impl Lane {
         let left = left(&rejected, &retry);
         let passed = (0..events.len()).filter(|index| !left.contains(index));
         let passed: Vec<u64> = passed.filter_map(|index| events.sequence(index)).collect();
-        self.dead.end_aside(shard, &passed, Settled::Taken)?;
+        self.dead.end_aside(shard, &passed, AsideEnd::Stored)?;
         self.supersede(&batch, &left);
         let rejected_for = |index| Some(self.dead.refused_since(shard, events.sequence(index)?)?.elapsed());
         let dead = dead_after_resend(&rejected, &retry, rejected_for, self.options.alone_max);

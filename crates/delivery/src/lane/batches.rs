@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use dead_letters::Letter;
-use eventlog::Settled;
+use dead_letters::{AsideEnd, Letter};
 use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Record, SinkError, WriteOutcome};
 use tokio::time::Instant;
@@ -252,7 +251,7 @@ impl Lane {
         }
         let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
         let lower = self.dead.superseded(shard, self.status.cursor(), stored);
-        if let Err(error) = self.dead.end_aside(shard, &lower, Settled::Taken) {
+        if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
             self.options.reporter.report(&format!("lane {}: a lower revision stays set aside: {error}", self.name));
         }
     }
