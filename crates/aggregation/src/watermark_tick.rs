@@ -20,7 +20,7 @@ pub(crate) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer
         payload: b"null",
         request_start: true,
         request_end: true,
-        dead: None,
+        owner_fields: &[],
         content: None,
         batch: None,
         revision: None,

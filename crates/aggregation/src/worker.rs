@@ -429,7 +429,7 @@ impl Bundle {
             payload: result.payload.as_bytes(),
             request_start: self.count == 0,
             request_end: false,
-            dead: None,
+            owner_fields: &[],
             content: None,
             batch: None,
             revision: Some(result.revision),

@@ -67,11 +67,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "access",
             "aggregate",
-            "delivery",
             "event",
             "expression",
             "gateway",
             "json",
+            "ledger",
             "net",
             "objects",
             "schema",

@@ -1,10 +1,10 @@
 //! The state of a dead letter.
 
-use eventlog::{Dead, Settled};
+use crate::dead_record::RecordKind;
 
 /// What became of a refused event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum LetterState {
     /// It waits for a person.
     Held,
     /// The sink has taken it after all.
@@ -13,14 +13,14 @@ pub(super) enum Fate {
     Dropped,
 }
 
-impl Fate {
+impl LetterState {
     /// `None` for an event that is set aside, or was: it is no letter.
-    pub(super) const fn of(dead: &Dead<'_>) -> Option<Self> {
-        match dead.settled {
-            None => Some(Self::Held),
-            Some(Settled::Replayed) => Some(Self::Replayed),
-            Some(Settled::Dropped) => Some(Self::Dropped),
-            Some(Settled::SetAside | Settled::Taken | Settled::Released) => None,
+    pub(super) const fn of(kind: RecordKind) -> Option<Self> {
+        match kind {
+            RecordKind::Letter => Some(Self::Held),
+            RecordKind::Replayed => Some(Self::Replayed),
+            RecordKind::Dropped => Some(Self::Dropped),
+            RecordKind::SetAside | RecordKind::Stored | RecordKind::Released => None,
         }
     }
 

@@ -9,13 +9,13 @@ use eventlog::{Finding, SharedDisk, StateFile};
 const FILE: &str = "front";
 
 /// The state file, in the journal's own directory.
-pub(super) struct Front {
+pub(super) struct LowWatermark {
     file: StateFile,
     /// `None` for a journal of an older version, and where both copies are damaged.
     first: Option<u64>,
 }
 
-impl Front {
+impl LowWatermark {
     /// Reads it. If one copy is damaged, the other may be older than what was freed: then neither counts.
     pub(super) fn open(disk: SharedDisk, directory: &Path) -> io::Result<Self> {
         let (file, state) = StateFile::open(disk, directory, FILE)?;
