@@ -10,6 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::TableName;
+use sink::quoted;
 
 /// Rows that one statement looks at.
 const STEP_ROWS: i64 = 4_096;
@@ -48,7 +49,7 @@ struct OrderSql {
 
 impl ReadSql {
     pub(super) fn new(table: &TableName) -> Self {
-        let table = table.quoted();
+        let table = quoted(table);
         Self {
             ids: format!("{} where id >= ?1 and id <= ?2 order by id limit ?3", select_from(&table)),
             oldest_first: OrderSql::new(&table, ReadOrder::OldestFirst),
