@@ -164,19 +164,8 @@ mod tests {
 
     fn record(sequence: u64, settled: Option<Settled>) -> JournalRecord<'static> {
         JournalRecord {
-            id: EventId([1; 16]),
-            received_at: 1,
-            event_time: None,
-            type_name: "job",
-            source: "",
-            client: None,
-            payload: b"{}",
-            request_start: true,
-            request_end: true,
             dead: Some(Dead { shard: 0, sequence, reason: "", settled }),
-            content: None,
-            batch: None,
-            revision: None,
+            ..JournalRecord::new(EventId([1; 16]), 1, "job", b"{}")
         }
     }
 

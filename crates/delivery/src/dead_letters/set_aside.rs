@@ -49,19 +49,8 @@ struct Event {
 impl Event {
     fn end(&self, shard: u16, sequence: u64, settled: Settled) -> JournalRecord<'_> {
         JournalRecord {
-            id: self.id,
-            received_at: self.received_at,
-            event_time: None,
-            type_name: self.type_name.as_str(),
-            source: "",
-            client: None,
-            payload: &[],
-            request_start: true,
-            request_end: true,
             dead: Some(Dead { shard, sequence, reason: "", settled: Some(settled) }),
-            content: None,
-            batch: None,
-            revision: None,
+            ..JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[])
         }
     }
 }
