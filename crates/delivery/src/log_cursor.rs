@@ -2,7 +2,7 @@
 
 use std::io;
 
-use eventlog::{LogChunk, LogReader};
+use eventlog::{JournalRecord, LogChunk, LogReader};
 
 /// Stretches of the log that are read in one go before other lanes have their turn, and objects that are sent.
 const STRETCHES_A_TURN: usize = 64;
@@ -94,4 +94,9 @@ impl BatchReader {
     pub(crate) fn has_ended(&self) -> bool {
         self.reader.next() > self.reader.durable()
     }
+}
+
+/// The records of a chunk at these sequences, which ascend.
+pub(crate) fn records_at<'s>(chunk: &'s LogChunk, sequences: &[u64]) -> Vec<(u64, JournalRecord<'s>)> {
+    chunk.records().filter(|(at, _)| sequences.binary_search(at).is_ok()).collect()
 }

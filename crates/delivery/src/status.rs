@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dead_letters::ContactLog;
 use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
-
-use crate::failover_window::ContactLog;
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,17 +143,6 @@ impl LaneBoard {
     pub(crate) fn exchange(&self, lanes: Vec<Arc<LaneStatus>>) -> Vec<Arc<LaneStatus>> {
         std::mem::replace(&mut *self.held(), lanes)
     }
-}
-
-/// What was done with a sink's dead letters.
-#[derive(Debug, Default)]
-pub struct DeadCounters {
-    /// Letters that the sink took when they were sent again.
-    pub replayed: Counter,
-    /// Letters that it refused once more.
-    pub refused_again: Counter,
-    /// Letters that were given up.
-    pub dropped: Counter,
 }
 
 /// What the keeper has done.

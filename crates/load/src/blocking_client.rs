@@ -18,7 +18,7 @@ pub(crate) struct BlockingClient {
 
 /// A whole response.
 #[derive(Debug)]
-pub struct Response {
+pub struct ServerResponse {
     /// The status.
     pub status: u16,
     /// How long the server asks the client to wait.
@@ -27,7 +27,7 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-impl Response {
+impl ServerResponse {
     /// The body as text.
     #[must_use]
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
@@ -46,7 +46,11 @@ impl BlockingClient {
     /// # Errors
     /// There is no whole response. [`io::ErrorKind::InvalidData`] means that the server isn't trusted. After other errors it is unknown
     /// whether the server has processed the request.
-    pub(crate) fn exchange(&self, request: Request<RequestBody>, limit: Option<Duration>) -> io::Result<Response> {
+    pub(crate) fn exchange(
+        &self,
+        request: Request<RequestBody>,
+        limit: Option<Duration>,
+    ) -> io::Result<ServerResponse> {
         let receive = async { self.receive(request).await.map_err(cause) };
         self.runtime.block_on(async {
             let Some(limit) = limit else { return receive.await };
@@ -55,11 +59,11 @@ impl BlockingClient {
         })
     }
 
-    async fn receive(&self, request: Request<RequestBody>) -> Result<Response, HttpFailure> {
+    async fn receive(&self, request: Request<RequestBody>) -> Result<ServerResponse, HttpFailure> {
         let response = self.http.send(request).await?.at_any_rate();
         let (status, retry_after) = (response.status().as_u16(), retry_after(response.headers()));
         let body = response.bytes(RESPONSE_BYTES_MAX).await?.into();
-        Ok(Response { status, retry_after, body })
+        Ok(ServerResponse { status, retry_after, body })
     }
 }
 

@@ -6,7 +6,7 @@ pub mod loader;
 mod server;
 mod server_url;
 
-pub use blocking_client::Response;
+pub use blocking_client::ServerResponse;
 pub use generator;
 pub use server::{IngestEndpoint, ServerConnector};
 pub use server_url::ServerUrl;

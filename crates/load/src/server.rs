@@ -10,7 +10,7 @@ use http::request::Builder;
 use net::http_client::{HttpOptions, full};
 use net::tls::{ClientTls, TrustError};
 
-use crate::blocking_client::{BlockingClient, Response};
+use crate::blocking_client::{BlockingClient, ServerResponse};
 use crate::server_url::ServerUrl;
 
 /// Far above what any request of a command takes.
@@ -65,7 +65,7 @@ impl ServerConnector {
         (method, path, body): (&str, &str, &[u8]),
         token: Option<&str>,
         (connect_max, limit): (Duration, Option<Duration>),
-    ) -> io::Result<Response> {
+    ) -> io::Result<ServerResponse> {
         let request = Request::builder().method(method).uri(self.target.url(path));
         let request = with_token(request, token).body(full(body.to_vec())).map_err(io::Error::other)?;
         self.client(connect_max, UNLIMITED)?.exchange(request, limit)

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use dead_letters::as_sent;
 use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
+use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use sink::Batch;
 
-use crate::condition::{RouteDecision, Undecided};
-use crate::ledger::{CountsBySlot, RouteFilter, Tally};
+use crate::log_cursor::records_at;
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::sent_record::{as_sent, records_at};
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]

@@ -18,23 +18,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::objects::ObjectSink;
+use aggregation::Halt;
+use dead_letters::{Blocked, DeadLetters, DeliveryFiles, Letter};
 use eventlog::Shard;
+use ledger::{Ledger, RouteFilter, Tally, Undecided};
 use sink::{Batch, Claim, Cursor, Held, Sink, SinkError, WriteOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::backoff::Backoff;
-use crate::blocked::Blocked;
-use crate::condition::Undecided;
-use crate::dead_letters::{DeadLetters, Letter};
-use crate::due::due;
-use crate::halt::Halt;
-use crate::home::Home;
-use crate::ledger::{Ledger, RouteFilter, Tally};
+use crate::log_cursor::records_at;
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::options::Options;
-use crate::sent_record::records_at;
 use crate::status::{LaneState, LaneStatus};
+use crate::timer::sleep_until_opt;
 use batch_builder::{BatchBuilder, DeliveryState};
 use resend::Retries;
 
@@ -48,7 +45,7 @@ pub(crate) struct Lane {
     pub(crate) sink: Sink,
     /// This process's claim on it.
     pub(crate) claim: Claim,
-    pub(crate) home: Home,
+    pub(crate) files: DeliveryFiles,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) dead: Arc<DeadLetters>,
     pub(crate) options: Arc<Options>,
@@ -376,7 +373,7 @@ impl Lane {
             tokio::select! {
                 biased;
                 () = woken => {}
-                () = due(probe_at) => {}
+                () = sleep_until_opt(probe_at) => {}
                 Ok(()) = self.halt.changed() => {}
             }
         }

@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::Halt;
+use dead_letters::Blocked;
 use event::OperatorCommand;
+use ledger::{Dispute, RouteFilter, Tally};
 use objects::{ObjectFormat, ObjectSink, Parts};
 
 use sink::Cursor;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::blocked::Blocked;
-use crate::halt::Halt;
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::{Dispute, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
 use crate::status::LaneState;
@@ -130,7 +130,7 @@ impl Lane {
 
     /// Brings the ledger to where the intent begins: what stands before it is written.
     fn reconcile_with_intents(&self) -> Result<(IntentLog, Arc<BTreeSet<u64>>), Blocked> {
-        let (mut file, damaged) = IntentLog::of(&self.home, &self.name)?;
+        let (mut file, damaged) = IntentLog::of(&self.files, &self.name)?;
         damaged.iter().for_each(|finding| self.options.reporter.report(finding));
         let end = self.reach();
         if let Some(open) = file.newest().filter(|open| open.last > end) {

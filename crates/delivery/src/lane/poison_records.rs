@@ -4,7 +4,6 @@
 use sink::{RejectedRecord, Retry, RetryScope};
 use tokio::time::Instant;
 
-use crate::dead_letter_reasons;
 use crate::options::Options;
 
 /// Watches the records of one batch.
@@ -37,7 +36,7 @@ impl PoisonDetector {
         let seconds = since.elapsed().as_secs();
         let give_up = |retry: Retry| RejectedRecord {
             index: retry.index,
-            reason: dead_letter_reasons::not_in_time(seconds, &retry.reason).into(),
+            reason: dead_letters::not_stored_in_time(seconds, &retry.reason).into(),
         };
         PoisonResult { again, given_up: given_up.into_iter().map(give_up).collect() }
     }
@@ -48,7 +47,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::options::Reporter;
+    use eventlog::Reporter;
 
     struct Silent;
 

@@ -5,15 +5,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use dead_letters::{Blocked, Resent};
 use eventlog::Settled;
 use objects::ObjectSink;
 use sink::{Batch, Record, RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
 use crate::backoff::Backoff;
-use crate::blocked::Blocked;
-use crate::dead_letter_reasons;
-use crate::dead_letters::Resent;
 use crate::lane::{Lane, LaneExit, LaneSession};
 use crate::log_cursor::{BatchReader, FillResult};
 
@@ -85,7 +83,7 @@ impl Lane {
         let mut after = 0;
         while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
-                (0..resent.len()).map(|index| (index, dead_letter_reasons::SINK_CHANGED.to_owned())).collect();
+                (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
             self.dead.write(shard, &resent.letters(&reasons))?;
             after = resent.last();
         }
@@ -293,7 +291,7 @@ impl Lane {
         let refused = self.dead.refused_since(self.name.shard, resent.sequence(retry.index)?)?.elapsed();
         let is_old = retry.scope != RetryScope::Store && refused >= self.options.alone_max;
         let seconds = refused.as_secs();
-        is_old.then(|| dead_letter_reasons::not_in_time(seconds, &retry.reason))
+        is_old.then(|| dead_letters::not_stored_in_time(seconds, &retry.reason))
     }
 }
 

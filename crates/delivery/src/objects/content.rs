@@ -5,15 +5,14 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dead_letters::as_sent;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
+use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
-use crate::condition::RouteDecision;
-use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 use crate::objects::intent_log::{Kept, ObjectIntent};
-use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.
 pub(crate) struct Content {

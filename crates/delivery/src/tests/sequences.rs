@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use dead_letters::{DeadAction, DeadFilter};
+use ledger::{Routes, SinkName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -17,8 +19,6 @@ use super::harness::name;
 use super::harness::picky;
 use super::harness::run;
 use super::harness::seconds;
-use crate::dead_letters::{DeadAction, DeadFilter};
-use crate::routes::{Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {
