@@ -53,8 +53,8 @@ pub use service::{DeadError, DeadLetterService};
 pub use set_aside::{AsideEnd, Resent};
 
 use dead_record::{DeadRecord, RecordKind};
-use low_watermark::LowWatermark;
 use index::Index;
+use low_watermark::LowWatermark;
 use notify::Notices;
 use set_aside::SetAside;
 

@@ -49,21 +49,7 @@ struct Event {
 
 impl Event {
     fn end(&self, shard: u16, sequence: u64, kind: RecordKind) -> DeadRecord<'_> {
-        let event = JournalRecord {
-            id: self.id,
-            received_at: self.received_at,
-            event_time: None,
-            type_name: self.type_name.as_str(),
-            source: "",
-            client: None,
-            payload: &[],
-            request_start: true,
-            request_end: true,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
-        };
+        let event = JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[]);
         DeadRecord { event, shard, sequence, kind, reason: "" }
     }
 }
