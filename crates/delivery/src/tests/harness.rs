@@ -181,6 +181,10 @@ impl Harness {
     /// Opens everything; fails where the disk does.
     pub(super) fn try_start(&mut self) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
+        if self.mutation == Some(Mutation::LostDeadLetters) {
+            let dead = self.disk.paths().into_iter().filter(|path| path.starts_with("/data/dead"));
+            dead.for_each(|path| self.disk.erase(path).unwrap());
+        }
         let directory =
             DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
         let saved = SavedLedger::load(&directory).map_err(|error| text(&error))?;
@@ -194,8 +198,7 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let (mutation, aggregate_threads) = (self.mutation, 0);
-        let options = Options { seed: 7, mutation, clock, aggregate_threads, ..Options::new(self.messages.clone()) };
+        let options = Options { seed: 7, clock, aggregate_threads: 0, ..Options::new(self.messages.clone()) };
         self.forget_journaled(&directory);
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
