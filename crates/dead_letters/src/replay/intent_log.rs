@@ -133,7 +133,7 @@ impl Replayer {
                 break;
             }
         }
-        self.is_answered();
+        self.clear_attempt();
         let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
         let mut places = places.into_iter();
         page.letters.retain(|at| places.next().is_none_or(|place| !sent.has(*at, place)));
@@ -157,7 +157,7 @@ impl Replayer {
         if !stored.is_empty() {
             let letters: Vec<u64> = stored.iter().map(|(at, _)| *at).collect();
             self.look_after(stored);
-            self.has_stored(page, &letters, outcome)?;
+            self.record_stored(page, &letters, outcome)?;
         }
         let before = last;
         let (in_order, others): (Vec<Numbered>, Vec<Numbered>) = lacking.into_iter().partition(|(_, number)| {
@@ -238,7 +238,7 @@ impl Replayer {
     }
 
     /// All that was sent has its answer.
-    pub(super) fn is_answered(&mut self) {
+    pub(super) fn clear_attempt(&mut self) {
         self.attempt.sent = Sent::default();
     }
 }
