@@ -11,7 +11,6 @@ use tokio::time::timeout;
 use crate::halt::Halt;
 use crate::lane::Lane;
 use crate::ledger::Ledger;
-use crate::options::Reporter;
 use crate::status::{LaneState, LaneStatus};
 
 /// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write
@@ -26,12 +25,11 @@ pub(crate) struct LaneTasks {
     tasks: JoinSet<()>,
     running: HashMap<Id, (Arc<LaneStatus>, AbortHandle)>,
     halt: watch::Sender<Halt>,
-    reporter: Arc<dyn Reporter>,
 }
 
 impl LaneTasks {
-    pub(crate) fn new(reporter: Arc<dyn Reporter>) -> Self {
-        Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No), reporter }
+    pub(crate) fn new() -> Self {
+        Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No) }
     }
 
     /// Tells lanes when to end.
@@ -56,7 +54,7 @@ impl LaneTasks {
         let Some(error) = ended.err().filter(|error| !error.is_cancelled()) else { return };
         let Some((status, _)) = self.running.get(&error.id()) else { return };
         let lane = status.lane();
-        self.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
+        tracing::warn!(%lane, sink = &*lane.sink, shard = lane.shard, reason = %error, "BUG: lane ended; its events stay in the journal");
         let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
     }
 

@@ -46,7 +46,7 @@ pub use dead_letters::{
 };
 pub use delivery::Delivery;
 pub use ledger::{GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, SavedLedger, SinkRow};
-pub use options::{Clock, Options, Reporter};
+pub use options::{Clock, Options};
 pub use routes::{Routes, SinkName};
 pub use setup::{Begin, Setup, SinkSetup};
 pub use start_error::StartError;

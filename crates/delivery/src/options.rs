@@ -8,12 +8,6 @@ use event::memory::Budgets;
 use eventlog::unix_microseconds;
 use sink::Claim;
 
-/// Where messages for a person go.
-pub trait Reporter: Send + Sync {
-    /// Takes one message: a sentence without payloads or secrets.
-    fn report(&self, message: &str);
-}
-
 /// The wall clock: microseconds since 1970, UTC.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
@@ -40,8 +34,6 @@ pub struct Options {
     pub seed: u64,
     /// By which windows of quiet types end, and objects whose events have waited long enough.
     pub clock: Clock,
-    /// Where messages go.
-    pub reporter: Arc<dyn Reporter>,
     /// What a test breaks, to see it noticed.
     #[cfg(test)]
     pub(crate) mutation: Option<crate::tests::Mutation>,
@@ -50,7 +42,8 @@ pub struct Options {
 impl Options {
     /// Options as a server uses them.
     #[must_use]
-    pub fn new(reporter: Arc<dyn Reporter>) -> Self {
+    #[allow(clippy::new_without_default, reason = "each one has another claim and another seed")]
+    pub fn new() -> Self {
         Self {
             linger: Duration::from_millis(10),
             linger_remote: Duration::from_millis(15),
@@ -62,7 +55,6 @@ impl Options {
             memory: Budgets::FULL,
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
-            reporter,
             #[cfg(test)]
             mutation: None,
         }

@@ -44,7 +44,7 @@ pub(crate) use set_aside::Resent;
 use crate::blocked::Blocked;
 use crate::home::Home;
 use crate::ledger::{Ledger, Recount};
-use crate::options::{Options, Reporter};
+use crate::options::Options;
 use crate::routes::SinkName;
 use crate::status::DeadCounters;
 use front::Front;
@@ -88,7 +88,6 @@ pub(crate) struct DeadLetters {
     home: Home,
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
-    reporter: Arc<dyn Reporter>,
     memory: Budgets,
     /// Letters that are held before no more are written.
     held_max: AtomicU64,
@@ -135,7 +134,6 @@ impl DeadLetters {
             home: home.clone(),
             journal: Mutex::new(Slot::Unopened),
             ledger,
-            reporter: options.reporter.clone(),
             memory: options.memory,
             held_max: AtomicU64::new(options.memory.dead_letters as u64),
             counters: Arc::default(),
@@ -177,11 +175,6 @@ impl DeadLetters {
             OperatorCommand::DeadReplay(&self.sink, None),
             OperatorCommand::DeadDrop(&self.sink)
         )))
-    }
-
-    /// Says something of this sink.
-    pub(crate) fn report(&self, message: &str) {
-        self.reporter.report(&format!("dead letters of sink {}: {message}", self.sink));
     }
 
     /// Somebody has seen its directory.
@@ -227,21 +220,24 @@ impl DeadLetters {
         let told = self.aside_news().tell();
         for (type_name, count) in told {
             let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
-            self.reporter.report(&format!(
-                "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
-                 They are sent again, and become dead letters after an hour; {} shows why",
-                self.sink,
+            tracing::warn!(
+                sink = &*self.sink,
+                "type" = &*type_name,
+                "{events} set aside, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
+                 dead letters after an hour; {} shows why",
                 OperatorCommand::RouteList
-            ));
+            );
         }
         let told = self.news().tell();
         for (type_name, count) in told {
-            self.report(&format!(
-                "{count} new of type {type_name}, which the store refused or no condition decided: {} shows why. When that is fixed, {} \
-                 resends them",
+            let letters = event::counted(count, "new dead letter");
+            tracing::warn!(
+                sink = &*self.sink,
+                "type" = &*type_name,
+                "{letters}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
                 OperatorCommand::DeadList(&self.sink, Some(&type_name)),
                 OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
-            ));
+            );
         }
     }
 

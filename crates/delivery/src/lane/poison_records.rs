@@ -45,16 +45,7 @@ impl PoisonDetector {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
-    use crate::options::Reporter;
-
-    struct Silent;
-
-    impl Reporter for Silent {
-        fn report(&self, _: &str) {}
-    }
 
     fn given_up(alone: &mut PoisonDetector, options: &Options, scope: RetryScope, has_passed: bool) -> usize {
         let retry = vec![Retry { index: 0, reason: "busy".into(), scope }];
@@ -63,7 +54,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_alone_for_too_long_is_given_up_and_no_outage_counts() {
-        let (options, scope) = (Options::new(Arc::new(Silent)), RetryScope::Record);
+        let (options, scope) = (Options::new(), RetryScope::Record);
         let (most, little) = (options.alone_max * 3 / 4, options.alone_max / 4);
         let mut alone = PoisonDetector::default();
         assert_eq!(given_up(&mut alone, &options, scope, true), 0);
@@ -78,7 +69,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn records_are_never_given_up_for_errors_of_the_store() {
-        let options = Options::new(Arc::new(Silent));
+        let options = Options::new();
         for (scope, has_passed) in [(RetryScope::Record, false), (RetryScope::Unclear, true), (RetryScope::Store, true)]
         {
             let mut alone = PoisonDetector::default();

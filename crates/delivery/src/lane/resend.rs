@@ -132,7 +132,7 @@ impl Lane {
         let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
         let lower = self.dead.superseded(shard, self.status.cursor(), stored);
         if let Err(error) = self.dead.end_aside(shard, &lower, Settled::Taken) {
-            self.options.reporter.report(&format!("lane {}: a lower revision stays set aside: {error}", self.name));
+            tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error, "a lower revision stays set aside");
         }
     }
 
@@ -226,7 +226,7 @@ impl Lane {
         match self.resend(run).await {
             // The events are still set aside, and come again.
             Err(Blocked::Retry(reason)) => {
-                self.options.reporter.report(&format!("lane {}: what is set aside waits: {reason}", self.name));
+                tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "events that are set aside wait");
                 run.retries.pause();
                 Ok(())
             }

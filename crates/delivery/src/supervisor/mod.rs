@@ -102,19 +102,20 @@ impl Supervisor {
 
     fn report_left_behind(&self) {
         for (sink, events) in self.ledger.left_behind() {
-            self.options.reporter.report(&format!(
-                "sink {sink} is no longer configured and holds {}: no segment behind them is freed until \
-                 it is configured again and has taken them, or {} discards them",
-                event::counted(events, "event"),
-                OperatorCommand::RouteDrop(&sink)
-            ));
+            let discard = OperatorCommand::RouteDrop(&sink);
+            tracing::warn!(
+                sink = &*sink,
+                events,
+                "sink is no longer configured and has pending events: the journal keeps them and all later ones until the sink is \
+                 configured again and has stored them, or {discard} discards them"
+            );
         }
     }
 
     /// Starts all lanes, and replayers and aggregates that don't work yet.
     pub(crate) fn start_lanes(&mut self) {
         if let Err(error) = self.aggregates.start() {
-            self.options.reporter.report(&format!("can't start the thread of aggregates, and tries on: {error}"));
+            tracing::warn!(reason = %error, "can't start the thread of aggregates, and retries");
         }
         for replayer in self.new_replayers.drain(..) {
             self.replayers.spawn(replayer.run());
@@ -234,15 +235,15 @@ impl Supervisor {
         let pending: u64 = self.ledger.pending_by_sink().values().sum();
         if pending > 0 {
             let pending = event::counted(pending, "event");
-            self.options.reporter.report(&format!("{pending} not stored yet, left for the next start"));
+            tracing::warn!("{pending} not stored yet, left for the next start");
         } else if !in_time {
-            self.options.reporter.report("some work did not end in time; the next start resumes it");
+            tracing::warn!("some work did not end in time; the next start resumes it");
         }
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
-        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
-            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
+        for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
+            tracing::warn!(sink = &**dead.sink(), reason = %error, "can't close the dead letters");
         }
     }
 
@@ -252,11 +253,11 @@ impl Supervisor {
             if kept.iter().any(|kept| kept.sink.is_same(&setup.sink)) {
                 continue;
             }
-            let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
+            let sink = &*setup.name;
             match timeout(CLOSE_MAX, setup.sink.close()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => report(error.to_string()),
-                Err(_) => report("it didn't close in time".into()),
+                Ok(Err(error)) => tracing::warn!(sink, reason = %error, "can't close the sink"),
+                Err(_) => tracing::warn!(sink, "the sink did not close in time"),
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use event::{EventId, TypeName};
@@ -18,6 +18,7 @@ use sink::Sink;
 use sink_directory::DirectoryConfig;
 use sink_sqlite::{Sqlite, SqliteConfig};
 use sink_testing::MemoryHandle;
+use testkit::logged::Logged;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -28,7 +29,7 @@ use crate::aggregates::{AggregateBoard, AggregateSetup};
 use crate::command::{Change, ChangeError, Command, DeliveryControl};
 use crate::dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
 use crate::ledger::{Ledger, LedgerRow, SavedLedger};
-use crate::options::{Clock, Options, Reporter};
+use crate::options::{Clock, Options};
 use crate::routes::Routes;
 use crate::setup::{Begin, Setup, SinkSetup};
 use crate::status::LaneStatus;
@@ -37,16 +38,6 @@ use crate::supervisor::Supervisor;
 pub(super) const FENCED: &str = "fenced";
 pub(super) const KEYED: &str = "keyed";
 const DATA: &str = "/data";
-
-/// Keeps what was reported.
-#[derive(Default)]
-pub(super) struct Messages(Mutex<Vec<String>>);
-
-impl Reporter for Messages {
-    fn report(&self, message: &str) {
-        self.0.lock().unwrap().push(message.to_owned());
-    }
-}
 
 pub(super) struct Harness {
     pub(super) disk: SimulatedDisk,
@@ -62,7 +53,7 @@ pub(super) struct Harness {
     pub(super) process: Option<Process>,
     /// Acknowledged events: number and type.
     pub(super) acknowledged: Vec<(u64, String)>,
-    pub(super) messages: Arc<Messages>,
+    logged: Logged,
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
@@ -162,7 +153,7 @@ impl Harness {
             segment_bytes: 16 * 1024,
             process: None,
             acknowledged: Vec::new(),
-            messages: Arc::default(),
+            logged: Logged::start(),
             begin: Begin::End,
             max_backlog: None,
             max_dead_letters: None,
@@ -192,7 +183,7 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
+        let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new() };
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
         let supervisor = supervisor.map_err(|error| text(&error))?;
@@ -429,7 +420,7 @@ impl Harness {
     }
 
     pub(super) fn messages(&self) -> Vec<String> {
-        self.messages.0.lock().unwrap().clone()
+        self.logged.lines()
     }
 
     /// The ledger balances, and never had to be set right.
