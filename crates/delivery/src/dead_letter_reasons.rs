@@ -3,19 +3,13 @@
 use std::fmt::Display;
 
 use eventlog::DeadLetterReason;
+use ledger::CONDITION_FAILED;
 
 /// An event that was set aside for a store of another kind.
 pub(crate) const SINK_CHANGED: &str =
     "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
 const NOT_IN_TIME: &str = "not taken in ";
 const WHILE_NEIGHBOURS_WERE: &str = " s while its neighbours were; last: ";
-/// The reason of an event on which a condition fails begins with this.
-const CONDITION: &str = "the condition of its route is neither true nor false: ";
-
-/// The condition of a route can't be evaluated on an event.
-pub(crate) fn condition_failed(error: &impl Display) -> String {
-    format!("{CONDITION}{error}")
-}
 
 /// The store accepted the neighbours of a record, and not the record.
 pub(crate) fn not_in_time(seconds: u64, last: &impl Display) -> String {
@@ -28,7 +22,7 @@ pub(crate) fn code(reason: &str) -> DeadLetterReason {
         let (seconds, _) = reason.strip_prefix(NOT_IN_TIME)?.split_once(WHILE_NEIGHBOURS_WERE)?;
         Some(seconds.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    if reason.starts_with(CONDITION) {
+    if reason.starts_with(CONDITION_FAILED) {
         DeadLetterReason::ConditionFailed
     } else if is_not_in_time() == Some(true) {
         DeadLetterReason::NotStoredInTime
@@ -46,7 +40,7 @@ mod tests {
     #[test]
     fn each_reason_has_its_code() {
         for (reason, code) in [
-            (condition_failed(&"a is text"), DeadLetterReason::ConditionFailed),
+            (format!("{CONDITION_FAILED}a is text"), DeadLetterReason::ConditionFailed),
             (not_in_time(90, &"database is locked"), DeadLetterReason::NotStoredInTime),
             (SINK_CHANGED.to_owned(), DeadLetterReason::SinkChanged),
             ("table invoices has no column iban".to_owned(), DeadLetterReason::RejectedByStore),

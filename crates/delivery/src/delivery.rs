@@ -5,12 +5,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use eventlog::{DataDirectory, EventLog};
+use ledger::{Ledger, SavedLedger};
 use tokio::sync::{mpsc, watch};
 
 use crate::aggregates::AggregateBoard;
 use crate::command::{Command, DeliveryControl, ORDERS_MAX};
 use crate::dead_letters::DeadLetterService;
-use crate::ledger::{Ledger, SavedLedger};
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::start_error::StartError;

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::timeout;
 
 use crate::halt::Halt;
 use crate::lane::Lane;
-use crate::ledger::Ledger;
 use crate::status::{LaneState, LaneStatus};
 
 /// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write

@@ -9,7 +9,6 @@ mod aggregates;
 mod backoff;
 mod blocked;
 mod command;
-mod condition;
 mod dead_letter_reasons;
 mod dead_letters;
 mod delivery;
@@ -19,13 +18,11 @@ mod halt;
 mod home;
 mod lane;
 mod lane_tasks;
-mod ledger;
 mod log_cursor;
 mod log_throttle;
 mod objects;
 mod options;
 mod retention;
-mod routes;
 mod sent_record;
 mod setup;
 mod start_error;
@@ -39,15 +36,15 @@ pub use aggregates::{
     AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
 };
 pub use command::{ChangeError, DeliveryControl};
-pub use condition::Condition;
 pub use dead_letters::{
     DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::Delivery;
-pub use ledger::{GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, SavedLedger, SinkRow};
+pub use ledger::{
+    Begin, Condition, GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, Routes, SavedLedger, SinkName, SinkRow,
+};
 pub use options::{Clock, Options};
-pub use routes::{Routes, SinkName};
-pub use setup::{Begin, Setup, SinkSetup};
+pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;
 pub use status::{CheckpointCounters, DeadCounters, LaneBoard, LaneState, LaneStatus};

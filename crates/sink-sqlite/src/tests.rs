@@ -348,7 +348,7 @@ fn in_a_pause_the_log_is_copied_into_the_file() {
     write_empty_batches(&sqlite, count);
     let began = Instant::now();
     while position_in_the_file_alone(&directory) != Some(count as u64) {
-        assert!(began.elapsed() < Duration::from_secs(120), "nothing is copied");
+        assert!(began.elapsed() < Duration::from_mins(2), "nothing is copied");
         std::thread::sleep(Duration::from_millis(2));
     }
 }
@@ -366,7 +366,7 @@ fn the_log_that_a_process_has_left_is_copied_too() {
     assert_eq!(run(again.write(&batch(2, 1))), Ok(WriteOutcome::Committed));
     let began = Instant::now();
     while position_in_the_file_alone(&directory) != Some(2) {
-        assert!(began.elapsed() < Duration::from_secs(20), "nothing is copied");
+        assert!(began.elapsed() < Duration::from_mins(2), "nothing is copied");
         std::thread::sleep(Duration::from_millis(2));
     }
 }

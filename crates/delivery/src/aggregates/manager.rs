@@ -10,6 +10,7 @@ use std::time::Duration;
 use aggregate::Fold;
 use event::{Origin, Position, TypeName};
 use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, list_directory, make_directory};
+use ledger::Routes;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -22,7 +23,6 @@ use super::thread::FoldThreads;
 use super::worker::{Times, Worker};
 use crate::halt::Halt;
 use crate::options::Options;
-use crate::routes::Routes;
 
 pub(super) const FOLDER: &str = "aggregates";
 /// How long an aggregate may take for the step in its hands before it is broken off, as by a crash.

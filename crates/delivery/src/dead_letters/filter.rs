@@ -4,9 +4,8 @@ use std::net::IpAddr;
 
 use event::{EventId, Position};
 use eventlog::JournalRecord;
+use ledger::{Condition, SinkName};
 
-use crate::condition::Condition;
-use crate::routes::SinkName;
 
 /// A choice of dead letters: those that fit all that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
 use eventlog::{Dead, JournalRecord, SequenceRange};
+use ledger::Recount;
 
 use crate::dead_letters::entries::{Entries, Entry};
 use crate::dead_letters::fate::Fate;
-use crate::ledger::Recount;
 
 /// An event that was refused: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,6 +30,7 @@ use event::{OperatorCommand, TypeName};
 use eventlog::{
     Appender, CommitError, Committer, Dead, JournalRecord, Segments, Settled, list_directory, unix_microseconds,
 };
+use ledger::{Ledger, Recount, SinkName};
 
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
@@ -43,9 +44,7 @@ pub(crate) use set_aside::Resent;
 
 use crate::blocked::Blocked;
 use crate::home::Home;
-use crate::ledger::{Ledger, Recount};
 use crate::options::Options;
-use crate::routes::SinkName;
 use crate::status::DeadCounters;
 use front::Front;
 use index::Index;

@@ -9,13 +9,12 @@ use eventlog::{
     DataDirectory, Finding, Inspected, JournalRecord, Loss, Losses, LostFrom, Settled, SharedDisk, inspect_shard,
     list_directory,
 };
+use ledger::{SavedLedger, SinkName};
 
 use super::DIRECTORY;
 use crate::dead_letters::front::Front;
 use crate::dead_letters::index::Index;
 use crate::dead_letters::{DeadFilter, DeadLetter, DeadList};
-use crate::ledger::SavedLedger;
-use crate::routes::SinkName;
 
 /// How the names of the files end without which there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";

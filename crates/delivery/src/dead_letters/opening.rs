@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::Ordering;
 
 use eventlog::{Finding, Loss, LostFrom, OpenShard, Reader, ShardOptions, find_shard, make_directory};
+use ledger::Recount;
 
 use super::DIRECTORY;
 use super::FIRST_SEGMENT_BYTES;
@@ -14,7 +15,6 @@ use crate::blocked::Blocked;
 use crate::dead_letters::front::Front;
 use crate::dead_letters::index::Index;
 use crate::dead_letters::{DeadLetters, SetAside};
-use crate::ledger::Recount;
 
 impl DeadLetters {
     /// The journal makes its own directory durable within the one above, but not that one.

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use event::TypeName;
+use ledger::SinkName;
 use tokio::sync::{mpsc, oneshot};
 
 use super::reader;
 use crate::dead_letters::{
     DeadAction, DeadCommand, DeadFilter, DeadLetters, DeadList, DeadOutcome, LastDead, SinkHandle,
 };
-use crate::routes::SinkName;
 use crate::status::DeadCounters;
 
 /// Why dead letters can't be read now.

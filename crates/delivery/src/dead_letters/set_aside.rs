@@ -12,6 +12,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
 use eventlog::{Dead, JournalRecord, PendingLane, SequenceRange, Settled, WatchRequest};
+use ledger::Recount;
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
@@ -20,7 +21,6 @@ use crate::blocked::Blocked;
 use crate::dead_letters::page::Page;
 use crate::dead_letters::reader::LetterReader;
 use crate::dead_letters::{DeadLetters, LastDead, Letter};
-use crate::ledger::Recount;
 
 /// Events of one sink that may be set aside.
 const COUNT_MAX: usize = 10_000;

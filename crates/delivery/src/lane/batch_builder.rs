@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
+use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use sink::Batch;
 
-use crate::condition::{RouteDecision, Undecided};
-use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::sent_record::{as_sent, records_at};
 

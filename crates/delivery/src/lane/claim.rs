@@ -19,11 +19,11 @@
 use std::pin::pin;
 
 use event::OperatorCommand;
+use ledger::{Accept, Dispute, SAVED_SOON};
 use sink::{Cursor, Held, Takeover};
 use tokio::time::timeout;
 
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::{Accept, Dispute, SAVED_SOON};
 use crate::status::LaneState;
 
 impl Lane {

@@ -5,12 +5,11 @@ use std::io;
 
 use event::TypeName;
 use eventlog::{Finding, JournalRecord, Reader};
+use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use sink::Cursor;
 
 use crate::blocked::Blocked;
-use crate::condition::RouteDecision;
 use crate::lane::{DeliveryState, Lane};
-use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 
 impl Lane {
     /// Brings the ledger to where the store stands, which agrees with the journal, and says what is known of the events behind its cursor.

@@ -17,6 +17,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::{Ledger, RouteFilter, Tally, Undecided};
 use ::objects::ObjectSink;
 use eventlog::Shard;
 use sink::{Batch, Claim, Cursor, Held, Sink, SinkError, WriteOutcome};
@@ -25,12 +26,10 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::backoff::Backoff;
 use crate::blocked::Blocked;
-use crate::condition::Undecided;
 use crate::dead_letters::{DeadLetters, Letter};
 use crate::due::due;
 use crate::halt::Halt;
 use crate::home::Home;
-use crate::ledger::{Ledger, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::options::Options;
 use crate::sent_record::records_at;

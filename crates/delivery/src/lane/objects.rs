@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::OperatorCommand;
+use ledger::{Dispute, RouteFilter, Tally};
 use objects::{ObjectFormat, ObjectSink, Parts};
 
 use sink::Cursor;
@@ -13,7 +14,6 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::blocked::Blocked;
 use crate::halt::Halt;
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::{Dispute, RouteFilter, Tally};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};
 use crate::status::LaneState;

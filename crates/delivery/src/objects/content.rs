@@ -7,11 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
+use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
-use crate::condition::RouteDecision;
-use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 use crate::objects::intent_log::{Kept, ObjectIntent};
 use crate::sent_record::as_sent;
 

@@ -28,10 +28,10 @@ use std::sync::Arc;
 
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
+use ledger::{Passage, read_condition as read, written_condition as written};
 use objects::{AttachmentRule, Line, Manifest, SideFolder};
 
 use crate::blocked::Blocked;
-use crate::condition::{Passage, read, written};
 use crate::home::Home;
 
 const DIRECTORY: &str = "objects";

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use event::Lane;
 use event::limits::OBJECTS_GATHERED_MAX;
 use eventlog::{JournalRecord, LogChunk};
+use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use objects::{Manifest, ObjectFormat, ObjectSink, Period, Portion, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;
 
-use crate::condition::{RouteDecision, Undecided};
-use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::objects::intent_log::{Kept, Object, ObjectIntent};
 use crate::sent_record::as_sent;

@@ -4,9 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use eventlog::{EventLog, Segments};
+use ledger::{LedgerState, SinkName, SinkProgress};
 
-use crate::ledger::{LedgerState, SinkProgress};
-use crate::routes::SinkName;
 
 /// A sink takes events again when its backlog has fallen by one part in so many.
 const MARGIN_PART: u64 = 4;

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
+use ledger::{Document, Ledger, LedgerState, SavedLedger, SinkName, Stamp};
 
 use crate::aggregates::AggregateRetention;
 use crate::dead_letters::DeadLetters;
 use crate::failover_window::FailoverWindow;
-use crate::ledger::{Document, Ledger, LedgerState, SavedLedger, Stamp};
 use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
-use crate::routes::SinkName;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 
@@ -72,14 +71,15 @@ impl Checkpointer {
         directory: &DataDirectory,
         pins: Arc<AggregateRetention>,
     ) -> Self {
+        let (file, saved) = saved.into_parts();
         let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
         Self {
-            newer: saved.document.as_ref().map_or_else(|| nothing.clone(), Reached::of),
+            newer: saved.as_ref().map_or_else(|| nothing.clone(), Reached::of),
             older: nothing,
             dead: Vec::new(),
             log,
             ledger,
-            file: saved.file,
+            file,
             reserve: directory.reserve().clone(),
             counters: Arc::default(),
             pins,

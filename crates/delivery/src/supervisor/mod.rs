@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use event::OperatorCommand;
 use eventlog::{DeliveryStatusSource, EventLog};
+use ledger::{Ledger, SinkName};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -20,10 +21,8 @@ use crate::halt::Halt;
 use crate::home::Home;
 use crate::lane::Lane;
 use crate::lane_tasks::LaneTasks;
-use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::retention::Checkpointer;
-use crate::routes::SinkName;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 

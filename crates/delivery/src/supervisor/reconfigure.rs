@@ -6,11 +6,10 @@
 use std::sync::Arc;
 
 use event::{OperatorCommand, TypeName};
+use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
 
 use crate::command::{Change, ChangeError};
 use crate::dead_letters::set_aside_events;
-use crate::ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, nothing_held};
-use crate::routes::SinkName;
 use crate::setup::Setup;
 use crate::status::{LaneState, LaneStatus};
 use crate::supervisor::Supervisor;
@@ -55,7 +54,7 @@ impl Supervisor {
         let before = self.ledger.copy();
         let set_aside = |sink: &SinkName| set_aside_events(&self.home.disk, &self.home.data, sink);
         let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
-        let (book, _) = reconciler.reconcile(setup).map_err(ChangeError::Journal)?;
+        let (book, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
         self.aggregates.prepare(&setup.aggregates, Some(&before.routes)).map_err(ChangeError::Aggregates)?;
         self.save(book, before)
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
+use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -11,10 +12,8 @@ use crate::aggregates::{AggregateManager, Deps};
 use crate::dead_letters::{DeadLetterService, set_aside_events, sinks_with_letters};
 use crate::home::Home;
 use crate::lane_tasks::LaneTasks;
-use crate::ledger::{Ledger, LedgerState, Reconciler, SavedLedger};
 use crate::options::Options;
 use crate::retention::Checkpointer;
-use crate::routes::SinkName;
 use crate::setup::Setup;
 use crate::start_error::StartError;
 use crate::status::LaneBoard;
@@ -30,7 +29,7 @@ impl Supervisor {
         options: Options,
     ) -> Result<Self, StartError> {
         saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
-        let before = saved.document.as_ref().map(|document| document.book.clone());
+        let before = saved.state().cloned();
         let options = Arc::new(options);
         let mut aggregates = AggregateManager::new(Deps::new(log, directory, &options));
         let routes_before = before.as_ref().map(|before| &before.routes);
@@ -101,7 +100,7 @@ fn reconcile(
 ) -> Result<(LedgerState, bool), StartError> {
     let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
     let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
-    let (mut book, changed) = reconciler.reconcile(setup).map_err(StartError::Journal)?;
+    let (mut book, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
     for sink in book.sinks.values_mut() {
         sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
     }

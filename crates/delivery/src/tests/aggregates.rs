@@ -6,6 +6,7 @@ use std::time::Duration;
 use aggregate::{AggregateRules, Definition, Emit, Fold};
 use event::{EventId, Position};
 use eventlog::Reader;
+use ledger::Routes;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -16,7 +17,6 @@ use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
 use crate::aggregates::AggregateSetup;
-use crate::routes::Routes;
 
 const SECOND: i64 = 1_000_000;
 /// A Saturday in November 2026, at noon.

@@ -13,6 +13,7 @@ use eventlog::{
     SourceLine, find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
+use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
 use objects::ObjectFormat;
 use sink::Sink;
 use sink_directory::DirectoryConfig;
@@ -28,10 +29,8 @@ use super::archive::DiskFiles;
 use crate::aggregates::{AggregateBoard, AggregateSetup};
 use crate::command::{Change, ChangeError, Command, DeliveryControl};
 use crate::dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
-use crate::ledger::{Ledger, LedgerRow, SavedLedger};
 use crate::options::{Clock, Options};
-use crate::routes::Routes;
-use crate::setup::{Begin, Setup, SinkSetup};
+use crate::setup::{Setup, SinkSetup};
 use crate::status::LaneStatus;
 use crate::supervisor::Supervisor;
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use ledger::{Routes, SinkName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -18,7 +19,6 @@ use super::harness::picky;
 use super::harness::run;
 use super::harness::seconds;
 use crate::dead_letters::{DeadAction, DeadFilter};
-use crate::routes::{Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {

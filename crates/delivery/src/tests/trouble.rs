@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use journal::simulated_disk::{Operation, SimulatedError};
+use ledger::Routes;
 use sink::TableName;
 use sink_sqlite::SqliteConfig;
 
@@ -12,7 +13,6 @@ use super::harness::Harness;
 use super::harness::KEYED;
 use super::harness::run;
 use super::harness::seconds;
-use crate::routes::Routes;
 use crate::status::LaneState;
 
 /// Waits for something that happens on other threads, in real time.

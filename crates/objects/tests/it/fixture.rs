@@ -1,6 +1,5 @@
-//! A server for all tests of this process, and containers on it, each test's with a proxy before it.
+//! The shared server, and containers on it, each test's with a proxy before it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -18,8 +17,7 @@ use testkit::swift::{KEY, SwiftServer, USER};
 
 /// The server, if Swift is installed.
 pub(crate) fn server() -> Option<&'static SwiftServer> {
-    static SERVER: OnceLock<Option<SwiftServer>> = OnceLock::new();
-    SERVER.get_or_init(SwiftServer::start).as_ref()
+    SwiftServer::shared()
 }
 
 /// What is spoken with the server.
@@ -67,7 +65,7 @@ impl<'a> Fixture<'a> {
 
     pub(crate) fn with(server: &'a SwiftServer, protocol: Protocol, codec: Codec) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let container = format!("test-{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let container = format!("test-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let proxy = Proxy::to(server.address());
         Self { server, proxy, container, protocol, rules: rules(codec, "of/{day}/") }
     }

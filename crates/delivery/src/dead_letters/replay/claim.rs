@@ -1,11 +1,11 @@
 //! The claim on the lane of replays: it follows that on the sink's own lanes.
 
 use event::{Lane, OperatorCommand};
+use ledger::SAVED_SOON;
 use sink::{Held, Sink, SinkError, Takeover};
 use tokio::time::timeout;
 
 use crate::dead_letters::Replayer;
-use crate::ledger::SAVED_SOON;
 
 impl Replayer {
     /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.

@@ -41,6 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use event::{Lane, OperatorCommand, Origin};
 use eventlog::{JournalRecord, LogChunk, Settled};
+use ledger::{Ledger, SinkName};
 use objects::ObjectSink;
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -52,8 +53,6 @@ use crate::dead_letters::replay::intent_log::ReplayIntent;
 use crate::dead_letters::replay::tracker::ReplayTracker;
 use crate::dead_letters::{DeadFilter, DeadLetters};
 use crate::due::due;
-use crate::ledger::Ledger;
-use crate::routes::SinkName;
 
 /// Orders that wait for a sink's replayer.
 const ORDERS_MAX: usize = 16;
