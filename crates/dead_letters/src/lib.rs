@@ -35,7 +35,7 @@ use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
 use event::{OperatorCommand, TypeName};
 use eventlog::{
-    Appender, CommitError, Committer, JournalRecord, Reporter, Segments, list_directory, unix_microseconds,
+    Appender, CommitError, Committer, JournalRecord, Segments, list_directory, unix_microseconds,
 };
 use ledger::{Ledger, Recount, SinkName};
 
@@ -90,7 +90,6 @@ pub struct DeadLetters {
     files: DeliveryFiles,
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
-    reporter: Arc<dyn Reporter>,
     memory: Budgets,
     /// Letters that are held before no more are written.
     held_max: AtomicU64,
@@ -135,14 +134,12 @@ impl DeadLetters {
         sink: SinkName,
         ledger: Arc<Ledger>,
         memory: Budgets,
-        reporter: Arc<dyn Reporter>,
     ) -> Self {
         Self {
             sink,
             files: files.clone(),
             journal: Mutex::new(Slot::Unopened),
             ledger,
-            reporter,
             memory,
             held_max: AtomicU64::new(memory.dead_letters as u64),
             counters: Arc::default(),
@@ -183,11 +180,6 @@ impl DeadLetters {
             OperatorCommand::DeadReplay(&self.sink, None),
             OperatorCommand::DeadDrop(&self.sink)
         )))
-    }
-
-    /// Says something of this sink.
-    pub(crate) fn report(&self, message: &str) {
-        self.reporter.report(&format!("dead letters of sink {}: {message}", self.sink));
     }
 
     /// Somebody has seen its directory.
@@ -234,21 +226,24 @@ impl DeadLetters {
         let told = self.aside_news().tell();
         for (type_name, count) in told {
             let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
-            self.reporter.report(&format!(
-                "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
-                 They are sent again, and become dead letters after an hour; {} shows why",
-                self.sink,
+            tracing::warn!(
+                sink = &*self.sink,
+                "type" = &*type_name,
+                "{events} set aside, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
+                 dead letters after an hour; {} shows why",
                 OperatorCommand::RouteList
-            ));
+            );
         }
         let told = self.news().tell();
         for (type_name, count) in told {
-            self.report(&format!(
-                "{count} new of type {type_name}, which the store refused or no condition decided: {} shows why. When that is fixed, {} \
-                 resends them",
+            let letters = event::counted(count, "new dead letter");
+            tracing::warn!(
+                sink = &*self.sink,
+                "type" = &*type_name,
+                "{letters}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
                 OperatorCommand::DeadList(&self.sink, Some(&type_name)),
                 OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
-            ));
+            );
         }
     }
 

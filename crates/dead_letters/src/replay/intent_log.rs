@@ -52,10 +52,12 @@ impl ReplayIntent {
             make_directory(&*dead.files.disk, &directory)?;
             let (file, state) = StateFile::open(dead.files.disk.clone(), &directory, dead.sink())?;
             if !state.damaged.is_empty() {
-                dead.report(&format!(
-                    "{} is damaged: if a replay broke off before, those of its letters that were stored are sent again",
-                    directory.join(&**dead.sink()).display()
-                ));
+                let path = directory.join(&**dead.sink());
+                tracing::warn!(
+                    sink = &**dead.sink(),
+                    "{} is damaged: if a replay was interrupted before, dead letters of it that were stored are resent",
+                    path.display()
+                );
             } else if let Some(content) = state.content {
                 self.sent = Sent::decode(&content).ok_or(io::ErrorKind::InvalidData)?;
             }

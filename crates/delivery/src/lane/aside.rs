@@ -71,7 +71,10 @@ impl Lane {
         match self.resend(run).await {
             // The events are still set aside, and come again.
             Err(Blocked::Retry(reason)) => {
-                self.options.reporter.report(&format!("lane {}: what is set aside waits: {reason}", self.name));
+                tracing::warn!(
+                    lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason,
+                    "events that are set aside wait"
+                );
                 run.retries.pause();
                 Ok(())
             }

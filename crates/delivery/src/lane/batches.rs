@@ -252,7 +252,10 @@ impl Lane {
         let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
         let lower = self.dead.superseded(shard, self.status.cursor(), stored);
         if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
-            self.options.reporter.report(&format!("lane {}: a lower revision stays set aside: {error}", self.name));
+            tracing::warn!(
+                lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error,
+                "a lower revision stays set aside"
+            );
         }
     }
 

@@ -51,10 +51,10 @@ impl Lane {
                 Ok(held) => {
                     if let Takeover::Forced(position) = takeover {
                         self.ledger.accepted(&self.name);
-                        self.options.reporter.report(&format!(
-                            "lane {}: what its store has up to position {position} is accepted; it goes on behind that",
-                            self.name
-                        ));
+                        tracing::warn!(
+                            lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position,
+                            "the store's cursor is accepted: the lane continues after this position"
+                        );
                     }
                     held
                 }

@@ -55,12 +55,10 @@ impl Lane {
         let lost = last - after;
         self.status.lost.add(lost);
         self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);
-        self.options.reporter.report(&format!(
-            "lane {}: {lost} positions from {} on are missing in the journal, their segments are gone or can't be read; \
-             what comes behind them is delivered",
-            self.name,
-            after + 1
-        ));
+        tracing::warn!(
+            lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = after + 1, lost,
+            "positions are missing in the journal, because their segments are gone or can't be read; later events are delivered"
+        );
     }
 
     /// What the events after `after` and up to `last` came to when they were delivered, and how many were lost.

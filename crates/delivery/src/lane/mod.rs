@@ -60,7 +60,7 @@ impl Lane {
                 Ok(()) => return,
                 Err(LaneExit::Moved) => {}
                 Err(LaneExit::Stop(reason)) => {
-                    self.options.reporter.report(&format!("lane {} stops: {reason}", self.name));
+                    tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "lane stops");
                     self.enter(LaneState::Stopped(reason));
                     return;
                 }
@@ -89,7 +89,7 @@ impl Lane {
     /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
     fn warn(&self) {
         if let Some(caution) = self.sink.warning() {
-            self.options.reporter.report(&format!("lane {}: {caution}", self.name));
+            tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{caution}");
         }
     }
 
@@ -101,17 +101,15 @@ impl Lane {
 
     /// Enters a state. Whoever reads the log learns why a lane waits, once for each reason, and when that is over.
     pub(crate) fn enter(&self, state: LaneState) {
-        let message = match &state {
-            LaneState::Waiting(reason) => {
-                Some(format!("waits: {reason}; its events stay in the journal, and it tries on"))
-            }
-            LaneState::Delivering => Some("delivers again".to_owned()),
-            LaneState::Connecting | LaneState::Stopped(_) => None,
-        };
         let before = self.status.set(state.clone());
-        let changed = matches!(before, LaneState::Waiting(_)) || matches!(state, LaneState::Waiting(_));
-        if let Some(message) = message.filter(|_| changed && before != state) {
-            self.options.reporter.report(&format!("lane {} {message}", self.name));
+        match &state {
+            LaneState::Waiting(reason) if before != state => {
+                tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "lane waits: events stay in the journal, and the lane retries");
+            }
+            LaneState::Delivering if matches!(before, LaneState::Waiting(_)) => {
+                tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "lane delivers again");
+            }
+            _ => {}
         }
     }
 
@@ -138,12 +136,8 @@ impl Lane {
     pub(crate) fn advance_cursor_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
-            let message = format!(
-                "lane {}: {} before position {last} can't be read; the next start counts them as lost",
-                self.name,
-                event::counted(lost, "event")
-            );
-            self.options.reporter.report(&message);
+            let events = event::counted(lost, "event");
+            tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{events} before position {last} can't be read; the next start counts them as lost");
         }
         self.ledger.advance_cursor(&self.name, last, tally, lost);
         self.status.set_cursor(last);

@@ -55,8 +55,8 @@ impl Supervisor {
         if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
             return dead.clone();
         }
-        let (memory, reporter) = (self.options.memory, self.options.reporter.clone());
-        let dead = Arc::new(DeadLetters::new(&self.files, name.clone(), self.ledger.clone(), memory, reporter));
+        let memory = self.options.memory;
+        let dead = Arc::new(DeadLetters::new(&self.files, name.clone(), self.ledger.clone(), memory));
         let stop = self.stop_replayers.subscribe();
         let owner = (self.files.origin, self.options.claim);
         let (replayer, queue) = replayer(&dead, owner, self.ledger.clone(), stop);
@@ -98,19 +98,20 @@ impl Supervisor {
 
     fn report_left_behind(&self) {
         for (sink, events) in self.ledger.left_behind() {
-            self.options.reporter.report(&format!(
-                "sink {sink} is no longer configured and holds {}: no segment behind them is freed until \
-                 it is configured again and has taken them, or {} discards them",
-                event::counted(events, "event"),
-                OperatorCommand::RouteDrop(&sink)
-            ));
+            let discard = OperatorCommand::RouteDrop(&sink);
+            tracing::warn!(
+                sink = &*sink,
+                events,
+                "sink is no longer configured and has pending events: the journal keeps them and all later ones until the sink is \
+                 configured again and has stored them, or {discard} discards them"
+            );
         }
     }
 
     /// Starts all lanes, and replayers and aggregates that don't work yet.
     pub(crate) fn start_lanes(&mut self) {
         if let Err(error) = self.aggregates.start() {
-            self.options.reporter.report(&format!("can't start the thread of aggregates, and tries on: {error}"));
+            tracing::warn!(reason = %error, "can't start the thread of aggregates, and retries");
         }
         for replayer in self.new_replayers.drain(..) {
             self.replayers.spawn(replayer.run());
@@ -230,15 +231,15 @@ impl Supervisor {
         let pending: u64 = self.ledger.pending_by_sink().values().sum();
         if pending > 0 {
             let pending = event::counted(pending, "event");
-            self.options.reporter.report(&format!("{pending} not stored yet, left for the next start"));
+            tracing::warn!("{pending} not stored yet, left for the next start");
         } else if !in_time {
-            self.options.reporter.report("some work did not end in time; the next start resumes it");
+            tracing::warn!("some work did not end in time; the next start resumes it");
         }
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
-        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
-            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
+        for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
+            tracing::warn!(sink = &**dead.sink(), reason = %error, "can't close the dead letters");
         }
     }
 
@@ -248,11 +249,11 @@ impl Supervisor {
             if kept.iter().any(|kept| kept.sink.is_same(&setup.sink)) {
                 continue;
             }
-            let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
+            let sink = &*setup.name;
             match timeout(CLOSE_MAX, setup.sink.close()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => report(error.to_string()),
-                Err(_) => report("it didn't close in time".into()),
+                Ok(Err(error)) => tracing::warn!(sink, reason = %error, "can't close the sink"),
+                Err(_) => tracing::warn!(sink, "the sink did not close in time"),
             }
         }
     }

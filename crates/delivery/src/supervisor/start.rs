@@ -28,7 +28,7 @@ impl Supervisor {
         saved: SavedLedger,
         options: Options,
     ) -> Result<Self, StartError> {
-        saved.findings().iter().for_each(|finding| options.reporter.report(finding));
+        saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
         let before = saved.state().cloned();
         let options = Arc::new(options);
         let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
@@ -38,8 +38,7 @@ impl Supervisor {
         let ledger = Arc::new(Ledger::new(log, book));
         let board = LaneBoard::default();
         let pins = aggregates.pins().clone();
-        let mut checkpointer =
-            Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins, options.reporter.clone());
+        let mut checkpointer = Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins);
         checkpointer.watch(board.clone());
         checkpointer.configure(&setup.sinks);
         // The next start must know where a route begins, or it would begin later there.
@@ -53,7 +52,7 @@ impl Supervisor {
         let mut supervisor = Self {
             log: log.clone(),
             files: DeliveryFiles::of(directory, log.losses()),
-            lanes: LaneTasks::new(options.reporter.clone()),
+            lanes: LaneTasks::new(),
             aggregates,
             replayers: JoinSet::new(),
             new_replayers: Vec::new(),

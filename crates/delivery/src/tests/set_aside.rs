@@ -50,7 +50,8 @@ fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
         let (count, reason) = set_aside(&harness);
         assert_eq!(count, 1);
         assert!(reason.contains(&id(3).to_string()) && reason.contains("told to take event"), "{reason}");
-        assert_eq!(harness.reported("1 event of type named set aside"), 1);
+        assert_eq!(harness.reported("1 event set aside"), 1);
+        assert_eq!(harness.reported("sink=keyed type=named"), 1);
         assert!(harness.messages().iter().any(|message| message.contains(&id(3).to_string())));
         harness.append(0, "named", 10_000).await;
         seconds(10).await;
