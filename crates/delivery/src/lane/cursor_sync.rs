@@ -82,7 +82,8 @@ impl Lane {
                 let name = name.clone();
                 let is_dead_lettered = dead_lettered.contains(&sequence);
                 // What wasn't decided was dead_lettered, or the store has had it since.
-                let is_skipped = !is_dead_lettered && rules.judge(slot, sequence, record.payload) == RouteDecision::Skipped;
+                let is_skipped =
+                    !is_dead_lettered && rules.judge(slot, sequence, record.payload) == RouteDecision::Skipped;
                 let outcomes = sums.entry(name).or_default();
                 *(match (is_dead_lettered, is_skipped) {
                     (true, _) => &mut outcomes.dead,

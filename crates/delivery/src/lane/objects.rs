@@ -241,7 +241,12 @@ impl Lane {
         (0..intent.objects.len()).map(move |object| self.content(run, dead_lettered).keeping(intent, object))
     }
 
-    async fn attempt(&self, store: &ObjectSink, intent: &ObjectIntent, dead_lettered: &Arc<BTreeSet<u64>>) -> Attempted {
+    async fn attempt(
+        &self,
+        store: &ObjectSink,
+        intent: &ObjectIntent,
+        dead_lettered: &Arc<BTreeSet<u64>>,
+    ) -> Attempted {
         let contents = self.contents_of(intent, dead_lettered).collect();
         UploadAttempt::begin(store, intent, contents).ended().await
     }

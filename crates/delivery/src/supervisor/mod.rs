@@ -163,7 +163,7 @@ impl Supervisor {
                     self.checkpointer.save_as_wished();
                     self.lanes.report_bugs();
                     self.aggregates.report_bugs();
-                    self.dead.iter().for_each(|dead| dead.tell());
+                    self.dead.iter().for_each(|dead| dead.log_new());
                 }
                 Ok(()) = wishes.changed() => self.checkpointer.save_as_wished(),
                 Ok(()) = orders.changed() => {}

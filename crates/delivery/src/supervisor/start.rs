@@ -84,7 +84,7 @@ impl Supervisor {
             let mut rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);
             if rows.any(|row| row.removed && row.pending > 0) {
                 // No lane does it. If the journal can't be read now, the next request for the letters fails.
-                let _ = dead.look();
+                let _ = dead.open_existing();
             }
         }
         Ok(())

@@ -46,7 +46,12 @@ pub(crate) fn is_batch_due(fill: FillResult, gathered: Gathered) -> bool {
 
 /// Whether the gathered objects are written now. `is_old`: their first event was read long enough ago. `has_waited`: it was received long enough
 /// ago, which counts if the log has no event that would make them larger.
-pub(crate) fn is_object_due(fill: FillResult, is_halted: bool, has_waited: impl FnOnce() -> bool, is_old: bool) -> bool {
+pub(crate) fn is_object_due(
+    fill: FillResult,
+    is_halted: bool,
+    has_waited: impl FnOnce() -> bool,
+    is_old: bool,
+) -> bool {
     match fill {
         FillResult::Full => true,
         FillResult::CaughtUp => is_halted || is_old || has_waited(),

@@ -236,7 +236,9 @@ fn keeps_other(case: &Case) -> bool {
     match case.other() {
         None | Some(Reply::Accepted | Reply::Refused) => false,
         Some(Reply::Retry(RetryScope::Unclear | RetryScope::Store)) => true,
-        Some(Reply::Retry(RetryScope::Record)) => fate(&Case { answer: Answer::Partial(PASSING, None), ..with_accepted(case) }) == Fate::Open,
+        Some(Reply::Retry(RetryScope::Record)) => {
+            fate(&Case { answer: Answer::Partial(PASSING, None), ..with_accepted(case) }) == Fate::Open
+        }
     }
 }
 
@@ -248,10 +250,13 @@ fn with_accepted(case: &Case) -> Case {
 fn kept(case: &Case) -> Vec<RetryScope> {
     let Answer::Partial(reply, other) = case.answer else { return Vec::new() };
     let keeps = [(Some(reply), fate(case) == Fate::Open), (other, keeps_other(case))];
-    keeps.into_iter().filter_map(|(reply, is_kept)| match reply {
-        Some(Reply::Retry(scope)) if is_kept => Some(scope),
-        _ => None,
-    }).collect()
+    keeps
+        .into_iter()
+        .filter_map(|(reply, is_kept)| match reply {
+            Some(Reply::Retry(scope)) if is_kept => Some(scope),
+            _ => None,
+        })
+        .collect()
 }
 
 fn is_partial(case: &Case) -> bool {

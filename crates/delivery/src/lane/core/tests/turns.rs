@@ -42,7 +42,8 @@ fn a_batch_is_due_when_it_is_full_or_the_log_has_no_more() {
 fn an_object_is_due_when_it_is_full_or_old() {
     for (fill, bits) in FILLS.into_iter().flat_map(|fill| (0..8).map(move |bits| (fill, bits))) {
         let [is_halted, has_waited, is_old] = [1, 2, 4].map(|bit| bits & bit != 0);
-        let expected = fill == FillResult::Full || is_old || (fill == FillResult::CaughtUp && (is_halted || has_waited));
+        let expected =
+            fill == FillResult::Full || is_old || (fill == FillResult::CaughtUp && (is_halted || has_waited));
         assert_eq!(is_object_due(fill, is_halted, || has_waited, is_old), expected, "{bits:#b}");
     }
 }
