@@ -52,7 +52,7 @@ pub struct Document {
     pub counted_up_to: Vec<u64>,
     pub(crate) accepted: Vec<(TypeName, u64)>,
     pub(crate) filtered: Vec<(FilterStep, u64)>,
-    /// What is known besides.
+    /// The routes and the progress of each sink.
     pub book: LedgerState,
 }
 
