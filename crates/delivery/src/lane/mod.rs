@@ -1,6 +1,9 @@
-//! A lane is a delivery worker: it reads one shard's log for one sink, and writes one batch at a time until the sink has it.
+//! A lane delivers the events of one shard to one sink: it reads the log, and writes one batch at a time until the sink has it.
 //!
-//! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
+//! No answer of a sink drops an event: the event is stored, becomes a dead letter, or is sent again.
+//!
+//! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop that obeys. It gathers batches (`batches.rs`) or
+//! objects (`objects.rs`). `claim.rs` and `cursor_sync.rs` find the lane's place, `aside.rs` sends again what was set aside.
 
 mod aside;
 mod batch_builder;
@@ -44,16 +47,16 @@ pub(crate) struct Lane {
     pub(crate) backoff: Backoff,
 }
 
-/// Why a lane doesn't go on as it was.
+/// Why a session of a lane ends.
 pub(crate) enum LaneExit {
-    /// The store stands elsewhere: begin again from there.
+    /// The store's cursor or claim is another one: the lane begins again from there.
     Moved,
-    /// A person must act.
+    /// The operator must act.
     Stop(String),
 }
 
 impl Lane {
-    /// Delivers until it is told to stop, and has caught up if it is to.
+    /// Delivers until the lane is to stop, after it has caught up if it is to.
     pub(crate) async fn run(mut self) {
         loop {
             match self.deliver().await {
@@ -86,7 +89,7 @@ impl Lane {
         }
     }
 
-    /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
+    /// Reports what the store may lose although it has answered. No other part checks how the store is set up.
     fn warn(&self) {
         if let Some(caution) = self.sink.warning() {
             tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{caution}");
@@ -99,7 +102,7 @@ impl Lane {
         self.sink.held(&self.name).await
     }
 
-    /// Enters a state. Whoever reads the log learns why a lane waits, once for each reason, and when that is over.
+    /// Enters a state. The log shows why a lane waits, once for each reason, and when the wait is over.
     pub(crate) fn enter(&self, state: LaneState) {
         let before = self.status.set(state.clone());
         match &state {

@@ -125,7 +125,7 @@ impl Lane {
         RouteFilter::new(self.ledger.clone(), self.name.clone())
     }
 
-    /// Brings the ledger to where the intent begins: what stands before it is written.
+    /// Brings the ledger to where the intent begins: the events before it are written.
     fn reconcile_with_intents(&self) -> Result<(IntentLog, Arc<BTreeSet<u64>>), Blocked> {
         let (mut file, damaged) = IntentLog::of(&self.files, &self.name)?;
         damaged.iter().for_each(

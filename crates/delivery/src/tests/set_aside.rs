@@ -451,6 +451,28 @@ fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
 }
 
 #[test]
+fn store_that_fails_after_it_accepted_newer_events_makes_no_dead_letters() {
+    run(async {
+        let mut harness = Harness::new(124);
+        harness.shards = 1;
+        let payload = format!("\"{}\"", "x".repeat(900_000));
+        (1..=10).for_each(|number| harness.keyed.doubt_id(id(number)));
+        harness.start();
+        harness.append_request("named", 10, payload.as_bytes()).await;
+        seconds(100).await;
+        harness.append(0, "named", 5).await;
+        harness.keyed.until(|store| store.count() == 5).await;
+        // From now on it accepts nothing, and says so of each event.
+        (11..=15).for_each(|number| harness.keyed.doubt_id(id(number)));
+        seconds(1000).await;
+        assert_eq!(counts(&harness), (0, 0, 15), "it may be the store");
+        harness.keyed.heal();
+        harness.wait_until_settled().await;
+        harness.check_all().await;
+    });
+}
+
+#[test]
 fn time_in_which_the_store_accepts_nothing_does_not_count() {
     run(async {
         let mut harness = with_one_aside(121).await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use aggregation::Halt;
 use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
-use super::super::{Gathered, Resent, Turn, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
+use super::super::{Resent, Turn, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
 use super::ALONE_MAX;
 use crate::log_cursor::FillResult;
 
@@ -25,16 +25,14 @@ fn a_lane_that_caught_up_ends_when_its_work_is_done() {
 
 #[test]
 fn a_batch_is_due_when_it_is_full_or_the_log_has_no_more() {
-    for (fill, bits) in FILLS.into_iter().flat_map(|fill| (0..16).map(move |bits| (fill, bits))) {
-        let [covers_any, has_records, is_old, needs_no_write] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-        let is_due = is_batch_due(fill, Gathered { covers_any, has_records, is_old, needs_no_write });
-        let expected = match (covers_any, fill, has_records) {
-            (false, ..) => false,
-            (true, FillResult::Full, _) | (true, FillResult::CaughtUp, true) => true,
-            (true, FillResult::Pause | FillResult::Midway, true) => false,
-            (true, FillResult::CaughtUp | FillResult::Pause | FillResult::Midway, false) => is_old || needs_no_write,
+    for (fill, bits) in FILLS.into_iter().flat_map(|fill| (0..8).map(move |bits| (fill, bits))) {
+        let [has_records, is_old, needs_no_write] = [1, 2, 4].map(|bit| bits & bit != 0);
+        let expected = match (fill, has_records) {
+            (FillResult::Full, _) | (FillResult::CaughtUp, true) => true,
+            (FillResult::Pause | FillResult::Midway, true) => false,
+            (FillResult::CaughtUp | FillResult::Pause | FillResult::Midway, false) => is_old || needs_no_write,
         };
-        assert_eq!(is_due, expected, "{bits:#b}");
+        assert_eq!(is_batch_due(fill, has_records, is_old, needs_no_write), expected, "{bits:#b}");
     }
 }
 
