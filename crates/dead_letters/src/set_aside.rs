@@ -201,7 +201,14 @@ impl Resent {
         self.part.get(index).map(|(_, sequence)| *sequence)
     }
 
+    /// Whether no event of them can be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.part.is_empty()
+    }
+
     /// How many events they are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.part.len()
     }

@@ -92,7 +92,7 @@ impl Lane {
             run.retries.pause();
             return Ok(());
         };
-        if events.len() == 0 {
+        if events.is_empty() {
             run.retries.after = events.last();
             return Ok(());
         }
