@@ -2,14 +2,10 @@
 //! words may quote the event, so they aren't logged.
 
 use std::collections::BTreeMap;
-use std::sync::{MutexGuard, PoisonError};
 
 use clock::Throttle;
-use event::{OperatorCommand, TypeName};
 use eventlog::unix_microseconds;
 use tokio::time::Instant;
-
-use crate::DeadLetters;
 
 /// So much of a reason is shown with a route.
 const REASON_CHARACTERS_MAX: usize = 300;
@@ -66,46 +62,5 @@ impl Notices {
 
     pub(super) fn last(&self, type_name: &str) -> Option<LastDead> {
         self.0.get(type_name).map(|of_type| of_type.last.clone())
-    }
-}
-
-impl DeadLetters {
-    pub(crate) fn pending_notices(&self) -> MutexGuard<'_, Notices> {
-        self.pending_notices.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn pending_aside_notices(&self) -> MutexGuard<'_, Notices> {
-        self.pending_aside_notices.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Logs which types have new dead letters and new set-aside events, at most once in ten seconds for each type.
-    pub fn log_new(&self) {
-        let due = self.pending_aside_notices().take_due();
-        for (type_name, count) in due {
-            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
-            tracing::warn!(
-                sink = &*self.sink,
-                "type" = &*type_name,
-                "{events} set aside, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
-                 dead letters after an hour; {} shows why",
-                OperatorCommand::RouteList
-            );
-        }
-        let due = self.pending_notices().take_due();
-        for (type_name, count) in due {
-            let letters = event::counted(count, "new dead letter");
-            tracing::warn!(
-                sink = &*self.sink,
-                "type" = &*type_name,
-                "{letters}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
-                OperatorCommand::DeadList(&self.sink, Some(&type_name)),
-                OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
-            );
-        }
-    }
-
-    /// The newest letter of a type since the start of the process.
-    pub(crate) fn last(&self, type_name: &TypeName) -> Option<LastDead> {
-        self.pending_notices().last(type_name.as_str())
     }
 }
