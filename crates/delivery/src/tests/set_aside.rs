@@ -460,7 +460,8 @@ fn store_that_fails_after_it_accepted_newer_events_makes_no_dead_letters() {
         harness.append_request("named", 10, payload.as_bytes()).await;
         seconds(100).await;
         harness.append(0, "named", 5).await;
-        harness.keyed.until(|store| store.count() == 5).await;
+        // A batch has four of the large events, and the newest four show that the store works.
+        harness.keyed.until(|store| store.count() == 4).await;
         // From now on it accepts nothing, and says so of each event.
         (11..=15).for_each(|number| harness.keyed.doubt_id(id(number)));
         seconds(1000).await;
