@@ -450,7 +450,7 @@ fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
 }
 
 #[test]
-fn store_that_fails_after_it_accepted_newer_events_makes_no_dead_letters() {
+fn store_failing_between_probes_makes_no_dead_letters() {
     run(async {
         let mut harness = Harness::new(124);
         harness.shards = 1;
