@@ -451,7 +451,7 @@ fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
 }
 
 #[test]
-fn store_that_fails_after_it_accepted_newer_events_makes_no_dead_letters() {
+fn store_failing_between_probes_makes_no_dead_letters() {
     run(async {
         let mut harness = Harness::new(124);
         harness.shards = 1;
@@ -461,7 +461,8 @@ fn store_that_fails_after_it_accepted_newer_events_makes_no_dead_letters() {
         harness.append_request("named", 10, payload.as_bytes()).await;
         seconds(100).await;
         harness.append(0, "named", 5).await;
-        harness.keyed.until(|store| store.count() == 5).await;
+        // A batch has four of the large events, and the newest four show that the store works.
+        harness.keyed.until(|store| store.count() == 4).await;
         // From now on it accepts nothing, and says so of each event.
         (11..=15).for_each(|number| harness.keyed.doubt_id(id(number)));
         seconds(1000).await;
