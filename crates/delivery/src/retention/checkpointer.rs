@@ -58,8 +58,8 @@ struct Reached {
 
 impl Reached {
     fn of(document: &Document) -> Self {
-        let dead = document.book.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
-        Self { cursors: document.book.passed(&document.counted_up_to), dead: dead.collect() }
+        let dead = document.state.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
+        Self { cursors: document.state.passed(&document.counted_up_to), dead: dead.collect() }
     }
 }
 
@@ -136,8 +136,8 @@ impl Checkpointer {
     }
 
     /// Saves the ledger if it has changed, in both generations where somebody waits for that, and frees what may be freed.
-    pub(crate) fn save_as_wished(&mut self) {
-        if self.ledger.is_waited_for() {
+    pub(crate) fn save_as_requested(&mut self) {
+        if self.ledger.has_waiters() {
             self.save_both();
         } else {
             self.tick();
@@ -152,9 +152,9 @@ impl Checkpointer {
         let before = self.last.take().filter(|(before, _)| *before == stamp);
         let is_known = before.is_some();
         let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
-        self.backlogs.reserve(&self.log, &document.book);
+        self.backlogs.reserve(&self.log, &document.state);
         self.look_at_disk();
-        self.look_at_backlogs(&document.book);
+        self.look_at_backlogs(&document.state);
         self.remember(&document, settling);
         let passed = Reached::of(&document);
         let is_saved = is_known && self.newer == passed && self.older == self.newer;
@@ -209,8 +209,8 @@ impl Checkpointer {
         }
     }
 
-    fn look_at_backlogs(&mut self, book: &LedgerState) {
-        for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.disk_guard().bytes_all()) {
+    fn look_at_backlogs(&mut self, state: &LedgerState) {
+        for (sink, is_full) in self.backlogs.look(&self.log, state, self.log.disk_guard().bytes_all()) {
             let sink = &*sink;
             if is_full {
                 tracing::warn!(
@@ -260,7 +260,7 @@ impl Checkpointer {
     fn remember(&mut self, document: &Document, lanes: Vec<(Arc<LaneStatus>, u64)>) {
         for (status, setbacks) in lanes {
             let (lane, steady) = (status.lane(), status.contacts.steady());
-            let sink = document.book.sinks.get(&lane.sink);
+            let sink = document.state.sinks.get(&lane.sink);
             let Some(known) = sink.and_then(|sink| sink.lanes.get(usize::from(lane.shard))) else { continue };
             // A lane that was set back meanwhile may stand elsewhere than the ledger said.
             if steady.setbacks == setbacks {

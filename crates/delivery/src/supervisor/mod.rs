@@ -67,7 +67,7 @@ impl Supervisor {
         dead
     }
 
-    /// Takes over the sinks of a configuration that the book has already.
+    /// Takes over the sinks of a configuration that the ledger has already.
     pub(crate) fn adopt(&mut self, sinks: Vec<SinkSetup>) {
         self.checkpointer.configure(&sinks);
         let known = self.board.lanes();
@@ -147,7 +147,7 @@ impl Supervisor {
     /// Delivers until it is told otherwise.
     pub(crate) async fn run(mut self, mut orders: watch::Receiver<Command>, mut changes: mpsc::Receiver<Change>) {
         self.start_lanes();
-        let (mut wishes, mut save_at) = (self.ledger.wishes(), Instant::now() + self.options.save_every);
+        let (mut save_requests, mut save_at) = (self.ledger.save_requests(), Instant::now() + self.options.save_every);
         loop {
             let order = *orders.borrow_and_update();
             match order {
@@ -160,12 +160,12 @@ impl Supervisor {
                 biased;
                 () = sleep_until(save_at) => {
                     save_at = Instant::now() + self.options.save_every;
-                    self.checkpointer.save_as_wished();
+                    self.checkpointer.save_as_requested();
                     self.lanes.report_bugs();
                     self.aggregates.report_bugs();
                     self.dead.iter().for_each(|dead| dead.log_new());
                 }
-                Ok(()) = wishes.changed() => self.checkpointer.save_as_wished(),
+                Ok(()) = save_requests.changed() => self.checkpointer.save_as_requested(),
                 Ok(()) = orders.changed() => {}
                 Some(change) = changes.recv() => self.change(change).await,
             }
@@ -201,15 +201,15 @@ impl Supervisor {
             let in_time = self.aggregates.end_when(when, aggregates_over).await;
             self.lanes.end_when(when, &self.ledger, over()).await && in_time
         };
-        let (mut wishes, checkpointer, save_every) =
-            (self.ledger.wishes(), &mut self.checkpointer, self.options.save_every);
+        let (mut save_requests, checkpointer, save_every) =
+            (self.ledger.save_requests(), &mut self.checkpointer, self.options.save_every);
         let saving = async {
             loop {
-                checkpointer.save_as_wished();
+                checkpointer.save_as_requested();
                 tokio::select! {
                     biased;
                     () = sleep(save_every) => {}
-                    Ok(()) = wishes.changed() => {}
+                    Ok(()) = save_requests.changed() => {}
                 }
             }
         };

@@ -34,8 +34,8 @@ impl Supervisor {
         let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
         let was_routed = before.as_ref().map(|before| |name: &TypeName| before.routes.has_entry(name));
         aggregates.prepare(&setup.aggregates, was_routed).map_err(StartError::Aggregates)?;
-        let (book, changed) = reconcile(log, directory, &setup, before)?;
-        let ledger = Arc::new(Ledger::new(log, book));
+        let (state, changed) = reconcile(log, directory, &setup, before)?;
+        let ledger = Arc::new(Ledger::new(log, state));
         let board = LaneBoard::default();
         let pins = aggregates.pins().clone();
         let mut checkpointer = Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins);
@@ -100,9 +100,9 @@ fn reconcile(
 ) -> Result<(LedgerState, bool), StartError> {
     let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
     let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
-    let (mut book, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
-    for sink in book.sinks.values_mut() {
-        sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
+    let (mut state, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
+    for sink in state.sinks.values_mut() {
+        sink.reset_confirmation(log.shards().iter().map(|shard| shard.recovered()));
     }
-    Ok((book, changed))
+    Ok((state, changed))
 }
