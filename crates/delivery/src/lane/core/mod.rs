@@ -17,7 +17,7 @@ use sink::{Batch, Claim, Held, Reason, RejectedRecord, Retry, RetryScope, SinkEr
 
 pub(crate) use parts::left;
 pub(crate) use resends::{Resent, dead_after_resend};
-pub(crate) use turn::{Gathered, Turn, is_batch_due, is_object_due, when_caught_up};
+pub(crate) use turn::{Turn, is_batch_due, is_object_due, when_caught_up};
 
 use rejections::Rejections;
 
@@ -177,7 +177,7 @@ impl BatchProgress {
 
     /// Whether the store has accepted a record in the last attempt that it hadn't rejected before.
     pub(crate) const fn accepts_others(&self) -> bool {
-        self.rejections.accepts_others()
+        self.rejections.accepts_others
     }
 
     /// The first attempt, or the next one.
@@ -203,7 +203,7 @@ impl BatchProgress {
     }
 
     fn answered(&mut self, part: Batch, outcome: WriteOutcome, now: Duration) -> Next {
-        self.rejections.begin_answer();
+        self.rejections.accepts_others = false;
         match outcome {
             WriteOutcome::Committed if part.len() == self.open.len() => self.advance(self.open.last()),
             WriteOutcome::Committed => {
@@ -225,12 +225,10 @@ impl BatchProgress {
     /// The store has accepted all records of `part` but these.
     fn judge(&mut self, part: Batch, rejected: Vec<RejectedRecord>, retry: Vec<Retry>, now: Duration) -> Next {
         self.has_accepted |= rejected.len() + retry.len() < part.len();
-        let (rejected, again) = self.rejections.judge(&part, rejected, retry, self.newer_accepted, now);
-        if !self.has_accepted || !self.policy.sets_aside {
-            return self.give_up(Judgement { part, rejected, aside: Vec::new(), again: Some(again) }, now);
-        }
-        let (aside, again): (Vec<Retry>, Vec<Retry>) =
-            again.into_iter().partition(|retry| retry.scope == RetryScope::Record);
+        let (rejected, mut again) = self.rejections.judge(&part, rejected, retry, self.newer_accepted, now);
+        let can_set_aside = self.has_accepted && self.policy.sets_aside;
+        let aside: Vec<Retry> =
+            again.extract_if(.., |retry| can_set_aside && retry.scope == RetryScope::Record).collect();
         let judgement = Judgement { part, rejected, aside, again: Some(again) };
         if judgement.aside.is_empty() { self.give_up(judgement, now) } else { Next::SetAside(judgement) }
     }
@@ -238,18 +236,20 @@ impl BatchProgress {
     /// The records without room stay in the batch.
     fn set_aside(&mut self, mut judgement: Judgement, count: usize, now: Duration) -> Next {
         let without_room = judgement.aside.split_off(count.min(judgement.aside.len()));
-        let without_room = without_room.into_iter().map(parts::without_room).collect();
-        judgement.again = judgement.again.map(|again| parts::merged(without_room, again, |retry| retry.index));
+        if let Some(again) = &mut judgement.again {
+            again.extend(without_room.into_iter().map(parts::without_room));
+            again.sort_by_key(|retry| retry.index);
+        }
         self.give_up(judgement, now)
     }
 
     /// Rejects the records that the store has rejected for now for too long.
-    fn give_up(&mut self, judgement: Judgement, now: Duration) -> Next {
-        let Judgement { part, rejected, aside, again } = judgement;
-        let (again, given_up) =
-            self.rejections.give_up(again.unwrap_or_default(), self.has_accepted, self.policy.alone_max, now);
-        let rejected = parts::merged(rejected, given_up, |rejected| rejected.index);
-        let judgement = Judgement { part, rejected, aside, again: Some(again) };
+    fn give_up(&mut self, mut judgement: Judgement, now: Duration) -> Next {
+        let Judgement { rejected, again, .. } = &mut judgement;
+        if let Some(again) = again {
+            rejected.extend(self.rejections.give_up(again, self.has_accepted, self.policy.alone_max, now));
+            rejected.sort_by_key(|rejected| rejected.index);
+        }
         if judgement.rejected.is_empty() { self.end_records(judgement) } else { Next::DeadLetter(judgement) }
     }
 

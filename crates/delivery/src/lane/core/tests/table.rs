@@ -332,7 +332,7 @@ fn pause(wait: &Wait) -> Then {
 }
 
 #[test]
-fn every_answer_in_every_state_is_decided_as_the_table_says() {
+fn answers_are_decided_as_the_table_says() {
     let cases = cases();
     for case in &cases {
         assert_eq!(FATES.iter().filter(|row| (row.is)(case)).count(), 1, "rows for the record of {case:?}");
@@ -345,7 +345,7 @@ fn every_answer_in_every_state_is_decided_as_the_table_says() {
 }
 
 #[test]
-fn a_pause_counts_as_an_outage_while_the_store_accepts_nothing() {
+fn pause_is_an_outage_while_nothing_is_accepted() {
     for case in cases() {
         let mut progress = case.progress();
         let mut next = progress.step(case.happened(), NOW);
@@ -366,7 +366,7 @@ fn a_pause_counts_as_an_outage_while_the_store_accepts_nothing() {
 }
 
 #[test]
-fn a_pause_is_followed_by_what_it_is_for_and_ends_early_for_an_event_that_helps() {
+fn pause_leads_to_its_purpose_or_ends_early() {
     let thens = [
         AfterWait::Send,
         AfterWait::AskStore { needs_later: false },
@@ -396,7 +396,7 @@ fn a_pause_is_followed_by_what_it_is_for_and_ends_early_for_an_event_that_helps(
 
 /// The batch ends at position 20, and the journal is durable up to 25.
 #[test]
-fn what_the_store_holds_after_a_failed_call_decides_whether_the_call_took_effect() {
+fn store_cursor_decides_whether_a_failed_call_counted() {
     let other = Claim([2; 16]);
     let claims = [vec![CLAIM], vec![other], vec![], vec![CLAIM, other]];
     let places: Vec<Option<u64>> = std::iter::once(None).chain([0, 9, 10, 11, 19, 20, 21, 25, 26].map(Some)).collect();
@@ -444,7 +444,7 @@ fn newest_events_show_whether_the_records_are_at_fault() {
 }
 
 #[test]
-fn a_grown_batch_has_its_open_records_and_the_later_ones() {
+fn grown_batch_keeps_open_records_and_adds_later_ones() {
     let mut progress = BatchProgress::new(policy(false), batch(1, 9, [2, 5, 9]), 0);
     let next = progress.step(Happened::Grown(batch(1, 14, [2, 3, 5, 8, 9, 10, 14])), NOW);
     let Next::Send(part) = next else { panic!("{next:?}") };
