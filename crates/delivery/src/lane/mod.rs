@@ -125,12 +125,18 @@ impl Lane {
         self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
-    /// Pauses after a failed attempt. The order to stop ends one pause early.
+    /// Pauses after a failed attempt.
     pub(crate) async fn wait(&mut self, reason: &str) {
         let pause = self.begin_wait(reason);
+        self.pause(pause, std::future::pending()).await;
+    }
+
+    /// Pauses for this time, or until `event` happens. The order to stop ends one pause early.
+    async fn pause(&mut self, pause: Duration, event: impl Future<Output = ()>) {
         tokio::select! {
             biased;
             () = sleep(pause) => {}
+            () = event => {}
             Ok(()) = self.halt.changed() => {}
         }
     }
