@@ -31,13 +31,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::limits::RESERVE_BYTES;
-use event::memory::Budgets;
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
 use eventlog::{
     Appender, CommitError, Committer, JournalRecord, Reporter, Segments, list_directory, unix_microseconds,
 };
 use ledger::{Ledger, Recount, SinkName};
+use limits::RESERVE_BYTES;
+use limits::memory::Budgets;
+use text::OperatorCommand;
 
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
@@ -178,7 +179,7 @@ impl DeadLetters {
         Err(Blocked::Retry(format!(
             "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: {} lists them, {} resends them, and {} discards all of \
              them",
-            event::counted(held, "dead letter"),
+            text::counted(held, "dead letter"),
             OperatorCommand::DeadList(&self.sink, None),
             OperatorCommand::DeadReplay(&self.sink, None),
             OperatorCommand::DeadDrop(&self.sink)
@@ -233,7 +234,7 @@ impl DeadLetters {
     pub fn tell(&self) {
         let told = self.aside_news().tell();
         for (type_name, count) in told {
-            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
+            let (ids, events) = (self.aside_ids(&type_name), text::counted(count, "event"));
             self.reporter.report(&format!(
                 "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
                  They are sent again, and become dead letters after an hour; {} shows why",

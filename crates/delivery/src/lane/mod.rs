@@ -141,7 +141,7 @@ impl Lane {
             let message = format!(
                 "lane {}: {} before position {last} can't be read; the next start counts them as lost",
                 self.name,
-                event::counted(lost, "event")
+                text::counted(lost, "event")
             );
             self.options.reporter.report(&message);
         }
