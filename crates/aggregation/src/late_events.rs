@@ -3,7 +3,8 @@
 use std::fmt;
 
 use aggregate::LeftOut;
-use event::{TypeName, counted};
+use event::TypeName;
+use text::counted;
 
 /// The messages, one for each reason. `of` is the type of the events, `name` that of the results.
 pub(crate) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec<String> {

@@ -171,7 +171,7 @@ impl Worker {
             let (name, last) = (self.name(), read.chunk.end() - 1);
             let message = format!(
                 "aggregate {name}: its results lack {} of shard {shard} up to position {last}, unreadable in the journal",
-                event::counted(read.lost, "event")
+                text::counted(read.lost, "event")
             );
             self.options.reporter.report(&message);
         }

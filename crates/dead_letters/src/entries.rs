@@ -3,39 +3,39 @@
 
 use std::collections::BTreeMap;
 
-use crate::fate::Fate;
+use crate::letter_state::LetterState;
 
 /// What is known of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The newest record's position in the journal of dead letters.
     pub(super) at: u64,
-    pub(super) fate: Fate,
+    pub(super) state: LetterState,
 }
 
 /// Entries of a leaf: 4 KiB.
 const LEAF_ENTRIES: usize = 256;
-/// The low bits of a packed entry hold its fate. A position has 62 bits, which nobody uses up.
-const FATE_BITS: u32 = 2;
+/// The low bits of a packed entry hold its state. A position has 62 bits, which nobody uses up.
+const STATE_BITS: u32 = 2;
 
-const FATES: [Fate; 3] = [Fate::Held, Fate::Replayed, Fate::Dropped];
+const STATES: [LetterState; 3] = [LetterState::Held, LetterState::Replayed, LetterState::Dropped];
 
 /// A sequence with its entry.
 #[derive(Clone, Copy, Debug)]
 struct Packed {
     sequence: u64,
-    at_and_fate: u64,
+    at_and_state: u64,
 }
 
 impl Packed {
-    const fn new(sequence: u64, Entry { at, fate }: Entry) -> Self {
-        Self { sequence, at_and_fate: (at << FATE_BITS) | fate as u64 }
+    const fn new(sequence: u64, Entry { at, state }: Entry) -> Self {
+        Self { sequence, at_and_state: (at << STATE_BITS) | state as u64 }
     }
 
     fn entry(self) -> Entry {
-        let fate = self.at_and_fate & ((1 << FATE_BITS) - 1);
-        let fate = FATES.into_iter().find(|known| *known as u64 == fate).unwrap_or(Fate::Held);
-        Entry { at: self.at_and_fate >> FATE_BITS, fate }
+        let state = self.at_and_state & ((1 << STATE_BITS) - 1);
+        let state = STATES.into_iter().find(|known| *known as u64 == state).unwrap_or(LetterState::Held);
+        Entry { at: self.at_and_state >> STATE_BITS, state }
     }
 }
 
@@ -112,12 +112,12 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    use event::memory::DEAD_LETTER_BYTES;
+    use limits::memory::DEAD_LETTER_BYTES;
 
     use super::*;
 
     fn entry(at: u64) -> Entry {
-        Entry { at, fate: FATES[usize::try_from(at % 3).unwrap()] }
+        Entry { at, state: STATES[usize::try_from(at % 3).unwrap()] }
     }
 
     #[test]
@@ -137,8 +137,8 @@ mod tests {
                 assert!(entries.range(first, last).eq(model.range(first..=last).map(|(key, entry)| (*key, *entry))));
             }
             if step % 5_000 == 4_999 {
-                entries.retain(|sequence, entry| sequence % 3 == 0 || entry.fate == Fate::Held);
-                model.retain(|sequence, entry| sequence % 3 == 0 || entry.fate == Fate::Held);
+                entries.retain(|sequence, entry| sequence % 3 == 0 || entry.state == LetterState::Held);
+                model.retain(|sequence, entry| sequence % 3 == 0 || entry.state == LetterState::Held);
             }
         }
         assert!(entries.range(0, u64::MAX).eq(model.into_iter()));

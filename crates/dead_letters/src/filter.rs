@@ -3,8 +3,9 @@
 use std::net::IpAddr;
 
 use event::{EventId, Position};
-use eventlog::JournalRecord;
 use ledger::{Condition, SinkName};
+
+use crate::dead_record::DeadRecord;
 
 /// A choice of dead letters: those that fit all that is set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,13 +33,14 @@ impl DeadFilter {
     }
 
     /// Whether it takes this letter, the sink aside.
-    pub(crate) fn takes(&self, record: &JournalRecord<'_>) -> bool {
-        self.type_name.as_deref().is_none_or(|wanted| wanted == record.type_name)
-            && self.id.is_none_or(|wanted| wanted == record.id)
-            && self.since.is_none_or(|since| record.received_at >= since)
-            && self.until.is_none_or(|until| record.received_at < until)
-            && self.reason.as_deref().is_none_or(|part| record.dead.is_some_and(|dead| dead.reason.contains(part)))
-            && self.condition.as_ref().is_none_or(|condition| condition.holds(record.payload).unwrap_or(false))
+    pub(crate) fn takes(&self, record: &DeadRecord<'_>) -> bool {
+        let DeadRecord { event, reason, .. } = record;
+        self.type_name.as_deref().is_none_or(|wanted| wanted == event.type_name)
+            && self.id.is_none_or(|wanted| wanted == event.id)
+            && self.since.is_none_or(|since| event.received_at >= since)
+            && self.until.is_none_or(|until| event.received_at < until)
+            && self.reason.as_deref().is_none_or(|part| reason.contains(part))
+            && self.condition.as_ref().is_none_or(|condition| condition.holds(event.payload).unwrap_or(false))
     }
 }
 
@@ -68,21 +70,20 @@ pub struct DeadLetter {
 }
 
 impl DeadLetter {
-    /// The letter in `record`, if it is one.
-    pub(crate) fn of(sink: &SinkName, record: &JournalRecord<'_>, with_payload: bool) -> Option<Self> {
-        let dead = record.dead?;
-        Some(Self {
+    pub(crate) fn of(sink: &SinkName, record: &DeadRecord<'_>, with_payload: bool) -> Self {
+        let DeadRecord { event, shard, sequence, reason, .. } = *record;
+        Self {
             sink: sink.clone(),
-            id: record.id,
-            type_name: record.type_name.to_owned(),
-            source: record.source.to_owned(),
-            client: record.client,
-            received_at: record.received_at,
-            event_time: record.event_time,
-            position: Position { shard: dead.shard, sequence: dead.sequence },
-            reason: dead.reason.to_owned(),
-            payload: if with_payload { record.payload.to_vec() } else { Vec::new() },
-        })
+            id: event.id,
+            type_name: event.type_name.to_owned(),
+            source: event.source.to_owned(),
+            client: event.client,
+            received_at: event.received_at,
+            event_time: event.event_time,
+            position: Position { shard, sequence },
+            reason: reason.to_owned(),
+            payload: if with_payload { event.payload.to_vec() } else { Vec::new() },
+        }
     }
 }
 
@@ -99,10 +100,10 @@ pub struct DeadList {
 
 impl DeadList {
     /// Takes in a letter while there is room; whether there was.
-    pub(crate) fn add(&mut self, limit: usize, letter: impl FnOnce() -> Option<DeadLetter>) -> bool {
+    pub(crate) fn add(&mut self, limit: usize, letter: impl FnOnce() -> DeadLetter) -> bool {
         self.more = self.letters.len() >= limit;
         if !self.more {
-            self.letters.extend(letter());
+            self.letters.push(letter());
         }
         !self.more
     }

@@ -6,11 +6,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use event::TypeName;
-use eventlog::{Dead, JournalRecord, SequenceRange};
+use eventlog::SequenceRange;
 use ledger::Recount;
 
+use crate::dead_record::DeadRecord;
 use crate::entries::{Entries, Entry};
-use crate::fate::Fate;
+use crate::letter_state::LetterState;
 
 /// An event that was refused: held, or dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,30 +33,30 @@ pub(crate) struct Index {
 
 impl Index {
     /// Takes in a record that stands at `at`, and says what the ledger should know of it.
-    pub(crate) fn note(&mut self, at: u64, record: &JournalRecord<'_>) -> Option<Recount> {
-        let dead = record.dead?;
-        let fate = Fate::of(&dead)?;
-        let before = self.entries.entry(dead.shard).or_default().insert(dead.sequence, Entry { at, fate });
-        let before = before.map(|entry| entry.fate);
+    pub(crate) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
+        let DeadRecord { shard, sequence, kind, .. } = *record;
+        let state = LetterState::of(kind)?;
+        let before = self.entries.entry(shard).or_default().insert(sequence, Entry { at, state });
+        let before = before.map(|entry| entry.state);
         match before {
-            Some(Fate::Held) => {
+            Some(LetterState::Held) => {
                 self.held_count = self.held_count.saturating_sub(1);
-                self.count_held(record.type_name, |held| held.saturating_sub(1));
+                self.count_held(record.event.type_name, |held| held.saturating_sub(1));
             }
             Some(_) => self.settled = self.settled.saturating_sub(1),
             None => {}
         }
-        if fate == Fate::Held {
+        if state == LetterState::Held {
             self.held_count += 1;
-            self.count_held(record.type_name, |held| held + 1);
+            self.count_held(record.event.type_name, |held| held + 1);
         } else {
             self.settled += 1;
         }
         // A letter's end without the letter: its segment was freed, and it was counted as what it was before.
-        let was_dead = before.is_none_or(Fate::counts_as_dead);
-        (was_dead != fate.counts_as_dead()).then_some(())?;
-        let type_name = TypeName::new(record.type_name).ok()?;
-        Some(Recount { shard: dead.shard, sequence: dead.sequence, type_name, is_stored: was_dead, was_pending: false })
+        let was_dead = before.is_none_or(LetterState::counts_as_dead);
+        (was_dead != state.counts_as_dead()).then_some(())?;
+        let type_name = TypeName::new(record.event.type_name).ok()?;
+        Some(Recount { shard, sequence, type_name, is_stored: was_dead, was_pending: false })
     }
 
     fn count_held(&mut self, type_name: &str, change: impl FnOnce(u64) -> u64) {
@@ -65,13 +66,13 @@ impl Index {
         }
     }
 
-    fn fate(&self, shard: u16, sequence: u64) -> Option<Fate> {
-        self.entries.get(&shard)?.get(sequence).map(|entry| entry.fate)
+    fn state(&self, shard: u16, sequence: u64) -> Option<LetterState> {
+        self.entries.get(&shard)?.get(sequence).map(|entry| entry.state)
     }
 
     /// Whether there is any record of the event.
-    pub(crate) fn is_known(&self, dead: &Dead<'_>) -> bool {
-        self.fate(dead.shard, dead.sequence).is_some()
+    pub(crate) fn is_known(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence).is_some()
     }
 
     /// How many letters are held.
@@ -79,44 +80,44 @@ impl Index {
         self.held_count
     }
 
-    pub(crate) fn is_held(&self, dead: &Dead<'_>) -> bool {
-        self.fate(dead.shard, dead.sequence) == Some(Fate::Held)
+    pub(crate) fn is_held(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence) == Some(LetterState::Held)
     }
 
-    pub(crate) fn is_replayed(&self, dead: &Dead<'_>) -> bool {
-        self.fate(dead.shard, dead.sequence) == Some(Fate::Replayed)
+    pub(crate) fn is_replayed(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence) == Some(LetterState::Replayed)
     }
 
     /// Whether the event isn't to be sent by its lane: it is held or dropped.
-    pub(crate) fn is_dead(&self, dead: &Dead<'_>) -> bool {
-        self.fate(dead.shard, dead.sequence).is_some_and(Fate::counts_as_dead)
+    pub(crate) fn is_dead(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence).is_some_and(LetterState::counts_as_dead)
     }
 
     /// Whether the record at `at` is a letter that is held, and no newer record has taken its place.
-    pub(crate) fn is_held_at(&self, at: u64, dead: &Dead<'_>) -> bool {
-        let entry = self.entries.get(&dead.shard).and_then(|entries| entries.get(dead.sequence));
-        entry.is_some_and(|entry| entry.fate == Fate::Held && entry.at == at)
+    pub(crate) fn is_held_at(&self, at: u64, record: &DeadRecord<'_>) -> bool {
+        let entry = self.entries.get(&record.shard).and_then(|entries| entries.get(record.sequence));
+        entry.is_some_and(|entry| entry.state == LetterState::Held && entry.at == at)
     }
 
     /// The sequences of the events from `shard` behind `cursor` that its lane doesn't send.
     pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
         let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
-        let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
+        let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
         dead.map(|(sequence, _)| sequence).collect()
     }
 
     /// The sequences of the events from `shard` behind `cursor` that the sink has taken after all.
     pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
         let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
-        let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.fate == Fate::Replayed);
+        let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.state == LetterState::Replayed);
         replayed.map(|(sequence, _)| sequence).collect()
     }
 
     /// The events of `span` that are held or dropped, in order, whatever their ids are.
     pub(crate) fn within<'a>(&'a self, span: &'a SequenceRange) -> impl Iterator<Item = Located> + 'a {
         let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
-        let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.fate.counts_as_dead());
-        dead.map(|(sequence, Entry { at, fate })| Located { sequence, at, is_held: fate == Fate::Held })
+        let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
+        dead.map(|(sequence, Entry { at, state })| Located { sequence, at, is_held: state == LetterState::Held })
     }
 
     /// How many letters of each type are held.
@@ -126,7 +127,7 @@ impl Index {
 
     /// Where the first letter that is held stands.
     pub(crate) fn first_held(&self) -> Option<u64> {
-        self.all().filter(|entry| entry.fate == Fate::Held).map(|entry| entry.at).min()
+        self.all().filter(|entry| entry.state == LetterState::Held).map(|entry| entry.at).min()
     }
 
     fn all(&self) -> impl Iterator<Item = Entry> {
@@ -143,9 +144,9 @@ impl Index {
         let is_kept = |entry: &Entry| kept_from.is_some_and(|from| entry.at >= from);
         for (shard, entries) in &mut self.entries {
             let oldest = oldest.get(usize::from(*shard)).copied().unwrap_or(0);
-            entries.retain(|sequence, entry| entry.fate == Fate::Held || sequence >= oldest || is_kept(&entry));
+            entries.retain(|sequence, entry| entry.state == LetterState::Held || sequence >= oldest || is_kept(&entry));
         }
-        self.settled = self.all().filter(|entry| entry.fate != Fate::Held).count();
+        self.settled = self.all().filter(|entry| entry.state != LetterState::Held).count();
     }
 
     /// The first position of the journal that is still needed.
@@ -157,28 +158,26 @@ impl Index {
 #[cfg(test)]
 mod tests {
     use event::EventId;
-
-    use eventlog::Settled;
+    use eventlog::JournalRecord;
 
     use super::*;
+    use crate::dead_record::RecordKind;
 
-    fn record(sequence: u64, settled: Option<Settled>) -> JournalRecord<'static> {
-        JournalRecord {
-            dead: Some(Dead { shard: 0, sequence, reason: "", settled }),
-            ..JournalRecord::new(EventId([1; 16]), 1, "job", b"{}")
-        }
+    fn record(sequence: u64, kind: RecordKind) -> DeadRecord<'static> {
+        let event = JournalRecord::new(EventId([1; 16]), 1, "job", b"{}");
+        DeadRecord { event, shard: 0, sequence, kind, reason: "" }
     }
 
     #[test]
     fn the_last_record_of_an_event_counts() {
         let mut index = Index::default();
-        let mut note = |at, settled| index.note(at, &record(7, settled)).map(|recount| recount.is_stored);
-        assert_eq!(note(1, None), None);
-        assert_eq!(note(2, None), None, "a newer reason");
-        assert_eq!(note(3, Some(Settled::Replayed)), Some(true));
-        assert_eq!(note(4, None), Some(false), "refused by another store");
-        assert_eq!(note(5, Some(Settled::Dropped)), None);
-        let dead = record(7, None).dead.unwrap();
+        let mut note = |at, kind| index.note(at, &record(7, kind)).map(|recount| recount.is_stored);
+        assert_eq!(note(1, RecordKind::Letter), None);
+        assert_eq!(note(2, RecordKind::Letter), None, "a newer reason");
+        assert_eq!(note(3, RecordKind::Replayed), Some(true));
+        assert_eq!(note(4, RecordKind::Letter), Some(false), "refused by another store");
+        assert_eq!(note(5, RecordKind::Dropped), None);
+        let dead = record(7, RecordKind::Letter);
         assert!(index.is_dead(&dead) && !index.is_held(&dead));
         assert_eq!((index.held()["job"], index.first_held(), index.first_needed()), (0, None, Some(5)));
     }
@@ -186,9 +185,9 @@ mod tests {
     #[test]
     fn what_a_lane_may_meet_again_is_not_forgotten() {
         let mut index = Index::default();
-        index.note(1, &record(7, Some(Settled::Dropped)));
-        index.note(2, &record(8, Some(Settled::Replayed)));
-        index.note(3, &record(9, None));
+        index.note(1, &record(7, RecordKind::Dropped));
+        index.note(2, &record(8, RecordKind::Replayed));
+        index.note(3, &record(9, RecordKind::Letter));
         assert_eq!(index.beyond(0, 0).into_iter().collect::<Vec<_>>(), [7, 9]);
         index.forget_settled(&[7], None);
         assert_eq!(index.first_needed(), Some(1));
@@ -201,9 +200,9 @@ mod tests {
     #[test]
     fn only_the_newest_record_of_a_letter_is_shown() {
         let mut index = Index::default();
-        index.note(1, &record(7, None));
-        index.note(2, &record(7, None));
-        let dead = record(7, None).dead.unwrap();
+        index.note(1, &record(7, RecordKind::Letter));
+        index.note(2, &record(7, RecordKind::Letter));
+        let dead = record(7, RecordKind::Letter);
         assert!(!index.is_held_at(1, &dead) && index.is_held_at(2, &dead));
         assert_eq!(index.held()["job"], 1);
     }

@@ -6,13 +6,14 @@
 mod blocked;
 mod contact_log;
 mod counters;
+mod dead_record;
 mod delivery_files;
 mod entries;
-mod fate;
 mod filter;
-mod front;
 mod index;
+mod letter_state;
 mod lookup;
+mod low_watermark;
 mod notify;
 mod offline;
 mod opening;
@@ -30,14 +31,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::limits::RESERVE_BYTES;
-use event::memory::Budgets;
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
 use eventlog::{
-    Appender, CommitError, Committer, Dead, JournalRecord, Reporter, Segments, Settled, list_directory,
-    unix_microseconds,
+    Appender, CommitError, Committer, JournalRecord, Reporter, Segments, list_directory, unix_microseconds,
 };
 use ledger::{Ledger, Recount, SinkName};
+use limits::RESERVE_BYTES;
+use limits::memory::Budgets;
+use text::OperatorCommand;
 
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
@@ -50,10 +51,11 @@ pub use reasons::{SINK_CHANGED, not_stored_in_time};
 pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
-pub use set_aside::Resent;
+pub use set_aside::{AsideEnd, Resent};
 
-use front::Front;
+use dead_record::{DeadRecord, RecordKind};
 use index::Index;
+use low_watermark::LowWatermark;
 use notify::Notices;
 use set_aside::SetAside;
 
@@ -78,16 +80,9 @@ pub struct Letter<'a> {
 }
 
 impl<'a> Letter<'a> {
-    fn in_shard(&self, shard: u16, settled: Option<Settled>) -> JournalRecord<'a> {
-        let dead = Dead { shard, sequence: self.sequence, reason: self.reason, settled };
-        JournalRecord { dead: Some(dead), ..self.record }
+    const fn in_shard(&self, shard: u16, kind: RecordKind) -> DeadRecord<'a> {
+        DeadRecord { event: self.record, shard, sequence: self.sequence, kind, reason: self.reason }
     }
-}
-
-/// What ends a letter in the journal.
-fn end_of<'a>(letter: &JournalRecord<'a>, settled: Settled) -> JournalRecord<'a> {
-    let dead = letter.dead.map(|dead| Dead { reason: "", settled: Some(settled), ..dead });
-    JournalRecord { dead, payload: &[], ..*letter }
 }
 
 /// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
@@ -124,7 +119,7 @@ struct Journal {
     committer: Committer,
     segments: Segments,
     index: Index,
-    front: Front,
+    low_watermark: LowWatermark,
     durable: u64,
     /// While somebody reads, no segment is freed.
     readers: usize,
@@ -184,7 +179,7 @@ impl DeadLetters {
         Err(Blocked::Retry(format!(
             "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: {} lists them, {} resends them, and {} discards all of \
              them",
-            event::counted(held, "dead letter"),
+            text::counted(held, "dead letter"),
             OperatorCommand::DeadList(&self.sink, None),
             OperatorCommand::DeadReplay(&self.sink, None),
             OperatorCommand::DeadDrop(&self.sink)
@@ -217,7 +212,8 @@ impl DeadLetters {
     /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
     /// already aren't written again.
     pub fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
-        let records: Vec<JournalRecord<'_>> = letters.iter().map(|letter| letter.in_shard(shard, None)).collect();
+        let records: Vec<DeadRecord<'_>> =
+            letters.iter().map(|letter| letter.in_shard(shard, RecordKind::Letter)).collect();
         self.append(&records, Index::is_dead)?;
         let mut news = self.news();
         letters.iter().for_each(|letter| news.add(letter.record.type_name, letter.reason));
@@ -238,7 +234,7 @@ impl DeadLetters {
     pub fn tell(&self) {
         let told = self.aside_news().tell();
         for (type_name, count) in told {
-            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
+            let (ids, events) = (self.aside_ids(&type_name), text::counted(count, "event"));
             self.reporter.report(&format!(
                 "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
                  They are sent again, and become dead letters after an hour; {} shows why",
@@ -263,18 +259,18 @@ impl DeadLetters {
     }
 
     /// Writes letters that are held once more, with newer reasons.
-    pub(crate) fn amend(&self, letters: &[JournalRecord<'_>]) -> Result<(), Blocked> {
+    pub(crate) fn amend(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
         self.append(letters, |index, dead| !index.is_held(dead))
     }
 
     /// Ends letters that are held. The ledger counts them anew when that is durable, in the same breath.
-    pub(crate) fn end_letters(&self, letters: &[JournalRecord<'_>], settled: Settled) -> Result<(), Blocked> {
-        let records: Vec<JournalRecord<'_>> = letters.iter().map(|letter| end_of(letter, settled)).collect();
+    pub(crate) fn end_letters(&self, letters: &[DeadRecord<'_>], kind: RecordKind) -> Result<(), Blocked> {
+        let records: Vec<DeadRecord<'_>> = letters.iter().map(|letter| letter.end(kind)).collect();
         self.append(&records, |index, dead| !index.is_held(dead))
     }
 
     /// Makes letters of events again whose store has lost them behind a replay. The ledger counts them anew.
-    pub(crate) fn reopen(&self, letters: &[JournalRecord<'_>]) -> Result<(), Blocked> {
+    pub(crate) fn reopen(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
         self.append(letters, |index, dead| !index.is_replayed(dead))
     }
 
@@ -285,7 +281,7 @@ impl DeadLetters {
         }
     }
 
-    fn append(&self, records: &[JournalRecord<'_>], is_known: fn(&Index, &Dead<'_>) -> bool) -> Result<(), Blocked> {
+    fn append(&self, records: &[DeadRecord<'_>], is_known: fn(&Index, &DeadRecord<'_>) -> bool) -> Result<(), Blocked> {
         match self.try_append(records, is_known) {
             // It may be for want of space: the reserve has some, and is filled again before long.
             Err(Blocked::Retry(_)) if self.files.reserve.release() => self.try_append(records, is_known),
@@ -295,20 +291,18 @@ impl DeadLetters {
 
     fn try_append(
         &self,
-        records: &[JournalRecord<'_>],
-        is_known: fn(&Index, &Dead<'_>) -> bool,
+        records: &[DeadRecord<'_>],
+        is_known: fn(&Index, &DeadRecord<'_>) -> bool,
     ) -> Result<(), Blocked> {
         let mut slot = self.slot();
         let journal = self.opened(&mut slot)?;
-        // What is set aside, and the ends of letters, are no new letters.
-        let is_letter = |dead: &Dead<'_>| dead.settled.is_none() && !journal.index.is_known(dead);
-        let is_new = |record: &JournalRecord<'_>| record.dead.is_some_and(|dead| is_letter(&dead));
+        let is_new = |record: &DeadRecord<'_>| record.kind == RecordKind::Letter && !journal.index.is_known(record);
         self.check_limit(&journal.index, records.iter().any(is_new))?;
         for record in records {
-            if record.dead.is_none_or(|dead| is_known(&journal.index, &dead)) {
+            if is_known(&journal.index, record) {
                 continue;
             }
-            journal.appender.push(record);
+            record.append_to(&mut journal.appender);
             if journal.appender.open_block().padded_bytes() >= BLOCK_BYTES {
                 self.commit(journal)?;
             }
@@ -390,7 +384,7 @@ impl DeadLetters {
         let needed = firsts.into_iter().flatten().min().unwrap_or(u64::MAX);
         let limit = needed.saturating_sub(1).min(counted).min(journal.durable);
         let freed = if journal.segments.can_free_up_to(limit) {
-            journal.front.note(limit + 1)?;
+            journal.low_watermark.note(limit + 1)?;
             journal.segments.free_up_to(limit)?
         } else {
             0
@@ -421,6 +415,7 @@ impl Journal {
                 self.durable = block.header().end() - 1;
                 let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
                 let note = |(at, record): (u64, JournalRecord<'_>)| {
+                    let record = DeadRecord::of(record)?;
                     let ended = aside.note(at, &record);
                     self.index.note(at, &record).or(ended)
                 };

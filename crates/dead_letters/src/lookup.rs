@@ -5,6 +5,7 @@ use std::io;
 use event::{EventId, Position};
 use eventlog::{DeadLetterReason, LogChunk, Reader, RejectedEvent, Rejections, SequenceRange, WatchRequest};
 
+use crate::dead_record::DeadRecord;
 use crate::index::Located;
 use crate::reasons;
 use crate::{DeadLetters, Journal};
@@ -69,6 +70,6 @@ impl Letters<'_> {
 }
 
 fn letter_at(chunk: &LogChunk, at: u64) -> Option<(EventId, DeadLetterReason)> {
-    let (_, record) = chunk.records().find(|(position, _)| *position == at)?;
-    record.dead.map(|dead| (record.id, reasons::code(dead.reason)))
+    let (_, record) = DeadRecord::all_in(chunk).find(|(position, _)| *position == at)?;
+    Some((record.event.id, reasons::code(record.reason)))
 }

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use event::TypeName;
 use eventlog::{
-    DataDirectory, Finding, Inspected, JournalRecord, Loss, Losses, LostFrom, Settled, SharedDisk, inspect_shard,
-    list_directory,
+    DataDirectory, Finding, Inspected, JournalRecord, Loss, Losses, LostFrom, SharedDisk, inspect_shard, list_directory,
 };
 use ledger::{SavedLedger, SinkName};
 
 use crate::DIRECTORY;
+use crate::dead_record::{DeadRecord, RecordKind};
 use crate::filter::{DeadFilter, DeadLetter, DeadList};
-use crate::front::Front;
 use crate::index::Index;
+use crate::low_watermark::LowWatermark;
 
 /// How the names of the files end without which there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";
@@ -47,17 +47,13 @@ pub fn each_dead_letter(
     with_payload: bool,
     take: &mut dyn FnMut(DeadLetter),
 ) -> io::Result<u64> {
-    each_held(directory, filter, &mut |sink, record| {
-        if let Some(letter) = DeadLetter::of(sink, record, with_payload) {
-            take(letter);
-        }
-    })
+    each_held(directory, filter, &mut |sink, record| take(DeadLetter::of(sink, record, with_payload)))
 }
 
 fn each_held(
     directory: &DataDirectory,
     filter: &DeadFilter,
-    take: &mut dyn FnMut(&SinkName, &JournalRecord<'_>),
+    take: &mut dyn FnMut(&SinkName, &DeadRecord<'_>),
 ) -> io::Result<u64> {
     let mut lost = 0;
     let losses = Losses::open(directory)?.open_ones();
@@ -69,8 +65,7 @@ fn each_held(
         let mut index = Index::default();
         visit(directory, &path, &mut |at, record| drop(index.note(at, record)))?;
         visit(directory, &path, &mut |at, record| {
-            let held = record.dead.is_some_and(|dead| index.is_held_at(at, &dead));
-            if held && filter.takes(record) {
+            if index.is_held_at(at, record) && filter.takes(record) {
                 take(sink, record);
             }
         })?;
@@ -114,8 +109,8 @@ fn damaged_in(directory: &DataDirectory, path: &Path, counted: u64) -> io::Resul
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         inspected => {
             inspected?;
-            let front = Front::open(directory.disk().clone(), path)?;
-            found.extend(oldest.and_then(|oldest| front.missing(oldest)));
+            let low_watermark = LowWatermark::open(directory.disk().clone(), path)?;
+            found.extend(oldest.and_then(|oldest| low_watermark.missing(oldest)));
         }
     }
     found.extend(Finding::ends_early(end, counted));
@@ -140,11 +135,11 @@ pub fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>
 /// The events of a sink that are set aside: shard, sequence and type of each.
 pub fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
     let mut events = BTreeMap::new();
-    let mut note = |_: u64, record: &JournalRecord<'_>| {
-        let Some(dead) = record.dead else { return };
-        match TypeName::new(record.type_name) {
-            Ok(name) if dead.settled == Some(Settled::SetAside) => events.insert((dead.shard, dead.sequence), name),
-            _ => events.remove(&(dead.shard, dead.sequence)),
+    let mut note = |_: u64, record: &DeadRecord<'_>| {
+        let place = (record.shard, record.sequence);
+        match TypeName::new(record.event.type_name) {
+            Ok(name) if record.kind == RecordKind::SetAside => events.insert(place, name),
+            _ => events.remove(&place),
         };
     };
     match visit_on(disk, &data.join(DIRECTORY).join(sink), &mut note) {
@@ -154,15 +149,20 @@ pub fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Resul
     Ok(events.into_iter().map(|((shard, sequence), name)| (shard, sequence, name)).collect())
 }
 
-fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &JournalRecord<'_>)) -> io::Result<()> {
+fn visit(directory: &DataDirectory, path: &Path, take: &mut dyn FnMut(u64, &DeadRecord<'_>)) -> io::Result<()> {
     visit_on(directory.disk(), path, take)
 }
 
-fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &JournalRecord<'_>)) -> io::Result<()> {
+fn visit_on(disk: &SharedDisk, path: &Path, take: &mut dyn FnMut(u64, &DeadRecord<'_>)) -> io::Result<()> {
+    let mut take = |at: u64, record: JournalRecord<'_>| {
+        if let Some(record) = DeadRecord::of(record) {
+            take(at, &record);
+        }
+    };
     inspect_shard(disk, path, &mut |item| match item {
-        Inspected::Block { block, .. } => block.records().for_each(|(at, record)| take(at, &record)),
+        Inspected::Block { block, .. } => block.records().for_each(|(at, record)| take(at, record)),
         Inspected::Damaged(chunk) | Inspected::Torn(chunk) => {
-            chunk.survivors().iter().for_each(|(at, record)| take(*at, record));
+            chunk.survivors().into_iter().for_each(|(at, record)| take(at, record));
         }
         Inspected::Segment(_) | Inspected::Finding(_) => {}
     })

@@ -7,8 +7,9 @@ use eventlog::{Finding, Loss, LostFrom, OpenShard, Reader, ShardOptions, find_sh
 use ledger::Recount;
 
 use crate::blocked::Blocked;
-use crate::front::Front;
+use crate::dead_record::DeadRecord;
 use crate::index::Index;
+use crate::low_watermark::LowWatermark;
 use crate::set_aside::SetAside;
 use crate::{DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, SEGMENT_BYTES_MAX, later};
 
@@ -26,12 +27,12 @@ impl DeadLetters {
             ..ShardOptions::new(self.files.disk.clone(), self.directory(), self.files.origin, 0)
         };
         let found = find_shard(&options)?;
-        let mut front = Front::open(self.files.disk.clone(), &self.directory()).map_err(later)?;
+        let mut low_watermark = LowWatermark::open(self.files.disk.clone(), &self.directory()).map_err(later)?;
         let mut missing = found.findings().to_vec();
-        missing.extend(found.oldest().and_then(|oldest| front.missing(oldest)));
+        missing.extend(found.oldest().and_then(|oldest| low_watermark.missing(oldest)));
         // Before the journal goes on behind what is lost.
         self.note_lost(&missing, counted)?;
-        front.note(found.oldest().unwrap_or(1)).map_err(later)?;
+        low_watermark.note(found.oldest().unwrap_or(1)).map_err(later)?;
         let OpenShard { appender, committer, segments, durable, mut findings } = found.open()?;
         let reader = Reader::new(segments.clone(), 1);
         let mut aside = SetAside::default();
@@ -49,7 +50,7 @@ impl DeadLetters {
             committer,
             segments,
             index,
-            front,
+            low_watermark,
             durable,
             readers: 0,
             kept_from: None,
@@ -81,10 +82,10 @@ fn read_index(
     let mut index = Index::default();
     let mut recounts = Vec::new();
     while let Some(chunk) = reader.read(last)? {
-        chunk.for_each_record(|at, record| {
-            let ended = aside.note(at, record);
-            recounts.extend(index.note(at, record).or(ended).filter(|_| at > counted));
-        });
+        for (at, record) in DeadRecord::all_in(&chunk) {
+            let ended = aside.note(at, &record);
+            recounts.extend(index.note(at, &record).or(ended).filter(|_| at > counted));
+        }
         let known =
             |new: &Finding| findings.iter().any(|old| (old.generation, old.offset) == (new.generation, new.offset));
         if let Some(new) = chunk.finding().filter(|new| !known(new)) {

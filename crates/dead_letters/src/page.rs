@@ -1,10 +1,11 @@
 //! Dead letters that are handled together.
 
 use event::Lane;
-use event::memory::Budgets;
-use eventlog::{JournalRecord, LogChunk};
+use eventlog::LogChunk;
+use limits::memory::Budgets;
 use sink::{Batch, Claim};
 
+use crate::dead_record::DeadRecord;
 use crate::sent_record::as_sent;
 
 /// A letter: where it stands in the journal of dead letters, and the number that it is sent under.
@@ -46,8 +47,8 @@ impl Page {
     }
 
     /// The letters at these positions, which ascend.
-    pub(super) fn records(&self, wanted: &[u64]) -> Vec<JournalRecord<'_>> {
-        let records = self.chunks.iter().flat_map(LogChunk::records);
+    pub(super) fn records(&self, wanted: &[u64]) -> Vec<DeadRecord<'_>> {
+        let records = self.chunks.iter().flat_map(DeadRecord::all_in);
         records.filter(|(at, _)| wanted.binary_search(at).is_ok()).map(|(_, record)| record).collect()
     }
 

@@ -3,9 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use eventlog::{JournalRecord, LogChunk, Reader};
+use eventlog::{LogChunk, Reader};
 
 use crate::blocked::Blocked;
+use crate::dead_record::DeadRecord;
 use crate::filter::{DeadFilter, DeadLetter, DeadList};
 use crate::{DeadLetters, Slot};
 
@@ -42,14 +43,13 @@ impl LetterReader {
     }
 
     /// The letters in `chunk` that are held and fit the filter, with their positions.
-    pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, JournalRecord<'a>)> {
+    pub(crate) fn held_in<'a>(&self, chunk: &'a LogChunk, filter: &DeadFilter) -> Vec<(u64, DeadRecord<'a>)> {
         let slot = self.dead.slot();
         let Slot::Open(journal) = &*slot else { return Vec::new() };
-        let held =
-            |at: u64, record: &JournalRecord<'_>| record.dead.is_some_and(|dead| journal.index.is_held_at(at, &dead));
-        let is_wanted =
-            |(at, record): &(u64, JournalRecord<'_>)| *at <= self.end && filter.takes(record) && held(*at, record);
-        chunk.records().filter(is_wanted).collect()
+        let is_wanted = |(at, record): &(u64, DeadRecord<'_>)| {
+            *at <= self.end && filter.takes(record) && journal.index.is_held_at(*at, record)
+        };
+        DeadRecord::all_in(chunk).filter(is_wanted).collect()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The events of one sink that are set aside: a keyed store refuses them for now, and takes others. Their lane sends them again.
 //!
-//! Their records are in the journal of dead letters. `SetAside` has the event. The next record of the same event ends it: `Taken`
+//! Their records are in the journal of dead letters. `SetAside` has the event. The next record of the same event ends it: `Stored`
 //! if the store has it, a letter if it became one, `Released` if its lane sends it itself or its route was given up. Until then the
 //! ledger counts the event as pending. The record stays in the journal until both saved generations of the ledger have counted
 //! the end.
@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
-use eventlog::{Dead, JournalRecord, PendingLane, SequenceRange, Settled, WatchRequest};
+use eventlog::{JournalRecord, PendingLane, SequenceRange, WatchRequest};
 use ledger::Recount;
+use limits::DELIVERY_BYTES_MAX;
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
 use crate::blocked::Blocked;
+use crate::dead_record::{DeadRecord, RecordKind};
 use crate::notify::LastDead;
 use crate::page::Page;
 use crate::reader::LetterReader;
@@ -47,12 +48,19 @@ struct Event {
 }
 
 impl Event {
-    fn end(&self, shard: u16, sequence: u64, settled: Settled) -> JournalRecord<'_> {
-        JournalRecord {
-            dead: Some(Dead { shard, sequence, reason: "", settled: Some(settled) }),
-            ..JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[])
-        }
+    fn end(&self, shard: u16, sequence: u64, kind: RecordKind) -> DeadRecord<'_> {
+        let event = JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[]);
+        DeadRecord { event, shard, sequence, kind, reason: "" }
     }
+}
+
+/// How an event ends that was set aside and became no dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsideEnd {
+    /// The store has it.
+    Stored,
+    /// Its lane sends it itself, or its route was given up.
+    Released,
 }
 
 /// The events of one sink that are set aside, by shard and sequence.
@@ -68,17 +76,17 @@ pub(super) struct SetAside {
 
 impl SetAside {
     /// Takes in a record of the journal that is at position `at`, and says what the ledger should know of it.
-    pub(super) fn note(&mut self, at: u64, record: &JournalRecord<'_>) -> Option<Recount> {
-        let dead = record.dead?;
-        let key = (dead.shard, dead.sequence);
-        if dead.settled == Some(Settled::SetAside) {
+    pub(super) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
+        let DeadRecord { event, shard, sequence, kind, .. } = *record;
+        let key = (shard, sequence);
+        if kind == RecordKind::SetAside {
             let event = Event {
                 at,
-                id: record.id,
-                type_name: TypeName::new(record.type_name).ok()?,
-                received_at: record.received_at,
-                revision: record.revision,
-                bytes: record.payload.len(),
+                id: event.id,
+                type_name: TypeName::new(event.type_name).ok()?,
+                received_at: event.received_at,
+                revision: event.revision,
+                bytes: event.payload.len(),
                 since: Instant::now(),
             };
             self.remove(key);
@@ -87,12 +95,12 @@ impl SetAside {
         }
         let Event { at: before, type_name, .. } = self.remove(key)?;
         self.ended.push((before, at));
-        let is_stored = match dead.settled {
-            Some(Settled::Released | Settled::SetAside) => return None,
-            Some(Settled::Taken | Settled::Replayed) => true,
-            Some(Settled::Dropped) | None => false,
+        let is_stored = match kind {
+            RecordKind::Released | RecordKind::SetAside => return None,
+            RecordKind::Stored | RecordKind::Replayed => true,
+            RecordKind::Dropped | RecordKind::Letter => false,
         };
-        Some(Recount { shard: dead.shard, sequence: dead.sequence, type_name, is_stored, was_pending: true })
+        Some(Recount { shard, sequence, type_name, is_stored, was_pending: true })
     }
 
     fn insert(&mut self, key: (u16, u64), event: Event) {
@@ -168,7 +176,10 @@ impl Resent {
             .collect();
         let wanted: Vec<u64> = chosen.iter().map(|(at, ..)| *at).collect();
         let records = self.page.records(&wanted).into_iter();
-        records.zip(chosen).map(|(record, (_, sequence, reason))| Letter { sequence, record, reason }).collect()
+        records
+            .zip(chosen)
+            .map(|(record, (_, sequence, reason))| Letter { sequence, record: record.event, reason })
+            .collect()
     }
 
     /// The sequence of the event at an index.
@@ -201,8 +212,8 @@ impl DeadLetters {
             return Ok(0);
         }
         let is_new = |event: &&Letter<'_>| !self.aside().events.contains_key(&(shard, event.sequence));
-        let records: Vec<JournalRecord<'_>> =
-            events.iter().filter(is_new).map(|event| event.in_shard(shard, Some(Settled::SetAside))).collect();
+        let records: Vec<DeadRecord<'_>> =
+            events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::SetAside)).collect();
         self.append(&records, |_, _| false)?;
         self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
         self.tell();
@@ -227,7 +238,11 @@ impl DeadLetters {
     }
 
     /// Ends events of one shard that are set aside. The ledger counts them when that is durable.
-    pub fn end_aside(&self, shard: u16, sequences: &[u64], settled: Settled) -> Result<(), Blocked> {
+    pub fn end_aside(&self, shard: u16, sequences: &[u64], end: AsideEnd) -> Result<(), Blocked> {
+        let kind = match end {
+            AsideEnd::Stored => RecordKind::Stored,
+            AsideEnd::Released => RecordKind::Released,
+        };
         let aside = self.aside();
         let found = sequences.iter().filter_map(|at| aside.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
         let ended: Vec<(u64, Event)> = found.collect();
@@ -235,7 +250,7 @@ impl DeadLetters {
         if ended.is_empty() {
             return Ok(());
         }
-        let records: Vec<JournalRecord<'_>> = ended.iter().map(|(at, event)| event.end(shard, *at, settled)).collect();
+        let records: Vec<DeadRecord<'_>> = ended.iter().map(|(at, event)| event.end(shard, *at, kind)).collect();
         self.append(&records, |_, _| false)
     }
 
@@ -343,7 +358,7 @@ impl DeadLetters {
             all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
         let mut by_shard: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
         given_up.for_each(|(shard, at, _)| by_shard.entry(shard).or_default().push(at));
-        by_shard.iter().try_for_each(|(shard, sequences)| self.end_aside(*shard, sequences, Settled::Released))
+        by_shard.iter().try_for_each(|(shard, sequences)| self.end_aside(*shard, sequences, AsideEnd::Released))
     }
 
     /// The ids of events of a type that are set aside, the newest first: some of them if there are many.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aggregation::{AggregationOptions, Clock};
-use event::memory::Budgets;
 use eventlog::{Reporter, unix_microseconds};
+use limits::memory::Budgets;
 use sink::Claim;
 
 /// How a delivery behaves.
@@ -36,9 +36,6 @@ pub struct Options {
     pub aggregate_threads: usize,
     /// Where messages go.
     pub reporter: Arc<dyn Reporter>,
-    /// What a test breaks, to see it noticed.
-    #[cfg(test)]
-    pub(crate) mutation: Option<crate::tests::Mutation>,
 }
 
 impl Options {
@@ -58,8 +55,6 @@ impl Options {
             clock: Arc::new(unix_microseconds),
             aggregate_threads: 8,
             reporter,
-            #[cfg(test)]
-            mutation: None,
         }
     }
 }

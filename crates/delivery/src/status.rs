@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dead_letters::ContactLog;
 use event::Lane;
-use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
+use metrics::{Counter, Histogram, SizeHistogram};
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct LaneStatus {
     state: Mutex<(LaneState, i64)>,
     cursor: AtomicU64,
     oldest: AtomicI64,
-    /// The highest position that was ever handed to the sink, also by an earlier lane of it and by an earlier process.
-    handed: AtomicU64,
+    /// The highest position that was ever sent to the sink, also by an earlier lane of it or an earlier process.
+    sent_up_to: AtomicU64,
     pub(crate) contacts: ContactLog,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
@@ -47,14 +47,14 @@ pub struct LaneStatus {
 impl LaneStatus {
     pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64) -> Self {
         // It isn't known how far an earlier lane of the sink came, but no further than this.
-        let handed = AtomicU64::new(shard.durable());
+        let sent_up_to = AtomicU64::new(shard.durable());
         Self {
             lane,
             shard,
             state: Mutex::new((LaneState::Connecting, unix_microseconds())),
             cursor: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
-            handed,
+            sent_up_to,
             contacts: ContactLog::default(),
             batches: Counter::new(),
             batch_records: SizeHistogram::new(1),
@@ -110,9 +110,9 @@ impl LaneStatus {
         std::mem::replace(&mut *held, (state, since)).0
     }
 
-    /// Notes that positions up to `last` are handed to the sink, and gives the highest that was handed over before.
-    pub(crate) fn hands_over(&self, last: u64) -> u64 {
-        self.handed.fetch_max(last, Ordering::Relaxed)
+    /// Positions up to `last` are sent to the sink now. Returns the highest position that was sent before.
+    pub(crate) fn advance_sent_watermark(&self, last: u64) -> u64 {
+        self.sent_up_to.fetch_max(last, Ordering::Relaxed)
     }
 
     pub(crate) fn set_cursor(&self, cursor: u64) {

@@ -5,22 +5,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
-use event::limits::STORE_TIMEOUT;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::Method;
+use limits::STORE_TIMEOUT;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::RemoteConfig;
 use super::binding::Binding;
+use super::config::RemoteConfig;
 use super::exchange::{Call, Exchange, Parsed, Unanswered};
-use super::protocol::SinkInfo;
 use super::upstream::{Choice, Order, SinkUse, UpstreamConfig, WriterServer, Writers};
 use net::http_client::HttpResponse;
 use sink::close_signal::CloseSignal;
 use sink::{Mark, SinkError, StoreBinding};
+use writer_protocol::SinkInfo;
 
 /// A working writer sends a newline each second: one that is silent for this long is treated as dead.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);

@@ -3,14 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use event::limits::EVENT_BYTES_MAX;
 use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
+use limits::EVENT_BYTES_MAX;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::TableName;
-use sink::quoted;
+use sink::{TableName, quoted};
 
 /// Rows that one statement looks at.
 const STEP_ROWS: i64 = 4_096;

@@ -3,9 +3,8 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 
-use super::TableName;
 use super::fault::fault;
-use sink::{Fault, Reason, Record, Write, quoted};
+use sink::{Fault, Reason, Record, TableName, Write, quoted};
 
 /// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
 pub(super) fn owner(table: &TableName) -> String {

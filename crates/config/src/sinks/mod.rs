@@ -13,7 +13,7 @@ mod shards;
 mod sink_config;
 
 use ::sink::Folders;
-use delivery::Begin;
+use ledger::Begin;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, number_within, size};
 
 pub(crate) use crate::sinks::declared::Sinks;
@@ -91,5 +91,5 @@ fn read_one(
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
-    number_within(number, 1..=event::limits::DEAD_LETTERS_SET_MAX as u64)
+    number_within(number, 1..=limits::DEAD_LETTERS_SET_MAX as u64)
 }

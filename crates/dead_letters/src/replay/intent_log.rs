@@ -10,10 +10,11 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use eventlog::{JournalRecord, StateFile, make_directory, unix_microseconds};
+use eventlog::{StateFile, make_directory, unix_microseconds};
 use sink::Sink;
 
 use crate::DeadLetters;
+use crate::dead_record::DeadRecord;
 use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
 use crate::reader::LetterReader;
@@ -24,8 +25,8 @@ const DIRECTORY: &str = "replays";
 /// An event's place: its shard, and its sequence there.
 type Place = (u16, u64);
 
-fn place_of(letter: &JournalRecord<'_>) -> Option<Place> {
-    letter.dead.map(|dead| (dead.shard, dead.sequence))
+const fn place_of(letter: &DeadRecord<'_>) -> Place {
+    (letter.shard, letter.sequence)
 }
 
 /// What was sent last, if there was no answer yet.
@@ -87,8 +88,8 @@ fn failed(dead: &DeadLetters, error: &io::Error) -> String {
 
 impl Sent {
     /// Whether the letter that stands there was sent with it.
-    fn has(&self, at: u64, place: Option<Place>) -> bool {
-        at <= self.until && place.is_some_and(|place| self.numbers.contains_key(&place))
+    fn has(&self, at: u64, place: Place) -> bool {
+        at <= self.until && self.numbers.contains_key(&place)
     }
 
     fn encode(&self) -> String {
@@ -125,7 +126,7 @@ impl Replayer {
         while !left.numbers.is_empty() {
             let again = self.held(&left)?;
             last = self.send_again(sink, &left, &again, (cursor, last), outcome).await?;
-            for place in again.records(&again.letters).iter().filter_map(place_of) {
+            for place in again.records(&again.letters).iter().map(place_of) {
                 left.numbers.remove(&place);
             }
             if !again.is_full(self.dead.memory()) {
@@ -135,7 +136,7 @@ impl Replayer {
         self.is_answered();
         let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
         let mut places = places.into_iter();
-        page.letters.retain(|at| !sent.has(*at, places.next().flatten()));
+        page.letters.retain(|at| places.next().is_none_or(|place| !sent.has(*at, place)));
         Ok(last)
     }
 
@@ -150,7 +151,7 @@ impl Replayer {
         outcome: &mut DeadOutcome,
     ) -> Result<u64, String> {
         let records = page.records(&page.letters);
-        let numbers = records.iter().filter_map(|letter| sent.numbers.get(&place_of(letter)?).copied());
+        let numbers = records.iter().filter_map(|letter| sent.numbers.get(&place_of(letter)).copied());
         let numbered: Vec<Numbered> = page.letters.iter().copied().zip(numbers).collect();
         let (stored, lacking): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= cursor);
         if !stored.is_empty() {
@@ -196,7 +197,7 @@ impl Replayer {
         let mut numbers = self.attempt.sent.numbers.clone();
         for (at, letter) in page.letters.iter().zip(page.records(&page.letters)) {
             let number = lost.binary_search_by_key(at, |(at, _)| *at).ok().map(|index| lost[index].1);
-            numbers.extend(place_of(&letter).zip(number));
+            numbers.extend(number.map(|number| (place_of(&letter), number)));
         }
         // They are about to be letters again, at the end of their journal.
         self.attempt.note(&self.dead, Sent { until: u64::MAX, numbers })
@@ -221,7 +222,7 @@ impl Replayer {
         let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);
         let places = records.iter().map(place_of).zip(part);
-        let numbers = places.filter_map(|(place, (_, number))| Some((place?, *number))).collect();
+        let numbers = places.map(|(place, (_, number))| (place, *number)).collect();
         let until = self.dead.with_existing(|journal| journal.durable).map_err(|error| error.to_string())?;
         self.attempt.note(&self.dead, Sent { until: until.unwrap_or_default(), numbers })
     }

@@ -39,14 +39,16 @@ mod tracker;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::{Lane, OperatorCommand, Origin};
-use eventlog::{JournalRecord, LogChunk, Settled};
+use event::{Lane, Origin};
+use eventlog::{JournalRecord, LogChunk};
 use ledger::{Ledger, SinkName};
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
+use text::OperatorCommand;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
 use crate::DeadLetters;
+use crate::dead_record::{DeadRecord, RecordKind};
 use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
 use crate::reader::LetterReader;
@@ -255,7 +257,7 @@ impl Replayer {
             }
             *room -= 1;
             page.letters.push(at);
-            page.payload_bytes += record.payload.len();
+            page.payload_bytes += record.event.payload.len();
         }
         if page.letters.len() > before {
             page.held_bytes += chunk.bytes().len();
@@ -263,8 +265,8 @@ impl Replayer {
         }
     }
 
-    fn lane_has_passed(&self, letter: &JournalRecord<'_>) -> bool {
-        letter.dead.is_some_and(|dead| self.ledger.has_passed(self.dead.sink(), dead.shard, dead.sequence))
+    fn lane_has_passed(&self, letter: &DeadRecord<'_>) -> bool {
+        self.ledger.has_passed(self.dead.sink(), letter.shard, letter.sequence)
     }
 
     async fn handle(&mut self, action: &DeadAction, page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
@@ -275,7 +277,7 @@ impl Replayer {
             DeadAction::Replay => self.replay(page, outcome).await,
             DeadAction::Drop => {
                 let records = page.records(&page.letters);
-                self.dead.end_letters(&records, Settled::Dropped).map_err(|error| error.to_string())?;
+                self.dead.end_letters(&records, RecordKind::Dropped).map_err(|error| error.to_string())?;
                 outcome.dropped += records.len() as u64;
                 self.dead.counters.dropped.add(records.len() as u64);
                 Ok(())
@@ -291,7 +293,8 @@ impl Replayer {
         let [letter] = records.as_slice() else {
             return Err("several letters of this sink fit: choose one, by the time of its receipt or its reason".into());
         };
-        self.dead.amend(&[JournalRecord { payload, ..*letter }]).map_err(|error| error.to_string())?;
+        let event = JournalRecord { payload, ..letter.event };
+        self.dead.amend(&[DeadRecord { event, ..*letter }]).map_err(|error| error.to_string())?;
         outcome.edited += 1;
         Ok(())
     }
@@ -375,7 +378,7 @@ impl Replayer {
         let mut records = page.records(letters);
         let all = records.len();
         records.retain(|record| self.lane_has_passed(record));
-        self.dead.end_letters(&records, Settled::Replayed).map_err(|error| error.to_string())?;
+        self.dead.end_letters(&records, RecordKind::Replayed).map_err(|error| error.to_string())?;
         outcome.stored += records.len() as u64;
         outcome.left += (all - records.len()) as u64;
         self.dead.counters.replayed.add(records.len() as u64);
@@ -394,13 +397,11 @@ impl Replayer {
         let reasons: Vec<_> = refused.iter().filter_map(with_reason).collect();
         let letters: Vec<u64> = reasons.iter().map(|(at, _)| *at).collect();
         let records = page.records(&letters);
-        let amended: Vec<JournalRecord<'_>> = records
+        let amended: Vec<DeadRecord<'_>> = records
             .into_iter()
             .zip(&reasons)
-            .filter_map(|(record, (_, reason))| {
-                let dead = record.dead.filter(|dead| dead.reason != &**reason)?;
-                Some(JournalRecord { dead: Some(eventlog::Dead { reason, ..dead }), ..record })
-            })
+            .filter(|(record, (_, reason))| *record.reason != **reason)
+            .map(|(record, (_, reason))| DeadRecord { reason, ..record })
             .collect();
         self.dead.amend(&amended).map_err(|error| error.to_string())?;
         outcome.refused += refused.len() as u64;

@@ -25,9 +25,9 @@ mod trouble;
 pub(crate) enum Mutation {
     /// Dead letters are appended, and not made durable: a crash loses them.
     UnsyncedDead,
-    /// At a start the dead letters that are there are not looked at.
-    ForgetBuried,
-    /// An object's manifest is made durable when the object is written.
+    /// A start finds no dead letters, although there are some.
+    LostDeadLetters,
+    /// An object is written before its manifest is durable: a crash loses it.
     LateManifest,
     /// Results that were journaled before a crash are journaled again.
     ForgetJournaled,
@@ -35,8 +35,6 @@ pub(crate) enum Mutation {
     UnsavedResults,
     /// Segments are freed though an aggregate would read them again.
     ForgetPins,
-    /// A lane has a bug and ends.
-    PanickingLane,
 }
 
 impl Mutation {
@@ -44,6 +42,7 @@ impl Mutation {
     const fn unsure_folder(self) -> Option<&'static str> {
         match self {
             Self::UnsyncedDead => Some("/data/dead"),
+            Self::LateManifest => Some("/data/objects"),
             Self::UnsavedResults => Some("/data/aggregates"),
             _ => None,
         }

@@ -14,9 +14,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use config::{LogFormat, LogLevel};
-use event::cells::Counter;
-use event::rfc3339;
+use metrics::Counter;
 use serde::Serialize;
+use text::rfc3339;
 
 use limiter::{Limiter, LogDecision};
 use writer::Writer;
@@ -51,7 +51,7 @@ pub(crate) fn dropped() -> u64 {
 pub(crate) fn start_thread() {
     let notice = |dropped| {
         let message =
-            format!("the log lacks {}: stderr took no more. Keep its reader running.", event::counted(dropped, "line"));
+            format!("the log lacks {}: stderr took no more. Keep its reader running.", text::counted(dropped, "line"));
         line(LogLevel::Warning, &message, is_json())
     };
     WRITER.start(io::stderr(), notice);
@@ -126,7 +126,7 @@ fn line_at(at: i64, level: LogLevel, message: &str, is_json: bool) -> String {
     let time = rfc3339::format(at);
     let time = time.get(..MILLISECONDS_END).unwrap_or_default().to_owned() + "Z";
     // A message may have several lines. Nothing in one is obeyed by the terminal that shows it.
-    let message = &*message.split('\n').map(event::visible).collect::<Vec<_>>().join("\n");
+    let message = &*message.split('\n').map(text::escape_control).collect::<Vec<_>>().join("\n");
     if !is_json {
         return format!("{time} {level:5} {message}\n");
     }
