@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::hex::{self, Hex};
+use text::hex::{self, Hex};
 
 /// The random 128-bit name of a data directory, made once when the directory is made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

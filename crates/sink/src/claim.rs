@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use event::hex::{self, Hex};
+use text::hex::{self, Hex};
 
 /// A process that delivers: 128 random bits, which no other process has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,8 +1,9 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-use event::{Origin, percent, rfc3339};
+use event::Origin;
 use hyper::StatusCode;
+use text::{percent, rfc3339};
 
 use super::response::{AdminResponse, problem};
 

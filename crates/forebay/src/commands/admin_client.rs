@@ -6,10 +6,10 @@ use std::time::Duration;
 use access::Scope;
 use anyhow::anyhow;
 use config::Role;
-use event::OperatorCommand;
 use load::ServerConnector;
 use serde::de::DeserializeOwned;
 use settings::Environment;
+use text::OperatorCommand;
 
 use crate::admin_address;
 use crate::admin_json::dead::ProblemJson;
