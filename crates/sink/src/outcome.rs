@@ -88,7 +88,7 @@ impl From<Retry> for RejectedRecord {
 impl WriteOutcome {
     /// With what stores say made harmless: every report of every store goes through here.
     #[must_use]
-    pub fn escape_control(mut self) -> Self {
+    pub fn visible(mut self) -> Self {
         let (refused, retry): (&mut [RejectedRecord], &mut [Retry]) = match &mut self {
             Self::Committed => (&mut [], &mut []),
             Self::Rejected { refused } => (refused, &mut []),
@@ -112,7 +112,7 @@ impl SinkError {
 
     /// Sanitises the store's message, and removes the numbers of the system's errors, whose text is there. Every failure of every store passes through here.
     #[must_use]
-    pub fn escape_control(mut self) -> Self {
+    pub fn visible(mut self) -> Self {
         if let Self::Unavailable(reason) | Self::Misconfigured(reason) = &mut self {
             if let Some(plain) = without_error_numbers(reason) {
                 *reason = plain.into();
@@ -195,9 +195,9 @@ mod tests {
     fn failures_have_no_error_numbers() {
         let visible = |text: &str| SinkError::Unavailable(text.into()).visible().to_string();
         assert_eq!(
-            escape_control("a: Connection refused (os error 111); b: no space (os error 28)"),
+            visible("a: Connection refused (os error 111); b: no space (os error 28)"),
             "a: Connection refused; b: no space"
         );
-        assert_eq!(escape_control("a (os error x) b"), "a (os error x) b");
+        assert_eq!(visible("a (os error x) b"), "a (os error x) b");
     }
 }
