@@ -16,6 +16,7 @@ pub mod percent;
 mod position;
 pub mod read;
 pub mod rfc3339;
+mod serde_as_text;
 mod visible;
 
 pub use counted::counted;

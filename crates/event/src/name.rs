@@ -1,6 +1,7 @@
 //! Type names: what decides an event's schema, transform and routes.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::limits::TYPE_NAME_BYTES_MAX;
@@ -81,6 +82,16 @@ fn not_allowed(text: &str, at: usize) -> InvalidTypeName {
     let found = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(char::REPLACEMENT_CHARACTER);
     InvalidTypeName::Character { found, at }
 }
+
+impl FromStr for TypeName {
+    type Err = InvalidTypeName;
+
+    fn from_str(text: &str) -> Result<Self, InvalidTypeName> {
+        Self::new(text)
+    }
+}
+
+crate::serde_as_text!(TypeName);
 
 impl fmt::Display for TypeName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,7 +12,7 @@ use sink::Batch;
 
 use crate::condition::RouteDecision;
 use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
-use crate::objects::intent_log::{Kept, ObjectIntent};
+use crate::objects::intent::{Kept, ObjectIntent};
 use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.

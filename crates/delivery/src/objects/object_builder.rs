@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::condition::{RouteDecision, Undecided};
 use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::objects::intent_log::{Kept, Object, ObjectIntent};
+use crate::objects::intent::{Kept, Object, ObjectIntent};
 use crate::sent_record::as_sent;
 
 /// Counts events from one position on.
