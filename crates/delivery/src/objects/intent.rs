@@ -13,10 +13,9 @@ use std::io;
 
 use event::Lane;
 use eventlog::{InvalidFact, decode_facts, encode_facts};
+use ledger::Passage;
 use objects::Manifest;
 use serde::{Deserialize, Serialize};
-
-use crate::condition::Passage;
 
 pub(super) const FORMAT: &str = "forebay-object";
 

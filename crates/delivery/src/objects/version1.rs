@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use event::Lane;
 use eventlog::{InvalidFact, decode_facts};
+use ledger::{Condition, Passage};
 use objects::{AttachmentRule, Codec, Line, Manifest, Period, SideFolder};
 use serde::Deserialize;
 
-use crate::condition::{Condition, Passage};
 use crate::objects::intent::{FORMAT, Kept, Object};
 
 #[derive(Deserialize)]
