@@ -27,7 +27,7 @@ mod shard_head;
 mod tail_cache;
 mod type_registry;
 mod unread_times;
-pub mod version1;
+mod version1;
 
 pub use accepted_counts::{Accepted, AcceptedCounts, FilterStep};
 pub use append_error::AppendError;
@@ -47,7 +47,7 @@ pub use log_reader::LogReader;
 pub use losses::{Loss, Losses, LostFrom};
 pub use reporter::Reporter;
 pub use request_range::RequestRange;
-pub use saved_facts::{InvalidFact, decode_facts, encode_facts};
+pub use saved_facts::{FactFormat, InvalidFact, decode_facts, encode_facts};
 pub use shard::Shard;
 pub use shard_counters::ShardCounters;
 pub use type_registry::{Gate, TypeId, Types};

@@ -6,7 +6,7 @@
 //! ```text
 //! {"format":"forebay-losses","version":2}
 //! {"lost":{"shard":0,"case":"N","first":571,"last":600,"generation":3,"accepted":false}}
-//! {"dead_letters_lost":{"sink":"local","case":"H","first":null,"last":null,"generation":1,"accepted":true}}
+//! {"dead_letters":{"sink":"local","case":"H","first":null,"last":null,"generation":1,"accepted":true}}
 //! ```
 
 use std::fmt;
@@ -20,10 +20,10 @@ use journal::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::saved_facts::{InvalidFact, decode_facts, encode_facts};
+use crate::saved_facts::{FactFormat, InvalidFact, decode_facts, encode_facts};
 
 const FILE: &str = "losses";
-const FORMAT: &str = "forebay-losses";
+const FORMAT: FactFormat = FactFormat { name: "forebay-losses", renamed: &[("dead", "dead_letters")] };
 /// Cases in which events were acknowledged before: the log went on behind them, or was known to.
 const ACKNOWLEDGED: [char; 7] =
     ['B', 'D', 'F', SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED, LOG_ENDS_EARLY, LOG_BEGINS_LATE];
@@ -110,13 +110,12 @@ impl fmt::Display for Loss {
     }
 }
 
-/// The aliases, and the order of fields, are version 1's.
+/// The order of fields is version 1's.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Fact {
     Lost { shard: u16, case: char, first: Option<u64>, last: Option<u64>, generation: u64, accepted: bool },
-    #[serde(alias = "dead")]
-    DeadLettersLost { sink: String, case: char, first: Option<u64>, last: Option<u64>, generation: u64, accepted: bool },
+    DeadLetters { sink: String, case: char, first: Option<u64>, last: Option<u64>, generation: u64, accepted: bool },
 }
 
 impl From<Loss> for Fact {
@@ -125,7 +124,7 @@ impl From<Loss> for Fact {
         let (first, last) = positions.unzip();
         match from {
             LostFrom::Shard(shard) => Self::Lost { shard, case, first, last, generation, accepted },
-            LostFrom::Dead(sink) => Self::DeadLettersLost { sink, case, first, last, generation, accepted },
+            LostFrom::Dead(sink) => Self::DeadLetters { sink, case, first, last, generation, accepted },
         }
     }
 }
@@ -136,7 +135,7 @@ impl From<Fact> for Loss {
             Fact::Lost { shard, case, first, last, generation, accepted } => {
                 (LostFrom::Shard(shard), case, first, last, generation, accepted)
             }
-            Fact::DeadLettersLost { sink, case, first, last, generation, accepted } => {
+            Fact::DeadLetters { sink, case, first, last, generation, accepted } => {
                 (LostFrom::Dead(sink), case, first, last, generation, accepted)
             }
         };
@@ -255,7 +254,7 @@ fn is_copy(extension: &str) -> bool {
 }
 
 fn encode(losses: &[Loss]) -> io::Result<Vec<u8>> {
-    encode_facts(FORMAT, losses.iter().cloned().map(Fact::from))
+    encode_facts(&FORMAT, losses.iter().cloned().map(Fact::from))
 }
 
 /// Reads what [`encode`] wrote, or version 1.
@@ -265,7 +264,7 @@ fn decode(text: &[u8]) -> Result<Vec<Loss>, InvalidFact> {
         Loss { positions: Some((first, last)), .. } if last < first => Err(format!("no positions {first} to {last}")),
         loss => Ok(losses.push(loss)),
     };
-    decode_facts(FORMAT, text, add)?;
+    decode_facts(&FORMAT, text, add)?;
     Ok(losses)
 }
 
@@ -331,7 +330,7 @@ mod tests {
         let lines = [
             r#"{"format":"forebay-losses","version":2}"#,
             r#"{"lost":{"shard":3,"case":"N","first":571,"last":600,"generation":3,"accepted":false}}"#,
-            r#"{"dead_letters_lost":{"sink":"local","case":"N","first":null,"last":null,"generation":1,"accepted":true}}"#,
+            r#"{"dead_letters":{"sink":"local","case":"N","first":null,"last":null,"generation":1,"accepted":true}}"#,
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), lines);
         assert_eq!(decode(b"forebay-losses 1\n"), Ok(Vec::new()));
@@ -365,7 +364,9 @@ mod tests {
         assert_eq!(line("forebay-losses 1\nlost 0 N 2 1 1 open\n"), 2);
         let header = "{\"format\":\"forebay-losses\",\"version\":2}\n";
         let loss = |fact, last| {
-            let loss = format!(r#"{{"{fact}":{{"shard":0,"case":"N","first":2,"last":{last},"generation":1,"accepted":true}}}}"#);
+            let loss = format!(
+                r#"{{"{fact}":{{"shard":0,"case":"N","first":2,"last":{last},"generation":1,"accepted":true}}}}"#
+            );
             decode(format!("{header}{loss}\n").as_bytes()).map_err(|error| error.line)
         };
         assert_eq!(loss("lost", 2).unwrap().len(), 1);

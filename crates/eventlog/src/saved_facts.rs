@@ -10,6 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::version1::from_line;
 
+/// The format of a state file.
+#[derive(Clone, Copy, Debug)]
+pub struct FactFormat {
+    /// Its name, in the header.
+    pub name: &'static str,
+    /// Facts that had another name in version 1: that name, and today's.
+    pub renamed: &'static [(&'static str, &'static str)],
+}
+
 /// Version 1 of each format was lines of words: [`crate::version1`].
 const VERSION: u32 = 2;
 
@@ -34,8 +43,8 @@ pub struct InvalidFact {
 ///
 /// # Errors
 /// [`io::ErrorKind::InvalidData`] if JSON has no form for a fact.
-pub fn encode_facts<F: Serialize>(format: &str, facts: impl IntoIterator<Item = F>) -> io::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec(&Header { format, version: VERSION })?;
+pub fn encode_facts<F: Serialize>(format: &FactFormat, facts: impl IntoIterator<Item = F>) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec(&Header { format: format.name, version: VERSION })?;
     text.push(b'\n');
     for fact in facts {
         serde_json::to_writer(&mut text, &fact)?;
@@ -49,7 +58,7 @@ pub fn encode_facts<F: Serialize>(format: &str, facts: impl IntoIterator<Item = 
 /// # Errors
 /// [`InvalidFact`] names the first line that this build doesn't read.
 pub fn decode_facts<F: DeserializeOwned>(
-    format: &str,
+    format: &FactFormat,
     text: &[u8],
     mut add: impl FnMut(F) -> Result<(), String>,
 ) -> Result<(), InvalidFact> {
@@ -57,13 +66,13 @@ pub fn decode_facts<F: DeserializeOwned>(
     let text = std::str::from_utf8(text).map_err(|error| invalid(1, error.to_string()))?;
     let mut lines = text.lines().zip(1..);
     let heading = lines.next().map_or("", |(heading, _)| heading);
-    let is_version1 = heading.strip_prefix(format) == Some(" 1");
+    let is_version1 = heading.strip_prefix(format.name) == Some(" 1");
     if !is_version1 {
-        check_header(format, heading).map_err(|reason| invalid(1, reason))?;
+        check_header(format.name, heading).map_err(|reason| invalid(1, reason))?;
     }
     for (line, number) in lines {
         let fact = match is_version1 {
-            true => from_line(line).map_err(|error| error.to_string()),
+            true => from_line(line, format.renamed).map_err(|error| error.to_string()),
             false => serde_json::from_str(line).map_err(|error| within_line(&error)),
         };
         fact.and_then(&mut add).map_err(|reason| invalid(number, reason))?;
@@ -89,6 +98,8 @@ fn within_line(error: &serde_json::Error) -> String {
 mod tests {
     use super::*;
 
+    const FORMAT: FactFormat = FactFormat { name: "forebay-test", renamed: &[("number", "count")] };
+
     #[derive(Debug, PartialEq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum Fact {
@@ -98,16 +109,19 @@ mod tests {
     fn decode(text: &str) -> Result<Vec<u64>, InvalidFact> {
         let mut facts = Vec::new();
         let add = |Fact::Count(fact)| if fact == 7 { Err("seven".to_owned()) } else { Ok(facts.push(fact)) };
-        decode_facts("forebay-test", text.as_bytes(), add).map(|()| facts)
+        decode_facts(&FORMAT, text.as_bytes(), add).map(|()| facts)
     }
 
     #[test]
     fn saved_facts_are_loaded() {
         let facts = [0, u64::MAX];
-        let text = String::from_utf8(encode_facts("forebay-test", facts.map(Fact::Count)).unwrap()).unwrap();
-        assert_eq!(text, "{\"format\":\"forebay-test\",\"version\":2}\n{\"count\":0}\n{\"count\":18446744073709551615}\n");
+        let text = String::from_utf8(encode_facts(&FORMAT, facts.map(Fact::Count)).unwrap()).unwrap();
+        assert_eq!(
+            text,
+            "{\"format\":\"forebay-test\",\"version\":2}\n{\"count\":0}\n{\"count\":18446744073709551615}\n"
+        );
         assert_eq!(decode(&text), Ok(facts.into()));
-        assert_eq!(decode("forebay-test 1\ncount 0\ncount 18446744073709551615\n"), Ok(facts.into()));
+        assert_eq!(decode("forebay-test 1\ncount 0\nnumber 18446744073709551615\n"), Ok(facts.into()));
     }
 
     #[test]

@@ -8,79 +8,81 @@ use serde::de::value::{Error, SeqDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
 use serde::{Deserialize, forward_to_deserialize_any};
 
-/// The fact of a line.
-///
-/// # Errors
-/// Why it isn't one.
-pub fn from_line<'t, F: Deserialize<'t>>(line: &'t str) -> Result<F, Error> {
-    F::deserialize(Fields(line))
+const NOTHING: &str = "-";
+
+/// The fact of a line. `renamed` has names of facts in version 1, and today's.
+pub(crate) fn from_line<'de, F: Deserialize<'de>>(line: &'de str, renamed: &[(&str, &'de str)]) -> Result<F, Error> {
+    let (name, text) = line.split_once(' ').unwrap_or((line, ""));
+    let name = renamed.iter().find(|(old, _)| *old == name).map_or(name, |(_, name)| name);
+    F::deserialize(Fact { name, fields: Fields(text) })
 }
 
-/// A name with fields, or fields.
-struct Fields<'t>(&'t str);
+struct Fact<'de> {
+    name: &'de str,
+    fields: Fields<'de>,
+}
 
-impl<'t> Fields<'t> {
-    fn visit<V: Visitor<'t>>(self, count: usize, visitor: V) -> Result<V::Value, Error> {
-        let fields = self.0.splitn(count, ' ').map(|text| Field { text, is_escaped: true });
+struct Fields<'de>(&'de str);
+
+impl<'de> Fields<'de> {
+    fn visit<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value, Error> {
+        let fields = self.0.splitn(count, ' ').chain([NOTHING]).map(|text| Field { text, is_escaped: true });
         visitor.visit_seq(SeqDeserializer::new(fields))
     }
 }
 
-impl<'t> Deserializer<'t> for Fields<'t> {
+impl<'de> Deserializer<'de> for Fact<'de> {
     type Error = Error;
 
-    fn deserialize_any<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_enum(self)
     }
 
-    fn deserialize_tuple<V: Visitor<'t>>(self, count: usize, visitor: V) -> Result<V::Value, Error> {
-        self.visit(count, visitor)
-    }
-
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct seq
+        bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct newtype_struct seq tuple
         tuple_struct map struct enum identifier ignored_any
     }
 }
 
-impl<'t> EnumAccess<'t> for Fields<'t> {
+impl<'de> EnumAccess<'de> for Fact<'de> {
     type Error = Error;
-    type Variant = Self;
+    type Variant = Fields<'de>;
 
-    fn variant_seed<S: DeserializeSeed<'t>>(self, seed: S) -> Result<(S::Value, Self), Error> {
-        let (name, fields) = self.0.split_once(' ').unwrap_or((self.0, ""));
-        seed.deserialize(name.into_deserializer()).map(|name| (name, Self(fields)))
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Fields<'de>), Error> {
+        seed.deserialize(self.name.into_deserializer()).map(|name| (name, self.fields))
     }
 }
 
-impl<'t> VariantAccess<'t> for Fields<'t> {
+impl<'de> VariantAccess<'de> for Fields<'de> {
     type Error = Error;
 
     fn unit_variant(self) -> Result<(), Error> {
         Ok(())
     }
 
-    fn newtype_variant_seed<S: DeserializeSeed<'t>>(self, seed: S) -> Result<S::Value, Error> {
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, Error> {
         seed.deserialize(Field { text: self.0, is_escaped: false })
     }
 
-    fn tuple_variant<V: Visitor<'t>>(self, count: usize, visitor: V) -> Result<V::Value, Error> {
+    fn tuple_variant<V: Visitor<'de>>(self, count: usize, visitor: V) -> Result<V::Value, Error> {
         self.visit(count, visitor)
     }
 
-    fn struct_variant<V: Visitor<'t>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
+    fn struct_variant<V: Visitor<'de>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
         self.visit(fields.len(), visitor)
     }
 }
 
-struct Field<'t> {
-    text: &'t str,
+struct Field<'de> {
+    text: &'de str,
     is_escaped: bool,
 }
 
 impl Field<'_> {
     fn parse<N: FromStr>(&self) -> Result<N, Error> {
-        self.text.parse().map_err(|_| serde::de::Error::custom(format_args!("{:?} is not a number in its range", self.text)))
+        self.text
+            .parse()
+            .map_err(|_| serde::de::Error::custom(format_args!("{:?} is not a number in its range", self.text)))
     }
 
     fn plain(&self) -> Cow<'_, str> {
@@ -100,7 +102,7 @@ impl Field<'_> {
     }
 }
 
-impl IntoDeserializer<'_> for Field<'_> {
+impl<'de> IntoDeserializer<'de> for Field<'de> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -108,35 +110,35 @@ impl IntoDeserializer<'_> for Field<'_> {
     }
 }
 
-impl<'t> Deserializer<'t> for Field<'t> {
+impl<'de> Deserializer<'de> for Field<'de> {
     type Error = Error;
 
-    fn deserialize_any<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_str(&self.plain())
     }
 
-    fn deserialize_bool<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_bool(!matches!(self.text, "-" | "open"))
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_bool(!matches!(self.text, NOTHING | "open"))
     }
 
-    fn deserialize_i64<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_i64(self.parse()?)
     }
 
-    fn deserialize_u64<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         visitor.visit_u64(self.parse()?)
     }
 
-    fn deserialize_u16<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
+    fn deserialize_u16<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
         self.deserialize_u64(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
-        if matches!(self.text, "-" | "*") { visitor.visit_none() } else { visitor.visit_some(self) }
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        if matches!(self.text, NOTHING | "*") { visitor.visit_none() } else { visitor.visit_some(self) }
     }
 
-    fn deserialize_seq<V: Visitor<'t>>(self, visitor: V) -> Result<V::Value, Error> {
-        let items = self.text.split(',').filter(|item| *item != "-");
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let items = self.text.split(',').filter(|item| *item != NOTHING);
         visitor.visit_seq(SeqDeserializer::new(items.map(|text| Field { text, is_escaped: false })))
     }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 use event::TypeName;
-use eventlog::{FilterStep, InvalidFact, decode_facts, encode_facts};
+use eventlog::{FactFormat, FilterStep, InvalidFact, decode_facts, encode_facts};
 use serde::{Deserialize, Serialize};
 use sink::{Claim, Mark};
 
@@ -18,7 +18,20 @@ use crate::route_state::{Closed, Gap, RouteState};
 use crate::routes::SinkName;
 use crate::state::{LaneProgress, LedgerState, SinkProgress};
 
-const FORMAT: &str = "forebay-ledger";
+const FORMAT: FactFormat = FactFormat {
+    name: "forebay-ledger",
+    renamed: &[
+        ("counted", "counted_up_to"),
+        ("others", "other_routes"),
+        ("counted-lost", "counted_lost"),
+        ("dead", "dead_up_to"),
+        ("mark", "store_id"),
+        ("unheard", "unconfirmed_since"),
+        ("pair", "route_state"),
+        ("pair-lost", "route_lost"),
+        ("when", "route_condition"),
+    ],
+};
 
 /// Everything that is saved.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,65 +44,74 @@ pub struct Document {
     pub book: LedgerState,
 }
 
-/// The aliases, and the order of fields, are version 1's.
+/// `docs/journal-format.md` says what they mean. The order of fields is version 1's.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum Fact {
-    #[serde(alias = "counted")]
     CountedUpTo(Vec<u64>),
     Accepted { r#type: TypeName, events: u64 },
     Filtered { r#type: TypeName, step: usize, operation: String, events: u64 },
     Route { r#type: TypeName, sinks: BTreeSet<SinkName> },
-    /// The routes of all other types.
-    #[serde(alias = "others")]
     OtherRoutes(BTreeSet<SinkName>),
-    /// Without a type that of the other types' route.
     Condition { r#type: Option<TypeName>, sink: SinkName, condition: Condition },
-    #[serde(alias = "counted-lost")]
     CountedLost(u64),
-    /// A type whose events are results of an aggregate.
     Derived(TypeName),
     Sink(SinkName),
-    #[serde(alias = "dead")]
     DeadUpTo(u64),
     Claims(Vec<Claim>),
-    #[serde(alias = "mark")]
     StoreId(Mark),
     Lane { shard: usize, start: u64, cursor: u64, lost: u64, ahead: bool },
-    #[serde(alias = "unheard")]
     UnconfirmedSince { shard: usize, end: u64 },
     Accept { shard: usize, resend: bool },
     Outcome { shard: usize, r#type: TypeName, stored: u64, dead: u64, skipped: u64 },
-    /// Only a closed route has `accepted`.
-    #[serde(alias = "pair")]
-    RouteState {
-        r#type: TypeName,
-        base: u64,
-        from: Vec<u64>,
-        accepted: Option<u64>,
-        until: Vec<u64>,
-        #[serde(default)]
-        passed: bool,
-    },
-    #[serde(alias = "pair-lost")]
+    RouteState { r#type: TypeName, base: u64, from: Vec<u64>, accepted: Option<u64>, until: Vec<u64>, passed: bool },
     RouteLost { r#type: TypeName, events: u64 },
     Gap { r#type: TypeName, after: Vec<u64>, until: Vec<u64> },
-    #[serde(alias = "when")]
     RouteCondition { r#type: TypeName, after: Vec<u64>, condition: Option<Condition> },
 }
 
 impl Document {
-use crate::condition::{Condition, Term};
-use crate::dispute::Accept;
-use crate::outcomes::OutcomeCounts;
-use crate::route_state::{Closed, Gap, RouteState};
+    /// The text of the file.
+    ///
+    /// # Errors
+    /// JSON has no form for a fact.
+    pub fn encode(&self) -> io::Result<Vec<u8>> {
+        let LedgerState { routes, sinks, derived, counted_lost } = &self.book;
+        let mut facts = vec![Fact::CountedUpTo(self.counted_up_to.clone())];
+        facts.extend(self.accepted.iter().cloned().map(|(r#type, events)| Fact::Accepted { r#type, events }));
+        facts.extend(self.filtered.iter().cloned().map(|(step, events)| {
+            let FilterStep { type_name, step, operation } = step;
+            Fact::Filtered { r#type: type_name, step, operation: operation.into_owned(), events }
+        }));
+        facts
+            .extend(routes.named().map(|(r#type, sinks)| Fact::Route { r#type: r#type.clone(), sinks: sinks.clone() }));
+        facts.push(Fact::OtherRoutes(routes.others().clone()));
+        facts.extend(routes.conditions().map(|(r#type, sink, condition)| Fact::Condition {
+            r#type: r#type.cloned(),
+            sink: sink.clone(),
+            condition: condition.clone(),
+        }));
+        facts.push(Fact::CountedLost(*counted_lost));
+        facts.extend(derived.iter().cloned().map(Fact::Derived));
+        for (name, sink) in sinks {
+            facts.extend([
+                Fact::Sink(name.clone()),
+                Fact::DeadUpTo(sink.dead_up_to),
+                Fact::Claims(sink.claims.clone()),
+            ]);
+            facts.extend(sink.mark.map(Fact::StoreId));
+            sink.lanes.iter().enumerate().for_each(|(shard, lane)| lane_facts(shard, lane, &mut facts));
+            sink.pairs.iter().for_each(|(name, route)| route_facts(name, route, &mut facts));
+        }
+        encode_facts(&FORMAT, facts)
     }
 
     /// Reads what [`Document::encode`] wrote, or version 1.
     pub(crate) fn decode(text: &[u8]) -> Result<Self, InvalidFact> {
         let (mut document, mut sink) = (Self::default(), None);
-        let add = |fact| document.add(fact, &mut sink).ok_or_else(|| "it adds to a fact that is not before it".to_owned());
-        decode_facts(FORMAT, text, add)?;
+        let add =
+            |fact| document.add(fact, &mut sink).ok_or_else(|| "it adds to a fact that is not before it".to_owned());
+        decode_facts(&FORMAT, text, add)?;
         Ok(document)
     }
 
@@ -103,7 +125,9 @@ use crate::route_state::{Closed, Gap, RouteState};
             }
             Fact::Route { r#type, sinks } => *routes = std::mem::take(routes).with(r#type, sinks),
             Fact::OtherRoutes(sinks) => *routes = std::mem::take(routes).with_others(sinks),
-            Fact::Condition { r#type, sink, condition } => *routes = std::mem::take(routes).when(r#type, sink, condition),
+            Fact::Condition { r#type, sink, condition } => {
+                *routes = std::mem::take(routes).when(r#type, sink, condition)
+            }
             Fact::CountedLost(positions) => *counted_lost = positions,
             Fact::Derived(r#type) => drop(derived.insert(r#type)),
             Fact::Sink(name) => drop(sinks.insert(sink.insert(name).clone(), SinkProgress::default())),

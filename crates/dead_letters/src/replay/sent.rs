@@ -9,10 +9,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use eventlog::{InvalidFact, decode_facts, encode_facts};
+use eventlog::{FactFormat, InvalidFact, decode_facts, encode_facts};
 use serde::{Deserialize, Serialize};
 
-const FORMAT: &str = "forebay-replay";
+const FORMAT: FactFormat = FactFormat { name: "forebay-replay", renamed: &[] };
 
 /// An event's place: its shard, and its sequence there.
 pub(super) type Place = (u16, u64);
@@ -45,14 +45,14 @@ impl Sent {
             sequence: *sequence,
             number: *number,
         };
-        encode_facts(FORMAT, std::iter::once(Fact::Until(self.until)).chain(self.numbers.iter().map(sent)))
+        encode_facts(&FORMAT, std::iter::once(Fact::Until(self.until)).chain(self.numbers.iter().map(sent)))
     }
 
     /// Reads what [`Sent::encode`] wrote, or version 1, which had neither a heading nor names of numbers.
     pub(super) fn decode(text: &[u8]) -> Result<Self, InvalidFact> {
         if let Some(text) = std::str::from_utf8(text).ok().filter(|text| text.starts_with("until ")) {
             let facts = text.trim_end_matches('\n').replace('\n', "\nsent ");
-            return Self::decode(format!("{FORMAT} 1\n{facts}\n").as_bytes());
+            return Self::decode(format!("{} 1\n{facts}\n", FORMAT.name).as_bytes());
         }
         let (mut until, mut numbers) = (None, BTreeMap::new());
         let add = |fact| {
@@ -62,7 +62,7 @@ impl Sent {
             }
             Ok(())
         };
-        decode_facts(FORMAT, text, add)?;
+        decode_facts(&FORMAT, text, add)?;
         let until = until.ok_or_else(|| InvalidFact { line: 2, reason: "wanted `until`".into() })?;
         Ok(Self { until, numbers })
     }

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::io;
 
 use event::Lane;
-use eventlog::{InvalidFact, decode_facts, encode_facts};
+use eventlog::{FactFormat, InvalidFact, decode_facts, encode_facts};
 use ledger::Passage;
 use objects::Manifest;
 use serde::{Deserialize, Serialize};
 
-pub(super) const FORMAT: &str = "forebay-object";
+pub(super) const FORMAT: FactFormat = FactFormat { name: "forebay-object", renamed: &[] };
 
 /// The events that are kept of each type.
 pub(crate) type Kept = BTreeMap<String, Passage>;
@@ -77,7 +77,7 @@ impl ObjectIntent {
 }
 
 pub(super) fn encode(intents: &[ObjectIntent]) -> io::Result<Vec<u8>> {
-    encode_facts(FORMAT, intents.iter().flat_map(|intent| &intent.objects))
+    encode_facts(&FORMAT, intents.iter().flat_map(|intent| &intent.objects))
 }
 
 /// Reads what [`encode`] wrote for objects of `lane`.
@@ -85,7 +85,7 @@ pub(super) fn decode(text: &[u8], lane: &Lane) -> Result<Vec<Object>, InvalidFac
     let mut objects = Vec::new();
     // The lane that opened the file counts, as for its name.
     let of_lane = |object: Object| Object { manifest: Manifest { lane: lane.clone(), ..object.manifest }, ..object };
-    decode_facts(FORMAT, text, |object| Ok(objects.push(of_lane(object))))?;
+    decode_facts(&FORMAT, text, |object| Ok(objects.push(of_lane(object))))?;
     Ok(objects)
 }
 

@@ -14,13 +14,14 @@ use crate::objects::intent::{FORMAT, Kept, Object};
 #[serde(rename_all = "kebab-case")]
 enum Fact {
     /// The heading of each further object.
-    ForebayObject(u64),
+    ForebayObject,
     Run(u64, u64),
     Received(i64),
     Codec(Codec),
     Name(String),
     Previous(Option<String>),
-    Line(Line),
+    /// Lines are payloads.
+    Line,
     Apart(Arc<str>),
     ApartType(Arc<str>),
     ApartFolder(SideFolder),
@@ -38,7 +39,7 @@ pub(super) const HEADING: &[u8] = b"forebay-object 1\n";
 pub(super) fn decode(text: &[u8], lane: &Lane) -> Result<Vec<Object>, InvalidFact> {
     let mut objects = Vec::new();
     let add = |fact| add(fact, lane, &mut objects).ok_or_else(|| "it adds to a fact that is not before it".to_owned());
-    decode_facts(FORMAT, text, add)?;
+    decode_facts(&FORMAT, text, add)?;
     Ok(objects)
 }
 
@@ -54,7 +55,7 @@ fn add(fact: Fact, lane: &Lane, objects: &mut Vec<Object>) -> Option<()> {
     }
     let Object { manifest, kept } = objects.last_mut()?;
     match fact {
-        Fact::ForebayObject(_) | Fact::Run(..) => {}
+        Fact::ForebayObject | Fact::Run(..) => {}
         Fact::Received(time) => manifest.received_at = time,
         Fact::Codec(codec) => manifest.codec = codec,
         Fact::Name(name) => {
@@ -62,7 +63,7 @@ fn add(fact: Fact, lane: &Lane, objects: &mut Vec<Object>) -> Option<()> {
             manifest.name = name;
         }
         Fact::Previous(name) => manifest.previous = name,
-        Fact::Line(line) => manifest.line = line,
+        Fact::Line => manifest.line = Line::Payload,
         Fact::Apart(data) => {
             manifest.apart = Some(AttachmentRule { data, content_type: None, folder: SideFolder::BESIDE });
         }

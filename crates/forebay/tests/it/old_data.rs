@@ -77,12 +77,16 @@ fn backlog_of_old_build_is_stored_once() {
 #[test]
 fn dead_letters_of_old_build_are_replayed_once() {
     let folder = unpack("dead-letters");
-    assert!(has(&folder.data().join("replays"), "local", "until "), "no replay was interrupted");
+    let replays = folder.data().join("replays");
+    let interrupted = generations(&replays, "local").next().expect("no replay was interrupted");
+    let number = interrupted.trim_end().rsplit(' ').next().unwrap();
     let mut server = start(forebay(), &folder, "");
-    assert_eq!(server.metric("forebay_dead_letters{"), 2);
+    server.wait("forebay_dead_letters{", |letters| letters == 2);
     assert_eq!(payloads(&folder.data()), [r#"{"good":1}"#]);
     let replayed = text(command(&server, &["dead", "replay"]));
     assert!(replayed.starts_with("local: 2 stored, 0 refused again"), "{replayed}");
+    let again = format!("{{\"sent\":{{\"shard\":0,\"sequence\":3,\"number\":{number}}}}}\n");
+    assert!(has(&replays, "local", &again), "the replay is not resent under its numbers: {again}");
     for _ in 0..2 {
         assert_eq!(server.metric("forebay_dead_letters{"), 0);
         assert_eq!(payloads(&folder.data()), [r#"{"bad":2}"#, r#"{"bad":3}"#, r#"{"good":1}"#]);

@@ -108,10 +108,10 @@ fn rejected_line_of_version_1_is_named() {
         ("accepted a.b 20", "accepted a.b 20 1", 3),
         ("accepted a.b 20", "accepted a.b", 3),
         ("accepted a.b 20", "admitted a.b 20", 3),
-        ("sink x\n", "", 13),
-        ("lane 1 0 0 0 -", "lane 2 0 0 0 -", 20),
-        ("outcome 0 a.b", "outcome 2 a.b", 19),
-        ("when a.b -", "when x.y -", 26),
+        ("sink x\n", "", 14),
+        ("lane 1 0 0 0 -", "lane 2 0 0 0 -", 22),
+        ("outcome 0 a.b", "outcome 2 a.b", 21),
+        ("when a.b -", "when x.y -", 28),
     ] {
         assert_eq!(rejected(VERSION1, from, to).0, line, "{to}");
     }

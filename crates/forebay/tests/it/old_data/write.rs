@@ -14,6 +14,10 @@ const TABLE: &str =
     "create table events (id blob not null unique, type text, source text, received_at integer, payload text)";
 const REFUSE: &str = "create trigger refuse before insert on events when new.payload like '%bad%' \
                       begin select raise(abort, 'no bad ones'); end";
+/// No insert ends: it counts to 10¹⁸ first.
+const STALL: &str = "create table numbers as with recursive n(x) as (select 1 union all select x + 1 from n where x < 1000) select x from n;
+    create trigger stall before insert on events
+    begin select count(*) from numbers a, numbers b, numbers c, numbers d, numbers e, numbers f; end";
 
 fn old() -> Command {
     Command::new(std::env::var_os("FIXTURES_BY").expect("FIXTURES_BY names the binary of the older build"))
@@ -78,14 +82,14 @@ fn dead_letters() {
     }
     server.wait("forebay_events_dead_total{", |dead| dead == 2);
     assert!(wait_until(|| has(&folder.data(), "ledger", " access 1 2 0\n")));
-    store.execute_batch("drop trigger refuse; begin immediate").unwrap();
+    store.execute_batch(&format!("drop trigger refuse; {STALL}")).unwrap();
     let mut replay = old();
     let replay = replay.args(["dead", "replay", "--admin", &server.admin.to_string()]);
     let replay = Running(replay.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
     assert!(wait_until(|| has(&folder.data().join("replays"), "local", "until ")));
     server.stop("-KILL");
     drop(replay);
-    store.execute_batch("rollback").unwrap();
+    store.execute_batch("drop trigger stall; drop table numbers").unwrap();
     drop(store);
     pack(&folder, "dead-letters");
 }
