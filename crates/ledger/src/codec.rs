@@ -40,8 +40,8 @@ pub struct Document {
     pub counted_up_to: Vec<u64>,
     pub(crate) accepted: Vec<(TypeName, u64)>,
     pub(crate) filtered: Vec<(FilterStep, u64)>,
-    /// What is known besides.
-    pub book: LedgerState,
+    /// The routes and the progress of each sink.
+    pub state: LedgerState,
 }
 
 /// `docs/journal-format.md` says what they mean. The order of fields is version 1's.
@@ -76,7 +76,7 @@ impl Document {
     /// # Errors
     /// JSON has no form for a fact.
     pub fn encode(&self) -> io::Result<Vec<u8>> {
-        let LedgerState { routes, sinks, derived, counted_lost } = &self.book;
+        let LedgerState { routes, sinks, derived, counted_lost } = &self.state;
         let mut facts = vec![Fact::CountedUpTo(self.counted_up_to.clone())];
         facts.extend(self.accepted.iter().cloned().map(|(r#type, events)| Fact::Accepted { r#type, events }));
         facts.extend(self.filtered.iter().cloned().map(|(step, events)| {
@@ -101,7 +101,7 @@ impl Document {
             ]);
             facts.extend(sink.mark.map(Fact::StoreId));
             sink.lanes.iter().enumerate().for_each(|(shard, lane)| lane_facts(shard, lane, &mut facts));
-            sink.pairs.iter().for_each(|(name, route)| route_facts(name, route, &mut facts));
+            sink.routes.iter().for_each(|(name, route)| route_facts(name, route, &mut facts));
         }
         encode_facts(&FORMAT, facts)
     }
@@ -116,7 +116,7 @@ impl Document {
     }
 
     fn add(&mut self, fact: Fact, sink: &mut Option<SinkName>) -> Option<()> {
-        let LedgerState { routes, sinks, derived, counted_lost } = &mut self.book;
+        let LedgerState { routes, sinks, derived, counted_lost } = &mut self.state;
         match fact {
             Fact::CountedUpTo(sequences) => self.counted_up_to = sequences,
             Fact::Accepted { r#type, events } => self.accepted.push((r#type, events)),
@@ -140,7 +140,7 @@ impl Document {
 fn lane_facts(shard: usize, lane: &LaneProgress, facts: &mut Vec<Fact>) {
     let LaneProgress { start, cursor, lost, ahead, .. } = *lane;
     facts.push(Fact::Lane { shard, start, cursor, lost, ahead });
-    facts.extend(lane.unheard_since.map(|end| Fact::UnconfirmedSince { shard, end }));
+    facts.extend(lane.unconfirmed_since.map(|end| Fact::UnconfirmedSince { shard, end }));
     facts.extend(lane.accept.map(|Accept { again: resend }| Fact::Accept { shard, resend }));
     facts.extend(lane.outcomes.iter().map(|(r#type, counts)| {
         let OutcomeCounts { stored, dead, skipped } = *counts;
@@ -172,19 +172,19 @@ fn add_to_sink(sink: &mut SinkProgress, fact: Fact) -> Option<()> {
         Fact::Lane { shard, start, cursor, lost, ahead } if shard == sink.lanes.len() => {
             sink.lanes.push(LaneProgress { start, cursor, lost, ahead, ..LaneProgress::default() });
         }
-        Fact::UnconfirmedSince { shard, end } => sink.lanes.get_mut(shard)?.unheard_since = Some(end),
+        Fact::UnconfirmedSince { shard, end } => sink.lanes.get_mut(shard)?.unconfirmed_since = Some(end),
         Fact::Accept { shard, resend } => sink.lanes.get_mut(shard)?.accept = Some(Accept { again: resend }),
         Fact::Outcome { shard, r#type, stored, dead, skipped } => {
             sink.lanes.get_mut(shard)?.outcomes.insert(r#type, OutcomeCounts { stored, dead, skipped });
         }
         Fact::RouteState { r#type, base, from, accepted, until, passed } => {
             let closed = accepted.map(|accepted| Closed { until, accepted, passed });
-            sink.pairs.insert(r#type, RouteState { base, from, closed, ..RouteState::default() });
+            sink.routes.insert(r#type, RouteState { base, from, closed, ..RouteState::default() });
         }
-        Fact::RouteLost { r#type, events } => sink.pairs.get_mut(&r#type)?.lost = events,
-        Fact::Gap { r#type, after, until } => sink.pairs.get_mut(&r#type)?.gaps.push(Gap { after, until }),
+        Fact::RouteLost { r#type, events } => sink.routes.get_mut(&r#type)?.lost = events,
+        Fact::Gap { r#type, after, until } => sink.routes.get_mut(&r#type)?.gaps.push(Gap { after, until }),
         Fact::RouteCondition { r#type, after, condition: when } => {
-            sink.pairs.get_mut(&r#type)?.terms.0.push(Term { after, when });
+            sink.routes.get_mut(&r#type)?.terms.0.push(Term { after, when });
         }
         _ => return None,
     }

@@ -55,7 +55,7 @@ fn full() -> Document {
         cursor: 12,
         lost: 3,
         ahead: true,
-        unheard_since: Some(40),
+        unconfirmed_since: Some(40),
         accept: Some(Accept { again: true }),
         outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
         ..LaneProgress::default()
@@ -68,7 +68,7 @@ fn full() -> Document {
     let closed = Closed { until: vec![9, 0], accepted: 11, passed: true };
     let gone = Closed { passed: false, ..closed.clone() };
     let gaps = vec![Gap { after: Vec::new(), until: vec![2, 1] }, Gap { after: vec![3, 4], until: vec![5, 4] }];
-    let pairs = BTreeMap::from([
+    let routes = BTreeMap::from([
         (name("a.b"), RouteState { base: 5, lost: 8, from: vec![1, 2], closed: Some(closed), terms, gaps }),
         (name("c"), RouteState::default()),
         (name("d"), RouteState { closed: Some(gone), ..RouteState::default() }),
@@ -76,15 +76,15 @@ fn full() -> Document {
     let lanes = vec![lane, LaneProgress { accept: Some(Accept { again: false }), ..LaneProgress::default() }];
     let claims = vec![sink::Claim([0; 16]), sink::Claim([0xf1; 16])];
     let mark = Some(sink::Mark([0x3b; 16]));
-    let sink = SinkProgress { lanes, pairs, dead_up_to: 6, claims, mark, configured: false };
+    let sink = SinkProgress { lanes, routes, dead_up_to: 6, claims, mark, configured: false };
     let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
     let routes =
         routes.when(None, "y".into(), condition("b")).when(Some(name("a.b")), "x".into(), condition("c != '-'"));
     let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkProgress::default())]);
     let derived = [name("c"), name("d.e")].into();
-    let book = LedgerState { routes: routes.with_others(["y".into()]), sinks, derived, counted_lost: 2 };
+    let state = LedgerState { routes: routes.with_others(["y".into()]), sinks, derived, counted_lost: 2 };
     let filtered = vec![(FilterStep { type_name: name("c"), step: 3, operation: "dedupe".into() }, 12)];
-    Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], filtered, book }
+    Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], filtered, state }
 }
 
 #[test]
@@ -187,12 +187,12 @@ fn lane() -> impl Strategy<Value = LaneProgress> {
     let outcomes = btree_map(type_name(), outcomes(), 0..3);
     let accept = option::of(any::<bool>().prop_map(|again| Accept { again }));
     (any::<[u64; 3]>(), any::<bool>(), option::of(any::<u64>()), accept, outcomes).prop_map(
-        |([start, cursor, lost], ahead, unheard_since, accept, outcomes)| LaneProgress {
+        |([start, cursor, lost], ahead, unconfirmed_since, accept, outcomes)| LaneProgress {
             start,
             cursor,
             lost,
             ahead,
-            unheard_since,
+            unconfirmed_since,
             accept,
             outcomes,
             ..LaneProgress::default()
@@ -214,9 +214,9 @@ fn sink() -> impl Strategy<Value = SinkProgress> {
     let claims = vec(any::<[u8; 16]>().prop_map(sink::Claim), 0..3);
     let mark = option::of(any::<[u8; 16]>().prop_map(sink::Mark));
     (vec(lane(), 0..3), btree_map(type_name(), route(), 0..3), any::<u64>(), claims, mark).prop_map(
-        |(lanes, pairs, dead_up_to, claims, mark)| SinkProgress {
+        |(lanes, routes, dead_up_to, claims, mark)| SinkProgress {
             lanes,
-            pairs,
+            routes,
             dead_up_to,
             claims,
             mark,
@@ -238,10 +238,10 @@ fn routes() -> impl Strategy<Value = crate::Routes> {
 fn document() -> impl Strategy<Value = Document> {
     let step = (type_name(), any::<usize>(), any::<u64>())
         .prop_map(|(type_name, step, events)| (FilterStep { type_name, step, operation: "sample".into() }, events));
-    let book = (routes(), btree_map(sink_name(), sink(), 0..3), btree_set(type_name(), 0..3), any::<u64>())
+    let state = (routes(), btree_map(sink_name(), sink(), 0..3), btree_set(type_name(), 0..3), any::<u64>())
         .prop_map(|(routes, sinks, derived, counted_lost)| LedgerState { routes, sinks, derived, counted_lost });
-    (by_shard(), vec((type_name(), any::<u64>()), 0..4), vec(step, 0..3), book)
-        .prop_map(|(counted_up_to, accepted, filtered, book)| Document { counted_up_to, accepted, filtered, book })
+    (by_shard(), vec((type_name(), any::<u64>()), 0..4), vec(step, 0..3), state)
+        .prop_map(|(counted_up_to, accepted, filtered, state)| Document { counted_up_to, accepted, filtered, state })
 }
 
 proptest! {
