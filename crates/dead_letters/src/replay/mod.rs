@@ -35,6 +35,7 @@
 mod claim;
 mod failover;
 mod intent_log;
+mod sent;
 mod tracker;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
