@@ -421,19 +421,11 @@ struct Bundle {
 impl Bundle {
     fn add(&mut self, name: &TypeName, result: &WindowResult, now: i64) {
         self.records.push(&JournalRecord {
-            id: result.id,
-            received_at: now,
             event_time: Some(result.time),
-            type_name: name.as_str(),
-            source: "",
-            client: None,
-            payload: result.payload.as_bytes(),
             request_start: self.count == 0,
             request_end: false,
-            owner_fields: &[],
-            content: None,
-            batch: None,
             revision: Some(result.revision),
+            ..JournalRecord::new(result.id, now, name.as_str(), result.payload.as_bytes())
         });
         self.count += 1;
     }

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
 use eventlog::{JournalRecord, PendingLane, SequenceRange, WatchRequest};
 use ledger::Recount;
+use limits::DELIVERY_BYTES_MAX;
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
@@ -49,21 +49,7 @@ struct Event {
 
 impl Event {
     fn end(&self, shard: u16, sequence: u64, kind: RecordKind) -> DeadRecord<'_> {
-        let event = JournalRecord {
-            id: self.id,
-            received_at: self.received_at,
-            event_time: None,
-            type_name: self.type_name.as_str(),
-            source: "",
-            client: None,
-            payload: &[],
-            request_start: true,
-            request_end: true,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
-        };
+        let event = JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[]);
         DeadRecord { event, shard, sequence, kind, reason: "" }
     }
 }

@@ -46,19 +46,11 @@ fn append(log: &EventLog, events: u32) {
             id[..4].copy_from_slice(&request.to_be_bytes());
             id[12..].copy_from_slice(&number.to_be_bytes());
             let record = JournalRecord {
-                id: EventId(id),
-                received_at: 1,
-                event_time: None,
-                type_name: "access",
                 source: "loader",
                 client: Some([192, 0, 2, 17].into()),
-                payload: PAYLOAD.as_bytes(),
                 request_start: number == 0,
                 request_end: number + 1 == BATCH,
-                owner_fields: &[],
-                content: None,
-                batch: None,
-                revision: None,
+                ..JournalRecord::new(EventId(id), 1, "access", PAYLOAD.as_bytes())
             };
             batch.push(&record, SourceLine { number, type_id: event });
         }

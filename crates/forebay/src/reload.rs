@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use config::{ConfigError, Configuration, Stopping, changes, needs_restart};
 use delivery::{DeliveryControl, LaneBoard, SinkSetup};
-use event::cells::Counter;
-use event::memory::Budgets;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
+use limits::memory::Budgets;
+use metrics::Counter;
 use settings::Environment;
 use sink::SinkError;
 use sink_remote::Upstream;

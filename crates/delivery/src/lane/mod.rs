@@ -125,12 +125,18 @@ impl Lane {
         self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
-    /// Pauses after a failed attempt. The order to stop ends one pause early.
+    /// Pauses after a failed attempt.
     pub(crate) async fn wait(&mut self, reason: &str) {
         let pause = self.begin_wait(reason);
+        self.pause(pause, std::future::pending()).await;
+    }
+
+    /// Pauses for this time, or until `event` happens. The order to stop ends one pause early.
+    async fn pause(&mut self, pause: Duration, event: impl Future<Output = ()>) {
         tokio::select! {
             biased;
             () = sleep(pause) => {}
+            () = event => {}
             Ok(()) = self.halt.changed() => {}
         }
     }
@@ -139,7 +145,7 @@ impl Lane {
     pub(crate) fn advance_cursor_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
-            let events = event::counted(lost, "event");
+            let events = text::counted(lost, "event");
             tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{events} before position {last} can't be read; the next start counts them as lost");
         }
         self.ledger.advance_cursor(&self.name, last, tally, lost);

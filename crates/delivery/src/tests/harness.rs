@@ -599,20 +599,10 @@ impl Harness {
 
 fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalRecord<'a> {
     JournalRecord {
-        id: id(number),
-        received_at: 1,
         // In the names of objects that follow it.
         event_time: Some(i64::try_from(number % 3).unwrap() * 3_600_000_000),
-        type_name,
-        source: "",
         client: Some([127, 0, 0, 1].into()),
-        payload,
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
+        ..JournalRecord::new(id(number), 1, type_name, payload)
     }
 }
 

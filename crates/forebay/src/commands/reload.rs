@@ -48,7 +48,8 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
 
 fn text(reloaded: &ReloadJson) -> String {
     let ReloadJson { file, changes, .. } = reloaded;
-    let of = file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), event::visible);
+    let of =
+        file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), text::escape_control);
     let changes = if changes.is_empty() { "nothing has changed".to_owned() } else { changes.join("\n") };
     format!("reloaded {of}\n{changes}\n")
 }

@@ -10,14 +10,14 @@ use access::Tokens;
 use anyhow::anyhow;
 use config::{Configuration, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
-use event::memory::Budgets;
-use event::set_own_flags;
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
+use limits::memory::Budgets;
 use load::ServerUrl;
 use settings::Environment;
+use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use event::rfc3339;
 use serde_json::Value;
+use text::rfc3339;
 
 use crate::fixture::Fixture;
 use crate::support::wait_until;

@@ -115,8 +115,6 @@ pub(crate) struct Judgement {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: Reason,
-    /// The store accepts nothing. This time doesn't count for events that are set aside.
-    pub(crate) is_outage: bool,
     then: AfterWait,
 }
 
@@ -128,6 +126,11 @@ enum AfterWait {
 }
 
 impl Wait {
+    /// Whether the store accepts nothing. This time doesn't count for events that are set aside.
+    pub(crate) fn is_outage(&self) -> bool {
+        self.then != AfterWait::Send
+    }
+
     /// How soon after the next event the pause ends, if an event ends it. `is_full`: the batch has no room for later events. `has_read_all`:
     /// there is none in the log yet.
     pub(crate) fn ends_after_event(&self, is_full: bool, has_read_all: bool) -> Option<Duration> {
@@ -213,7 +216,7 @@ impl BatchProgress {
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
                 let reason = "the sink withheld a batch and named no record".into();
-                Next::Wait(Wait { reason, is_outage: false, then: AfterWait::Send })
+                Next::Wait(Wait { reason, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
                 Next::DeadLetter(Judgement { part, rejected, aside: Vec::new(), again: None })
@@ -267,7 +270,7 @@ impl BatchProgress {
             None => self.send(),
             Some(first) => {
                 let then = if self.sends_sample { AfterWait::SendWithNeighbours } else { AfterWait::Send };
-                Next::Wait(Wait { reason: first.reason, is_outage: self.sends_sample, then })
+                Next::Wait(Wait { reason: first.reason, then })
             }
         }
     }
@@ -277,7 +280,7 @@ impl BatchProgress {
         self.rejections.outage();
         self.newer_accepted = false;
         let needs_later = self.policy.fenced && matches!(error, SinkError::Misconfigured(_));
-        Next::Wait(Wait { reason: error.into_reason(), is_outage: true, then: AfterWait::AskStore { needs_later } })
+        Next::Wait(Wait { reason: error.into_reason(), then: AfterWait::AskStore { needs_later } })
     }
 
     fn waited(&self, then: AfterWait, is_full: bool) -> Next {

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use config::Role;
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
-use event::OperatorCommand;
 use eventlog::unix_microseconds;
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
 use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
+use text::OperatorCommand;
 
 use crate::admin::DeadQuery;
 use crate::admin_address;

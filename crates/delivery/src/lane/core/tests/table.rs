@@ -357,7 +357,7 @@ fn pause_is_an_outage_while_nothing_is_accepted() {
             };
         }
         if let Next::Wait(wait) = next {
-            assert_eq!(wait.is_outage, case.is_error() || pause(&wait) == Then::PauseForNeighbours, "{case:?}");
+            assert_eq!(wait.is_outage(), case.is_error() || pause(&wait) == Then::PauseForNeighbours, "{case:?}");
         }
         let accepts_others = is_partial(&case)
             && (case.newer_accepted || case.accepts_other() || (case.is(Reply::Accepted) && !case.is_suspect));
@@ -376,7 +376,7 @@ fn pause_leads_to_its_purpose_or_ends_early() {
     for (then, fenced, is_full, has_read_all) in
         thens.into_iter().flat_map(|then| (0..8).map(move |bits| (then, bits & 1 != 0, bits & 2 != 0, bits & 4 != 0)))
     {
-        let wait = Wait { reason: "r".into(), is_outage: false, then };
+        let wait = Wait { reason: "r".into(), then };
         let early = wait.ends_after_event(is_full, has_read_all).map(|after| after.as_millis());
         let mut progress = BatchProgress::new(policy(fenced), batch(11, 20, [11]), STORE_AT);
         let next = progress.step(Happened::Waited { wait, is_full }, NOW);
