@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::Halt;
 use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::timeout;
 
-use crate::halt::Halt;
 use crate::lane::Lane;
 use crate::status::{LaneState, LaneStatus};
 

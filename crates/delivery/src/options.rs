@@ -4,12 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::{AggregationOptions, Clock};
 use event::memory::Budgets;
 use eventlog::unix_microseconds;
 use sink::Claim;
-
-/// The wall clock: microseconds since 1970, UTC.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// How a delivery behaves.
 #[derive(Clone)]
@@ -34,9 +32,8 @@ pub struct Options {
     pub seed: u64,
     /// By which windows of quiet types end, and objects whose events have waited long enough.
     pub clock: Clock,
-    /// What a test breaks, to see it noticed.
-    #[cfg(test)]
-    pub(crate) mutation: Option<crate::tests::Mutation>,
+    /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of delivery.
+    pub aggregate_threads: usize,
 }
 
 impl Options {
@@ -55,9 +52,13 @@ impl Options {
             memory: Budgets::FULL,
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
-            #[cfg(test)]
-            mutation: None,
+            aggregate_threads: 8,
         }
+    }
+
+    /// Those of the aggregates.
+    pub(crate) fn aggregation(&self) -> AggregationOptions {
+        AggregationOptions { linger: self.linger, clock: self.clock.clone(), threads: self.aggregate_threads }
     }
 }
 

@@ -1,9 +1,8 @@
 //! What is to be delivered: routes, sinks and aggregates.
 
+use aggregation::AggregateSetup;
 use ledger::{Begin, ConfiguredRoutes, ConfiguredSink, Routes, SinkName};
 use sink::Sink;
-
-use crate::aggregates::AggregateSetup;
 
 /// A sink to deliver to.
 #[derive(Clone, Debug)]

@@ -50,7 +50,7 @@ pub use unread_times::UnreadTimes;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, Dead, DedupKey, Finding, FoundShard,
-    Inspected, JournalRecord, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, RecordBuffer, Reserve, Segments,
-    Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, list_directory, make_directory,
+    Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, DedupKey, Finding, FoundShard, Inspected,
+    JournalRecord, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, RecordBuffer, Reserve, Segments,
+    ShardOptions, State, StateFile, fields, find_shard, inspect_shard, list_directory, make_directory, push_field,
 };

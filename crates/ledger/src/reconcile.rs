@@ -60,12 +60,7 @@ pub struct Reconciler<'a> {
 
 impl<'a> Reconciler<'a> {
     /// Compares `saved`, if there is one, with the log as it was opened.
-    pub fn new(
-        log: &'a EventLog,
-        set_aside: SetAsideEvents<'a>,
-        routes: &Routes,
-        saved: Option<LedgerState>,
-    ) -> Self {
+    pub fn new(log: &'a EventLog, set_aside: SetAsideEvents<'a>, routes: &Routes, saved: Option<LedgerState>) -> Self {
         for (name, _) in routes.named() {
             log.types().intern(name);
         }

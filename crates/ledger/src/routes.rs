@@ -62,7 +62,7 @@ impl Routes {
         if self.conditions.is_empty() {
             return None;
         }
-        let of = self.named.contains_key(name).then(|| name.clone());
+        let of = self.has_entry(name).then(|| name.clone());
         self.conditions.get(&(of, sink.clone()))
     }
 
@@ -75,6 +75,12 @@ impl Routes {
     #[must_use]
     pub fn mentions(&self, sink: &str) -> bool {
         self.others.contains(sink) || self.named.values().any(|sinks| sinks.contains(sink))
+    }
+
+    /// Whether the type has an entry of its own.
+    #[must_use]
+    pub fn has_entry(&self, name: &TypeName) -> bool {
+        self.named.contains_key(name)
     }
 
     /// The types that have entries of their own, with their sinks.

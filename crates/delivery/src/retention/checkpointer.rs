@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::AggregateRetention;
+use dead_letters::DeadLetters;
 use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
 use ledger::{Document, Ledger, LedgerState, SavedLedger, SinkName, Stamp};
 
-use crate::aggregates::AggregateRetention;
-use crate::dead_letters::DeadLetters;
-use crate::failover_window::FailoverWindow;
 use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
+use crate::retention::failover_window::FailoverWindow;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 
@@ -26,7 +26,7 @@ pub(crate) struct Checkpointer {
     file: StateFile,
     reserve: Arc<Reserve>,
     counters: Arc<CheckpointCounters>,
-    pins: Arc<AggregateRetention>,
+    pub(crate) pins: Arc<AggregateRetention>,
     text: String,
     /// The ledger as it was last looked at.
     last: Option<(Stamp, Document)>,

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use aggregation::AggregateManager;
+use dead_letters::{DeadLetterService, DeliveryFiles, set_aside_events, sinks_with_letters};
+use event::TypeName;
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::Supervisor;
-use crate::aggregates::{AggregateManager, Deps};
-use crate::dead_letters::{DeadLetterService, set_aside_events, sinks_with_letters};
-use crate::home::Home;
 use crate::lane_tasks::LaneTasks;
 use crate::options::Options;
 use crate::retention::Checkpointer;
@@ -31,9 +31,9 @@ impl Supervisor {
         saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
         let before = saved.state().cloned();
         let options = Arc::new(options);
-        let mut aggregates = AggregateManager::new(Deps::new(log, directory, &options));
-        let routes_before = before.as_ref().map(|before| &before.routes);
-        aggregates.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
+        let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
+        let was_routed = before.as_ref().map(|before| |name: &TypeName| before.routes.has_entry(name));
+        aggregates.prepare(&setup.aggregates, was_routed).map_err(StartError::Aggregates)?;
         let (book, changed) = reconcile(log, directory, &setup, before)?;
         let ledger = Arc::new(Ledger::new(log, book));
         let board = LaneBoard::default();
@@ -51,7 +51,7 @@ impl Supervisor {
         log.delivery_watch().set_source(&source);
         let mut supervisor = Self {
             log: log.clone(),
-            home: Home::of(directory, log.losses()),
+            files: DeliveryFiles::of(directory, log.losses()),
             lanes: LaneTasks::new(),
             aggregates,
             replayers: JoinSet::new(),

@@ -1,6 +1,7 @@
 //! Routes with conditions: each event is held against the condition that held where it stands in the journal, whatever
 //! happens to the process, the store or the configuration afterwards.
 
+use dead_letters::{DeadAction, DeadFilter};
 use ledger::{Routes, SinkRow};
 use objects::Line;
 use objects::{Codec, ObjectFormat, Prefix, SideFolder};
@@ -13,7 +14,6 @@ use super::harness::id;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::dead_letters::{DeadAction, DeadFilter};
 
 fn counts(harness: &Harness, sink: &str) -> [u64; 4] {
     let rows = harness.rows();
