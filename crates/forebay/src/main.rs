@@ -2,7 +2,6 @@
 
 mod admin;
 mod admin_address;
-mod admin_json;
 mod allocator;
 mod cli;
 mod commands;

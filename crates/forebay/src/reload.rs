@@ -27,7 +27,6 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin_json::reload::ReloadJson;
 use crate::cli::Common;
 use crate::discovery::UpstreamBoard;
 use crate::object_registry::ObjectRegistry;
@@ -36,6 +35,7 @@ use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
 use crate::{compose, log, memory_plan};
+use admin_api::reload::ReloadJson;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);

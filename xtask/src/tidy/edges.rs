@@ -34,6 +34,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("dead_letters", &["clock", "event", "eventlog", "ledger", "sink"]),
     ("aggregation", &["aggregate", "clock", "event", "eventlog"]),
     ("delivery", &["aggregation", "dead_letters", "event", "eventlog", "ledger", "objects", "random", "sink"]),
+    ("admin_api", &["delivery", "event", "sink-remote"]),
     ("schema", &["event", "json", "pattern"]),
     ("transform", &["did_you_mean", "event", "expression", "json", "pattern", "timestamp"]),
     (
@@ -88,6 +89,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "forebay",
         &[
             "access",
+            "admin_api",
             "aggregate",
             "clock",
             "config",

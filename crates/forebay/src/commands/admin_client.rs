@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use settings::Environment;
 
 use crate::admin_address;
-use crate::admin_json::dead::ProblemJson;
 use crate::cli::AdminServer;
+use admin_api::dead::ProblemJson;
 
 /// The server is on this machine, or near.
 const CONNECT_MAX: Duration = Duration::from_secs(5);

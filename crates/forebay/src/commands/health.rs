@@ -10,9 +10,9 @@ use config::Role;
 use load::{IngestResponse, ServerConnector};
 use settings::Environment;
 
-use crate::admin::{HEALTH, READY};
 use crate::admin_address;
 use crate::cli::HealthFlags;
+use admin_api::paths::{HEALTH, READY};
 
 /// The limit of the whole exchange, and of each of its steps.
 const LIMIT: Duration = Duration::from_secs(3);

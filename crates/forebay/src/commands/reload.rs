@@ -6,13 +6,13 @@ use anyhow::bail;
 use config::{LogLevel, Role};
 use settings::Environment;
 
-use crate::admin::RELOAD;
-use crate::admin_json::reload::ReloadJson;
 use crate::cli::ReloadFlags;
 use crate::commands::admin_client::AdminClient;
 use crate::commands::output::print;
 use crate::configuration_report::EXIT_CONFIGURATION;
 use crate::log;
+use admin_api::paths::RELOAD;
+use admin_api::reload::ReloadJson;
 
 /// Asks the server, and gives the process's exit code.
 ///

@@ -8,12 +8,13 @@ use delivery::{DeadFilter, SavedLedger};
 use event::counted;
 use serde::Serialize;
 
-use crate::admin::DeadQuery;
-use crate::admin_json::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 use crate::cli::{RouteAccept, RouteCommand, RouteDrop, RouteList};
 use crate::commands::dead::DeadLetterSource;
 use crate::commands::output::{Output, print};
 use crate::commands::table::{Column, Table, terminal_width};
+use admin_api::paths;
+use admin_api::query::DeadQuery;
+use admin_api::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};
 
 /// Runs the command and gives the process's exit code.
 ///
@@ -31,7 +32,7 @@ fn run_list(list: &RouteList) -> anyhow::Result<u8> {
     let routes = match DeadLetterSource::find(&list.at)? {
         DeadLetterSource::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
         DeadLetterSource::Server(server) => server
-            .ask(&list.at, ("GET", "/api/routes"), DeadQuery::default(), &[])?
+            .ask(&list.at, ("GET", paths::ROUTES), DeadQuery::default(), &[])?
             .unwrap_or(RoutesJson { routes: Vec::new() }),
     };
     if list.output.is_json() {
@@ -53,7 +54,7 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
             let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
             let query = DeadQuery { filter, ..DeadQuery::default() };
-            let given_up = server.ask(&drop.at, ("POST", "/api/routes/drop"), query, &[])?;
+            let given_up = server.ask(&drop.at, ("POST", &format!("{}/drop", paths::ROUTES)), query, &[])?;
             given_up.unwrap_or(GivenUpJson { routes: Vec::new(), lanes: 0 })
         }
     };
@@ -71,7 +72,7 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
     let query = DeadQuery { filter, again: accept.again, ..DeadQuery::default() };
-    let accepted = server.ask(&accept.at, ("POST", "/api/routes/accept"), query, &[])?;
+    let accepted = server.ask(&accept.at, ("POST", &format!("{}/accept", paths::ROUTES)), query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
     print(|output| writeln!(output, "{sink}: what the store has is accepted for {}", counted(lanes, "stopped lane")))?;

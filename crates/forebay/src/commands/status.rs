@@ -7,15 +7,15 @@ use std::time::{Duration, Instant};
 use config::Role;
 use settings::Environment;
 
-use crate::admin::STATUS;
-use crate::admin_json::status::{BacklogJson, SinkStatusJson, StatusJson};
-use crate::admin_json::upstream::WriterStatusJson;
 use crate::cli::StatusFlags;
 use crate::commands::admin_client::AdminClient;
 use crate::commands::figures::{age, size};
 use crate::commands::output::print;
 use crate::commands::route::note;
 use crate::commands::table::{Column, Table, terminal_width};
+use admin_api::paths::STATUS;
+use admin_api::status::{BacklogJson, SinkStatusJson, StatusJson};
+use admin_api::upstream::WriterStatusJson;
 
 /// What it exits with when something is not well.
 const EXIT_NOT_WELL: u8 = 3;
@@ -119,8 +119,8 @@ fn note_of(sink: &SinkStatusJson) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admin_json::route::LastDeadJson;
-    use crate::admin_json::status::JournalJson;
+    use admin_api::route::LastDeadJson;
+    use admin_api::status::JournalJson;
 
     fn status() -> StatusJson {
         let sink = |name: &str, state: &str, backlog| SinkStatusJson {

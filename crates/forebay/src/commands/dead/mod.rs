@@ -20,15 +20,16 @@ use journal::{DataDirectory, DirectoryError};
 use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
 
-use crate::admin::DeadQuery;
 use crate::admin_address;
-use crate::admin_json::dead::{LetterJson, ListJson, OutcomesJson};
 use crate::cli::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
 use crate::commands::admin_client::AdminClient;
 use crate::commands::output::{Output, print as printed};
 use crate::commands::table::terminal_width;
 use crate::errors::{at as failed_at, unusable};
 use crate::log;
+use admin_api::dead::{LetterJson, ListJson, OutcomesJson};
+use admin_api::paths;
+use admin_api::query::DeadQuery;
 pub(crate) use print::{json as letter_as_json, on_one_line};
 use settings::Environment;
 
@@ -166,7 +167,7 @@ fn print_letters(
 fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => {
-            let found = server.ask(at, ("GET", &format!("/api/dead{path}")), query, &[])?;
+            let found = server.ask(at, ("GET", &format!("{}{path}", paths::DEAD)), query, &[])?;
             Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
         }
         DeadLetterSource::Directory(directory) => {
@@ -200,7 +201,7 @@ fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8
             directory.path().display()
         ),
     };
-    let answer = server.ask(at, (method, &format!("/api/dead/{path}")), query, body)?;
+    let answer = server.ask(at, (method, &format!("{}/{path}", paths::DEAD)), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
         log::warning("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);

@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal, Write};
 
 use event::rfc3339;
 
-use crate::admin_json::dead::{LetterJson, OutcomeJson};
 use crate::commands::figures;
 use crate::commands::table::{Column, Table};
+use admin_api::dead::{LetterJson, OutcomeJson};
 
 /// Letters as a table. In a terminal of this width their age takes the place of the time of receipt, so that there is room for the reason.
 pub(super) fn table(letters: &[LetterJson], terminal: Option<usize>, now: i64) -> String {

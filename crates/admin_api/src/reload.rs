@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 /// A reload that was applied.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub(crate) struct ReloadJson {
-    pub(crate) applied: bool,
+pub struct ReloadJson {
+    pub applied: bool,
     /// The configuration file, as the server was told its path.
     #[serde(default)]
-    pub(crate) file: Option<String>,
+    pub file: Option<String>,
     /// A sentence for each table that was added, removed or changed.
     #[serde(default)]
-    pub(crate) changes: Vec<String>,
+    pub changes: Vec<String>,
     /// The warnings of the configuration, as `forebay check` shows them.
     #[serde(default)]
-    pub(crate) warnings: Option<String>,
+    pub warnings: Option<String>,
 }

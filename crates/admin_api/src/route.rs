@@ -8,63 +8,63 @@ use serde::{Deserialize, Serialize};
 
 /// One route.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct RouteJson {
+pub struct RouteJson {
     #[serde(rename = "type")]
-    pub(crate) type_name: String,
-    pub(crate) sink: String,
+    pub type_name: String,
+    pub sink: String,
     /// `active`, `waiting` for its store, `removed` from the configuration, or `stopped` until somebody acts.
-    pub(crate) state: String,
+    pub state: String,
     /// Why it waits or has stopped, in the store's words.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// Since when it waits or has stopped.
     #[serde(default)]
-    pub(crate) since: Option<String>,
-    pub(crate) pending: u64,
-    pub(crate) stored: u64,
-    pub(crate) dead: u64,
-    pub(crate) skipped: u64,
+    pub since: Option<String>,
+    pub pending: u64,
+    pub stored: u64,
+    pub dead: u64,
+    pub skipped: u64,
     /// Of the pending events those that are set aside: the store refuses them for now and takes others.
     #[serde(default)]
-    pub(crate) set_aside: u64,
+    pub set_aside: u64,
     /// The newest refusal of one of them, with its id.
     #[serde(default)]
-    pub(crate) last_set_aside: Option<LastDeadJson>,
+    pub last_set_aside: Option<LastDeadJson>,
     /// Events that are lost from the journal.
     #[serde(default)]
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// The newest dead letter, if there was one since the server's start.
     #[serde(default)]
-    pub(crate) last_dead: Option<LastDeadJson>,
+    pub last_dead: Option<LastDeadJson>,
 }
 
 /// When an event became a dead letter, and why, in the store's words.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct LastDeadJson {
-    pub(crate) at: String,
-    pub(crate) reason: String,
+pub struct LastDeadJson {
+    pub at: String,
+    pub reason: String,
 }
 
 impl LastDeadJson {
-    pub(super) fn of(last: LastDead) -> Self {
+    pub fn of(last: LastDead) -> Self {
         Self { at: rfc3339::format(last.at), reason: last.reason }
     }
 }
 
 /// All routes.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct RoutesJson {
-    pub(crate) routes: Vec<RouteJson>,
+pub struct RoutesJson {
+    pub routes: Vec<RouteJson>,
 }
 
 impl RoutesJson {
     /// Of the ledger's rows, as far as nobody but the data directory can be asked.
-    pub(crate) fn of_rows(rows: &[LedgerRow]) -> Self {
+    pub fn of_rows(rows: &[LedgerRow]) -> Self {
         Self::of(rows, &[], &DeadLetterService::default())
     }
 
     /// Of the ledger's rows, of the lanes and the dead letters of a running server. The ledger counts for ever what went through a
     /// route; one that is gone and holds nothing isn't one any more.
-    pub(crate) fn of(rows: &[LedgerRow], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService) -> Self {
+    pub fn of(rows: &[LedgerRow], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService) -> Self {
         let mut routes = Vec::new();
         for row in rows {
             for sink in row.sinks.iter().filter(|sink| !sink.removed || sink.pending > 0) {
@@ -97,15 +97,15 @@ impl RoutesJson {
 }
 
 /// What keeps a sink from getting its events.
-pub(super) struct Trouble {
-    pub(super) state: &'static str,
-    pub(super) reason: String,
-    pub(super) since: i64,
+pub struct Trouble {
+    pub state: &'static str,
+    pub reason: String,
+    pub since: i64,
 }
 
 impl Trouble {
     /// That of the lane which is in it for longest; one that has stopped comes before those that wait.
-    pub(super) fn of(sink: &str, lanes: &[Arc<LaneStatus>]) -> Option<Self> {
+    pub fn of(sink: &str, lanes: &[Arc<LaneStatus>]) -> Option<Self> {
         let of_lane = |lane: &Arc<LaneStatus>| match lane.state_and_since() {
             (LaneState::Stopped(reason), since) => Some(Self { state: "stopped", reason, since }),
             (LaneState::Waiting(reason), since) => Some(Self { state: "waiting", reason, since }),
@@ -118,22 +118,22 @@ impl Trouble {
 
 /// What was given up.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct GivenUpJson {
-    pub(crate) routes: Vec<GivenUpRouteJson>,
+pub struct GivenUpJson {
+    pub routes: Vec<GivenUpRouteJson>,
     /// Stopped lanes that go on.
-    pub(crate) lanes: u64,
+    pub lanes: u64,
 }
 
 /// What was given up of one route.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct GivenUpRouteJson {
+pub struct GivenUpRouteJson {
     #[serde(rename = "type")]
-    pub(crate) type_name: String,
-    pub(crate) events: u64,
+    pub type_name: String,
+    pub events: u64,
 }
 
 impl GivenUpJson {
-    pub(crate) fn of(given_up: GivenUp) -> Self {
+    pub fn of(given_up: GivenUp) -> Self {
         let route = |(name, events): (event::TypeName, u64)| GivenUpRouteJson { type_name: name.to_string(), events };
         Self { routes: given_up.routes.into_iter().map(route).collect(), lanes: given_up.lanes }
     }
@@ -141,7 +141,7 @@ impl GivenUpJson {
 
 /// What stopped lanes were permitted.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct AcceptedJson {
+pub struct AcceptedJson {
     /// Lanes that accept what their store has, and go on.
-    pub(crate) lanes: u64,
+    pub lanes: u64,
 }

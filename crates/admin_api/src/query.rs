@@ -1,38 +1,24 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-use event::{Origin, percent, rfc3339};
-use hyper::StatusCode;
-
-use super::response::{AdminResponse, problem};
+use event::{percent, rfc3339};
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeadQuery {
-    pub(crate) filter: DeadFilter,
-    pub(crate) limit: Option<u64>,
+pub struct DeadQuery {
+    pub filter: DeadFilter,
+    pub limit: Option<u64>,
     /// Nothing says which, and all are meant.
-    pub(crate) all: bool,
+    pub all: bool,
     /// What the store may have is sent again, where a lane accepts what it has.
-    pub(crate) again: bool,
+    pub again: bool,
     /// The data directory that is meant, by its origin.
-    pub(crate) origin: Option<String>,
+    pub origin: Option<String>,
 }
 
 impl DeadQuery {
-    /// The query of a request to the server of this data directory.
-    pub(super) fn of_request(text: Option<&str>, own: Origin) -> Result<Self, AdminResponse> {
-        let query = Self::read(text.unwrap_or_default());
-        let query = query.map_err(|detail| problem(StatusCode::BAD_REQUEST, "query", detail))?;
-        if query.origin.as_ref().is_some_and(|wanted| *wanted != own.to_string()) {
-            let detail = "the server that listens here has another data directory: name the right one with --admin";
-            return Err(problem(StatusCode::CONFLICT, "origin", detail.into()));
-        }
-        Ok(query)
-    }
-
     /// Reads what stands behind the question mark; else says what is wrong.
-    pub(crate) fn read(text: &str) -> Result<Self, String> {
+    pub fn read(text: &str) -> Result<Self, String> {
         let mut query = Self::default();
         for pair in pairs(text) {
             let (key, value) = pair?;
@@ -61,7 +47,7 @@ impl DeadQuery {
     }
 
     /// Writes it, with the question mark.
-    pub(crate) fn write(&self) -> String {
+    pub fn write(&self) -> String {
         let DeadFilter { sink, type_name, id, since, until, reason, condition } = &self.filter;
         let pairs = [
             ("sink", sink.clone()),
@@ -82,7 +68,7 @@ impl DeadQuery {
 }
 
 /// The keys of a query, each with its value.
-pub(super) fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
+pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
     query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;

@@ -6,30 +6,30 @@ use sink_remote::{ServerState, Upstream, WriterServer};
 
 /// One writer of an upstream.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct WriterStatusJson {
-    pub(crate) upstream: String,
+pub struct WriterStatusJson {
+    pub upstream: String,
     /// Its URL, or its address if DNS returned one.
-    pub(crate) server: String,
+    pub server: String,
     /// `available`, `ejected` since its last failure, or `untried` before its first answer.
-    pub(crate) state: String,
+    pub state: String,
     /// The time of its last answer. `None`: it has not answered since the start.
-    pub(crate) last_success: Option<String>,
+    pub last_success: Option<String>,
     /// Why it is ejected.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// The sinks for which it is ejected although it answers.
-    pub(crate) ejected_for: Vec<EjectedForJson>,
+    pub ejected_for: Vec<EjectedForJson>,
 }
 
 /// A sink that a writer fails to serve.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct EjectedForJson {
-    pub(crate) sink: String,
-    pub(crate) reason: String,
+pub struct EjectedForJson {
+    pub sink: String,
+    pub reason: String,
 }
 
 impl WriterStatusJson {
     /// All writers. `now` is in microseconds.
-    pub(crate) fn of_all(upstreams: &[Upstream], now: i64) -> Vec<Self> {
+    pub fn of_all(upstreams: &[Upstream], now: i64) -> Vec<Self> {
         let of_upstream = |upstream: &Upstream| {
             let servers = upstream.servers().into_iter();
             servers.map(|server| Self::of(&upstream.config().name, &server, now)).collect::<Vec<_>>()
@@ -54,7 +54,7 @@ impl WriterStatusJson {
     }
 
     /// The problem that needs an operator, if there is one.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         if self.state != ServerState::Ejected.as_str() {
             return None;
         }

@@ -7,83 +7,78 @@ use delivery::{DeadLetterService, LaneState, LaneStatus, LedgerRow, SinkRow};
 use event::{counted, rfc3339};
 use serde::{Deserialize, Serialize};
 
-use super::route::{LastDeadJson, Trouble};
-use super::upstream::WriterStatusJson;
+use crate::route::{LastDeadJson, Trouble};
+use crate::upstream::WriterStatusJson;
 
 /// The state of a process.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct StatusJson {
-    pub(crate) version: String,
+pub struct StatusJson {
+    pub version: String,
     /// `serve`, `gateway` or `writer`.
-    pub(crate) role: String,
-    pub(crate) started: String,
-    pub(crate) uptime_seconds: u64,
-    pub(crate) ready: bool,
+    pub role: String,
+    pub started: String,
+    pub uptime_seconds: u64,
+    pub ready: bool,
     /// Why it isn't ready.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// What needs an operator, a sentence each. Empty: all is well.
-    pub(crate) problems: Vec<String>,
+    pub problems: Vec<String>,
     /// Events that were made durable since the data directory began. Of a writer: records that stores have accepted since its start.
-    pub(crate) events: u64,
+    pub events: u64,
     /// Added by the command, which asks twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) events_per_second: Option<f64>,
+    pub events_per_second: Option<f64>,
     /// Requests, and records of batches, that were refused since the start.
-    pub(crate) refused: u64,
+    pub refused: u64,
     /// A writer has none.
-    pub(crate) journal: Option<JournalJson>,
-    pub(crate) sinks: Vec<SinkStatusJson>,
+    pub journal: Option<JournalJson>,
+    pub sinks: Vec<SinkStatusJson>,
     /// The writers of a gateway.
     #[serde(default)]
-    pub(crate) writers: Vec<WriterStatusJson>,
+    pub writers: Vec<WriterStatusJson>,
 }
 
 /// The journal and its disk.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct JournalJson {
-    pub(crate) bytes: u64,
-    pub(crate) disk_free_bytes: u64,
+pub struct JournalJson {
+    pub bytes: u64,
+    pub disk_free_bytes: u64,
 }
 
 /// The state of a sink.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct SinkStatusJson {
-    pub(crate) sink: String,
+pub struct SinkStatusJson {
+    pub sink: String,
     /// `active`, `connecting`, `waiting` for its store, `stopped` until an operator acts, or `removed` from the configuration. Of a
     /// writer: whether the last call of the store succeeded, `active`, or failed, `failing`; `unused` before the first.
-    pub(crate) state: String,
+    pub state: String,
     /// Why it waits, has stopped or fails, in the store's words.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
     /// Since when it waits, has stopped or fails.
-    pub(crate) since: Option<String>,
+    pub since: Option<String>,
     /// The backlog. A writer has none: it keeps no events.
-    pub(crate) backlog: Option<BacklogJson>,
+    pub backlog: Option<BacklogJson>,
 }
 
 /// The events of a sink that aren't stored.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(crate) struct BacklogJson {
+pub struct BacklogJson {
     /// Events without an outcome yet.
-    pub(crate) pending: u64,
+    pub pending: u64,
     /// The age of the oldest of them that a lane has read.
-    pub(crate) oldest_seconds: Option<u64>,
+    pub oldest_seconds: Option<u64>,
     /// Dead letters that are held.
-    pub(crate) dead_letters: u64,
+    pub dead_letters: u64,
     /// The newest dead letter since the start.
-    pub(crate) last_dead: Option<LastDeadJson>,
+    pub last_dead: Option<LastDeadJson>,
     /// Of the pending events those that are set aside.
-    pub(crate) set_aside: u64,
-    pub(crate) last_set_aside: Option<LastDeadJson>,
+    pub set_aside: u64,
+    pub last_set_aside: Option<LastDeadJson>,
 }
 
 impl SinkStatusJson {
     /// All sinks that have lanes, and those that are removed from the configuration and still hold something. `now` is in microseconds.
-    pub(crate) fn of_all(
-        rows: &[LedgerRow],
-        lanes: &[Arc<LaneStatus>],
-        dead: &DeadLetterService,
-        now: i64,
-    ) -> Vec<Self> {
+    pub fn of_all(rows: &[LedgerRow], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService, now: i64) -> Vec<Self> {
         let of_lanes =
             |lane: &Arc<LaneStatus>| (lane.lane().sink.clone(), Self::of_lanes(&lane.lane().sink, lanes, now));
         let mut sinks: BTreeMap<_, Self> = lanes.iter().map(of_lanes).collect();
@@ -119,7 +114,7 @@ impl SinkStatusJson {
     }
 
     /// The problem that needs an operator, if there is one.
-    pub(crate) fn problem(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         let Self { sink, reason, backlog, .. } = self;
         let reason = reason.as_deref().unwrap_or("no reason is known");
         let pending = backlog.as_ref().map_or(0, |backlog| backlog.pending);

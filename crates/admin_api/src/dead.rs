@@ -7,24 +7,24 @@ use serde_json::value::RawValue;
 
 /// One letter.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct LetterJson {
-    pub(crate) sink: String,
-    pub(crate) id: String,
+pub struct LetterJson {
+    pub sink: String,
+    pub id: String,
     #[serde(rename = "type")]
-    pub(crate) type_name: String,
-    pub(crate) source: String,
-    pub(crate) client: Option<String>,
-    pub(crate) received: String,
-    pub(crate) event_time: Option<String>,
-    pub(crate) position: String,
-    pub(crate) reason: String,
+    pub type_name: String,
+    pub source: String,
+    pub client: Option<String>,
+    pub received: String,
+    pub event_time: Option<String>,
+    pub position: String,
+    pub reason: String,
     /// Byte for byte as it was received. Absent in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) payload: Option<Box<RawValue>>,
+    pub payload: Option<Box<RawValue>>,
 }
 
 impl LetterJson {
-    pub(crate) fn of(letter: &DeadLetter) -> Self {
+    pub fn of(letter: &DeadLetter) -> Self {
         let payload = std::str::from_utf8(&letter.payload).ok().filter(|text| !text.is_empty());
         Self {
             sink: letter.sink.to_string(),
@@ -43,29 +43,29 @@ impl LetterJson {
 
 /// Several letters.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct ListJson {
-    pub(crate) letters: Vec<LetterJson>,
+pub struct ListJson {
+    pub letters: Vec<LetterJson>,
     /// Whether there are more than the limit.
-    pub(crate) more: bool,
+    pub more: bool,
     /// Positions of the journals that are lost, with the letters on them.
     #[serde(default)]
-    pub(crate) lost: u64,
+    pub lost: u64,
 }
 
 /// What became of one sink's letters.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct OutcomeJson {
-    pub(crate) sink: String,
-    pub(crate) stored: u64,
-    pub(crate) refused: u64,
-    pub(crate) dropped: u64,
-    pub(crate) edited: u64,
-    pub(crate) left: u64,
-    pub(crate) failure: Option<String>,
+pub struct OutcomeJson {
+    pub sink: String,
+    pub stored: u64,
+    pub refused: u64,
+    pub dropped: u64,
+    pub edited: u64,
+    pub left: u64,
+    pub failure: Option<String>,
 }
 
 impl OutcomeJson {
-    pub(crate) fn of(outcome: DeadOutcome) -> Self {
+    pub fn of(outcome: DeadOutcome) -> Self {
         let DeadOutcome { sink, stored, refused, dropped, edited, left, failure } = outcome;
         Self { sink: sink.to_string(), stored, refused, dropped, edited, left, failure }
     }
@@ -73,14 +73,14 @@ impl OutcomeJson {
 
 /// What became of all sinks' letters.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct OutcomesJson {
-    pub(crate) sinks: Vec<OutcomeJson>,
+pub struct OutcomesJson {
+    pub sinks: Vec<OutcomeJson>,
 }
 
 /// Why a request to the admin API was refused.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct ProblemJson {
-    pub(crate) status: u16,
-    pub(crate) code: String,
-    pub(crate) detail: String,
+pub struct ProblemJson {
+    pub status: u16,
+    pub code: String,
+    pub detail: String,
 }
