@@ -16,7 +16,7 @@ use super::Admin;
 use super::auth::Caller;
 use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
-use crate::log;
+use crate::log::UNLIMITED;
 use admin_api::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
 use admin_api::query::DeadQuery;
 
@@ -96,10 +96,11 @@ fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
         if stored + refused + dropped + edited + left == 0 && failure.is_none() {
             continue;
         }
-        let failure = failure.as_ref().map_or_else(String::new, |why| format!("; it was interrupted: {why}"));
-        log::bounded_info(format_args!(
-            "dead {action}: by={caller} sink={sink} stored={stored} refused={refused} dropped={dropped} edited={edited} left={left}{failure}"
-        ));
+        let (sink, reason) = (&**sink, failure.as_deref());
+        tracing::info!(
+            target: UNLIMITED, by = %caller, sink, stored, refused, dropped, edited, left, reason,
+            "dead {action}"
+        );
     }
 }
 

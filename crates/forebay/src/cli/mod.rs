@@ -30,7 +30,6 @@ use config::{ConfigError, Configuration, Flags, WriterConfiguration};
 use event::set_own_flags;
 use settings::{Diagnostics, Environment};
 
-use crate::log;
 use path_value::path;
 
 /// What people call a configuration.
@@ -287,7 +286,7 @@ impl Common {
     /// may think that it is read.
     pub(crate) fn warn_of_overlooked(&self) {
         if self.config.is_none() && Path::new(USUAL_NAME).is_file() {
-            log::warning(format_args!("{USUAL_NAME} lies here, and isn't read: name it with --config {USUAL_NAME}"));
+            tracing::warn!("{USUAL_NAME} is here, and isn't read: name it with --config {USUAL_NAME}");
         }
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
             } else {
                 log::text(LogLevel::Error, &problem.detail);
             }
-            log::error("nothing has changed: the server goes on with the configuration that it had");
+            tracing::error!("nothing has changed: the server goes on with the configuration that it had");
             Ok(EXIT_CONFIGURATION)
         }
         Err(problem) => Err(server.refused(problem)),

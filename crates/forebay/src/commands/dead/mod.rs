@@ -26,7 +26,6 @@ use crate::commands::admin_client::AdminClient;
 use crate::commands::output::{Output, print as printed};
 use crate::commands::table::terminal_width;
 use crate::errors::{at as failed_at, unusable};
-use crate::log;
 use admin_api::dead::{LetterJson, ListJson, OutcomesJson};
 use admin_api::paths;
 use admin_api::query::DeadQuery;
@@ -124,14 +123,14 @@ fn run_list(list: &DeadList) -> anyhow::Result<u8> {
         printed(|output| output.write_all(text.as_bytes()))?;
     }
     if found.lost > 0 {
-        log::warning(format_args!(
+        tracing::warn!(
             "{} positions of the journals of dead letters are lost, with the letters on them: {} shows where",
             found.lost,
             OperatorCommand::JournalVerify
-        ));
+        );
     }
     if found.more {
-        log::info(format_args!("there are more than {}: choose with filters, or raise --limit", list.limit));
+        tracing::info!("there are more than {}: choose with filters, or raise --limit", list.limit);
     }
     Ok(0)
 }
@@ -151,7 +150,7 @@ fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
     let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
     let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
     if found.letters.is_empty() {
-        log::warning(format_args!("no dead letter that is held has the id {id}"));
+        tracing::warn!("no dead letter that is held has the id {id}");
     }
     Ok(found)
 }
@@ -203,7 +202,7 @@ fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8
     };
     let answer = server.ask(at, (method, &format!("{}/{path}", paths::DEAD)), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
-        log::warning("no dead letter that is held has this id");
+        tracing::warn!("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);
     };
     let sinks: Vec<_> =
