@@ -9,9 +9,9 @@ use event::{OperatorCommand, rfc3339};
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 
-use crate::discovery::UpstreamBoard;
 use admin_api::status::{JournalJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
+use discovery::UpstreamBoard;
 
 fn lost() -> String {
     let [verify, accept] = [OperatorCommand::JournalVerify, OperatorCommand::JournalAcceptLoss];

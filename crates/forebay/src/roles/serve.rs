@@ -25,7 +25,6 @@ use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
 use crate::admin_address::{self, target};
 use crate::cli::Common;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::discovery::UpstreamBoard;
 use crate::errors::{cannot, cannot_listen};
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
@@ -39,6 +38,7 @@ use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
 use crate::type_info::TypeInfo;
 use crate::{admin, allocator, compose, log};
+use discovery::UpstreamBoard;
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -198,7 +198,7 @@ impl Running {
             .map_err(cannot("start the gateway"))?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
-        let upstreams = UpstreamBoard::new(configuration);
+        let upstreams = UpstreamBoard::new(&configuration.upstreams);
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let boards = (objects.clone(), upstreams.clone(), retention.clone());

@@ -18,12 +18,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::cli::DrainFlags;
 use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::discovery::UpstreamBoard;
 use crate::errors::at;
 use crate::opened::{Opened, plan_memory, seal};
 use crate::signals::{Signals, end_at_once, runtime_with_signals};
 use crate::{compose, log};
 use dead_letters::Letters;
+use discovery::UpstreamBoard;
 use progress::Progress;
 use remaining::Stays;
 
@@ -92,7 +92,7 @@ async fn drain(
     let sinks = compose::sinks(configuration, |_, store| compose::new_driver(store, &memory));
     let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks)?;
     // Discovery runs until this is dropped.
-    let _upstreams = UpstreamBoard::new(configuration);
+    let _upstreams = UpstreamBoard::new(&configuration.upstreams);
     let stays = Stays::new(&log, &delivery);
     let end = tokio::select! {
         end = follow(&delivery, timeout) => end,

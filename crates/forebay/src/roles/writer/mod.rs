@@ -1,7 +1,6 @@
 //! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
 
 mod admin;
-mod registration;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{ConnectionLimits, WriterConfiguration};
+use discovery::Registration;
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -26,7 +26,6 @@ use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
-use crate::roles::writer::registration::Registration;
 use crate::signals::{self, Signals, runtime_with_signals};
 use crate::tls::watch::TlsWatch;
 use crate::token_watch::TokenWatch;
@@ -83,7 +82,8 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     tell(&listener, &admin, &writer, tls.is_some());
-    let registration = configuration.etcd.clone().map(Registration::start);
+    let registration =
+        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::is_registered);
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use config::WriterEtcd;
+use net::http_client::Endpoint;
 use serde_json::json;
+use sink_remote::EtcdConfig;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -23,20 +24,22 @@ const RETRY_MAX: Duration = Duration::from_secs(1);
 const LEAVE_MAX: Duration = Duration::from_secs(2);
 
 /// A running registration.
-pub(crate) struct Registration {
+pub struct Registration {
     stop: oneshot::Sender<()>,
     task: JoinHandle<()>,
     is_registered: Arc<AtomicBool>,
 }
 
 impl Registration {
-    /// Registers the writer, and renews the registration, on a task of its own.
-    pub(crate) fn start(config: WriterEtcd) -> Self {
+    /// Registers the writer's URL, and renews the registration, on a task of its own.
+    #[must_use]
+    pub fn start(etcd: EtcdConfig, advertise: Endpoint, lease: Duration) -> Self {
         let is_registered = Arc::<AtomicBool>::default();
         let (stop, stopped) = oneshot::channel();
         let registrar = Registrar {
-            client: Client::new(config.etcd.clone()).within((config.lease / 3).max(CALL_MIN)),
-            config,
+            client: Client::new(etcd).within((lease / 3).max(CALL_MIN)),
+            advertise,
+            lease_length: lease,
             lease: None,
             is_registered: is_registered.clone(),
             has_failed: false,
@@ -45,12 +48,13 @@ impl Registration {
     }
 
     /// Whether the last renewal succeeded.
-    pub(crate) fn is_registered(&self) -> Arc<AtomicBool> {
+    #[must_use]
+    pub fn is_registered(&self) -> Arc<AtomicBool> {
         self.is_registered.clone()
     }
 
     /// Ends the registration, so that gateways use other writers. Waits for etcd for two seconds at most.
-    pub(crate) async fn leave(self) {
+    pub async fn leave(self) {
         drop(self.stop);
         if timeout(LEAVE_MAX, self.task).await.is_err() {
             tracing::warn!("etcd did not end the registration: gateways keep this writer until its lease ends");
@@ -59,8 +63,10 @@ impl Registration {
 }
 
 struct Registrar {
-    config: WriterEtcd,
     client: Client,
+    /// The URL that gateways use.
+    advertise: Endpoint,
+    lease_length: Duration,
     lease: Option<LeaseId>,
     is_registered: Arc<AtomicBool>,
     has_failed: bool,
@@ -84,7 +90,7 @@ impl Registrar {
         loop {
             let renewed = self.renew().await;
             self.is_registered.store(renewed.is_ok(), Ordering::Relaxed);
-            let pause = (self.config.lease / 3).min(RENEW_MAX);
+            let pause = (self.lease_length / 3).min(RENEW_MAX);
             match renewed {
                 Ok(()) => {
                     if std::mem::take(&mut self.has_failed) {
@@ -107,15 +113,15 @@ impl Registrar {
     async fn renew(&mut self) -> Result<(), EtcdError> {
         let lease = match self.lease.clone() {
             Some(lease) if self.client.keep_alive(&lease).await? => lease,
-            _ => self.client.grant(self.config.lease).await?,
+            _ => self.client.grant(self.lease_length).await?,
         };
         self.lease = Some(lease.clone());
         // The lease's id makes a key of each process's own.
-        let key = format!("{}{}", self.config.etcd.prefix, lease);
+        let key = format!("{}{}", self.client.config().prefix, lease);
         if !self.client.has(&key).await? {
-            let value = json!({ "url": self.config.advertise.to_string() }).to_string();
+            let value = json!({ "url": self.advertise.to_string() }).to_string();
             self.client.put(&key, &value, &lease).await?;
-            tracing::info!("etcd: the writer is registered as {} by {key}", self.config.advertise);
+            tracing::info!("etcd: the writer is registered as {} by {key}", self.advertise);
         }
         Ok(())
     }

@@ -1,23 +1,28 @@
-//! The upstreams in use, with a task for the discovery of their writers by DNS or etcd, and a task that probes the writers. Neither a batch
+//! The discovery of writers: by gateways over DNS or etcd, and the registration of a writer in etcd.
+//!
+//! [`UpstreamBoard`] has the upstreams in use, with a task for the discovery of their writers by DNS or etcd, and a task that probes the writers. Neither a batch
 //! nor another upstream waits for a look-up or a probe.
 
 mod dns;
 mod etcd;
+mod registration;
+mod registry;
 mod report;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use config::Configuration;
 use sink_remote::{Upstream, Writers};
 use tokio::task::JoinHandle;
+
+pub use registration::Registration;
 
 /// The pause between two look-ups.
 const LOOK_UP_EVERY: Duration = Duration::from_secs(5);
 
 /// The upstreams of the current configuration, with their tasks. Cheap to clone.
 #[derive(Clone, Default)]
-pub(crate) struct UpstreamBoard(Arc<Mutex<Vec<InUse>>>);
+pub struct UpstreamBoard(Arc<Mutex<Vec<InUse>>>);
 
 struct InUse {
     upstream: Upstream,
@@ -35,18 +40,19 @@ impl Drop for Tasks {
 }
 
 impl UpstreamBoard {
-    /// The upstreams of this configuration. It must be called on a runtime, which runs their discovery.
-    pub(crate) fn new(configuration: &Configuration) -> Self {
+    /// These upstreams. It must be called on a runtime, which runs their discovery.
+    #[must_use]
+    pub fn new(upstreams: &[Upstream]) -> Self {
         let board = Self::default();
-        board.show(configuration);
+        board.show(upstreams);
         board
     }
 
-    /// Applies the writers of this configuration. The tasks of an unchanged discovery keep running.
-    pub(crate) fn show(&self, configuration: &Configuration) {
+    /// Applies the writers of these upstreams. The tasks of an unchanged discovery keep running.
+    pub fn show(&self, upstreams: &[Upstream]) {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = std::mem::take(&mut *held);
-        for upstream in &configuration.upstreams {
+        for upstream in upstreams {
             upstream.apply();
             let is_alike = |known: &InUse| {
                 known.upstream.is_same(upstream) && known.upstream.config().writers == upstream.config().writers
@@ -58,7 +64,8 @@ impl UpstreamBoard {
     }
 
     /// All upstreams.
-    pub(crate) fn all(&self) -> Vec<Upstream> {
+    #[must_use]
+    pub fn all(&self) -> Vec<Upstream> {
         let held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         held.iter().map(|in_use| in_use.upstream.clone()).collect()
     }
@@ -74,7 +81,7 @@ fn discover(upstream: &Upstream) -> Option<JoinHandle<()>> {
         Writers::Listed(_) | Writers::Named(_) => None,
         Writers::Dns(endpoint) => Some(tokio::spawn(dns::follow_host(upstream.clone(), endpoint.host_and_port()?))),
         Writers::Etcd { etcd, allows_http } => {
-            Some(tokio::spawn(etcd::follow(upstream.clone(), etcd.clone(), *allows_http)))
+            Some(tokio::spawn(registry::follow(upstream.clone(), etcd.clone(), *allows_http)))
         }
     }
 }
