@@ -27,7 +27,6 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::cli::Common;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
@@ -35,6 +34,7 @@ use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
 use crate::{compose, log, memory_plan};
 use admin_api::reload::ReloadJson;
+use cli::Common;
 use discovery::UpstreamBoard;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
