@@ -35,7 +35,8 @@ impl SharedServers {
     pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
         let postgres = self.postgres.as_ref().map(|server| (postgres::SHARED, server.folder().into()));
         let swift = self.swift.as_ref().map(|server| (swift::SHARED, server.address().to_string().into()));
-        let opensearch = self.opensearch.as_ref().map(|server| (opensearch::SHARED, server.address().to_string().into()));
+        let opensearch =
+            self.opensearch.as_ref().map(|server| (opensearch::SHARED, server.address().to_string().into()));
         [postgres, swift, opensearch].into_iter().flatten().collect()
     }
 }

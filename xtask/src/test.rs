@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use crate::store::{NatsStore, PostgresStore, RedisStore, SwiftStore};
 use crate::steps::{self, Step};
+use crate::store::{NatsStore, PostgresStore, RedisStore, SwiftStore};
 use crate::workspace::{cargo_test, run};
 use crate::{campaign, deployments, fuzz, lab, scale, test_programs};
 

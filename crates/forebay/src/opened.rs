@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 
 use config::Configuration;
-use delivery::{Delivery, Options, Reporter, SavedLedger, SinkSetup};
+use delivery::{Delivery, Options, SavedLedger, SinkSetup};
 use event::memory::Budgets;
 use eventlog::{EventLog, LogOptions, LostFrom};
 use journal::disk::OsDisk;
@@ -51,7 +51,7 @@ impl Opened {
             &directory,
             compose::delivery(configuration, sinks),
             saved,
-            Options { memory, ..Options::new(Arc::new(Log)) },
+            Options { memory, ..Options::new() },
         )?;
         Ok(Self { log, delivery, directory })
     }
@@ -119,13 +119,4 @@ fn check_disk(
     let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
     let stores = sinks.iter().filter(|setup| setup.sink.capabilities().on_this_disk).count() as u64;
     disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
-}
-
-/// Forwards delivery's messages to the log.
-struct Log;
-
-impl Reporter for Log {
-    fn report(&self, message: &str) {
-        tracing::warn!("{message}");
-    }
 }

@@ -189,19 +189,9 @@ mod tests {
 
     fn record(payload: &[u8]) -> JournalRecord<'_> {
         JournalRecord {
-            id: EventId([7; 16]),
-            received_at: 1,
-            event_time: None,
-            type_name: "event",
-            source: "",
-            client: None,
-            payload,
             request_start: false,
             request_end: false,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
+            ..JournalRecord::new(EventId([7; 16]), 1, "event", payload)
         }
     }
 

@@ -2,10 +2,12 @@
 //!
 //! One thread with epoll: what the load itself costs is taken from the server where both share a machine.
 
+mod answer;
 mod client;
 mod payload;
 mod report;
 mod run;
+mod stream;
 mod verify;
 
 use std::fmt::Display;

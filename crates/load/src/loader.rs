@@ -318,11 +318,11 @@ impl Load<'_> {
     }
 
     fn worker(&self, work: &Work<'_>) -> anyhow::Result<()> {
-        let mut sender = work.post.as_ref().map(Sender::new);
         let mut block = Vec::new();
         // What was read before an error is still sent and answered.
         let mut unread = Ok(());
         let mut all = || {
+            let sender = work.post.as_ref().map(Sender::new).transpose()?;
             while !work.halt.is_set() {
                 let next = work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.watermark);
                 let found = match next {
@@ -333,7 +333,7 @@ impl Load<'_> {
                         break;
                     }
                 };
-                let Some(refused) = self.take(work, &found, &block, sender.as_mut())? else { break };
+                let Some(refused) = self.take(work, &found, &block, sender.as_ref())? else { break };
                 work.watermark.answered(found.number, found.place, refused)?;
             }
             Ok(())
@@ -355,7 +355,7 @@ impl Load<'_> {
         work: &Work<'_>,
         block: &Block,
         bytes: &[u8],
-        sender: Option<&mut Sender<'_>>,
+        sender: Option<&Sender<'_>>,
     ) -> anyhow::Result<Option<u64>> {
         let mut refused = Some(0);
         if let Some(length) = block.too_long {

@@ -39,11 +39,19 @@ impl PostgresServer {
     pub fn shared() -> Option<Self> {
         static OF_THIS_PROCESS: OnceLock<Option<PostgresServer>> = OnceLock::new();
         let folder = std::env::var_os(SHARED).map(PathBuf::from);
-        let folder = folder.or_else(|| Some(OF_THIS_PROCESS.get_or_init(Self::start_shared).as_ref()?.folder.clone()))?;
+        let folder =
+            folder.or_else(|| Some(OF_THIS_PROCESS.get_or_init(Self::start_shared).as_ref()?.folder.clone()))?;
         let database = format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (settings, process) = (Vec::new(), Mutex::default());
-        let mut shared =
-            Self { folder, programs: programs()?, settings, port: 5432, database: "postgres".into(), process, watcher: None };
+        let mut shared = Self {
+            folder,
+            programs: programs()?,
+            settings,
+            port: 5432,
+            database: "postgres".into(),
+            process,
+            watcher: None,
+        };
         shared.psql(&format!("create database {database}"));
         shared.database = database;
         Some(shared)

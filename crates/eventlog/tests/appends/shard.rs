@@ -88,21 +88,7 @@ async fn append(log: &EventLog) -> Result<u64, AppendError> {
 }
 
 fn record() -> JournalRecord<'static> {
-    JournalRecord {
-        id: EventId([1; 16]),
-        received_at: 1,
-        event_time: None,
-        type_name: "event",
-        source: "",
-        client: None,
-        payload: b"{\"a\":1}",
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
-    }
+    JournalRecord::new(EventId([1; 16]), 1, "event", b"{\"a\":1}")
 }
 
 fn sorted(results: Vec<Result<u64, AppendError>>) -> Vec<u64> {

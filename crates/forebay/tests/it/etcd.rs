@@ -296,7 +296,7 @@ fn an_address_that_a_writer_of_another_store_has_now_gets_no_event() {
     let Some(etcd) = EtcdServer::start() else { return };
     let Some([first, other]) = two_databases() else { return };
     let (folder, address) = (Folder::new(), free_address().to_string());
-        let tables = registers(&etcd, &format!("http://{address}"), LONG);
+    let tables = registers(&etcd, &format!("http://{address}"), LONG);
     let one = writer_on(&folder, "one", &address, &format!("{tables}{}", warehouse(&first)));
     let front = FrontEnd::start(&finds(&etcd, "", ""), "store = \"postgres\"");
     front.post(0..3);

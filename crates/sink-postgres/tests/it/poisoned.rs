@@ -1,6 +1,5 @@
 //! One event that the server refuses by whatever code, and a table that takes none: the one is refused, the other buries nothing.
 
-
 use sink::{Batch, RejectedRecord, Sink, SinkError, WriteOutcome};
 use sink_postgres::PayloadKind;
 

@@ -147,7 +147,10 @@ async fn a_pool_of_sessions_is_used() {
         if pooler == Pooler::Detect {
             detected = answered;
         } else {
-            assert!(answered < detected, "{answered} bytes were answered, {detected} where the kind of pool is detected");
+            assert!(
+                answered < detected,
+                "{answered} bytes were answered, {detected} where the kind of pool is detected"
+            );
         }
         assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
         sink.close().await.unwrap();

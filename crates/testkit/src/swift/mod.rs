@@ -88,7 +88,8 @@ impl SwiftServer {
         // In a group of its own it outlives a signal to that of the tests, such as Ctrl-C.
         watcher.args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).process_group(0);
         let watcher = watcher.spawn().unwrap();
-        let server = Self { ports: [0; 5].map(|_| free_port()), folder, processes: Mutex::default(), watcher: Some(watcher) };
+        let server =
+            Self { ports: [0; 5].map(|_| free_port()), folder, processes: Mutex::default(), watcher: Some(watcher) };
         configuration::write(&server.folder, server.ports);
         server.run();
         Some(server)

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
-
 /// The result of a resend.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Resent {
