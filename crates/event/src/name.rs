@@ -6,7 +6,6 @@ use text::{CheckedName, NameRule};
 /// The name of an event's type. Cheap to clone.
 pub type TypeName = CheckedName<TypeNameRule>;
 
-
 /// The rule of type names: `[a-z0-9][a-z0-9_-]*` parts joined by `.`, at most [`TYPE_NAME_BYTES_MAX`] bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TypeNameRule {}

@@ -12,10 +12,10 @@ use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
 use limits::memory::Budgets;
 
-use crate::errors::{unreadable, unusable};
 use crate::memory_plan::Plan;
 use crate::process::disk_size;
 use crate::{allocator, compose, memory_plan};
+use cli::errors::{unreadable, unusable};
 
 /// An open data directory from which events are delivered.
 pub(crate) struct Opened {

@@ -27,15 +27,15 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin_json::reload::ReloadJson;
-use crate::cli::Common;
-use crate::discovery::UpstreamBoard;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
 use crate::{compose, log, memory_plan};
+use admin_api::reload::ReloadJson;
+use cli::Common;
+use discovery::UpstreamBoard;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -154,7 +154,7 @@ impl Reloader {
                 }
                 Err(error) => {
                     // Takes back the servers that were announced.
-                    self.components.upstreams.show(&self.current);
+                    self.components.upstreams.show(&self.current.upstreams);
                     self.counters.refused.add(1);
                     tracing::error!("the configuration was read again and nothing has changed:\n{error}");
                 }
@@ -188,7 +188,7 @@ impl Reloader {
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
         self.components.stopping.send_replace(configuration.gateway.stopping);
-        self.components.upstreams.show(&configuration);
+        self.components.upstreams.show(&configuration.upstreams);
         self.components.retention.show(compose::named(&sinks));
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);

@@ -14,13 +14,11 @@ use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
 use super::auth::Caller;
-use super::query::DeadQuery;
+use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
-use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
 use crate::log::UNLIMITED;
-
-/// The beginning of all paths here.
-pub(super) const PATH: &str = "/api/routes";
+use admin_api::query::DeadQuery;
+use admin_api::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
 /// What is known of routes, and who gives them up.
 pub(crate) struct Routes {
@@ -36,14 +34,14 @@ impl Routes {
         Self { ledger, lanes, dead: delivery.dead_letters().clone(), control: delivery.control().clone() }
     }
 
-    /// Answers a request whose path goes on with `rest` behind [`PATH`].
+    /// Answers a request whose path goes on with `rest` behind [`ROUTES`](admin_api::paths::ROUTES).
     pub(super) async fn respond(
         &self,
         (method, rest, query): (&Method, &str, Option<&str>),
         origin: Origin,
         caller: &Caller,
     ) -> AdminResponse {
-        let query = match DeadQuery::of_request(query, origin) {
+        let query = match dead_query::of_request(query, origin) {
             Ok(query) => query,
             Err(refused) => return refused,
         };

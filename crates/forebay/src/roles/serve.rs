@@ -22,11 +22,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
-use crate::admin_address::{self, target};
-use crate::cli::Common;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::discovery::UpstreamBoard;
-use crate::errors::{cannot, cannot_listen};
+use crate::configuration_report::shown;
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
@@ -34,11 +30,17 @@ use crate::process::service_manager::{ServiceManager, State};
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
-use crate::signals::{Signals, delayed, end_at_once, runtime_with_signals};
+use crate::signals::{delayed, end_at_once, runtime_with_signals};
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
 use crate::type_info::TypeInfo;
 use crate::{admin, allocator, compose, log};
+use cli::Common;
+use cli::EXIT_CONFIGURATION;
+use cli::admin_address::{self, target};
+use cli::errors::{cannot, cannot_listen};
+use cli::signals::Signals;
+use discovery::UpstreamBoard;
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -65,7 +67,7 @@ async fn serve(
     inputs: Inputs,
     (mut signals, hangup): (Signals, Signal),
 ) -> anyhow::Result<u8> {
-    let data = inputs.common.data.directory.clone();
+    let data = inputs.common.directory().to_path_buf();
     let manager = ServiceManager::of(&inputs.environment);
     let (intake, admin) = bind(&configuration)?;
     let admin_address = admin.local_addr().map_err(cannot("listen"))?;
@@ -198,7 +200,7 @@ impl Running {
             .map_err(cannot("start the gateway"))?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
-        let upstreams = UpstreamBoard::new(configuration);
+        let upstreams = UpstreamBoard::new(&configuration.upstreams);
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let boards = (objects.clone(), upstreams.clone(), retention.clone());

@@ -11,9 +11,9 @@ use eventlog::unix_microseconds;
 use gateway::{DEFAULT_TYPE, RequestContext};
 use sink::StoreConfig;
 
-use crate::admin_address::target;
 use crate::dry_run::DryRunner;
 use crate::{dry_run, log};
+use cli::admin_address::target;
 
 /// Where the server can be reached.
 pub(crate) struct Ports {

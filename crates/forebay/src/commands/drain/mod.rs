@@ -16,14 +16,16 @@ use journal::DataDirectory;
 use settings::Environment;
 use tokio::time::{Instant, sleep};
 
-use crate::cli::DrainFlags;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::discovery::UpstreamBoard;
-use crate::errors::at;
+use crate::configuration_report::shown;
 use crate::opened::{Opened, plan_memory, seal};
-use crate::signals::{Signals, end_at_once, runtime_with_signals};
+use crate::signals::{end_at_once, runtime_with_signals};
 use crate::{compose, log};
+use cli::DrainFlags;
+use cli::EXIT_CONFIGURATION;
+use cli::errors::at;
+use cli::signals::Signals;
 use dead_letters::Letters;
+use discovery::UpstreamBoard;
 use progress::Progress;
 use remaining::Stays;
 
@@ -45,7 +47,7 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     }
     let common = flags.common(role);
     let (runtime, (signals, _)) = runtime_with_signals()?;
-    let data = &common.data.directory;
+    let data = common.directory();
     // The command must not create a data directory, or take another program's directory for one.
     if !data.is_dir() {
         let data_shown = data.display();
@@ -92,7 +94,7 @@ async fn drain(
     let sinks = compose::sinks(configuration, |_, store| compose::new_driver(store, &memory));
     let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks)?;
     // Discovery runs until this is dropped.
-    let _upstreams = UpstreamBoard::new(configuration);
+    let _upstreams = UpstreamBoard::new(&configuration.upstreams);
     let stays = Stays::new(&log, &delivery);
     let end = tokio::select! {
         end = follow(&delivery, timeout) => end,

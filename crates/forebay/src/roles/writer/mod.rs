@@ -1,7 +1,6 @@
 //! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
 
 mod admin;
-mod registration;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{ConnectionLimits, WriterConfiguration};
+use discovery::Registration;
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -18,19 +18,20 @@ use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
 use crate::admin::AdminAuth;
-use crate::cli::Common;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::errors::{cannot_listen, unusable};
+use crate::configuration_report::shown;
 use crate::memory_plan::WriterPlan;
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
-use crate::roles::writer::registration::Registration;
-use crate::signals::{self, Signals, runtime_with_signals};
+use crate::signals::{self, runtime_with_signals};
 use crate::tls::watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{allocator, log};
+use cli::Common;
+use cli::EXIT_CONFIGURATION;
+use cli::errors::{cannot_listen, unusable};
+use cli::signals::Signals;
 
 /// Batches in flight get this long to be answered when a writer stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -60,7 +61,7 @@ async fn serve(
     let listener = bind(configuration.listen, "--listen").await?;
     let admin = bind(configuration.admin, "--admin").await?;
     // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
-    let data = &common.data.directory;
+    let data = common.directory();
     let opened = configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data));
     let _directory = opened.transpose().map_err(unusable)?;
     let tokens = TokenWatch::start(configuration.tokens.clone())?;
@@ -83,7 +84,8 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     tell(&listener, &admin, &writer, tls.is_some());
-    let registration = configuration.etcd.clone().map(Registration::start);
+    let registration =
+        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::is_registered);
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
