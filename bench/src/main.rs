@@ -33,9 +33,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use xtask::server::Launch;
-use xtask::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
-use xtask::{report, workspace};
+use harness::server::Launch;
+use harness::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
+use harness::{report, workspace};
 
 /// What `cargo xtask` passes on.
 #[derive(Parser)]
@@ -137,9 +137,6 @@ impl Setup {
         Launch::new(&self.binary, &folder, config)
     }
 }
-
-/// No start takes longer, unless something is wrong.
-const READY_LIMIT: Duration = Duration::from_secs(20);
 
 /// Runs one benchmark; fails if a figure is short of its bar.
 fn run(arguments: &Arguments) -> Result<()> {

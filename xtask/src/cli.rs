@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
+use crate::tidy::lines;
 use crate::{campaign, ci, deployments, dist, fuzz, image, lab, scale, services, test, tidy};
 
 /// Forebay's tooling.
@@ -24,7 +25,9 @@ enum Task {
     /// Checks the files in `deploy/` with the programs that read them, and starts nothing.
     Deployments,
     /// The project's own rules: crate edges, bans, file length, links.
-    Tidy(tidy::Arguments),
+    Tidy,
+    /// Counts production lines, of each crate and in all.
+    Lines(lines::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/packages.
@@ -52,7 +55,8 @@ pub fn main() -> ExitCode {
         Task::Ci => ci::run_ci(),
         Task::Test(arguments) => test::run_tests(&arguments),
         Task::Deployments => deployments::check(),
-        Task::Tidy(arguments) => tidy::run(&arguments),
+        Task::Tidy => tidy::check(),
+        Task::Lines(arguments) => lines::run(&arguments),
         Task::Services(arguments) => services::install(&arguments),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Reference(passed) => run_bench("reference", &passed),

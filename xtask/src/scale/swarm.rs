@@ -61,12 +61,9 @@ fn scale_and_roll(stack: &Stack) -> Result<Vec<Row>> {
         println!("acknowledged and not stored after {STORED_LIMIT:?}: {}", ranges(missing.iter().copied()));
     }
     println!("{} events acknowledged, {} volumes of gateways", sent.acknowledged.len(), stack.volumes()?);
-    let row = |what: &str, measured: usize| Row {
-        what: format!("Swarm, 1 → 3 → 8 → 2 and a roll under 1,000/s: {what}"),
-        measured: measured as f64,
-        unit: "",
-        reference: None,
-        bar: Bar::AtMost(0.0),
+    let row = |what: &str, measured: usize| {
+        let what = format!("Swarm, 1 → 3 → 8 → 2 and a roll under 1,000/s: {what}");
+        Row::alone(&what, "", measured as f64, Bar::AtMost(0.0))
     };
     Ok(vec![row("failed requests", sent.failed.len()), row("lost events", missing.len())])
 }
