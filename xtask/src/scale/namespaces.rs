@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::Setup;
-use super::traffic::{Sent, Traffic, expect_none_doubled, ranges, stored};
+use super::traffic::{Sent, expect_none_doubled, ranges, send_during, stored};
 use crate::report::{Bar, Row};
 use crate::server::{Launch, ProcessRole, Server};
 use crate::store::{CampaignStore, PostgresStore, StoreServer};
@@ -59,14 +59,15 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 
 /// Sends events through a cut. Returns the time from the link's return until all are stored.
 fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<Duration> {
-    let traffic = Traffic::start(launch.intake, PER_SECOND, 0)?;
-    thread::sleep(BEFORE);
-    network.set_cable("down")?;
-    thread::sleep(CUT);
-    let pending = gateway.pending()?;
-    network.set_cable("up")?;
-    let back = Instant::now();
-    let sent = traffic.finish()?;
+    let cut = || {
+        thread::sleep(BEFORE);
+        network.set_cable("down")?;
+        thread::sleep(CUT);
+        let pending = gateway.pending()?;
+        network.set_cable("up")?;
+        Ok((pending, Instant::now()))
+    };
+    let (sent, (pending, back)) = send_during(launch.intake, PER_SECOND, 0, cut)?;
     sent.expect_none_failed()?;
     gateway.wait_stored()?;
     println!("cut for {CUT:?}: {pending} events waited, all {} were stored", sent.acknowledged.len());
@@ -77,9 +78,11 @@ fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<
 /// clients' records.
 fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTreeSet<u64>, Server, Vec<Sent>)> {
     let send = |first| -> Result<Sent> {
-        let traffic = Traffic::start(launch.intake, PER_SECOND, first)?;
-        thread::sleep(BEFORE);
-        let sent = traffic.finish()?;
+        let wait = || {
+            thread::sleep(BEFORE);
+            Ok(())
+        };
+        let (sent, ()) = send_during(launch.intake, PER_SECOND, first, wait)?;
         sent.expect_none_failed()?;
         Ok(sent)
     };

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use super::Setup;
 use super::stack::Stack;
 use super::table::Table;
-use super::traffic::{Traffic, expect_none_doubled, ranges, stored};
+use super::traffic::{expect_none_doubled, ranges, send_during, stored};
 use crate::ab;
 use crate::report::{Bar, Row};
 use crate::wrk::{self, WrkLoad};
@@ -38,19 +38,21 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 }
 
 fn scale_and_roll(stack: &Stack) -> Result<Vec<Row>> {
-    let traffic = Traffic::start(stack.address()?, PER_SECOND, 0)?;
     let begun = Instant::now();
     let shown = |what: &str| println!("{:>6.1} s: {what}", begun.elapsed().as_secs_f64());
-    thread::sleep(HOLD);
-    for gateways in STEPS {
-        stack.scale(gateways)?;
-        shown(&format!("{gateways} gateways"));
+    let scale = || {
         thread::sleep(HOLD);
-    }
-    stack.roll()?;
-    shown("rolled to another image");
-    thread::sleep(HOLD);
-    let sent = traffic.finish()?;
+        for gateways in STEPS {
+            stack.scale(gateways)?;
+            shown(&format!("{gateways} gateways"));
+            thread::sleep(HOLD);
+        }
+        stack.roll()?;
+        shown("rolled to another image");
+        thread::sleep(HOLD);
+        Ok(())
+    };
+    let (sent, ()) = send_during(stack.address()?, PER_SECOND, 0, scale)?;
     if let Err(error) = sent.expect_none_failed() {
         println!("{error:#}");
     }
