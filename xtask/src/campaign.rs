@@ -24,7 +24,6 @@ mod sent;
 pub(crate) mod slow_clients;
 mod sqlite;
 pub(crate) mod stops;
-mod store_down;
 pub(crate) mod store_faults;
 pub(crate) mod store_kills;
 mod stores;
@@ -94,7 +93,7 @@ enum Campaign {
     /// The Debian package on a machine with systemd: installed, upgraded under load, removed, purged.
     Package(package::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
-    StoreDown(store_down::Options),
+    StoreDown(Passed),
 }
 
 /// Runs one campaign.
@@ -123,6 +122,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::TwoServices(options) => two_services::run(options),
         Campaign::Origins(passed) => run_bench("origins", passed),
         Campaign::Package(options) => package::run(options),
-        Campaign::StoreDown(options) => store_down::run(options),
+        Campaign::StoreDown(passed) => run_bench("store-down", passed),
     }
 }

@@ -21,15 +21,17 @@ mod pip_package;
 mod scale;
 mod schema_suite;
 mod services;
+mod shared_servers;
 mod static_build;
+mod steps;
 mod test;
 mod test_programs;
 mod tidy;
 
 // Shared with the benchmarks of crate `bench`.
 use harness::{
-    ab, clients, http, latency, metrics, open_loop, priority, report, server, slow_proxy, store, two_services, wait,
-    workspace, wrk,
+    ab, clients, http, latency, metrics, priority, report, server, slow_proxy, store, two_services, wait, workspace,
+    wrk,
 };
 
 pub use cli::main;

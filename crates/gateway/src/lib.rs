@@ -2,16 +2,16 @@
 //! sink.
 //!
 //! One listener hands sockets to shards. A shard is one thread with one runtime and one journal. When its runtime is about to park, the
-//! shard commits the appended events as one block, and only then the handlers answer.
+//! shard commits the appended events as one block, and only then the handlers answer. The transport is the crate `http1`, which calls the
+//! router as its `Handler`.
 //!
 //! | folder | content | may use |
 //! |---|---|---|
 //! | `event_types` | the registered event types and their rules | – |
 //! | `refusals` | what is counted, logged and stored of rejected events | `event_types` |
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
-//! | `http1` | the transport: sockets, heads, bodies, responses; it calls a `http1::handler::Handler` | `admission` |
-//! | `auth` | tokens, hosts, CORS, trusted proxies | `http1` |
-//! | `ingest` | the one sequence of steps from a payload to a record of the log | `event_types`, `http1` (header fields) |
+//! | `auth` | tokens, hosts, CORS, trusted proxies | – |
+//! | `ingest` | the one sequence of steps from a payload to a record of the log | `event_types` |
 //! | `shard` | the state of one core | all above |
 //! | `ack` | **when the 200 is sent**: waits until events are durable, or stored | `shard`, `ingest` |
 //! | `handlers` | one file for each route, and the router | all above |
@@ -28,7 +28,6 @@ mod event_types;
 mod filter_counts;
 mod gateway;
 mod handlers;
-mod http1;
 mod ingest;
 mod object_readers;
 mod problem;

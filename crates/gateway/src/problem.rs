@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use event::TypeName;
 use http::StatusCode;
+use http1::{RequestError, RequestErrorKind};
 use json::JsonError;
 use json::JsonPointer;
 use json::batch::BatchError;
@@ -92,6 +93,23 @@ fn without_tokens(detail: Cow<'static, str>) -> Cow<'static, str> {
     match detail {
         Cow::Owned(detail) if access::contains_token(&detail) => String::from(access::hide_tokens(&detail)).into(),
         detail => detail,
+    }
+}
+
+impl From<Box<RequestError>> for Refused {
+    fn from(error: Box<RequestError>) -> Self {
+        let RequestError { kind, title, detail } = *error;
+        let code = match kind {
+            RequestErrorKind::BadRequest => ErrorCode::BadRequest,
+            RequestErrorKind::BodyIncomplete => ErrorCode::BodyIncomplete,
+            RequestErrorKind::Encoding => ErrorCode::Encoding,
+            RequestErrorKind::Expectation => ErrorCode::Expectation,
+            RequestErrorKind::HeaderTooLarge => ErrorCode::HeaderTooLarge,
+            RequestErrorKind::TargetTooLong => ErrorCode::TargetTooLong,
+            RequestErrorKind::Timeout => ErrorCode::Timeout,
+            RequestErrorKind::TooLarge => ErrorCode::TooLarge,
+        };
+        Box::new(Problem { title, ..Problem::new(code, detail) })
     }
 }
 

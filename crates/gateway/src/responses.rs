@@ -6,8 +6,8 @@ use serde::Serialize;
 use transform::Filtered;
 
 use crate::error_code::ErrorCode;
-use crate::http1::Response;
 use crate::problem::Problem;
+use http1::Response;
 
 pub(crate) const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";

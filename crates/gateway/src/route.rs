@@ -4,8 +4,8 @@ use access::Scope;
 
 use crate::auth::RequiredAccess;
 use crate::error_code::ErrorCode;
-use crate::http1::Method;
 use crate::problem::{Problem, Refused};
+use http1::Method;
 
 /// The methods of all routes.
 pub(crate) const ALL_METHODS: &str = "GET, HEAD, OPTIONS, POST";

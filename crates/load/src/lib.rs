@@ -5,5 +5,5 @@ mod http;
 pub mod loader;
 
 pub use generator;
-pub use http::server::{IngestEndpoint, Response, ServerConnector};
+pub use http::server::{IngestEndpoint, IngestResponse, ServerConnector};
 pub use http::target::ServerUrl;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{anyhow, bail};
 use config::Role;
-use load::{Response, ServerConnector};
+use load::{IngestResponse, ServerConnector};
 use settings::Environment;
 
 use crate::admin::{HEALTH, READY};
@@ -34,7 +34,7 @@ pub(crate) fn run(flags: &HealthFlags, role: Option<Role>, environment: &Environ
 }
 
 /// A server that sends a byte now and then would keep each step within its limit.
-fn ask(server: ServerConnector, path: &'static str) -> io::Result<Response> {
+fn ask(server: ServerConnector, path: &'static str) -> io::Result<IngestResponse> {
     let (send, answer) = channel();
     thread::spawn(move || {
         // Nobody waits any more after the limit.

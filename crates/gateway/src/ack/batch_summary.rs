@@ -5,9 +5,9 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::error_code::ErrorCode;
-use crate::http1::Response;
 use crate::ingest::{RecordBuilder, RejectedRecord};
 use crate::responses;
+use http1::Response;
 
 /// The outcome of a batch.
 #[derive(Serialize)]

@@ -10,9 +10,9 @@ use serde::Serialize;
 use super::batch_summary::BatchSummary;
 use super::until_delivered::{Dead, DeliveryStatus};
 use crate::error_code::ErrorCode;
-use crate::http1::Response;
 use crate::problem::Problem;
 use crate::responses;
+use http1::Response;
 
 /// A single event that is durable.
 pub(crate) struct SingleEvent {

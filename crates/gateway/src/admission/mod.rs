@@ -17,8 +17,12 @@ use std::time::Duration;
 use crate::error_code::ErrorCode;
 use crate::problem::{Problem, Refused};
 use client_quota::{BucketTotals, BucketUsage, ClientBuckets};
+use http1::BodyBudget;
 use reservation::{Reservation, Reservations};
 use wait_queue::WaitQueue;
+
+/// The body of a request, counted in a permit.
+pub(crate) type Body<'a> = http1::Body<'a, Permit<'a>>;
 
 /// What one shard has to do.
 #[derive(Debug, Default)]
@@ -82,7 +86,7 @@ impl Admission {
         debug_assert!(before > 0, "a connection closes once");
     }
 
-    /// Connections of one shard.
+    /// OpenConnections of one shard.
     pub(crate) fn connections_of(&self, shard: usize) -> usize {
         self.loads[shard].connections.load(Ordering::Relaxed)
     }
@@ -226,6 +230,14 @@ impl Permit<'_> {
     /// The batch is complete.
     pub(crate) fn is_whole(&self) {
         self.load().forecast.learn(self.bytes);
+    }
+}
+
+impl BodyBudget for Permit<'_> {
+    type Error = Refused;
+
+    fn admit(&mut self, bytes: usize) -> Result<(), Refused> {
+        Permit::admit(self, bytes)
     }
 }
 

@@ -4,8 +4,8 @@ use access::{is_known_host, is_own_origin};
 
 use super::cors::Cors;
 use crate::error_code::ErrorCode;
-use crate::http1::Head;
 use crate::problem::{Problem, Refused};
+use http1::Head;
 
 /// The names by which requests without a token may call this server. `None` allows every name: a port that other machines reach has
 /// names that only its clients know.

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use crate::http1::{is_of_name, is_of_value as is_of_field};
+use http1::{is_of_name, is_of_value as is_of_field};
 
 /// The header that something stands in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use access::{Demand, Denied, OwnTokens, PartialStatus, Scope, SeveralCredentials, ShownToken, Tokens};
 
 use crate::error_code::ErrorCode;
-use crate::http1::Fields;
 use crate::problem::{Problem, Refused};
+use http1::Fields;
 
 /// The access that a request needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

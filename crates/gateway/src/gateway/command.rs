@@ -4,16 +4,16 @@ use std::net::{IpAddr, TcpStream as StdStream};
 use std::sync::Arc;
 use std::sync::mpsc::Sender as EndOfWait;
 
-use crate::http1::Look;
 use crate::shard::rules::Rules;
+use http1::TickPart;
 use net::connections::ConnectionPermit;
 
 /// A command to a shard's thread.
 pub(crate) enum ShardCommand {
     /// Serve a connection.
     Open(AcceptedSocket),
-    /// A second has passed, or a part of it: it is time to look at these connections.
-    Tick(Look),
+    /// A second, or a part of it, has passed: check the deadlines of these connections.
+    Tick(TickPart),
     /// Apply these rules. To drop the sender notifies the thread that waits for that.
     Rules(Arc<Rules>, EndOfWait<()>),
     /// Let requests finish, close connections, and end.

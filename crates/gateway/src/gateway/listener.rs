@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use super::command::{AcceptedSocket, ShardCommand};
 use crate::admission::Admission;
 use crate::counters::GatewayCounters;
-use crate::http1::{Look, PARTS};
+use http1::{TICK_PARTS, TickPart};
 use net::connections::ConnectionLimiter;
 
-/// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
+/// OpenConnections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
 /// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
 /// restarted server come back at once.
 const BACKLOG: i32 = 4096;
@@ -87,10 +87,10 @@ impl Listener {
         loop {
             let (many, few): (Vec<_>, Vec<_>) =
                 (0..self.shards.len()).partition(|shard| self.admission.connections_of(*shard) >= MANY_CONNECTIONS);
-            self.tell(&few, Look::All);
-            let parts = if many.is_empty() { 1 } else { PARTS };
+            self.tell(&few, TickPart::All);
+            let parts = if many.is_empty() { 1 } else { TICK_PARTS };
             for part in 0..parts {
-                self.tell(&many, Look::Part(part));
+                self.tell(&many, TickPart::Part(part));
                 next += self.tick / parts;
                 tokio::time::sleep_until(next).await;
             }
@@ -99,10 +99,10 @@ impl Listener {
         }
     }
 
-    fn tell(&self, shards: &[usize], look: Look) {
+    fn tell(&self, shards: &[usize], part: TickPart) {
         for shard in shards {
             // One that has ended needs no clock.
-            let _ = self.shards[*shard].send(ShardCommand::Tick(look));
+            let _ = self.shards[*shard].send(ShardCommand::Tick(part));
         }
     }
 

@@ -31,10 +31,10 @@ use crate::admission::ReadBudget;
 use crate::admission::{Admission, wait_queue};
 use crate::counters::GatewayCounters;
 use crate::event_types::GatewayTypes;
-use crate::http1::Look;
 use crate::object_readers::ObjectReaders;
 use crate::readiness::Readiness;
 use crate::shard::Shared;
+use http1::TickPart;
 
 const TICK: Duration = Duration::from_secs(1);
 
@@ -47,9 +47,9 @@ pub struct GatewayOptions {
     pub memory: Budgets,
     /// How long a batch waits for room among them before it is refused; looked at with each tick.
     pub batch_wait: Duration,
-    /// Connections open at a time, at least one.
+    /// OpenConnections open at a time, at least one.
     pub connections_max: usize,
-    /// Connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
+    /// OpenConnections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
     pub connections_per_client: usize,
     /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
     pub tick: Duration,
@@ -221,7 +221,7 @@ impl Gateway {
             match self.ended.recv_timeout(self.tick.min(until_deadline)) {
                 Ok(()) => left -= 1,
                 // The listener was the clock.
-                Err(_) => self.shards.iter().for_each(|shard| shard.send(ShardCommand::Tick(Look::All))),
+                Err(_) => self.shards.iter().for_each(|shard| shard.send(ShardCommand::Tick(TickPart::All))),
             }
         }
         self.shards.iter().for_each(|shard| shard.send(ShardCommand::Abort));

@@ -21,11 +21,10 @@ use crate::cached_clock::CachedClock;
 use crate::coarse_timer::CoarseTimer;
 use crate::handlers::quarantine_task;
 use crate::handlers::router::Router;
-use crate::http1::{Connection, Connections, Look, Order, Transport};
-use crate::http1::{connection_loop, deadlines};
 use crate::ingest::offload;
 use crate::shard::commit_trigger::{CommitTrigger, commit_on_park};
 use crate::shard::{OFFLOADED_MAX, ShardContext, Shared};
+use http1::{ConnectionState, OpenConnections, Order, TickPart, Transport};
 use net::connections::ConnectionPermit;
 
 /// Threads for offloaded work and for what waits for others, as a page of events does, and how long they stay.
@@ -37,7 +36,7 @@ const EVENT_INTERVAL: u32 = 61;
 /// The loop of a shard.
 struct ShardLoop {
     router: Router,
-    connections: Connections,
+    connections: OpenConnections,
     /// The tick of the event loop in which the last tick was counted.
     last_tick: Cell<Duration>,
     /// Whether the tick counts that has begun.
@@ -95,7 +94,7 @@ pub(super) fn run(
             let shard = ShardContext::new((index, log.clone()), shared, (clock, timer), transport, seed);
             let shard_loop = ShardLoop {
                 router: Router::new(shard, commit),
-                connections: Connections::default(),
+                connections: OpenConnections::default(),
                 last_tick: Cell::new(Duration::MAX),
                 tick_counts: Cell::new(true),
                 is_ending,
@@ -139,7 +138,7 @@ impl ShardLoop {
             });
             match command.await {
                 Some(ShardCommand::Open(socket)) => self.open(socket),
-                Some(ShardCommand::Tick(look)) => self.tick(look),
+                Some(ShardCommand::Tick(part)) => self.tick(part),
                 Some(ShardCommand::Rules(rules, _applied)) => self.shard().apply(rules),
                 Some(ShardCommand::Finish) => self.finish(Order::Finish),
                 Some(ShardCommand::Abort) => self.finish(Order::Abort),
@@ -152,12 +151,12 @@ impl ShardLoop {
         let AcceptedSocket { stream, client, permit } = socket;
         match TcpStream::from_std(stream) {
             Ok(stream) if !self.is_ending.get() => {
-                let connection = Rc::new(Connection::new(client, self.shard().transport.now()));
+                let connection = Rc::new(ConnectionState::new(client, self.shard().transport.now()));
                 let number = self.connections.add(connection.clone());
                 let open = OpenConnection { shard_loop: self.clone(), number, _permit: permit };
                 tokio::task::spawn_local(async move {
                     let open = open;
-                    connection_loop::serve(&open.shard_loop.router, connection, stream).await;
+                    http1::serve(&open.shard_loop.router, connection, stream).await;
                 });
             }
             // It is closed at once: the server stops, or there is no room to watch it.
@@ -175,9 +174,9 @@ impl ShardLoop {
     }
 
     /// Ticks that arrived while the shard stood still count as one: the clients weren't slow.
-    fn tick(&self, look: Look) {
+    fn tick(&self, part: TickPart) {
         let shard = self.shard();
-        if look.begins_tick() {
+        if part.begins_tick() {
             let now = shard.clock.elapsed();
             self.tick_counts.set(self.last_tick.replace(now) != now);
             if self.tick_counts.get() {
@@ -189,15 +188,15 @@ impl ShardLoop {
         }
         shard.timer.tick();
         let (now, idle_ticks) = (shard.transport.now(), shard.transport.idle_ticks());
-        self.connections.for_each(look, |connection| match deadlines::order(connection, now, idle_ticks) {
-            Order::GoOn => {}
+        self.connections.for_each(part, |connection| match http1::order(connection, now, idle_ticks) {
+            Order::Continue => {}
             order => connection.give(order),
         });
     }
 
     fn finish(&self, order: Order) {
         self.is_ending.set(true);
-        self.connections.for_each(Look::All, |connection| connection.give(order));
+        self.connections.for_each(TickPart::All, |connection| connection.give(order));
         self.drained.notify_one();
     }
 }

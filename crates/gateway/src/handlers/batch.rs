@@ -6,13 +6,14 @@ use eventlog::{AppendError, WatchRequest};
 use super::{batch_stream, quarantine};
 use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
 use crate::ack::{batch_summary, response as ack_response, until_delivered};
+use crate::admission::Body;
 use crate::error_code::ErrorCode;
 use crate::event_types::{Slot, TypeCache};
-use crate::http1::{Body, Response};
 use crate::ingest::{AckMode, Envelope, IngestParams, RecordBuilder};
 use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
+use http1::Response;
 
 /// Payloads of a batch's lines that the log keeps if they conflict with an id: as many as are stored at a time.
 const CONFLICTS_KEPT_MAX: usize = 100;

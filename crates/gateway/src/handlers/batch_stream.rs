@@ -2,11 +2,12 @@
 
 use json::batch::{Form, Item, Splitter};
 
+use crate::admission::Body;
 use crate::admission::Permit;
-use crate::http1::{Body, STRETCH_BYTES};
 use crate::ingest::{RecordBuilder, Workspace, offload};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
+use http1::STRETCH_BYTES;
 
 /// A piece of work for the pool is so many times what is costly on the shard: some milliseconds.
 const COSTLY_IN_A_PIECE: usize = 8;

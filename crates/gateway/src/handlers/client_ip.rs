@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use http::StatusCode;
 
-use crate::http1::Response;
 use crate::problem::{Problem, Refused};
+use http1::Response;
 
 /// Characters of a function's name.
 const CALLBACK_BYTES_MAX: usize = 64;

@@ -8,10 +8,10 @@ use super::batch::new_builder;
 use super::quarantine;
 use super::transformed_event::TransformedEvent;
 use crate::ack::until_durable::{self, of_append};
+use crate::admission::Body;
 use crate::admission::Permit;
 use crate::event_types::cost::{self, CostBudget};
 use crate::event_types::{Slot, TypeCache};
-use crate::http1::{Body, Response};
 use crate::ingest::{
     ChosenBy, ChosenId, Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestBudget,
     RequestKey, Sequence, SequenceStop, WindowSet, offload,
@@ -19,6 +19,7 @@ use crate::ingest::{
 use crate::problem::{Problem, Refused};
 use crate::responses;
 use crate::shard::ShardContext;
+use http1::Response;
 
 /// Accepts an event. The response is ready when the event is durable.
 pub(super) async fn handle(

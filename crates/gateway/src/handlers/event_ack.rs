@@ -7,11 +7,12 @@ use eventlog::{AppendOutcome, WatchRequest};
 use super::event::{self, Appended, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::{until_delivered, until_durable};
+use crate::admission::Body;
 use crate::event_types::Slot;
-use crate::http1::{Body, Response};
 use crate::ingest::{AckMode, Envelope, IngestParams};
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
+use http1::Response;
 
 /// Accepts an event. The response is ready when the event is acknowledged as asked, or won't be soon.
 pub(crate) async fn handle(

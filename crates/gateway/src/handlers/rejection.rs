@@ -4,12 +4,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::event_types::Slot;
-use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::refusals::{RefusalSample, TypeLabel};
 use crate::responses;
 use crate::route::RouteName;
 use crate::shard::ShardContext;
+use http1::Response;
 
 /// The request that is rejected.
 pub(super) struct Origin<'a> {

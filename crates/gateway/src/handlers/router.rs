@@ -12,14 +12,15 @@ use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};
 use super::rejection::{Origin, reject};
 use super::{batch, event, event_ack};
+use crate::admission::{Body, Permit};
 use crate::auth::{Authenticated, RequiredAccess, check_origin};
 use crate::error_code::ErrorCode;
-use crate::http1::{Body, Handler, Head, Method, Response, Transport};
 use crate::ingest::{AckMode, Envelope, Headers, IngestParams};
 use crate::problem::{Problem, Refused};
 use crate::route::{self, RouteName};
 use crate::shard::ShardContext;
 use crate::shard::commit_trigger::CommitTrigger;
+use http1::{Handler, Head, Method, RequestError, Response, Transport};
 
 /// Routes the requests of a shard.
 pub(crate) struct Router {
@@ -76,6 +77,7 @@ impl Router {
 
 impl Handler for Router {
     type Request = PendingRequest;
+    type Budget<'a> = Permit<'a>;
 
     fn transport(&self) -> &Rc<Transport> {
         &self.shard.transport
@@ -104,10 +106,10 @@ impl Handler for Router {
         self.shard.count(request.route, status, body_bytes, request.started);
     }
 
-    fn reject(&self, refused: &Refused) -> Response {
+    fn reject(&self, error: Box<RequestError>) -> Response {
         let source = self.shard.authenticator.anonymous();
         let origin = Origin { route: RouteName::Other, source: &source, client: None, named: None };
-        let response = reject(&self.shard, refused, &origin);
+        let response = reject(&self.shard, &error.into(), &origin);
         self.shard.count(RouteName::Other, response.status, 0, self.shard.clock.elapsed());
         response
     }

@@ -9,11 +9,11 @@ use crate::ack::until_delivered;
 use crate::ack::until_durable::{append_batch, wait_for_filtered, wait_for_others};
 use crate::admission::Permit;
 use crate::event_types::Slot;
-use crate::http1::Response;
 use crate::ingest::{AckMode, IngestParams, RecordBuilder};
 use crate::problem::{Problem, Refused};
 use crate::responses;
 use crate::shard::ShardContext;
+use http1::Response;
 
 /// An event that has become none, or several.
 pub(crate) enum TransformedEvent {

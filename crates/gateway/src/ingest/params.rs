@@ -9,8 +9,8 @@ use super::ack_mode::AckMode;
 use super::ids::check_key;
 use crate::error_code::ErrorCode;
 use crate::event_types::{Slot, TypeCache};
-use crate::http1::{Coding, Fields};
 use crate::problem::{Problem, Refused};
+use http1::{Coding, Fields};
 
 /// The type of an event for which nothing names another.
 pub const DEFAULT_TYPE: &str = "event";

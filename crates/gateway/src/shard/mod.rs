@@ -24,11 +24,11 @@ use crate::coarse_timer::CoarseTimer;
 use crate::counters::{GatewayCounters, ShardCells};
 use crate::event_types::TypeCache;
 use crate::filter_counts::FilterCounts;
-use crate::http1::Transport;
 use crate::ingest::{Envelope, Epoch, Workspace};
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
+use http1::Transport;
 use refusal_queue::RefusalQueue;
 use rules::Rules;
 

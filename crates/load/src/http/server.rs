@@ -54,7 +54,7 @@ impl ServerConnector {
         (method, target, body): (&str, &str, &[u8]),
         token: Option<&str>,
         (connect_max, exchange_max): (Duration, Option<Duration>),
-    ) -> io::Result<Response> {
+    ) -> io::Result<IngestResponse> {
         let authorization = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
         let head = format!(
             "{method} {target} HTTP/1.1\r\nHost: {}\r\n{authorization}Connection: close\r\nContent-Length: {}\r\n\r\n",
@@ -63,7 +63,7 @@ impl ServerConnector {
         );
         let mut connection = Connection::over(self.connect(connect_max, exchange_max)?);
         let Answer { status, body, .. } = connection.exchange(head.as_bytes(), body)?;
-        Ok(Response { status, body: String::from_utf8_lossy(&body).into_owned() })
+        Ok(IngestResponse { status, body: String::from_utf8_lossy(&body).into_owned() })
     }
 
     /// Connects, and agrees on TLS where the address wants it. Each step, and from then on each read and write, may
@@ -119,7 +119,7 @@ impl IngestEndpoint {
 
 /// What a server answers.
 #[derive(Debug)]
-pub struct Response {
+pub struct IngestResponse {
     /// The status.
     pub status: u16,
     /// The body.

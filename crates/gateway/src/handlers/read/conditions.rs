@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::http1::{Fields, Method};
+use http1::{Fields, Method};
 
 /// What a request says. What means nothing is passed over, as the RFC has it: the answer is the whole object then.
 #[derive(Debug, Default)]

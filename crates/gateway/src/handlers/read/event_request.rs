@@ -11,9 +11,9 @@ use super::{dead_letter, response};
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;
 use crate::event_types::TypeRegistry;
-use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
+use http1::Response;
 
 const PARAMETERS: [&str; 2] = ["type", "position"];
 

@@ -10,9 +10,9 @@ use super::cursor;
 use super::parameters::{Parameters, bad};
 use crate::admission::ReadPermit;
 use crate::error_code::ErrorCode;
-use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::shard::ShardContext;
+use http1::Response;
 
 /// Bytes that an event of full size may take, with its envelope.
 pub(super) const EVENT_ROOM: usize = EVENT_BYTES_MAX + 1024;
@@ -36,7 +36,7 @@ pub(super) fn pending(shard: &ShardContext, readers: &[Arc<dyn StoreReader>], po
 /// The answer keeps the room that it takes, and no more.
 pub(super) fn with_room(response: Response, mut permit: ReadPermit) -> Response {
     permit.shrink(response.body.len());
-    Response { room: Some(permit), ..response }
+    Response { reservation: Some(Box::new(permit)), ..response }
 }
 
 pub(super) fn nothing_to_read() -> Refused {

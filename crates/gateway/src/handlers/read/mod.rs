@@ -14,10 +14,10 @@ mod response;
 
 use crate::admission::ClientBucket;
 use crate::event_types::TypeRegistry;
-use crate::http1::Response;
 use crate::problem::Refused;
 use crate::shard::ShardContext;
 use event_request::EventRequest;
+use http1::Response;
 pub(crate) use object_request::ObjectRequest;
 use page_request::PageRequest;
 

@@ -16,11 +16,11 @@ use super::response;
 use crate::admission::ClientBucket;
 use crate::error_code::ErrorCode;
 use crate::handlers::rejection::{Origin, reject};
-use crate::http1::{Fields, Method, Response, StreamedBody};
 use crate::object_readers::ObjectReaders;
 use crate::problem::{Problem, Refused};
 use crate::route::RouteName;
 use crate::shard::ShardContext;
+use http1::{Fields, Method, Response, StreamedBody};
 
 /// Bytes that a stream of pieces may have in memory.
 const STREAM_ROOM: usize = 1024 * 1024;
@@ -77,10 +77,10 @@ impl ObjectRequest {
         } else {
             let room_max = if found.content.is_some() { PIECE_BYTES } else { STREAM_ROOM };
             let room = usize::try_from(bytes).map_or(room_max, |bytes| bytes.min(room_max));
-            response.room = Some(shard.shared.read_budget.take(room, client)?);
+            response.reservation = Some(Box::new(shard.shared.read_budget.take(room, client)?));
             Some(self.pieces(&found, range).await?)
         };
-        response.behind = Some(StreamedBody { bytes, pieces });
+        response.streamed = Some(StreamedBody { bytes, pieces });
         Ok(response)
     }
 

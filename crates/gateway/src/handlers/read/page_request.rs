@@ -12,10 +12,10 @@ use super::parameters::{Parameters, bad};
 use super::{dead_letter, response};
 use crate::admission::ClientBucket;
 use crate::event_types::TypeRegistry;
-use crate::http1::Response;
 use crate::ingest::{DEFAULT_TYPE, check_key};
 use crate::problem::Refused;
 use crate::shard::ShardContext;
+use http1::Response;
 
 const PARAMETERS: [&str; 7] = ["key", "type", "since", "until", "order", "limit", "cursor"];
 

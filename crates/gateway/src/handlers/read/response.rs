@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::ack::response::{self as ack_response, DeadLetterMember, names};
 use crate::ack::until_delivered::Dead;
 use crate::error_code::ErrorCode;
-use crate::http1::Response;
 use crate::problem::{Problem, Refused};
 use crate::responses::JSON;
+use http1::Response;
 
 /// The next one who asks may see more.
 const LINES: &str = "cache-control: no-store\r\n";

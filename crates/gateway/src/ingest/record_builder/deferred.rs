@@ -95,10 +95,10 @@ mod tests {
 
     use super::*;
     use crate::event_types::{GatewayTypes, TransformHandle, TypeCache, TypeRegistry, TypeResolver, TypeRules};
-    use crate::http1::Fields;
     use crate::ingest::envelope::{Envelope, Headers};
     use crate::ingest::params::IngestParams;
     use crate::ingest::sequence::{SequenceStop, type_of};
+    use http1::Fields;
 
     /// Each element is held against each other one.
     const COSTLY: &str = "l.all(x, l.all(y, x + y < 9))";

@@ -1,0 +1,121 @@
+//! Undoes gzip (RFC 1952) and zstd (RFC 8878), a bounded piece of output at a time. Members of gzip and frames of zstd
+//! may follow each other.
+
+use event::limits::ZSTD_WINDOW_LOG_MAX;
+use flate2::{Decompress, FlushDecompress, Status};
+use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
+
+/// The largest window that RFC 1952 has.
+const GZIP_WINDOW_BITS: u8 = 15;
+
+/// How a body is encoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// gzip (RFC 1952).
+    Gzip,
+    /// zstd (RFC 8878).
+    Zstd,
+}
+
+/// Why bytes can't be decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken(pub(crate) String);
+
+/// How far a step came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DecodeProgress {
+    /// Bytes of the input that were taken.
+    pub(crate) read: usize,
+    /// Bytes of the output that were filled.
+    pub(crate) written: usize,
+}
+
+/// Undoes a coding.
+pub(crate) struct Decoder {
+    kind: Kind,
+    at: At,
+}
+
+enum Kind {
+    Gzip(Decompress),
+    Zstd(DCtx<'static>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// Nothing has come: no body is empty in any coding.
+    Start,
+    /// Within a member or frame.
+    Within,
+    /// Behind the end of one: another may follow, or nothing.
+    End,
+}
+
+impl Decoder {
+    pub(crate) fn new(coding: Coding) -> Result<Self, Broken> {
+        let kind = match coding {
+            Coding::Gzip => Kind::Gzip(Decompress::new_gzip(GZIP_WINDOW_BITS)),
+            Coding::Zstd => {
+                let mut context = DCtx::try_create().ok_or_else(|| Broken("there is no memory for it".into()))?;
+                context.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG_MAX)).map_err(of_zstd)?;
+                Kind::Zstd(context)
+            }
+        };
+        Ok(Self { kind, at: At::Start })
+    }
+
+    /// Decodes from the start of `input` into `output`, up to the end of a member or frame: some of the input, or
+    /// all of it. Where that fills the output more may come out with the next input; there is always one, as no coding
+    /// ends with bytes that stand for something.
+    ///
+    /// # Errors
+    /// The input isn't what the coding wants; nothing behind it can be decoded.
+    pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Result<DecodeProgress, Broken> {
+        let (step, at) = match &mut self.kind {
+            Kind::Gzip(inflate) => {
+                if self.at == At::End {
+                    // Its `reset` makes a new one too, when it is gzip's.
+                    *inflate = Decompress::new_gzip(GZIP_WINDOW_BITS);
+                }
+                step_gzip(inflate, input, output)?
+            }
+            Kind::Zstd(context) => step_zstd(context, input, output)?,
+        };
+        self.at = at;
+        if step.read == 0 && step.written == 0 && !input.is_empty() {
+            // Decoders go on or fail. One that did neither would be asked for ever.
+            return Err(Broken("it can't be understood".into()));
+        }
+        Ok(step)
+    }
+
+    /// Whether all that was begun has come to its end.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.at == At::End
+    }
+}
+
+fn step_gzip(inflate: &mut Decompress, input: &[u8], output: &mut [u8]) -> Result<(DecodeProgress, At), Broken> {
+    let (read, written) = (inflate.total_in(), inflate.total_out());
+    let status = inflate.decompress(input, output, FlushDecompress::None).map_err(|error| Broken(error.to_string()))?;
+    let since = |before: u64, now: u64| usize::try_from(now - before).unwrap_or(usize::MAX);
+    let step = DecodeProgress { read: since(read, inflate.total_in()), written: since(written, inflate.total_out()) };
+    Ok((step, if status == Status::StreamEnd { At::End } else { At::Within }))
+}
+
+fn step_zstd(context: &mut DCtx<'_>, input: &[u8], output: &mut [u8]) -> Result<(DecodeProgress, At), Broken> {
+    let mut input = InBuffer::around(input);
+    let mut output = OutBuffer::around(output);
+    let wanted = context.decompress_stream(&mut output, &mut input).map_err(of_zstd)?;
+    let step = DecodeProgress { read: input.pos(), written: output.pos() };
+    Ok((step, if wanted == 0 { At::End } else { At::Within }))
+}
+
+fn of_zstd(code: usize) -> Broken {
+    let window = 1_usize << (ZSTD_WINDOW_LOG_MAX - 20);
+    Broken(format!("{}; a frame's window has at most {window} MiB", zstd_safe::get_error_name(code)))
+}
+
+#[cfg(test)]
+#[path = "decoder/tests.rs"]
+mod tests;
