@@ -42,9 +42,14 @@ async fn odd_frames_are_rejected() {
     }
 }
 
+/// Each byte, if `FOREBAY_SWIFT_CUTS` is set.
+fn cut_step() -> Option<usize> {
+    std::env::var_os("FOREBAY_SWIFT_CUTS").map(|_| 1)
+}
+
 #[tokio::test]
 async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
-    faults::cut_at_any_byte(sink_of).await;
+    faults::cut_at_any_byte(sink_of, cut_step()).await;
 }
 
 #[tokio::test]
@@ -54,7 +59,8 @@ async fn a_connection_that_froze_and_thaws_behind_a_twin_changes_nothing() {
 
 #[tokio::test]
 async fn servers_that_are_killed_under_load_have_each_object_once() {
-    faults::kill_servers(sink_of).await;
+    let kills = std::env::var("FOREBAY_SWIFT_KILLS").ok().map(|count| count.parse().unwrap());
+    faults::kill_servers(sink_of, kills).await;
 }
 
 #[tokio::test]
@@ -69,7 +75,7 @@ async fn parts_are_objects_whose_names_stand_in_the_lines() {
 
 #[tokio::test]
 async fn cut_at_any_byte_of_an_answer_each_part_is_there_once() {
-    attachments::cut_at_any_byte(sink_of).await;
+    attachments::cut_at_any_byte(sink_of, cut_step()).await;
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use testkit::swift::SwiftServer;
 use super::{ContainerFixture, MakeSink, OF_LINES, lines};
 use crate::events::{batch, deliver};
 
-/// Each so many bytes of the server's answers is a place to cut at; with `FOREBAY_SWIFT_CUTS=all` each byte is.
+/// The bytes of the server's answers between two cuts.
 const CUT_STEP: usize = 97;
 
 /// A container for objects with attachments: the member `image` of payloads.
@@ -101,17 +101,16 @@ pub async fn stored_once(make_sink: MakeSink) {
     }
 }
 
-/// Connections that are cut at any byte of an answer.
+/// Connections that are cut after more and more bytes of the answers: every `step`, or else every 97.
 ///
 /// # Panics
 /// If an attachment isn't stored once.
-pub async fn cut_at_any_byte(make_sink: MakeSink) {
+pub async fn cut_at_any_byte(make_sink: MakeSink, step: Option<usize>) {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = fixture(server, make_sink, Codec::None);
     let (mut first, mut cuts) = (1, 0);
     fixture.sink().connect().await.unwrap();
-    let step = if std::env::var_os("FOREBAY_SWIFT_CUTS").is_some() { 1 } else { CUT_STEP };
-    for at in (0..).step_by(step) {
+    for at in (0..).step_by(step.unwrap_or(CUT_STEP)) {
         let sink = fixture.sink();
         let before = fixture.proxy.answered();
         let cut = fixture.proxy.cut_after(at);

@@ -11,7 +11,9 @@ use super::{ContainerFixture, MakeSink, lines};
 use crate::events::{batch, deliver, lane, plain};
 use crate::faults::{self, CutStep, FaultHarness};
 
-/// How often a server is killed, unless `FOREBAY_SWIFT_KILLS` says.
+/// The bytes of the server's answers between two cuts.
+const CUT_STEP: usize = 41;
+/// How often a server is killed.
 const KILLS: u32 = 4;
 
 impl FaultHarness for ContainerFixture<'_> {
@@ -32,16 +34,16 @@ impl FaultHarness for ContainerFixture<'_> {
     }
 }
 
-/// Connections that are cut at any byte of an answer.
+/// Connections that are cut after more and more bytes of the answers: every `step`, or else every 41.
 ///
 /// # Panics
 /// If an object isn't stored once.
-pub async fn cut_at_any_byte(make_sink: MakeSink) {
+pub async fn cut_at_any_byte(make_sink: MakeSink, step: Option<usize>) {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, make_sink);
     fixture.sink().connect().await.unwrap();
-    let step = CutStep { new: 41, open: 41 }.unless_all(std::env::var("FOREBAY_SWIFT_CUTS").ok());
-    faults::cut_at_any_byte(&fixture, step, 10).await;
+    let step = step.unwrap_or(CUT_STEP);
+    faults::cut_at_any_byte(&fixture, CutStep { new: step, open: step }, 10).await;
 }
 
 /// A connection that freezes, and thaws after another sink has stored the same.
@@ -54,14 +56,13 @@ pub async fn freeze_and_thaw(make_sink: MakeSink) {
     faults::freeze_and_thaw(&ContainerFixture::new(server, make_sink), &[0, 20, 400, 700], 300).await;
 }
 
-/// Servers that are killed while two lanes write.
+/// Servers that are killed while two lanes write: `kills` times, or else 4.
 ///
 /// # Panics
 /// If an object isn't stored once.
-pub async fn kill_servers(make_sink: MakeSink) {
+pub async fn kill_servers(make_sink: MakeSink, kills: Option<u32>) {
     let Some(server) = SwiftServer::start() else { return };
     let fixtures = [0, 1].map(|_| ContainerFixture::new(&server, make_sink));
-    let kills = std::env::var("FOREBAY_SWIFT_KILLS").map_or(KILLS, |count| count.parse().unwrap());
     let done = tokio::sync::watch::Sender::new(false);
     let written = tokio::sync::watch::Sender::new(0_u64);
     let mut lanes = Vec::new();
@@ -78,7 +79,7 @@ pub async fn kill_servers(make_sink: MakeSink) {
         }));
     }
     let mut seen = written.subscribe();
-    for round in 0..kills {
+    for round in 0..kills.unwrap_or(KILLS) {
         // Something is stored between two kills, however slow the machine is.
         let before = *seen.borrow();
         seen.wait_for(|written| *written >= before + 4).await.unwrap();

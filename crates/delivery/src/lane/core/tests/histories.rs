@@ -26,7 +26,8 @@ fn trace(seed: u64, bug: Option<Bug>) -> String {
     let mut world = World::new(seed, bug);
     world.trace = Some(Vec::new());
     let _ = world.play();
-    world.trace.unwrap_or_default().join("\n")
+    let trace = world.trace.take().unwrap_or_default().join("\n");
+    format!("{trace}\n{world:?}")
 }
 
 #[test]

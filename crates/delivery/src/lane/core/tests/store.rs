@@ -126,10 +126,10 @@ impl ModelStore {
         Ok(WriteOutcome::Committed)
     }
 
-    /// Loses the newest events, as a standby that takes over.
-    pub(super) fn lose_from(&mut self, cursor: u64) {
+    /// Loses the events after `cursor`, as a standby that takes over, and returns them.
+    pub(super) fn lose_from(&mut self, cursor: u64) -> BTreeSet<u64> {
         self.cursor = cursor;
-        self.stored.retain(|at| *at <= cursor);
+        self.stored.split_off(&(cursor + 1))
     }
 }
 

@@ -38,7 +38,7 @@ enum Exit {
 }
 
 /// What the store's answers to one batch prove, worked out from the store's side.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Evidence {
     /// Records that the store rejected once while it accepted others.
     suspects: BTreeSet<u64>,
@@ -51,6 +51,7 @@ struct Evidence {
     aside: BTreeSet<u64>,
 }
 
+#[derive(Debug)]
 pub(super) struct World {
     random: Random,
     now: Duration,
@@ -59,6 +60,8 @@ pub(super) struct World {
     durable: u64,
     store: ModelStore,
     cursor: u64,
+    /// Records that the store has lost, and the lane hasn't noticed yet.
+    lost: BTreeSet<u64>,
     dead: BTreeSet<u64>,
     /// Events that are set aside, and since when the store has rejected them without an outage.
     aside: BTreeMap<u64, Duration>,
@@ -101,10 +104,18 @@ impl World {
                 claim: CLAIM,
             },
             cursor: 0,
+            lost: BTreeSet::new(),
             dead: BTreeSet::new(),
             aside: BTreeMap::new(),
             room: random.index(4),
-            batch_max: if is_large { 100 } else { 1 + random.index(8) },
+            // A fenced store that accepts no record of a full batch stops its lane: later events can't show what is at fault.
+            batch_max: if fenced {
+                usize::MAX
+            } else if is_large {
+                100
+            } else {
+                1 + random.index(8)
+            },
             are_apart: false,
             evidence: Evidence::default(),
             must_ask: false,
@@ -142,6 +153,7 @@ impl World {
     /// From the lane's claim until it must claim again.
     fn session(&mut self) -> Result<Exit, Violation> {
         (self.store.claim, self.has_lost_claim, self.must_ask) = (CLAIM, false, false);
+        self.lost.clear();
         if self.store.fenced {
             self.cursor = self.store.cursor;
             self.check_ended_up_to(self.cursor)?;
@@ -170,7 +182,10 @@ impl World {
             self.counts.add("advanced");
             self.resend()?;
         }
-        Ok(Exit::Done)
+        // A lane without events asks the store from time to time.
+        let held = Held::new(self.store.cursor, Some(self.store.claim));
+        let has_moved = self.store.fenced && !policy(true).is_held_at(&held, store_at);
+        Ok(if has_moved { Exit::Moved } else { Exit::Done })
     }
 
     /// Obeys the core until the batch has ended, or is to be begun again. Then the cursor tells which.
@@ -181,7 +196,7 @@ impl World {
         loop {
             self.step()?;
             if let Some(trace) = &mut self.trace {
-                trace.push(format!("{:?} {:?}: {next:?}", self.now, self.store.mode));
+                trace.push(format!("{:?} {:?}: {}", self.now, self.store.mode, shown(&next)));
             }
             if self.has_lost_claim && !matches!(next, Next::Moved) {
                 return Err("the lane continues although the store holds another claim".into());
@@ -355,7 +370,10 @@ impl World {
         let events: Vec<u64> = self.aside.keys().copied().filter(|at| *at <= self.cursor).take(count).collect();
         let Some(last) = events.last() else { return Ok(()) };
         let part = batch(1, *last, events.iter().copied());
+        // A batch that is rejected as a whole counts as an outage, so the store answers for each event.
+        let rejects_batches = std::mem::take(&mut self.store.rejects_batches);
         let answer = self.store.write(&part, &self.log, self.now);
+        self.store.rejects_batches = rejects_batches;
         match resent(answer, part.len(), self.bug) {
             Resent::SendApart => self.are_apart = true,
             Resent::Outage => self.aside.values_mut().for_each(|since| *since = self.now),
@@ -393,6 +411,10 @@ impl World {
     fn step(&mut self) -> Result<(), Violation> {
         self.steps += 1;
         if self.steps >= HEALTHY_FROM {
+            if self.steps.is_multiple_of(40) && self.cursor < self.log.len() as u64 {
+                // Later events show what is at fault.
+                self.log.push(Nature::Good);
+            }
             (self.store.mode, self.durable) = (Mode::Healthy, self.log.len() as u64);
             return if self.steps < HEALTHY_FROM + 1000 { Ok(()) } else { Err("the lane never ends".into()) };
         }
@@ -404,7 +426,7 @@ impl World {
         }
         if self.store.fenced && self.random.once_in(40) {
             let cursor = self.random.below(self.store.cursor + 1);
-            self.store.lose_from(cursor);
+            self.lost.extend(self.store.lose_from(cursor));
         }
         Ok(())
     }
@@ -450,11 +472,24 @@ impl World {
 
     /// No cursor passes a record that hasn't ended.
     fn check_ended_up_to(&self, cursor: u64) -> Result<(), Violation> {
-        let is_open = |at: &u64| self.is_sent(*at) && !self.store.stored.contains(at);
+        let is_open = |at: &u64| self.is_sent(*at) && !self.store.stored.contains(at) && !self.lost.contains(at);
         match (1..=cursor).find(is_open) {
             Some(at) => Err(format!("the cursor passes record {at}, which hasn't ended")),
             None => Ok(()),
         }
+    }
+}
+
+fn shown(next: &Next) -> String {
+    match next {
+        Next::Send(part) => format!("send {:?} up to {}", sequences(part), part.last()),
+        Next::SetAside(Judgement { aside, .. }) => {
+            format!("set aside {:?}", aside.iter().map(|at| at.index).collect::<Vec<_>>())
+        }
+        Next::DeadLetter(Judgement { rejected, .. }) => {
+            format!("dead letters {:?}", rejected.iter().map(|at| at.index).collect::<Vec<_>>())
+        }
+        other => format!("{other:?}"),
     }
 }
 
