@@ -59,14 +59,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn send_and_kill(launch: &Launch, sent: &Sent, options: &Options, mut random: Random) -> Result<(Server, u64)> {
     let requests = options.copies * sent.records().chunks(options.batch).len() as u64;
     let answered = AtomicU64::new(0);
-    let sender_ended = AtomicBool::new(false);
+    let [sender_ended, has_failed] = [false; 2].map(AtomicBool::new);
     let mut server = launch.ready()?;
     let send = |_| {
-        let sent = send(launch, sent.records(), options, &answered);
+        let sent = send(launch, sent.records(), options, &answered, &has_failed);
         sender_ended.store(true, Ordering::Release);
         sent
     };
-    let kill = || {
+    let kill = || -> Result<Server> {
         for kill in 1..=options.kills {
             let due = requests * kill / (options.kills + 1);
             while answered.load(Ordering::Acquire) < due && !sender_ended.load(Ordering::Acquire) {
@@ -79,12 +79,19 @@ fn send_and_kill(launch: &Launch, sent: &Sent, options: &Options, mut random: Ra
         }
         Ok(server)
     };
-    // The sender ends when all is sent.
-    let (repeated, server) = with_clients(1, send, kill, || {})?;
+    // The sender ends when all is sent, or when the server can't be started again.
+    let act = || kill().inspect_err(|_| has_failed.store(true, Ordering::Release));
+    let (repeated, server) = with_clients(1, send, act, || {})?;
     Ok((server, repeated.iter().sum()))
 }
 
-fn send(launch: &Launch, records: &[Vec<u8>], options: &Options, answered: &AtomicU64) -> Result<u64> {
+fn send(
+    launch: &Launch,
+    records: &[Vec<u8>],
+    options: &Options,
+    answered: &AtomicU64,
+    has_failed: &AtomicBool,
+) -> Result<u64> {
     let mut client = Client::new(launch.intake);
     let mut repeated = 0;
     for copy in 0..options.copies {
@@ -98,6 +105,7 @@ fn send(launch: &Launch, records: &[Vec<u8>], options: &Options, answered: &Atom
                     Ok(answer) if answer.status < 500 => {
                         bail!("a batch was answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body))
                     }
+                    _ if has_failed.load(Ordering::Acquire) => bail!("the server isn't there any more"),
                     _ => repeated += 1,
                 }
                 thread::sleep(Duration::from_millis(2));

@@ -67,10 +67,10 @@ impl Docker {
 
     fn wait_ready(&mut self) -> Result<()> {
         let mut info = self.command();
-        let mut answers = || info.arg("info").output().is_ok_and(|output| output.status.success());
+        info.arg("info");
         let ready = until("dockerd answers", START_LIMIT, || match self.daemon.ended()? {
             Some(status) => bail!("dockerd ended before it was ready: {status}"),
-            None => Ok(answers()),
+            None => Ok(info.output().is_ok_and(|output| output.status.success())),
         });
         ready.with_context(|| tail(&self.log()))
     }
