@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
+use testkit::swift::SwiftProcess;
 
 use super::{CampaignStore, NatsStore, OpenSearchStore, RedisStore, SwiftStore};
 use crate::server::Server;
@@ -24,24 +25,30 @@ pub trait FaultyStore: CampaignStore {
     fn end(&mut self, fault: &str) -> Result<()>;
 }
 
+impl RedisStore {
+    fn configure(&self, setting: &str, value: &str) -> Result<()> {
+        self.tell(&["CONFIG", "SET", setting, value])
+    }
+}
+
 impl FaultyStore for RedisStore {
     const FAULTS: &'static [&'static str] = &["OOM", "MISCONF", "READONLY", "NOREPLICAS"];
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
         match fault {
-            "OOM" => self.tell(&["CONFIG", "SET", "maxmemory", "1mb"]),
+            "OOM" => self.configure("maxmemory", "1mb"),
             "MISCONF" => self.fail_to_save(),
             "READONLY" => self.tell(&["REPLICAOF", "127.0.0.1", "1"]),
-            _ => self.tell(&["CONFIG", "SET", "min-replicas-to-write", "1"]),
+            _ => self.configure("min-replicas-to-write", "1"),
         }
     }
 
     fn end(&mut self, fault: &str) -> Result<()> {
         match fault {
-            "OOM" => self.tell(&["CONFIG", "SET", "maxmemory", "0"]),
+            "OOM" => self.configure("maxmemory", "0"),
             "MISCONF" => self.save_again(),
             "READONLY" => self.tell(&["REPLICAOF", "NO", "ONE"]),
-            _ => self.tell(&["CONFIG", "SET", "min-replicas-to-write", "0"]),
+            _ => self.configure("min-replicas-to-write", "0"),
         }
     }
 }
@@ -50,17 +57,11 @@ impl FaultyStore for NatsStore {
     const FAULTS: &'static [&'static str] = &["full stream", "no subject"];
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
-        match fault {
-            "full stream" => self.limit(true),
-            _ => self.listen("other.>"),
-        }
+        if fault == "full stream" { self.limit(true) } else { self.listen("other.>") }
     }
 
     fn end(&mut self, fault: &str) -> Result<()> {
-        match fault {
-            "full stream" => self.limit(false),
-            _ => self.listen("events.>"),
-        }
+        if fault == "full stream" { self.limit(false) } else { self.listen("events.>") }
     }
 }
 
@@ -70,26 +71,32 @@ impl FaultyStore for OpenSearchStore {
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
         match fault {
-            "write block" => self.set("/events/_settings", r#"{"index.blocks.write": true}"#),
-            "flood stage" => self.set("/events/_settings", r#"{"index.blocks.read_only_allow_delete": true}"#),
+            "write block" => self.set_index("blocks.write", "true"),
+            "flood stage" => self.set_index("blocks.read_only_allow_delete", "true"),
             "closed index" => self.post("/events/_close"),
-            "read-only cluster" => {
-                self.set("/_cluster/settings", r#"{"persistent": {"cluster.blocks.read_only": true}}"#)
-            }
-            _ => self.set("/events/_settings", r#"{"index.default_pipeline": "missing"}"#),
+            "read-only cluster" => self.set_read_only("true"),
+            _ => self.set_index("default_pipeline", "\"missing\""),
         }
     }
 
     fn end(&mut self, fault: &str) -> Result<()> {
         match fault {
-            "write block" => self.set("/events/_settings", r#"{"index.blocks.write": null}"#),
-            "flood stage" => self.set("/events/_settings", r#"{"index.blocks.read_only_allow_delete": null}"#),
+            "write block" => self.set_index("blocks.write", "null"),
+            "flood stage" => self.set_index("blocks.read_only_allow_delete", "null"),
             "closed index" => self.post("/events/_open"),
-            "read-only cluster" => {
-                self.set("/_cluster/settings", r#"{"persistent": {"cluster.blocks.read_only": null}}"#)
-            }
-            _ => self.set("/events/_settings", r#"{"index.default_pipeline": null}"#),
+            "read-only cluster" => self.set_read_only("null"),
+            _ => self.set_index("default_pipeline", "null"),
         }
+    }
+}
+
+impl OpenSearchStore {
+    fn set_index(&self, setting: &str, value: &str) -> Result<()> {
+        self.set("/events/_settings", &format!(r#"{{"index.{setting}": {value}}}"#))
+    }
+
+    fn set_read_only(&self, value: &str) -> Result<()> {
+        self.set("/_cluster/settings", &format!(r#"{{"persistent": {{"cluster.blocks.read_only": {value}}}}}"#))
     }
 }
 
@@ -99,21 +106,16 @@ impl FaultyStore for SwiftStore {
     const FAILURES: u32 = 1;
 
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
-        self.kill_part(part(fault)?);
+        self.kill_part(part(fault));
         Ok(())
     }
 
     fn end(&mut self, fault: &str) -> Result<()> {
-        self.run_part(part(fault)?);
+        self.run_part(part(fault));
         Ok(())
     }
 }
 
-fn part(fault: &str) -> Result<testkit::swift::SwiftProcess> {
-    use testkit::swift::SwiftProcess;
-    match fault {
-        "object server gone" => Ok(SwiftProcess::Object),
-        "proxy gone" => Ok(SwiftProcess::Proxy),
-        other => bail!("no fault is called {other}"),
-    }
+fn part(fault: &str) -> SwiftProcess {
+    if fault == "proxy gone" { SwiftProcess::Proxy } else { SwiftProcess::Object }
 }

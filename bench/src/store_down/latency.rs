@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::open_loop::{Sample, percentile};
-use crate::report::median;
+use harness::open_loop::{Sample, percentile};
+use harness::report::median;
 
 /// So long that a percentile has enough requests in it; one bad moment in an hour then counts as one of many.
 const STRETCH: Duration = Duration::from_secs(10);

@@ -1,14 +1,13 @@
 //! A NATS server with JetStream, and a stream that the sink makes.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::io::{BufWriter, Write};
 
 use anyhow::{Result, bail};
 use serde_json::Value;
 
-use super::CampaignStore;
-use testkit::nats::{NatsServer, ROOMY};
+use super::{CampaignStore, StoreServer};
+use testkit::nats::NatsServer;
 
 /// The stream that events become messages of, and their subjects.
 const STREAM: &str = "EVENTS";
@@ -47,9 +46,11 @@ impl CampaignStore for NatsStore {
     const NAME: &'static str = "NATS";
 
     fn start() -> Result<Option<Self>> {
-        Ok(NatsServer::start_from(crate::nats::program()?, ROOMY).map(Self))
+        Ok(NatsServer::start().map(Self))
     }
+}
 
+impl StoreServer for NatsStore {
     fn sink(&self) -> String {
         format!("kind = \"nats\"\nurl = \"nats://{}\"\nstream = \"{STREAM}\"\n", self.0.address())
     }
@@ -68,17 +69,13 @@ impl CampaignStore for NatsStore {
         self.0.client().count(STREAM).unwrap_or(0)
     }
 
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let path = folder.join("payloads");
-        let mut file = BufWriter::new(File::create(&path)?);
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
         let mut written = Ok(());
         self.0.client().each(STREAM, SUBJECTS, |message| {
             if written.is_ok() {
-                written = file.write_all(&[&message.payload[..], b"\n"].concat());
+                written = out.write_all(&[&message.payload[..], b"\n"].concat());
             }
         });
-        written?;
-        file.flush()?;
-        read(&mut BufReader::new(File::open(path)?))
+        Ok(written?)
     }
 }

@@ -1,7 +1,7 @@
 //! An OpenSearch server of our own, asked by its own HTTP; and `curl _bulk`, which it is usually filled with.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -11,9 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{BulkLoaded, CampaignStore};
-use crate::opensearch::programs;
+use super::{BulkLoaded, CampaignStore, StoreServer};
 use testkit::opensearch::{OpenSearch as Node, SMALL, try_ask};
+use testkit::tools::tool;
 
 /// Of a server that is to be filled: compiled as it would be in earnest, with memory enough for what is on its way.
 const LARGE: &[&str] = &["-Xms1g", "-Xmx1g"];
@@ -79,7 +79,7 @@ struct Envelope<'a> {
 impl OpenSearchStore {
     /// A server whose indices have one shard, no copies, and these mappings beside.
     fn start_with(options: &'static [&'static str], mappings: &str) -> Result<Option<Self>> {
-        let Some(node) = Node::start_from(programs()?, options) else { return Ok(None) };
+        let Some(node) = Node::start_from(tool("opensearch/lib"), options) else { return Ok(None) };
         let store = Self { node, stored: 0 };
         let indices = format!(r#"["{INDEX}", "{LOADED}", "{WARM}"]"#);
         let settings = r#""settings": {"number_of_shards": 1, "number_of_replicas": 0}"#;
@@ -167,7 +167,9 @@ impl CampaignStore for OpenSearchStore {
     fn start() -> Result<Option<Self>> {
         Self::start_with(SMALL, ANY_PAYLOAD)
     }
+}
 
+impl StoreServer for OpenSearchStore {
     fn sink(&self) -> String {
         self.usual_sink() + "envelope = true\n"
     }
@@ -192,15 +194,11 @@ impl CampaignStore for OpenSearchStore {
         self.stored
     }
 
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let path = folder.join("payloads");
-        let mut file = BufWriter::new(File::create(&path)?);
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
         self.read(|_, source| {
             let envelope: Envelope<'_> = serde_json::from_str(source).context("a document without a payload")?;
-            Ok(writeln!(file, "{}", envelope.payload)?)
-        })?;
-        file.flush()?;
-        read(&mut BufReader::new(File::open(path)?))
+            Ok(writeln!(out, "{}", envelope.payload)?)
+        })
     }
 }
 

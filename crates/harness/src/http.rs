@@ -60,6 +60,57 @@ impl Connection {
     }
 }
 
+/// A client that keeps its connection, and opens another one after an error.
+pub struct Client {
+    server: SocketAddr,
+    connection: Option<Connection>,
+}
+
+impl Client {
+    /// A client without a connection.
+    pub const fn new(server: SocketAddr) -> Self {
+        Self { server, connection: None }
+    }
+
+    /// Opens a connection if there is none.
+    pub fn connect(&mut self) -> io::Result<&mut Connection> {
+        let connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(self.server)?,
+        };
+        Ok(self.connection.insert(connection))
+    }
+
+    /// Whether it has a connection.
+    pub const fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Ends its connection.
+    pub fn disconnect(&mut self) {
+        self.connection = None;
+    }
+
+    /// Sends a request as [`Connection::send`] does.
+    pub fn send(&mut self, request: &[u8]) -> io::Result<RawResponse> {
+        let answer = self.connect()?.send(request);
+        if answer.is_err() {
+            self.disconnect();
+        }
+        answer
+    }
+}
+
+/// Sends a GET on a new connection.
+pub fn get(server: SocketAddr, path: &str) -> io::Result<RawResponse> {
+    Connection::open(server)?.get(path)
+}
+
+/// Whether the server is ready for requests.
+pub fn is_ready(server: SocketAddr) -> bool {
+    get(server, "/readyz").is_ok_and(|answer| answer.status == 200)
+}
+
 /// A POST as bytes. `headers` are whole lines without their ends.
 pub fn post(path: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut head = format!("POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n", body.len());

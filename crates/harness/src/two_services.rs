@@ -8,10 +8,6 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use crate::server::{Launch, ProcessRole, Server};
-use crate::workspace;
-
-/// No start takes longer, unless something is wrong.
-const READY_LIMIT: Duration = Duration::from_secs(30);
 
 /// A sink: its name, and its settings as the writer has them.
 #[derive(Clone, Copy, Debug)]
@@ -82,15 +78,12 @@ pub struct Pair {
 impl Pair {
     /// Starts both with empty directories within `folder`, the writer first.
     pub fn start(binary: &Path, folder: &Path, sink: SinkSpec<'_>) -> Result<Self> {
-        let launch = |role: ProcessRole, config: &str| {
-            let folder = folder.join(role.subcommand());
-            workspace::empty_directory(&folder)?;
-            Launch::of_role(role, binary, &folder, Some(config))
-        };
+        let launch =
+            |role: ProcessRole, config: &str| Launch::fresh(role, binary, &folder.join(role.subcommand()), config);
         let behind = launch(ProcessRole::Writer, &writer_config(&[sink]))?;
-        let writer = ready(&behind)?;
+        let writer = behind.ready()?;
         let launch = launch(ProcessRole::Gateway, &gateway_config(&[behind.intake], &[sink])?)?;
-        Ok(Self { gateway: ready(&launch)?, launch, writer })
+        Ok(Self { gateway: launch.ready()?, launch, writer })
     }
 
     /// User and system time of both.
@@ -108,13 +101,6 @@ impl Pair {
         self.gateway.stop().context("stopping the gateway")?;
         self.writer.stop().context("stopping the writer")
     }
-}
-
-/// A process of this kind, once it is ready.
-pub fn ready(launch: &Launch) -> Result<Server> {
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
-    Ok(server)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! OpenStack Swift with one copy of everything, asked for its objects over its own protocol.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{BulkLoaded, CampaignStore};
+use super::{BulkLoaded, CampaignStore, StoreServer};
 use crate::workspace::has_program;
 use testkit::swift::{KEY, SwiftClient, SwiftProcess, SwiftServer, USER};
 
@@ -107,6 +107,17 @@ impl SwiftStore {
         Ok(())
     }
 
+    /// Passes on a member of each line, unchanged.
+    fn read_lines(&self, member: &str, mut read: impl FnMut(&RawValue) -> Result<()>) -> Result<()> {
+        self.read_objects(|name, lines| {
+            for line in lines.split_inclusive(|byte| *byte == b'\n') {
+                let members: HashMap<String, &RawValue> = serde_json::from_slice(line)?;
+                read(members.get(member).with_context(|| format!("{name} has a line without {member}"))?)?;
+            }
+            Ok(())
+        })
+    }
+
     /// The sum of a number of all manifests.
     fn sum(&self, of: &str) -> Result<f64> {
         let numbers = self.manifests()?.into_iter().map(|manifest| manifest[of].as_f64());
@@ -128,7 +139,9 @@ impl CampaignStore for SwiftStore {
     fn start() -> Result<Option<Self>> {
         Ok(SwiftServer::start().map(Self::new))
     }
+}
 
+impl StoreServer for SwiftStore {
     /// Small objects, so that kills meet many of them on their way.
     fn sink(&self) -> String {
         self.settings("max_bytes = \"1MiB\"\nmax_age = \"1s\"\nenvelope = true\n")
@@ -155,39 +168,18 @@ impl CampaignStore for SwiftStore {
         self.told / LINE_BYTES_MIN
     }
 
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let path = folder.join("payloads");
-        let mut file = BufWriter::new(File::create(&path)?);
-        self.read_objects(|name, lines| {
-            for line in lines.split_inclusive(|byte| *byte == b'\n') {
-                let payload =
-                    member(line, "payload").with_context(|| format!("{name} has a line without a payload"))?;
-                file.write_all(payload.get().as_bytes())?;
-                file.write_all(b"\n")?;
-            }
-            Ok(())
-        })?;
-        file.flush()?;
-        read(&mut BufReader::new(File::open(path)?))
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
+        self.read_lines("payload", |payload| Ok(writeln!(out, "{payload}")?))
     }
 
     fn ids(&mut self) -> Result<Option<u64>> {
         let mut ids = HashSet::new();
-        self.read_objects(|name, lines| {
-            for line in lines.split_inclusive(|byte| *byte == b'\n') {
-                let id = member(line, "id").with_context(|| format!("{name} has a line without an id"))?;
-                ids.insert(xxh3_128(id.get().as_bytes()));
-            }
+        self.read_lines("id", |id| {
+            ids.insert(xxh3_128(id.get().as_bytes()));
             Ok(())
         })?;
         Ok(Some(ids.len() as u64))
     }
-}
-
-/// What stands in a line as it came.
-fn member(line: &[u8], name: &str) -> Option<Box<RawValue>> {
-    let mut members: std::collections::HashMap<String, Box<RawValue>> = serde_json::from_slice(line).ok()?;
-    members.remove(name)
 }
 
 impl BulkLoaded for SwiftStore {
@@ -201,7 +193,7 @@ impl BulkLoaded for SwiftStore {
         if !has_program("swift") {
             bail!("the client of Swift is missing: `cargo xtask services` installs it");
         }
-        Self::start()?.context("Swift is missing: `cargo xtask services` installs it")
+        Self::require()
     }
 
     fn folder(&self) -> &Path {
@@ -219,10 +211,6 @@ impl BulkLoaded for SwiftStore {
 
     fn empty(&mut self) -> Result<()> {
         self.remove_objects(CONTAINER);
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Result<()> {
         Ok(())
     }
 

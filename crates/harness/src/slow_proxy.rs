@@ -19,7 +19,7 @@ const HELD_MAX: Duration = Duration::from_secs(10);
 const PIECE_BYTES: usize = 64 * 1024;
 
 /// The proxy. Its connections end with those of the server behind it.
-pub(crate) struct SlowProxy {
+pub struct SlowProxy {
     address: SocketAddr,
     server: SocketAddr,
     is_slow: Arc<AtomicBool>,
@@ -34,22 +34,22 @@ struct Accepting {
 
 impl SlowProxy {
     /// A proxy on a free port, which is closed.
-    pub(crate) fn before(server: SocketAddr) -> Self {
+    pub fn before(server: SocketAddr) -> Self {
         Self { address: free_address(), server, is_slow: Arc::default(), accepting: None }
     }
 
     /// Where it listens while it is open.
-    pub(crate) const fn address(&self) -> SocketAddr {
+    pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Whether answers are late from now on.
-    pub(crate) fn set_slow(&self, is_slow: bool) {
+    pub fn set_slow(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::SeqCst);
     }
 
     /// Takes connections.
-    pub(crate) fn open(&mut self) -> Result<()> {
+    pub fn open(&mut self) -> Result<()> {
         let listener = TcpListener::bind(self.address).with_context(|| format!("listening on {}", self.address))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let (server, is_slow, ends) = (self.server, self.is_slow.clone(), is_over.clone());
@@ -67,7 +67,7 @@ impl SlowProxy {
     }
 
     /// Refuses connections from now on. Those that are open live on.
-    pub(crate) fn close(&mut self) -> Result<()> {
+    pub fn close(&mut self) -> Result<()> {
         let Some(Accepting { thread, is_over }) = self.accepting.take() else { return Ok(()) };
         is_over.store(true, Ordering::SeqCst);
         TcpStream::connect(self.address).context("waking the proxy")?;

@@ -6,20 +6,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::metrics;
-use crate::open_loop::{AckLevel, OpenLoop, PATIENT, Sample};
-use crate::report::{self, Bar, Row};
-use crate::server::{Launch, Server};
-use crate::store::{Purpose, RunningStore, SERVERS};
-use crate::workspace;
+use harness::clients::with_clients;
+use harness::metrics;
+use harness::open_loop::{AckLevel, OpenLoop, PATIENT, Sample};
+use harness::report::{self, Bar, Row};
+use harness::server::{Launch, PATIENCE, Server};
+use harness::store::{Purpose, RunningStore, SERVERS};
+use harness::workspace;
 use latency::Latency;
 
 mod latency;
 
 #[derive(clap::Args)]
-pub(crate) struct Options {
+pub(super) struct Options {
     /// Events that come for the store while it is down.
     #[arg(long, default_value_t = 9_000_000)]
     events: u32,
@@ -47,9 +48,6 @@ pub(crate) struct Options {
 const LOCAL: &str = "sqlite";
 /// Stores with a server of which at least one is there beside the one that goes down.
 const OTHERS: [&str; 2] = ["postgresql", "redis"];
-const READY_LIMIT: Duration = Duration::from_secs(30);
-/// What doesn't move for so long doesn't move any more: a lane tries again after a minute at the latest.
-const PATIENCE: Duration = Duration::from_secs(150);
 /// Events of a request for the store that goes down, and for the others.
 const EVENTS: u32 = 500;
 const OTHERS_EVENTS: u32 = 10;
@@ -59,9 +57,9 @@ const MEMORY_MOST: f64 = 1.1;
 const DRAIN_LEAST: f64 = 0.5;
 const RETRIES_MOST: f64 = 0.2;
 
-pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
+pub(super) fn run(options: &Options) -> Result<()> {
+    let binary = workspace::release_binary(options.binary.as_deref())?;
+    let folder = workspace::scratch_directory("store-down")?;
     let (down, others) = start_stores(&options.store)?;
     let mut fixture = StoresFixture::start(&binary, &folder, down, others)?;
     let reference = fixture.reference(options)?;
@@ -74,7 +72,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fixture.check_stored()?;
     fixture.server.stop()?;
     drop(fixture.others);
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")?;
+    std::fs::remove_dir_all(&folder).context("removing what the run left")?;
     report::print(&rows(&before, &outage, [&drain, &reference], attempts / f64::from(options.events)))
 }
 
@@ -109,8 +107,8 @@ fn rows(before: &[Latency], outage: &Outage, drains: [&Drain; 2], retried: f64) 
     let rates = [(drains[0].per_second, drains[1].per_second)];
     let drained = "drained beside the others, against a backlog with nothing else to do";
     rows.push(Row::in_turn(drained, "events/s", &rates, Bar::AtLeast(DRAIN_LEAST)));
-    let what = "events of failed attempts, as if each had been sent whole, for each event".to_owned();
-    rows.push(Row { what, measured: retried, unit: "", reference: None, bar: Bar::AtMost(RETRIES_MOST) });
+    let what = "events of failed attempts, as if each had been sent whole, for each event";
+    rows.push(Row::alone(what, "", retried, Bar::AtMost(RETRIES_MOST)));
     rows
 }
 
@@ -152,12 +150,11 @@ impl std::fmt::Display for Drain {
 
 impl StoresFixture {
     fn start(binary: &Path, folder: &Path, down: RunningStore, others: Vec<RunningStore>) -> Result<Self> {
-        let of = |place: &RunningStore| section(&place.label(), &place.sink);
-        let servers: String = others.iter().chain([&down]).map(of).collect();
-        let configuration = format!("{PATIENT}{}{servers}", section(LOCAL, "kind = \"sqlite\"\n"));
+        let servers: String = others.iter().chain([&down]).map(RunningStore::section).collect();
+        let local = format!("[types.{LOCAL}]\nroutes = [\"{LOCAL}\"]\n[sinks.{LOCAL}]\nkind = \"sqlite\"\n\n");
+        let configuration = format!("{PATIENT}{local}{servers}");
         let launch = Launch::new(binary, folder, Some(&configuration))?;
-        let mut server = launch.start()?;
-        server.wait_ready(READY_LIMIT)?;
+        let server = launch.ready()?;
         Ok(Self { down, others, launch, server, failed_before: 0.0 })
     }
 
@@ -172,7 +169,7 @@ impl StoresFixture {
     /// The load as it is during the outage, with all stores up.
     fn before(&self, options: &Options) -> Result<Vec<Latency>> {
         let duration = Duration::from_secs(options.before.max(1));
-        let (samples, ()) = self.beside_others(options, || {
+        let (samples, ()) = beside(&self.loads_of_others(options), || {
             let load = self.load_of_down(options).lasting(duration);
             load.run(&AtomicBool::new(false)).map(drop)
         })?;
@@ -184,14 +181,10 @@ impl StoresFixture {
         self.failed_before = self.failed_attempts()?;
         self.down.kill()?;
         let duration = lasting(options.events, options.rate);
-        let (samples, memory_mb) = self.beside_others(options, || {
+        let (samples, memory_mb) = beside(&self.loads_of_others(options), || {
             let load = self.load_of_down(options).lasting(duration);
-            thread::scope(|scope| {
-                let load = scope.spawn(|| load.run(&AtomicBool::new(false)));
-                let memory = self.memory_by_quarters(duration);
-                load.join().map_err(|_| anyhow!("the load panicked"))??;
-                memory
-            })
+            let client = |_| load.run(&AtomicBool::new(false));
+            with_clients(1, client, || self.memory_by_quarters(duration), || {}).map(|(_, memory)| memory)
         })?;
         println!("down: {:.0} events wait; most memory in each quarter {memory_mb:.1?} MB", self.pending()?);
         Ok(Outage { latencies: self.latencies(&samples, "during the outage"), memory_mb })
@@ -199,31 +192,8 @@ impl StoresFixture {
 
     /// The store comes back while the others have as much to do as ever.
     fn drain_beside(&mut self, options: &Options) -> Result<Drain> {
-        let over = AtomicBool::new(false);
         let loads = self.loads_of_others(options);
-        thread::scope(|scope| {
-            let running: Vec<_> = loads.iter().map(|(_, load)| scope.spawn(|| load.run(&over))).collect();
-            let drain = self.drain();
-            over.store(true, Ordering::Relaxed);
-            for load in running {
-                load.join().map_err(|_| anyhow!("a load panicked"))??;
-            }
-            drain
-        })
-    }
-
-    /// Does something while the others have their load; says how long their events took.
-    fn beside_others<T>(&self, options: &Options, act: impl FnOnce() -> Result<T>) -> Result<(Vec<Vec<Sample>>, T)> {
-        let over = AtomicBool::new(false);
-        let loads = self.loads_of_others(options);
-        thread::scope(|scope| {
-            let running: Vec<_> = loads.iter().map(|(_, load)| scope.spawn(|| load.run(&over))).collect();
-            let acted = act();
-            over.store(true, Ordering::Relaxed);
-            let join = |load: thread::ScopedJoinHandle<'_, _>| load.join().map_err(|_| anyhow!("a load panicked"))?;
-            let samples = running.into_iter().map(join).collect::<Result<Vec<_>>>()?;
-            Ok((samples, acted?))
-        })
+        beside(&loads, || self.drain()).map(|(_, drain)| drain)
     }
 
     fn load_of_down(&self, options: &Options) -> OpenLoop {
@@ -317,12 +287,14 @@ impl StoresFixture {
     }
 }
 
-/// A type with a route to one sink, of one name.
-fn section(name: &str, sink: &str) -> String {
-    format!("[types.{name}]\nroutes = [\"{name}\"]\n[sinks.{name}]\n{sink}\n")
-}
-
 /// How long so many events take to come.
 fn lasting(events: u32, per_second: u32) -> Duration {
     Duration::from_secs_f64(f64::from(events) / f64::from(per_second.max(1)))
+}
+
+/// Does something while the others have their load. Returns how long their events took.
+fn beside<T>(loads: &[(String, OpenLoop)], act: impl FnOnce() -> Result<T>) -> Result<(Vec<Vec<Sample>>, T)> {
+    let over = AtomicBool::new(false);
+    let client = |number: u32| loads[number as usize].1.run(&over);
+    with_clients(u32::try_from(loads.len())?, client, act, || over.store(true, Ordering::Relaxed))
 }

@@ -42,6 +42,11 @@ impl Row {
         Self { what: what.to_owned(), measured: of(|turn| turn.0), unit, reference, bar }
     }
 
+    /// A figure without a reference.
+    pub fn alone(what: &str, unit: &'static str, measured: f64, bar: Bar) -> Self {
+        Self { what: what.to_owned(), measured, unit, reference: None, bar }
+    }
+
     fn judged(&self) -> f64 {
         self.reference.map_or(self.measured, |reference| reference.ratio)
     }
@@ -126,7 +131,7 @@ mod tests {
     fn row(measured: f64, reference: Option<f64>, bar: Bar) -> Row {
         match reference {
             Some(reference) => Row::in_turn("x", "/s", &[(measured, reference)], bar),
-            None => Row { what: "x".into(), measured, unit: "/s", reference: None, bar },
+            None => Row::alone("x", "/s", measured, bar),
         }
     }
 

@@ -14,7 +14,7 @@ use testkit::skipped::LIST;
 /// The workspace's root directory.
 pub fn root() -> Result<PathBuf> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    Ok(own.parent().context("xtask stands in the workspace's root")?.to_path_buf())
+    Ok(own.ancestors().nth(2).context("this crate is in the folder `crates` of the workspace")?.to_path_buf())
 }
 
 /// `cargo`, the one that runs this program where there is one.
@@ -127,7 +127,7 @@ pub fn output(command: &mut Command) -> Result<String> {
 }
 
 /// Runs a command whose errors say something only if it fails. Returns its standard output; an error has its standard error.
-pub(crate) fn captured(command: &mut Command) -> Result<String> {
+pub fn captured(command: &mut Command) -> Result<String> {
     let shown = describe(command);
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("starting `{shown}`"))?;
     if !output.status.success() {
@@ -152,12 +152,12 @@ pub fn cargo_test() -> Result<Command> {
 static STEP: Mutex<&str> = Mutex::new("campaign");
 
 /// Names the step that runs in this process from now on.
-pub(crate) fn begin_step(name: &'static str) {
+pub fn begin_step(name: &'static str) {
     *STEP.lock().unwrap_or_else(PoisonError::into_inner) = name;
 }
 
 /// Where skipped tests are listed.
-pub(crate) fn skipped_list() -> Result<PathBuf> {
+pub fn skipped_list() -> Result<PathBuf> {
     Ok(target_directory()?.join("skipped-tests"))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::{BulkLoaded, CampaignStore, Shared};
+use super::{BulkLoaded, CampaignStore, Shared, StoreServer};
 use testkit::ports::free_port;
 use testkit::redis::{RedisReply, RedisServer};
 
@@ -85,17 +85,15 @@ impl RedisStore {
         entries.into_iter().map(parts).collect()
     }
 
-    /// Writes a piece for each entry, made of its names and values.
-    fn write(&self, file: &Path, piece: impl Fn(&[Vec<u8>]) -> Vec<u8>) -> Result<()> {
-        let mut file = BufWriter::new(File::create(file)?);
+    /// Passes on the names and values of each entry.
+    fn each(&self, mut pass: impl FnMut(&[Vec<u8>]) -> Result<()>) -> Result<()> {
         let mut last = "0".to_owned();
         loop {
             let page = self.page(&last);
-            let Some((id, _)) = page.last() else { break };
+            let Some((id, _)) = page.last() else { return Ok(()) };
             last.clone_from(id);
-            page.iter().try_for_each(|(_, fields)| file.write_all(&piece(fields)))?;
+            page.iter().try_for_each(|(_, fields)| pass(fields))?;
         }
-        Ok(file.flush()?)
     }
 }
 
@@ -105,7 +103,9 @@ impl CampaignStore for RedisStore {
     fn start() -> Result<Option<Self>> {
         Self::start_with(&[])
     }
+}
 
+impl StoreServer for RedisStore {
     fn sink(&self) -> String {
         format!("kind = \"redis\"\nurl = \"redis://127.0.0.1:{}\"\nmode = \"stream\"\nkey = \"{KEY}\"\n", self.port)
     }
@@ -124,21 +124,16 @@ impl CampaignStore for RedisStore {
         self.server.ask(&["XLEN", KEY]).number()
     }
 
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let path = folder.join("payloads");
-        self.write(&path, |fields| [fields.get(3).map(Vec::as_slice).unwrap_or_default(), b"\n"].concat())?;
-        read(&mut BufReader::new(File::open(path)?))
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
+        self.each(|fields| Ok(out.write_all(&[fields.get(3).map(Vec::as_slice).unwrap_or_default(), b"\n"].concat())?))
     }
 
     fn ids(&mut self) -> Result<Option<u64>> {
         let mut ids = HashSet::new();
-        let mut last = "0".to_owned();
-        loop {
-            let page = self.page(&last);
-            let Some((id, _)) = page.last() else { break };
-            last.clone_from(id);
-            ids.extend(page.iter().filter_map(|(_, fields)| fields.get(1)).map(|id| xxh3_128(id)));
-        }
+        self.each(|fields| {
+            ids.extend(fields.get(1).map(|id| xxh3_128(id)));
+            Ok(())
+        })?;
         Ok(Some(ids.len() as u64))
     }
 }
@@ -179,16 +174,8 @@ impl BulkLoaded for RedisStore {
         self.server.folder()
     }
 
-    fn usual_sink(&self) -> String {
-        self.sink()
-    }
-
     fn empty(&mut self) -> Result<()> {
         self.server.ask(&["FLUSHALL"]);
-        Ok(())
-    }
-
-    fn settle(&mut self) -> Result<()> {
         Ok(())
     }
 
@@ -198,17 +185,18 @@ impl BulkLoaded for RedisStore {
 
     /// An `XADD` of the same fields for each entry.
     fn save(&mut self, file: &Path) -> Result<()> {
-        self.write(file, |fields| {
+        let mut file = BufWriter::new(File::create(file)?);
+        self.each(|fields| {
             let words = [b"XADD".as_slice(), PIPED.as_bytes(), b"*"].into_iter();
             let words: Vec<_> = words.chain(fields.iter().map(Vec::as_slice)).collect();
-            let mut command = format!("*{}\r\n", words.len()).into_bytes();
+            write!(file, "*{}\r\n", words.len())?;
             for word in words {
-                command.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-                command.extend_from_slice(word);
-                command.extend_from_slice(b"\r\n");
+                write!(file, "${}\r\n", word.len())?;
+                file.write_all(&[word, b"\r\n"].concat())?;
             }
-            command
-        })
+            Ok(())
+        })?;
+        Ok(file.flush()?)
     }
 
     fn before_load(&mut self) -> Result<()> {

@@ -9,12 +9,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::http::Connection;
+use crate::http;
 use crate::metrics;
+use crate::wait::until;
+use crate::workspace;
 use testkit::ports::free_address;
 
 /// A configuration whose events are delivered and discarded.
 pub const NULL_SINK: &str = "[types.\"*\"]\nroutes = [\"none\"]\n\n[sinks.none]\nkind = \"null\"\n";
+
+/// Lines of a log that an error shows.
+const LOG_LINES: usize = 10;
+/// A stop that takes longer hangs.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+/// A start that takes longer hangs.
+pub const READY_LIMIT: Duration = Duration::from_secs(30);
+/// Deliveries without progress for so long have stopped: a lane retries after a minute at the latest.
+pub const PATIENCE: Duration = Duration::from_secs(150);
 
 /// What a process of the server does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +54,7 @@ pub struct Launch {
 }
 
 /// A process that is killed when the value is dropped.
+#[derive(Debug)]
 pub struct Process(Child);
 
 /// A running server.
@@ -70,6 +82,12 @@ impl Launch {
         Self::of_role(ProcessRole::Serve, program, folder, config)
     }
 
+    /// A process of any role in a folder that is emptied before.
+    pub fn fresh(role: ProcessRole, program: &Path, folder: &Path, config: &str) -> Result<Self> {
+        workspace::empty_directory(folder)?;
+        Self::of_role(role, program, folder, Some(config))
+    }
+
     /// The same for a process of any role. `folder` exists.
     pub fn of_role(role: ProcessRole, program: &Path, folder: &Path, config: Option<&str>) -> Result<Self> {
         let data = folder.join("data");
@@ -94,6 +112,18 @@ impl Launch {
         Ok(Server { launch: self.clone(), process, started })
     }
 
+    /// Starts the process, and waits until it is ready.
+    pub fn ready(&self) -> Result<Server> {
+        self.ready_after().map(|(server, _)| server)
+    }
+
+    /// The same, with the time that it took.
+    pub fn ready_after(&self) -> Result<(Server, Duration)> {
+        let mut server = self.start()?;
+        let took = server.wait_ready(READY_LIMIT)?;
+        Ok((server, took))
+    }
+
     /// The program with its arguments.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
@@ -112,9 +142,7 @@ impl Launch {
     }
 
     fn log_tail(&self) -> String {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<_> = text.lines().rev().take(10).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+        tail(&self.log)
     }
 }
 
@@ -122,9 +150,8 @@ impl Server {
     /// Waits until `/readyz` answers 200, and says how long that took from the start of the process.
     pub fn wait_ready(&mut self, limit: Duration) -> Result<Duration> {
         loop {
-            let ready = Connection::open(self.launch.intake).and_then(|mut connection| connection.get("/readyz"));
-            let elapsed = self.started.elapsed();
-            if ready.is_ok_and(|answer| answer.status == 200) {
+            let (is_ready, elapsed) = (http::is_ready(self.launch.intake), self.started.elapsed());
+            if is_ready {
                 return Ok(elapsed);
             }
             if let Some(status) = self.process.0.try_wait()? {
@@ -144,8 +171,7 @@ impl Server {
 
     /// What the admin port answers to a GET.
     pub fn admin_get(&self, path: &str) -> Result<Vec<u8>> {
-        let answer = Connection::open(self.launch.admin).and_then(|mut connection| connection.get(path));
-        let answer = answer.with_context(|| format!("asking the admin port for {path}"))?;
+        let answer = http::get(self.launch.admin, path).with_context(|| format!("asking the admin port for {path}"))?;
         if answer.status != 200 {
             bail!("{path} answered {}", answer.status);
         }
@@ -193,23 +219,14 @@ impl Server {
 
     /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) -> Result<()> {
-        let pid = i32::try_from(self.process.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
-        kill_process(pid, signal).context("sending a signal")
+        self.process.signal(signal)
     }
 
     /// Asks it to stop (SIGTERM), and waits for its end.
     pub fn stop(mut self) -> Result<()> {
-        let limit = Duration::from_secs(30);
         self.signal(Signal::TERM)?;
-        let asked = Instant::now();
-        while asked.elapsed() < limit {
-            match self.process.0.try_wait()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => bail!("the server ended with {status} when asked to stop\n{}", self.launch.log_tail()),
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        }
-        bail!("the server didn't stop within {limit:?}\n{}", self.launch.log_tail())
+        let ended = self.process.wait_success(STOP_LIMIT);
+        ended.with_context(|| format!("asked to stop, the server logged:\n{}", self.launch.log_tail()))
     }
 }
 
@@ -225,25 +242,32 @@ impl Process {
         self.0.id()
     }
 
+    /// Sends a signal to it.
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
+        kill_process(pid, signal).context("sending a signal")
+    }
+
     /// How it ended, if it has.
     pub fn ended(&mut self) -> Result<Option<ExitStatus>> {
         self.0.try_wait().context("looking after a process")
     }
 
     /// Waits until it has ended with success.
-    pub fn wait_success(mut self, limit: Duration) -> Result<()> {
-        let begun = Instant::now();
-        loop {
-            match self.ended()? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => bail!("it ended with {status}"),
-                None if begun.elapsed() > limit => bail!("it hasn't ended after {limit:?}"),
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
+    pub fn wait_success(&mut self, limit: Duration) -> Result<()> {
+        let mut ended = None;
+        until("it ends", limit, || {
+            ended = self.ended()?;
+            Ok(ended.is_some())
+        })?;
+        match ended {
+            Some(status) if !status.success() => bail!("it ended with {status}"),
+            _ => Ok(()),
         }
     }
 
-    fn end(&mut self) -> Result<()> {
+    /// Kills it.
+    pub fn end(&mut self) -> Result<()> {
         self.0.kill().context("killing a process")?;
         self.0.wait().map(|_: ExitStatus| ()).context("waiting for a killed process")
     }
@@ -287,6 +311,13 @@ impl Drop for Process {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+/// The last lines of a log.
+pub fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
 }
 
 /// Resident bytes of a process.
