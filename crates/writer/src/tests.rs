@@ -19,8 +19,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::reads::ReadRoom;
+use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::{Offered, Writer, connection};
 
 /// Bytes of an answer that a test reads at most.

@@ -67,7 +67,7 @@ impl Lane {
                 self.pass_by(&mut run);
             } else if fill == FillResult::Full
                 || (fill == FillResult::CaughtUp && (self.is_halted() || self.are_due(&run)))
-                || Instant::now() >= run.builder.is_due_at(&run.limits)
+                || Instant::now() >= run.builder.due_at(&run.limits)
             {
                 // What comes behind them was gathered meanwhile.
                 if run.uploads.is_full() {
@@ -202,7 +202,7 @@ impl Lane {
         // A clock that was put back: then only what has passed since counts.
         let waited = Duration::from_micros(u64::try_from(waited).unwrap_or(0));
         let by_receipt = now + run.limits.age_max.saturating_sub(waited);
-        by_receipt.min(run.builder.is_due_at(&run.limits))
+        by_receipt.min(run.builder.due_at(&run.limits))
     }
 
     /// Commits what was gathered, and begins to write it.

@@ -200,8 +200,8 @@ impl ObjectBuilder {
         self.received_at
     }
 
-    /// When its first event is old enough.
-    pub(crate) fn is_due_at(&self, limits: &ObjectFormat) -> Instant {
+    /// When its first event reaches the maximum age.
+    pub(crate) fn due_at(&self, limits: &ObjectFormat) -> Instant {
         self.since + limits.age_max
     }
 

@@ -23,7 +23,7 @@ use crate::type_info::TypeInfo;
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/try";
 
-/// Takes trials: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
+/// Takes dry_runs: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
 /// the shards wait for it.
 pub(crate) struct DryRuns {
     types: TypeInfo,

@@ -31,7 +31,7 @@ fn run_list(list: &RouteList) -> anyhow::Result<u8> {
     let routes = match DeadLetterSource::find(&list.at)? {
         DeadLetterSource::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
         DeadLetterSource::Server(server) => server
-            .ask(&list.at, ("GET", "/api/routes"), DeadQuery::default(), &[])?
+            .ask(&list.at, "GET", "/api/routes", DeadQuery::default(), &[])?
             .unwrap_or(RoutesJson { routes: Vec::new() }),
     };
     if list.output.is_json() {
@@ -53,7 +53,7 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
             let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
             let query = DeadQuery { filter, ..DeadQuery::default() };
-            let given_up = server.ask(&drop.at, ("POST", "/api/routes/drop"), query, &[])?;
+            let given_up = server.ask(&drop.at, "POST", "/api/routes/drop", query, &[])?;
             given_up.unwrap_or(GivenUpJson { routes: Vec::new(), lanes: 0 })
         }
     };
@@ -71,7 +71,7 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
     let query = DeadQuery { filter, again: accept.again, ..DeadQuery::default() };
-    let accepted = server.ask(&accept.at, ("POST", "/api/routes/accept"), query, &[])?;
+    let accepted = server.ask(&accept.at, "POST", "/api/routes/accept", query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
     print(|output| writeln!(output, "{sink}: what the store has is accepted for {}", counted(lanes, "stopped lane")))?;
@@ -100,13 +100,15 @@ fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
 
 fn note_of(route: &RouteJson) -> String {
     let RouteJson { reason, since, set_aside, last_set_aside, last_dead, .. } = route;
-    note((reason.as_ref(), since.as_ref()), (*set_aside, last_set_aside.as_ref()), last_dead.as_ref())
+    note(reason.as_ref(), since.as_ref(), *set_aside, last_set_aside.as_ref(), last_dead.as_ref())
 }
 
 /// What is the matter with a route or a sink.
 pub(super) fn note(
-    (reason, since): (Option<&String>, Option<&String>),
-    (set_aside, last_set_aside): (u64, Option<&LastDeadJson>),
+    reason: Option<&String>,
+    since: Option<&String>,
+    set_aside: u64,
+    last_set_aside: Option<&LastDeadJson>,
     last_dead: Option<&LastDeadJson>,
 ) -> String {
     let mut notes = Vec::new();
@@ -144,7 +146,7 @@ fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUp
 mod tests {
     use super::*;
 
-    fn route(type_name: &str, sink: &str, (pending, stored, dead): (u64, u64, u64)) -> RouteJson {
+    fn route(type_name: &str, sink: &str, pending: u64, stored: u64, dead: u64) -> RouteJson {
         RouteJson {
             type_name: type_name.into(),
             sink: sink.into(),
@@ -180,7 +182,7 @@ mod tests {
                 ..route("access", "local", (0, 18_204, 2))
             },
             waiting,
-            route("job", "local", (0, 5_310, 0)),
+            route("job", "local", 0, 5_310, 0),
         ];
         let text = table(&routes, Some(80));
         let page = include_str!("../../../../docs/operations.md");

@@ -31,7 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let process = AdminClient::find(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let ask = || -> anyhow::Result<StatusJson> {
-        process.ask(("GET", STATUS, &[]), Some(LIMIT))?.map_err(|problem| process.refused(problem))
+        process.ask("GET", STATUS, &[], Some(LIMIT))?.map_err(|problem| process.refused(problem))
     };
     let (before, begun) = (ask()?, Instant::now());
     thread::sleep(INTERVAL);

@@ -45,8 +45,8 @@ impl Registration {
         Self { stop, task: tokio::spawn(registrar.run(stopped)), is_registered }
     }
 
-    /// Whether the last renewal succeeded.
-    pub(crate) fn is_registered(&self) -> Arc<AtomicBool> {
+    /// It is set while the last renewal succeeded.
+    pub(crate) fn registered_flag(&self) -> Arc<AtomicBool> {
         self.is_registered.clone()
     }
 

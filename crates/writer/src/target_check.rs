@@ -10,7 +10,7 @@ use sink_remote::protocol::{self, Outcome, SinkInfo};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};
-use crate::parts::parsed;
+use crate::request_parts::parsed;
 
 /// What a request expects of both. The gateway's first requests expect nothing.
 #[derive(Clone, Debug, Default)]
