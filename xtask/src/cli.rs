@@ -23,6 +23,9 @@ enum Task {
     Test(test::Arguments),
     /// Checks the files in `deploy/` with the programs that read them, and starts nothing.
     Deployments,
+    /// One step of `test`, in a process of its own.
+    #[command(hide = true)]
+    Step { name: String },
     /// The project's own rules: crate edges, bans, file length, links.
     Tidy(tidy::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
@@ -51,6 +54,7 @@ pub fn main() -> ExitCode {
     let done = match Arguments::parse().command {
         Task::Ci => ci::run_ci(),
         Task::Test(arguments) => test::run_tests(&arguments),
+        Task::Step { name } => test::run_step(&name),
         Task::Deployments => deployments::check(),
         Task::Tidy(arguments) => tidy::run(&arguments),
         Task::Services(arguments) => services::install(&arguments),

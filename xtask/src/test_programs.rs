@@ -2,6 +2,7 @@
 //! longest tests keep one core busy.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
@@ -13,12 +14,11 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use testkit::skipped::LIST;
 
+use crate::shared_servers::SharedServers;
 use crate::workspace::{cargo_test, output, skipped_list, target_directory};
 
-/// Programs at a time.
-const PROGRAMS: usize = 2;
-/// Tests of a program at a time.
-const THREADS: &str = "3";
+/// Tests of a program at a time, for each core: most of them wait for processes and disks.
+const THREADS_PER_CORE: usize = 2;
 /// Where the seconds of the last run are kept, so that the longest programs begin first.
 const TIMES: &str = "test-times.json";
 
@@ -47,7 +47,9 @@ pub(crate) fn run_all() -> Result<()> {
     let before: BTreeMap<String, f64> = before.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let seconds = |program: &Program| before.get(&program.name).copied().unwrap_or(f64::MAX);
     programs.sort_by(|one, other| seconds(one).total_cmp(&seconds(other)));
-    let taken = run_each(programs, &skipped_list()?)?;
+    let servers = SharedServers::start()?;
+    let environment = [servers.environment(), vec![(LIST, skipped_list()?.into())]].concat();
+    let taken = run_each(programs, &environment)?;
     std::fs::write(&times, serde_json::to_string_pretty(&taken)?)
         .with_context(|| format!("writing {}", times.display()))
 }
@@ -65,13 +67,16 @@ fn program(message: &str) -> Option<Program> {
 }
 
 /// Runs them, the last first. Returns the seconds that each took.
-fn run_each(programs: Vec<Program>, skipped: &Path) -> Result<BTreeMap<String, f64>> {
+fn run_each(programs: Vec<Program>, environment: &[(&str, OsString)]) -> Result<BTreeMap<String, f64>> {
+    let cores = thread::available_parallelism()?.get();
+    let mut environment = environment.to_vec();
+    environment.push(("RUST_TEST_THREADS", (THREADS_PER_CORE * cores).to_string().into()));
     let queue = Mutex::new(programs);
     let (done, results) = channel();
     thread::scope(|scope| {
-        for _ in 0..PROGRAMS {
-            let (queue, done) = (&queue, done.clone());
-            scope.spawn(move || run_from(queue, skipped, &done));
+        for _ in 0..cores {
+            let (queue, environment, done) = (&queue, &environment[..], done.clone());
+            scope.spawn(move || run_from(queue, environment, &done));
         }
         drop(done);
         let (mut taken, mut failed) = (BTreeMap::new(), Vec::new());
@@ -92,12 +97,12 @@ fn run_each(programs: Vec<Program>, skipped: &Path) -> Result<BTreeMap<String, f
 /// What became of a program.
 type Done = (Program, f64, std::io::Result<Output>);
 
-fn run_from(queue: &Mutex<Vec<Program>>, skipped: &Path, done: &Sender<Done>) {
+fn run_from(queue: &Mutex<Vec<Program>>, environment: &[(&str, OsString)], done: &Sender<Done>) {
     while let Some(program) = queue.lock().ok().and_then(|mut queue| queue.pop()) {
         let begun = Instant::now();
         let mut command = Command::new(&program.path);
         command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
-        let output = command.env("RUST_TEST_THREADS", THREADS).env(LIST, skipped).output();
+        let output = command.envs(environment.iter().map(|(name, value)| (name, value))).output();
         if done.send((program, begun.elapsed().as_secs_f64(), output)).is_err() {
             return;
         }
@@ -136,11 +141,10 @@ mod tests {
     #[test]
     fn a_program_that_fails_fails_the_run_after_the_others() {
         let program = |name: &str, path: &str| Program { name: name.into(), path: path.into(), folder: "/".into() };
-        let skipped = Path::new("/nowhere");
         let good = || vec![program("one", "/bin/true"), program("two", "/bin/true")];
-        assert_eq!(run_each(good(), skipped).unwrap().len(), 2);
+        assert_eq!(run_each(good(), &[]).unwrap().len(), 2);
         let bad = [good(), vec![program("three", "/bin/false")]].concat();
-        assert!(run_each(bad, skipped).unwrap_err().to_string().ends_with("three"));
-        assert!(run_each(vec![program("none", "/nowhere")], skipped).is_err());
+        assert!(run_each(bad, &[]).unwrap_err().to_string().ends_with("three"));
+        assert!(run_each(vec![program("none", "/nowhere")], &[]).is_err());
     }
 }

@@ -1,13 +1,11 @@
 //! Where the workspace is, what it consists of, and how its commands are run.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
@@ -153,6 +151,11 @@ pub fn cargo_test() -> Result<Command> {
 /// The step that runs.
 static STEP: Mutex<&str> = Mutex::new("campaign");
 
+/// Names the step that runs in this process from now on.
+pub(crate) fn begin_step(name: &'static str) {
+    *STEP.lock().unwrap_or_else(PoisonError::into_inner) = name;
+}
+
 /// Where skipped tests are listed.
 pub(crate) fn skipped_list() -> Result<PathBuf> {
     Ok(target_directory()?.join("skipped-tests"))
@@ -164,30 +167,7 @@ pub fn skipped(reason: &str) -> Result<()> {
     let path = skipped_list()?;
     let list = File::options().create(true).append(true).open(&path);
     let step = *STEP.lock().unwrap_or_else(PoisonError::into_inner);
-    list.and_then(|mut list| writeln!(list, "{step}: {reason}")).with_context(|| format!("writing {}", path.display()))
-}
-
-/// One named part of a longer run.
-pub type Step = (&'static str, fn() -> Result<()>);
-
-/// Runs the steps one after the other, the first failure ends it. The closing lines name each with its time, and what was skipped.
-pub fn run_steps(steps: &[Step]) -> Result<()> {
-    let (begun, list) = (Instant::now(), skipped_list()?);
-    if list.exists() {
-        std::fs::remove_file(&list).with_context(|| format!("removing {}", list.display()))?;
-    }
-    let mut closing = Vec::new();
-    for (name, step) in steps {
-        println!("── {name}");
-        *STEP.lock().unwrap_or_else(PoisonError::into_inner) = name;
-        let step_begun = Instant::now();
-        step().with_context(|| format!("{name} (after {:.0} s)", begun.elapsed().as_secs_f64()))?;
-        closing.push(format!("   ok {:>5.0} s  {name}", step_begun.elapsed().as_secs_f64()));
-    }
-    println!("── all passed in {:.0} s\n{}", begun.elapsed().as_secs_f64(), closing.join("\n"));
-    let skipped = std::fs::read_to_string(&list).unwrap_or_default();
-    let skipped: BTreeSet<&str> = skipped.lines().collect();
-    println!("── skipped: {}", skipped.len());
-    skipped.iter().for_each(|line| println!("   {line}"));
-    Ok(())
+    // One write for each line: processes append at the same time.
+    let line = format!("{step}: {reason}\n");
+    list.and_then(|mut list| list.write_all(line.as_bytes())).with_context(|| format!("writing {}", path.display()))
 }

@@ -1,9 +1,15 @@
-//! The wall clock, which can jump: for times that people read and for ages, never for an order.
+//! The wall clock, and a throttle by a given time.
 //!
-//! All code reads it here. A clock that is far off (before 1970, or beyond the year 9999) gives the nearest time that every format and
+//! The wall clock can jump: for times that people read and for ages, never for an order.
+//!
+//! All code reads the wall clock here. A clock that is far off (before 1970, or beyond the year 9999) gives the nearest time that every format and
 //! protocol can say, so that no code behind it can fail on such a time.
 
+mod throttle;
+
 use std::time::{Duration, SystemTime};
+
+pub use throttle::Throttle;
 
 /// The last microsecond of the year 9999: HTTP and RFC 3339 say no later time.
 const LAST: Duration = Duration::from_micros(253_402_300_800_000_000 - 1);

@@ -69,7 +69,7 @@ fn append(log: &EventLog, events: u32) {
                 payload: PAYLOAD.as_bytes(),
                 request_start: number == 0,
                 request_end: number + 1 == BATCH,
-                dead: None,
+                owner_fields: &[],
                 content: None,
                 batch: None,
                 revision: None,

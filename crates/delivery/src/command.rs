@@ -4,10 +4,9 @@ use std::io;
 use std::time::Duration;
 
 use event::TypeName;
+use ledger::{Accept, GivenUp, SinkName};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::ledger::{Accept, GivenUp};
-use crate::routes::SinkName;
 use crate::setup::Setup;
 
 /// What the supervisor is to do.

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use aggregation::AggregateBoard;
+use dead_letters::DeadLetterService;
 use eventlog::{DataDirectory, EventLog};
+use ledger::{Ledger, SavedLedger};
 use tokio::sync::{mpsc, watch};
 
-use crate::aggregates::AggregateBoard;
 use crate::command::{Command, DeliveryControl, ORDERS_MAX};
-use crate::dead_letters::DeadLetterService;
-use crate::ledger::{Ledger, SavedLedger};
 use crate::options::Options;
 use crate::setup::Setup;
 use crate::start_error::StartError;

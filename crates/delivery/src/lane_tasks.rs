@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::Halt;
+use eventlog::Reporter;
+use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 use tokio::time::timeout;
 
-use crate::halt::Halt;
 use crate::lane::Lane;
-use crate::ledger::Ledger;
-use crate::options::Reporter;
 use crate::status::{LaneState, LaneStatus};
 
 /// How long a lane may take to bring the write in its hands to an end before it is broken off. What a broken-off write

@@ -2,31 +2,18 @@
 //! and the ledger exist once, here; a sink only writes.
 //!
 //! A *lane* (`lane/`) reads one shard for one sink, and writes one batch at a time. It counts the outcomes in the [`Ledger`]. The
-//! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. Aggregates read
-//! the same way, and append their results to the log (`aggregates/`). The *supervisor* (`supervisor/`) runs all of them.
+//! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. The *supervisor*
+//! (`supervisor/`) runs all of them, with the aggregates of the crate [`aggregation`] and the replays of the crate [`dead_letters`].
 
-mod aggregates;
 mod backoff;
-mod blocked;
 mod command;
-mod condition;
-mod dead_letter_reasons;
-mod dead_letters;
 mod delivery;
-mod due;
-mod failover_window;
-mod halt;
-mod home;
 mod lane;
 mod lane_tasks;
-mod ledger;
 mod log_cursor;
-mod log_throttle;
 mod objects;
 mod options;
 mod retention;
-mod routes;
-mod sent_record;
 mod setup;
 mod start_error;
 mod status;
@@ -34,20 +21,22 @@ mod status_source;
 mod supervisor;
 #[cfg(test)]
 mod tests;
+mod timer;
 
-pub use aggregates::{
+pub use aggregation::{
     AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
 };
 pub use command::{ChangeError, DeliveryControl};
-pub use condition::Condition;
 pub use dead_letters::{
-    DeadAction, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
+    DeadAction, DeadCounters, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::Delivery;
-pub use ledger::{GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, SavedLedger, SinkRow};
-pub use options::{Clock, Options, Reporter};
-pub use routes::{Routes, SinkName};
-pub use setup::{Begin, Setup, SinkSetup};
+pub use eventlog::Reporter;
+pub use ledger::{
+    Begin, Condition, GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, Routes, SavedLedger, SinkName, SinkRow,
+};
+pub use options::Options;
+pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;
-pub use status::{CheckpointCounters, DeadCounters, LaneBoard, LaneState, LaneStatus};
+pub use status::{CheckpointCounters, LaneBoard, LaneState, LaneStatus};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use eventlog::{LogChunk, LogReader};
+use eventlog::{JournalRecord, LogChunk, LogReader};
 
 /// Stretches of the log that are read in one go before other lanes have their turn, and objects that are sent.
 const STRETCHES_A_TURN: usize = 64;
@@ -48,7 +48,7 @@ pub(crate) struct ChunkResult {
 
 /// A lane's place in the log since it took it.
 pub(crate) struct BatchReader {
-    pub(crate) reader: LogReader,
+    pub(crate) log: LogReader,
     /// Read, and not yet taken in as a whole.
     pub(crate) rest: Option<LogChunk>,
     /// The one that was read last, if some of its events are undecided.
@@ -58,8 +58,8 @@ pub(crate) struct BatchReader {
 }
 
 impl BatchReader {
-    pub(crate) const fn new(reader: LogReader) -> Self {
-        Self { reader, rest: None, undecided: None, unreadable: false }
+    pub(crate) const fn new(log: LogReader) -> Self {
+        Self { log, rest: None, undecided: None, unreadable: false }
     }
 
     /// Reads on, until `add` says that there is no room for all of a chunk, that there is something doubtful in it, or that
@@ -67,7 +67,7 @@ impl BatchReader {
     pub(crate) fn fill(&mut self, mut add: impl FnMut(&LogChunk) -> ChunkResult) -> io::Result<FillResult> {
         let mut bytes = 0;
         for _ in 0..STRETCHES_A_TURN {
-            let Some(chunk) = self.rest.take().map_or_else(|| self.reader.read(), |rest| Ok(Some(rest)))? else {
+            let Some(chunk) = self.rest.take().map_or_else(|| self.log.read(), |rest| Ok(Some(rest)))? else {
                 return Ok(FillResult::CaughtUp);
             };
             let took = add(&chunk);
@@ -92,6 +92,11 @@ impl BatchReader {
 
     /// Whether everything that is durable was read.
     pub(crate) fn has_ended(&self) -> bool {
-        self.reader.next() > self.reader.durable()
+        self.log.next() > self.log.durable()
     }
+}
+
+/// The records of a chunk at these sequences, which ascend.
+pub(crate) fn records_at<'s>(chunk: &'s LogChunk, sequences: &[u64]) -> Vec<(u64, JournalRecord<'s>)> {
+    chunk.records().filter(|(at, _)| sequences.binary_search(at).is_ok()).collect()
 }

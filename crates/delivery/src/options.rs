@@ -4,18 +4,10 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::{AggregationOptions, Clock};
 use event::memory::Budgets;
-use eventlog::unix_microseconds;
+use eventlog::{Reporter, unix_microseconds};
 use sink::Claim;
-
-/// Where messages for a person go.
-pub trait Reporter: Send + Sync {
-    /// Takes one message: a sentence without payloads or secrets.
-    fn report(&self, message: &str);
-}
-
-/// The wall clock: microseconds since 1970, UTC.
-pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
 /// How a delivery behaves.
 #[derive(Clone)]
@@ -40,11 +32,10 @@ pub struct Options {
     pub seed: u64,
     /// By which windows of quiet types end, and objects whose events have waited long enough.
     pub clock: Clock,
+    /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of delivery.
+    pub aggregate_threads: usize,
     /// Where messages go.
     pub reporter: Arc<dyn Reporter>,
-    /// What a test breaks, to see it noticed.
-    #[cfg(test)]
-    pub(crate) mutation: Option<crate::tests::Mutation>,
 }
 
 impl Options {
@@ -62,9 +53,20 @@ impl Options {
             memory: Budgets::FULL,
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
+            aggregate_threads: 8,
             reporter,
-            #[cfg(test)]
-            mutation: None,
+        }
+    }
+}
+
+impl Options {
+    /// Those of the aggregates.
+    pub(crate) fn aggregation(&self) -> AggregationOptions {
+        AggregationOptions {
+            linger: self.linger,
+            clock: self.clock.clone(),
+            threads: self.aggregate_threads,
+            reporter: self.reporter.clone(),
         }
     }
 }

@@ -1,19 +1,8 @@
 //! What is to be delivered: routes, sinks and aggregates.
 
+use aggregation::AggregateSetup;
+use ledger::{Begin, ConfiguredRoutes, ConfiguredSink, Routes, SinkName};
 use sink::Sink;
-
-use crate::aggregates::AggregateSetup;
-use crate::routes::{Routes, SinkName};
-
-/// Where the routes to a new sink begin, and new routes to a known one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Begin {
-    /// With the next event.
-    #[default]
-    End,
-    /// With the oldest event that the journal still has and the sink's lanes haven't passed.
-    Oldest,
-}
 
 /// A sink to deliver to.
 #[derive(Clone, Debug)]
@@ -39,4 +28,17 @@ pub struct Setup {
     pub sinks: Vec<SinkSetup>,
     /// The aggregates, each with a name of its own.
     pub aggregates: Vec<AggregateSetup>,
+}
+
+impl Setup {
+    /// What the ledger needs of it.
+    pub(crate) fn configuration(&self) -> ConfiguredRoutes<'_> {
+        let sinks = self.sinks.iter().map(|setup| ConfiguredSink {
+            name: &setup.name,
+            begin: setup.begin,
+            is_fenced: setup.sink.capabilities().fenced,
+        });
+        let results = self.aggregates.iter().map(AggregateSetup::name).collect();
+        ConfiguredRoutes { routes: &self.routes, sinks: sinks.collect(), results }
+    }
 }

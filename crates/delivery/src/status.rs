@@ -3,11 +3,10 @@
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dead_letters::ContactLog;
 use event::Lane;
 use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
-
-use crate::failover_window::ContactLog;
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,8 +29,8 @@ pub struct LaneStatus {
     state: Mutex<(LaneState, i64)>,
     cursor: AtomicU64,
     oldest: AtomicI64,
-    /// The highest position that was ever handed to the sink, also by an earlier lane of it and by an earlier process.
-    handed: AtomicU64,
+    /// The highest position that was ever sent to the sink, also by an earlier lane of it or an earlier process.
+    sent_up_to: AtomicU64,
     pub(crate) contacts: ContactLog,
     /// Batches that were written, empty ones too.
     pub batches: Counter,
@@ -48,14 +47,14 @@ pub struct LaneStatus {
 impl LaneStatus {
     pub(crate) fn new(lane: Lane, shard: Arc<Shard>, cursor: u64) -> Self {
         // It isn't known how far an earlier lane of the sink came, but no further than this.
-        let handed = AtomicU64::new(shard.durable());
+        let sent_up_to = AtomicU64::new(shard.durable());
         Self {
             lane,
             shard,
             state: Mutex::new((LaneState::Connecting, unix_microseconds())),
             cursor: AtomicU64::new(cursor),
             oldest: AtomicI64::new(0),
-            handed,
+            sent_up_to,
             contacts: ContactLog::default(),
             batches: Counter::new(),
             batch_records: SizeHistogram::new(1),
@@ -111,9 +110,9 @@ impl LaneStatus {
         std::mem::replace(&mut *held, (state, since)).0
     }
 
-    /// Notes that positions up to `last` are handed to the sink, and gives the highest that was handed over before.
-    pub(crate) fn hands_over(&self, last: u64) -> u64 {
-        self.handed.fetch_max(last, Ordering::Relaxed)
+    /// Positions up to `last` are sent to the sink now. Returns the highest position that was sent before.
+    pub(crate) fn advance_sent_watermark(&self, last: u64) -> u64 {
+        self.sent_up_to.fetch_max(last, Ordering::Relaxed)
     }
 
     pub(crate) fn set_cursor(&self, cursor: u64) {
@@ -144,17 +143,6 @@ impl LaneBoard {
     pub(crate) fn exchange(&self, lanes: Vec<Arc<LaneStatus>>) -> Vec<Arc<LaneStatus>> {
         std::mem::replace(&mut *self.held(), lanes)
     }
-}
-
-/// What was done with a sink's dead letters.
-#[derive(Debug, Default)]
-pub struct DeadCounters {
-    /// Letters that the sink took when they were sent again.
-    pub replayed: Counter,
-    /// Letters that it refused once more.
-    pub refused_again: Counter,
-    /// Letters that were given up.
-    pub dropped: Counter,
 }
 
 /// What the keeper has done.

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
+use dead_letters::DeadLetterService;
 use eventlog::{DeliveryStatusSource, PendingLane, Rejections, WatchRequest};
-
-use crate::dead_letters::DeadLetterService;
-use crate::ledger::Ledger;
+use ledger::Ledger;
 
 /// The ledger knows what has come to an end, the dead letters which end that was.
 pub(crate) struct StatusSource {

@@ -18,6 +18,7 @@ mod journal_failure;
 mod log;
 mod log_reader;
 mod losses;
+mod reporter;
 mod request_range;
 mod shard;
 mod shard_counters;
@@ -42,6 +43,7 @@ pub use disk_watermark::DiskGuard;
 pub use log::{EventLog, LogOptions, OpenLogError};
 pub use log_reader::LogReader;
 pub use losses::{Loss, Losses, LostFrom};
+pub use reporter::Reporter;
 pub use request_range::RequestRange;
 pub use shard::Shard;
 pub use shard_counters::ShardCounters;
@@ -50,7 +52,7 @@ pub use unread_times::UnreadTimes;
 
 pub use journal::disk::SharedDisk;
 pub use journal::{
-    Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, Dead, DedupKey, Finding, FoundShard,
-    Inspected, JournalRecord, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, RecordBuffer, Reserve, Segments,
-    Settled, ShardOptions, State, StateFile, find_shard, inspect_shard, list_directory, make_directory,
+    Appender, Block, CommitError, Committer, DamagedChunk, DataDirectory, DedupKey, Finding, FoundShard, Inspected,
+    JournalRecord, LOG_BEGINS_LATE, LogChunk, OpenError, OpenShard, Reader, RecordBuffer, Reserve, Segments,
+    ShardOptions, State, StateFile, fields, find_shard, inspect_shard, list_directory, make_directory, push_field,
 };

@@ -9,6 +9,7 @@ use event::EventId;
 
 use crate::checksum;
 use crate::endian::{array, get_i64, get_u32, get_u64, length_field, put, round_up};
+use crate::fields::{push_field, split_field};
 
 /// Bytes of a record's head: what its check protects, and the check.
 pub(crate) const HEAD_BYTES: usize = 24;
@@ -29,71 +30,15 @@ const FLAG_REQUEST_START: u32 = 1;
 /// The last record of its request.
 const FLAG_REQUEST_END: u32 = 2;
 
+// Tags 6, 7, 8 and 11 are those of the journals of dead letters.
 const TAG_TYPE: u8 = 1;
 const TAG_SOURCE: u8 = 2;
 const TAG_CLIENT: u8 = 3;
 const TAG_EVENT_TIME: u8 = 4;
 const TAG_PAYLOAD: u8 = 5;
-const TAG_DEAD_SEQUENCE: u8 = 6;
-const TAG_DEAD_REASON: u8 = 7;
-const TAG_DEAD_SHARD: u8 = 8;
 const TAG_CONTENT: u8 = 9;
 const TAG_BATCH: u8 = 10;
-const TAG_DEAD_SETTLED: u8 = 11;
 const TAG_REVISION: u8 = 12;
-const FIELD_HEADER_BYTES: usize = 5;
-
-/// What a record of a dead-letter journal is, if it is no letter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Settled {
-    /// The end of a letter: the sink took it when it was sent again.
-    Replayed,
-    /// The end of a letter: a person has given it up.
-    Dropped,
-    /// An event that its lane has set aside and sends again: the store refuses it for now.
-    SetAside,
-    /// The end of an event that was set aside: the store has it.
-    Taken,
-    /// The end of an event that was set aside: its lane sends it itself, or its route was given up.
-    Released,
-}
-
-impl Settled {
-    const fn code(self) -> u8 {
-        match self {
-            Self::Replayed => 1,
-            Self::Dropped => 2,
-            Self::SetAside => 3,
-            Self::Taken => 4,
-            Self::Released => 5,
-        }
-    }
-
-    const fn of_code(code: u8) -> Option<Self> {
-        match code {
-            1 => Some(Self::Replayed),
-            2 => Some(Self::Dropped),
-            3 => Some(Self::SetAside),
-            4 => Some(Self::Taken),
-            5 => Some(Self::Released),
-            _ => None,
-        }
-    }
-}
-
-/// Why a sink refused an event for good; only records of a dead-letter journal carry it. Of several with the same
-/// shard and sequence the last counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dead<'a> {
-    /// The shard that the event came from.
-    pub shard: u16,
-    /// The event's place in its shard.
-    pub sequence: u64,
-    /// The store's words.
-    pub reason: &'a str,
-    /// Set if the record is no letter: the end of one, or an event that was set aside, or its end.
-    pub settled: Option<Settled>,
-}
 
 /// By what a batch is known when it comes again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,8 +70,8 @@ pub struct JournalRecord<'a> {
     pub request_start: bool,
     /// Whether it is the last of its request.
     pub request_end: bool,
-    /// Set in dead letters only.
-    pub dead: Option<Dead<'a>>,
+    /// Fields that the journal doesn't know, encoded ([`push_field`]): those of the journal's owner. Empty in events.
+    pub owner_fields: &'a [u8],
     /// Set where the client gave the event its id: a hash of the bytes that came with it.
     pub content: Option<u64>,
     /// Set in the last record of a batch that the client gave a key.
@@ -159,40 +104,28 @@ fn finish(bytes: &mut Vec<u8>, start: usize) {
 }
 
 fn encode_fields(record: &JournalRecord<'_>, bytes: &mut Vec<u8>) {
-    let mut field = |tag: u8, value: &[u8]| {
-        let [a, b, c, d] = length_field(value.len()).to_le_bytes();
-        bytes.extend_from_slice(&[tag, a, b, c, d]);
-        bytes.extend_from_slice(value);
-    };
-    field(TAG_TYPE, record.type_name.as_bytes());
+    push_field(bytes, TAG_TYPE, record.type_name.as_bytes());
     if !record.source.is_empty() {
-        field(TAG_SOURCE, record.source.as_bytes());
+        push_field(bytes, TAG_SOURCE, record.source.as_bytes());
     }
     match record.client {
-        Some(IpAddr::V4(address)) => field(TAG_CLIENT, &address.octets()),
-        Some(IpAddr::V6(address)) => field(TAG_CLIENT, &address.octets()),
+        Some(IpAddr::V4(address)) => push_field(bytes, TAG_CLIENT, &address.octets()),
+        Some(IpAddr::V6(address)) => push_field(bytes, TAG_CLIENT, &address.octets()),
         None => {}
     }
     if let Some(time) = record.event_time {
-        field(TAG_EVENT_TIME, &time.to_le_bytes());
+        push_field(bytes, TAG_EVENT_TIME, &time.to_le_bytes());
     }
-    if let Some(dead) = record.dead {
-        field(TAG_DEAD_SEQUENCE, &dead.sequence.to_le_bytes());
-        field(TAG_DEAD_SHARD, &dead.shard.to_le_bytes());
-        if let Some(settled) = dead.settled {
-            field(TAG_DEAD_SETTLED, &[settled.code()]);
-        }
-        field(TAG_DEAD_REASON, dead.reason.as_bytes());
-    }
+    bytes.extend_from_slice(record.owner_fields);
     if let Some(content) = record.content {
-        field(TAG_CONTENT, &content.to_le_bytes());
+        push_field(bytes, TAG_CONTENT, &content.to_le_bytes());
     }
     if let Some(revision) = record.revision {
-        field(TAG_REVISION, &revision.to_le_bytes());
+        push_field(bytes, TAG_REVISION, &revision.to_le_bytes());
     }
-    field(TAG_PAYLOAD, record.payload);
+    push_field(bytes, TAG_PAYLOAD, record.payload);
     if let Some(batch) = record.batch {
-        field(TAG_BATCH, &batch_value(batch));
+        push_field(bytes, TAG_BATCH, &batch_value(batch));
     }
 }
 
@@ -219,9 +152,7 @@ pub(crate) fn set_content(bytes: &mut Vec<u8>, start: usize, content: u64) {
 fn add_field(bytes: &mut Vec<u8>, start: usize, tag: u8, value: &[u8]) {
     let length = get_u32(bytes, start + AT_LENGTH) as usize;
     bytes.truncate(start + length);
-    bytes.push(tag);
-    bytes.extend_from_slice(&length_field(value.len()).to_le_bytes());
-    bytes.extend_from_slice(value);
+    push_field(bytes, tag, value);
     finish(bytes, start);
 }
 
@@ -283,7 +214,7 @@ impl Head {
     }
 }
 
-/// Reads the record at the start of `bytes`. `None` where its fields make no sense; unknown tags are passed over.
+/// Reads the record at the start of `bytes`. `None` if its fields make no sense.
 pub(crate) fn decode(bytes: &[u8]) -> Option<JournalRecord<'_>> {
     let length = Head::trusted(bytes)?.length;
     let fields = &bytes[FIXED_BYTES..length];
@@ -297,7 +228,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<JournalRecord<'_>> {
         payload: &[],
         request_start: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_START != 0,
         request_end: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_END != 0,
-        dead: None,
+        owner_fields: &[],
         content: None,
         batch: None,
         revision: None,
@@ -306,13 +237,11 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<JournalRecord<'_>> {
     Some(record)
 }
 
-fn decode_fields<'a>(mut fields: &'a [u8], record: &mut JournalRecord<'a>) -> Option<()> {
-    let (mut dead_sequence, mut dead_shard, mut settled) = (None, 0, None);
+fn decode_fields<'a>(all: &'a [u8], record: &mut JournalRecord<'a>) -> Option<()> {
+    let (mut fields, mut owner_fields) = (all, 0..0);
     while !fields.is_empty() {
-        let (header, rest) = fields.split_at_checked(FIELD_HEADER_BYTES)?;
-        let (value, rest) = rest.split_at_checked(get_u32(header, 1) as usize)?;
-        fields = rest;
-        match header[0] {
+        let (tag, value, rest) = split_field(fields)?;
+        match tag {
             TAG_TYPE => record.type_name = std::str::from_utf8(value).ok()?,
             TAG_SOURCE => record.source = std::str::from_utf8(value).ok()?,
             TAG_CLIENT => record.client = address(value),
@@ -321,16 +250,19 @@ fn decode_fields<'a>(mut fields: &'a [u8], record: &mut JournalRecord<'a>) -> Op
             TAG_CONTENT => record.content = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_REVISION => record.revision = Some(u64::from_le_bytes(value.try_into().ok()?)),
             TAG_BATCH => record.batch = Some(batch_of(value)?),
-            TAG_DEAD_SEQUENCE => dead_sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
-            TAG_DEAD_SHARD => dead_shard = u16::from_le_bytes(value.try_into().ok()?),
-            TAG_DEAD_SETTLED => settled = Some(Settled::of_code(*value.first()?)?),
-            TAG_DEAD_REASON => {
-                let reason = std::str::from_utf8(value).ok()?;
-                record.dead = Some(Dead { shard: dead_shard, sequence: dead_sequence?, reason, settled });
+            // The first run of them: the journal writes no other.
+            _ => {
+                let (start, end) = (all.len() - fields.len(), all.len() - rest.len());
+                if owner_fields.is_empty() {
+                    owner_fields = start..end;
+                } else if owner_fields.end == start {
+                    owner_fields.end = end;
+                }
             }
-            _ => {}
         }
+        fields = rest;
     }
+    record.owner_fields = &all[owner_fields];
     Some(())
 }
 

@@ -198,7 +198,7 @@ mod tests {
             payload,
             request_start: false,
             request_end: false,
-            dead: None,
+            owner_fields: &[],
             content: None,
             batch: None,
             revision: None,

@@ -15,8 +15,9 @@ use hyper::body::Frame;
 use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 
+use super::directory::Directory;
 use super::put::{Comparison, Named};
-use super::{Directory, error, read};
+use super::{error, read};
 use net::http_client::{BodyError, RequestBody};
 use objects::read::PIECE_BYTES;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
@@ -31,7 +32,7 @@ impl Directory {
         let ObjectUpload { name, bytes, sha256, replaces, body, .. } = upload;
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         // The gateway chooses the name of its description: that an object has none is found too often at most.
-        let description = self.0.config.rules.manifests.manifest_of(&name);
+        let description = self.rules().manifests.manifest_of(&name);
         let writing = self.work_aside(move |files, folder, abandoned| {
             let named = Named { files, folder, name: &name, description: &description };
             Accepting { named, bytes, sha256, pieces, abandoned }.run(replaces)

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::config::{DocumentConflictPolicy, ElasticsearchConfig, IndexTarget};
-use super::document;
+use super::mapping;
 use sink::envelope::write_text;
 use sink::{Batch, Record, Write as Kind};
 
@@ -76,7 +76,7 @@ fn write_entry(body: &mut Vec<u8>, config: &ElasticsearchConfig, shard: u16, rec
         }
     };
     body.extend_from_slice(before);
-    document::write(body, config, shard, record);
+    mapping::write(body, config, shard, record);
     body.extend_from_slice(behind);
 }
 

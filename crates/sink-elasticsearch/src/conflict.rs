@@ -10,8 +10,8 @@ use serde_json::value::RawValue;
 
 use super::bulk::{EVENT_VERSION, document_id};
 use super::config::{DocumentShape, ElasticsearchConfig};
-use super::document::{self, PAYLOAD, TIMESTAMP};
 use super::error::Failure;
+use super::mapping::{self, PAYLOAD, TIMESTAMP};
 use super::server::Server;
 use super::store_error::StoreError;
 use sink::{Batch, Record, Write as Kind};
@@ -173,7 +173,7 @@ fn verdict(config: &ElasticsearchConfig, batch: &Batch, taken: &Taken, found: &F
 /// comes again.
 fn is_same(config: &ElasticsearchConfig, record: &Record<'_>, source: &str) -> bool {
     let (mut ours, shape) = (Vec::new(), config.shape);
-    document::write(&mut ours, config, 0, record);
+    mapping::write(&mut ours, config, 0, record);
     if ours == source.as_bytes() {
         return true;
     }
@@ -184,7 +184,7 @@ fn is_same(config: &ElasticsearchConfig, record: &Record<'_>, source: &str) -> b
         return are_equal(ours.get(PAYLOAD).copied(), theirs.get(PAYLOAD).copied());
     }
     // Documents from before `timestamp` was changed may have it or not.
-    if document::has_own_timestamp(shape, record.payload) {
+    if mapping::has_own_timestamp(shape, record.payload) {
         ours.remove(TIMESTAMP);
         theirs.remove(TIMESTAMP);
     }
@@ -225,7 +225,7 @@ mod tests {
 
     fn source(config: &ElasticsearchConfig, payload: &str) -> String {
         let mut document = Vec::new();
-        document::write(&mut document, config, 7, &record(payload, 1_000_000));
+        mapping::write(&mut document, config, 7, &record(payload, 1_000_000));
         String::from_utf8(document).unwrap()
     }
 

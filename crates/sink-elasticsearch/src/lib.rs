@@ -8,13 +8,13 @@ mod bulk;
 mod config;
 mod conflict;
 mod data_stream;
-mod document;
 mod durability;
 mod error;
 mod fault;
 mod fields;
 mod index;
 mod limiter;
+mod mapping;
 mod mark;
 mod nodes;
 mod outcome;
@@ -23,18 +23,11 @@ mod reader;
 mod rollover;
 mod server;
 mod settings;
+mod store;
 mod store_error;
 #[cfg(test)]
 mod tests;
 mod write;
-
-use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use async_trait::async_trait;
-use event::read::{Page, Query, ReadError};
-use tokio::sync::Mutex;
 
 pub use config::{
     ApiKey, DocumentConflictPolicy, DocumentShape, ElasticsearchConfig, IndexTarget, InvalidNodes, InvalidTemplate,
@@ -42,148 +35,4 @@ pub use config::{
 };
 pub use index::{IndexPattern, InvalidIndex};
 pub use settings::KIND;
-
-use batch_outcomes::Writing;
-use data_stream::DataStreams;
-use durability::Durability;
-use error::Failure;
-use limiter::Limiter;
-use reader::Reader;
-use server::Server;
-use sink::close_signal::CloseSignal;
-use sink::read_thread::ReadThread;
-use sink::{Batch, Mark, Reason, SinkError, Store, WriteOutcome};
-
-/// The store.
-pub struct Elasticsearch {
-    config: ElasticsearchConfig,
-    server: Server,
-    limiter: Limiter,
-    streams: DataStreams,
-    durability: Durability,
-    /// Whether the store was looked at and has its template.
-    is_ready: Mutex<bool>,
-    closed: CloseSignal,
-    reads: ReadThread,
-    /// Grows behind each write: what was answered to be stored is to be found by reads that begin later.
-    written: Arc<AtomicU64>,
-}
-
-impl Elasticsearch {
-    /// A store that isn't connected yet.
-    #[must_use]
-    pub fn new(config: ElasticsearchConfig) -> Self {
-        let (server, limiter) = (Server::new(&config, true), Limiter::new(config.requests_max));
-        Self {
-            config,
-            server,
-            limiter,
-            streams: DataStreams::default(),
-            durability: Durability::default(),
-            is_ready: Mutex::default(),
-            closed: CloseSignal::default(),
-            reads: ReadThread::new("search-read"),
-            written: Arc::default(),
-        }
-    }
-
-    /// Does `work`, unless the sink is closed meanwhile.
-    async fn call<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, SinkError> {
-        let done = self.closed.unless_closed(Failure::Closed, work).await;
-        done.map_err(|failure| failure.into_sink_error(&self.config))
-    }
-}
-
-#[async_trait]
-impl Store for Elasticsearch {
-    async fn connect(&self) -> Result<(), SinkError> {
-        self.call(async {
-            let mut is_ready = self.is_ready.lock().await;
-            *is_ready = false;
-            self.prepare().await?;
-            *is_ready = true;
-            Ok(())
-        })
-        .await
-    }
-
-    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
-        self.call(mark::of(&self.server)).await.map(Some)
-    }
-
-    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
-        if let Some(rejected) = batch.misnamed() {
-            return Ok(rejected);
-        }
-        if batch.is_empty() {
-            return Ok(WriteOutcome::Committed);
-        }
-        self.call(async {
-            let mut is_ready = self.is_ready.lock().await;
-            if !*is_ready {
-                self.prepare().await?;
-                *is_ready = true;
-            }
-            drop(is_ready);
-            self.check(batch.mark()).await?;
-            let Self { config, server, limiter, streams, durability, written, .. } = self;
-            streams.prepare_for(config, server, batch).await?;
-            let report = Writing { config, server, limiter, streams, durability, batch }.store().await;
-            written.fetch_add(1, Ordering::Release);
-            report
-        })
-        .await
-    }
-
-    /// Whether documents have all that an event is.
-    fn can_read(&self) -> bool {
-        self.config.can_read()
-    }
-
-    async fn read(&self, query: Query) -> Result<Page, ReadError> {
-        if !self.can_read() {
-            let what = "without `envelope = true`, or from a data stream, events can't be read back";
-            return Err(ReadError::Unavailable(what.into()));
-        }
-        let Self { config, reads, written, .. } = self;
-        let (config, written) = (config.clone(), Arc::clone(written));
-        reads.read(move || Reader::new(config, written), query).await
-    }
-
-    fn warning(&self) -> Option<Reason> {
-        let ElasticsearchConfig { nodes, index, allowed, .. } = &self.config;
-        let text = "a crash of its machines may lose events that count as stored: allow_unsafe has";
-        allowed.first().map(|name| format!("Elasticsearch {nodes}, index {index}: {text} \"{name}\"").into())
-    }
-
-    /// Ends the calls in flight and closes the connections that wait.
-    async fn close(&self) -> Result<(), SinkError> {
-        self.reads.close().await;
-        self.closed.close();
-        self.server.close_idle();
-        *self.is_ready.lock().await = false;
-        Ok(())
-    }
-}
-
-impl Elasticsearch {
-    /// Fails where a batch is for another store. Connections come and go unseen here, so each batch asks.
-    async fn check(&self, expected: Option<Mark>) -> Result<(), Failure> {
-        if expected.is_none() {
-            return Ok(());
-        }
-        let mark = mark::of(&self.server).await?;
-        if mark.is_expected(expected) { Ok(()) } else { Err(Failure::OtherStore(mark)) }
-    }
-
-    /// Sees whether it is such a store, and makes the template and the data stream that it lacks.
-    async fn prepare(&self) -> Result<(), Failure> {
-        self.server.look().await?;
-        if let Some(template) = &self.config.template {
-            self.server.install(template).await?;
-        }
-        self.streams.forget();
-        self.streams.prepare(&self.config, &self.server).await?;
-        self.durability.prepare(&self.config, &self.server).await
-    }
-}
+pub use store::Elasticsearch;

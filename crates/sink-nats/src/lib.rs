@@ -7,7 +7,6 @@
 mod api;
 mod api_error;
 mod config;
-mod connections;
 mod credentials;
 mod cursor;
 mod error;
@@ -20,13 +19,14 @@ mod publish;
 mod server;
 mod session;
 mod settings;
+mod store;
 mod stream_name;
 mod subject;
 mod write;
 
 pub use config::{Creation, NatsConfig, REPLICAS_MAX};
-pub use connections::Nats;
 pub use server::{InvalidServers, Servers};
 pub use settings::KIND;
+pub use store::Nats;
 pub use stream_name::{InvalidStream, StreamName};
 pub use subject::{InvalidSubject, SubjectPattern};

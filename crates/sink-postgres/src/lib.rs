@@ -8,7 +8,6 @@ mod columns;
 mod config;
 mod conflict;
 mod connection_limits;
-mod connections;
 mod creation;
 mod creation_lock;
 mod durability;
@@ -25,6 +24,7 @@ mod read;
 mod reader;
 mod session;
 mod settings;
+mod store;
 mod table;
 mod transaction;
 mod url_options;
@@ -34,6 +34,6 @@ pub use config::{
     RowConflictPolicy, TableLayout,
 };
 pub use connection_limits::{PoolLimits, Pooler};
-pub use connections::Postgres;
 pub use kind::{ColumnType, UnknownKind};
 pub use settings::KIND;
+pub use store::Postgres;

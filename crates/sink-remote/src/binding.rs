@@ -12,8 +12,8 @@ use event::OperatorCommand;
 use http::request::Builder;
 use tokio::time::Instant;
 
-use super::protocol::{self, SinkInfo};
 use sink::{Mark, Reason, SinkError};
+use writer_protocol::{SinkInfo, wire};
 
 /// The pause before a refused writer is asked again: the operator may have corrected it.
 const REFUSED_FOR: Duration = Duration::from_secs(10);
@@ -108,10 +108,10 @@ impl Binding {
     pub(super) fn headers(&self, mut request: Builder) -> Builder {
         let state = self.held();
         if let Some(mark) = state.mark {
-            request = request.header(protocol::MARK, mark.to_string());
+            request = request.header(wire::MARK, mark.to_string());
         }
         if let Some(bound) = &state.bound {
-            request = request.header(protocol::LAYOUT, &bound.fingerprint);
+            request = request.header(wire::LAYOUT, &bound.fingerprint);
         }
         request
     }

@@ -13,14 +13,14 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::RemoteConfig;
 use super::binding::Binding;
+use super::config::RemoteConfig;
 use super::exchange::{Call, Exchange, Parsed, Unanswered};
-use super::protocol::SinkInfo;
 use super::upstream::{Choice, Order, SinkUse, UpstreamConfig, WriterServer, Writers};
 use net::http_client::HttpResponse;
 use sink::close_signal::CloseSignal;
 use sink::{Mark, SinkError, StoreBinding};
+use writer_protocol::SinkInfo;
 
 /// A working writer sends a newline each second: one that is silent for this long is treated as dead.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(3);

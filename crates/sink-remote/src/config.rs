@@ -20,7 +20,7 @@ pub struct RemoteConfig {
     pub store: &'static str,
     /// Whether that kind keeps cursors.
     pub is_fenced: bool,
-    /// The sink's settings that the gateway's table has, named as in [`protocol::SinkInfo::parts`](super::protocol::SinkInfo).
+    /// The sink's settings that the gateway's table has, named as in [`writer_protocol::SinkInfo::parts`].
     pub parts: BTreeMap<String, String>,
     /// Whether events are read back through the writers.
     pub reads: bool,

@@ -3,11 +3,11 @@
 
 use http::Method;
 
-use super::RemoteConfig;
 use super::caller::Caller;
+use super::config::RemoteConfig;
 use super::exchange::Call;
-use super::protocol::SinkInfo;
 use sink::SinkError;
+use writer_protocol::SinkInfo;
 
 impl Caller {
     /// Connects the writers' sink to its store, and binds this sink to that store. `also` compares settings of some kinds of store only; its

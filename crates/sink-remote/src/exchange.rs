@@ -10,13 +10,14 @@ use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
-use super::ANSWER_BYTES_MAX;
 use super::binding::Binding;
-use super::protocol::{self, Outcome, SinkInfo};
 use super::upstream::{RequestOutcome, Upstream, UpstreamConfig, WriterServer};
 use net::http_client::{HttpClient, HttpFailure, HttpOptions, HttpResponse, RequestBody, empty, full, shortened};
 use sink::{Batch, Reason, SinkError};
+use writer_protocol::{Outcome, SinkInfo, wire};
 
+/// The largest answer that isn't about a batch, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// The timeout of a connection to a writer, including TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// A slower object makes no progress: the limit of an answer's time grows with the object by this rate, in bytes a second.
@@ -126,7 +127,7 @@ impl Exchange {
     ) -> Result<Parsed<T>, Unanswered> {
         let in_flight = server.begin();
         let answer = self.send(server, call).await?;
-        let is_draining = answer.headers().contains_key(protocol::DRAINING);
+        let is_draining = answer.headers().contains_key(wire::DRAINING);
         let status = answer.status();
         // If the store is slow, the writer sends one byte a second: no minimum rate applies.
         let body = answer.at_any_rate().bytes(call.answer_max);
@@ -226,7 +227,7 @@ impl Exchange {
             |what: &str| SinkError::Misconfigured(format!("cannot build a request to the writer: {what}").into());
         let url = server
             .endpoint()
-            .url(&format!("{}/{sink}{}", protocol::PATH, call.path))
+            .url(&format!("{}/{sink}{}", wire::PATH, call.path))
             .map_err(|error| wrong(&error.to_string()))?;
         let mut request = Request::builder().method(call.method.clone()).uri(url);
         if let Some(token) = token {
@@ -234,13 +235,13 @@ impl Exchange {
         }
         request = self.binding.headers(request);
         if let Some(lane) = call.lane {
-            request = request.header(protocol::LANE, protocol::lane_text(lane));
+            request = request.header(wire::LANE, wire::lane_text(lane));
         }
         if let Some(batch) = call.batch {
-            request = request.header(protocol::POSITIONS, format!("{}-{}", batch.first(), batch.last()));
-            request = request.header(protocol::FLOOR, batch.floor()).header(protocol::AGAIN, batch.again());
+            request = request.header(wire::POSITIONS, format!("{}-{}", batch.first(), batch.last()));
+            request = request.header(wire::FLOOR, batch.floor()).header(wire::AGAIN, batch.again());
             if let Some(claim) = batch.claim() {
-                request = request.header(protocol::CLAIM, claim.to_string());
+                request = request.header(wire::CLAIM, claim.to_string());
             }
         }
         if let Some(headers) = request.headers_mut() {
@@ -249,7 +250,7 @@ impl Exchange {
         let body = match &call.content {
             Content::Empty => empty(),
             Content::Whole(frame) => {
-                request = request.header(CONTENT_TYPE, HeaderValue::from_static(protocol::CONTENT_TYPE));
+                request = request.header(CONTENT_TYPE, HeaderValue::from_static(wire::CONTENT_TYPE));
                 full(frame.clone())
             }
             Content::Object(_, make) => make(),
@@ -293,7 +294,7 @@ fn is_of_object(answer: &HttpResponse) -> bool {
     match answer.status() {
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED => true,
         StatusCode::NOT_FOUND => is(CONTENT_LENGTH, "0"),
-        StatusCode::BAD_GATEWAY => !is(CONTENT_TYPE, protocol::PROBLEM),
+        StatusCode::BAD_GATEWAY => !is(CONTENT_TYPE, wire::PROBLEM),
         _ => false,
     }
 }

@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::binding::Binding;
 use super::caller::SILENCE_MAX;
 use super::exchange::{Call, Exchange};
-use super::protocol::SinkInfo;
 use super::upstream::{SinkUse, Upstream, WriterServer};
+use writer_protocol::SinkInfo;
 
 /// The pause between two searches for probes that are due.
 const TICK: Duration = Duration::from_millis(100);

@@ -21,8 +21,8 @@ use sink::{Mark, Reason, SinkError, StoreBinding};
 use super::caller::Caller;
 use super::config::RemoteObjectsConfig;
 use super::exchange::{Call, Content};
-use super::object_protocol::{DIGEST, ObjectLimits, PATH, digest_text};
-use super::protocol::Outcome;
+use writer_protocol::Outcome;
+use writer_protocol::object::{DIGEST, ObjectLimits, PATH, digest_text};
 
 /// A writer may be silent for as long as a reader waits for the store.
 const READ_SILENCE_MAX: Duration = OBJECT_READ_TIMEOUT;

@@ -9,7 +9,7 @@ use event::{EventId, TypeName};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::TableName;
+use sink::TableName;
 
 /// Rows that one statement looks at.
 const STEP_ROWS: i64 = 4_096;

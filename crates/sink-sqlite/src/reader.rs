@@ -6,9 +6,10 @@ use std::time::Duration;
 use event::read::{Page, Query, ReadError};
 use rusqlite::{Connection, OpenFlags};
 
+use super::config::SqliteConfig;
+use super::error;
 use super::file_identity::FileIdentity;
 use super::page::{self, ReadSql};
-use super::{SqliteConfig, error};
 use sink::read_thread::PageReader;
 
 /// How long a read waits for another connection's lock.

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 
 use super::clock_guard::{ClockGuard, Trust, microseconds};
+use super::config::SqliteConfig;
 use super::rows::owner;
-use super::{SqliteConfig, TableName};
+use sink::TableName;
 use sink::{Reason, SinkError};
 
 /// Rows that a step looks at, and so the most that one transaction deletes: a batch that comes meanwhile waits for some milliseconds.

@@ -3,8 +3,8 @@
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 
-use super::TableName;
 use super::fault::fault;
+use sink::TableName;
 use sink::{Fault, Reason, Record, Write};
 
 /// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.

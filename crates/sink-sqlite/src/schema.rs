@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
+use super::config::SqliteConfig;
 use super::error::{classify, misconfigured, no_directory};
 use super::rows::{Sql, owner};
-use super::{SqliteConfig, TableName};
 use sink::SinkError;
+use sink::TableName;
 use sink::folder::make_folder;
 
 /// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the

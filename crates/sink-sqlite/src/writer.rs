@@ -12,11 +12,12 @@ use rustix::fs::statvfs;
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
+use super::config::SqliteConfig;
 use super::file_identity::FileIdentity;
 use super::retention::{ROW_BYTES, Retention};
 use super::rows::Sql;
 use super::transaction::{Enders, Written};
-use super::{SqliteConfig, error, mark, schema, transaction};
+use super::{error, mark, schema, transaction};
 use sink::{Batch, Claim, Held, Mark, SinkError, Takeover, WriteOutcome};
 
 /// Where a job's answer goes. It may find nobody: whoever asked may have left.

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use http::HeaderValue;
+use http::{HeaderName, HeaderValue};
 use tokio::time::Instant;
 
 use net::http_client::Endpoint;
 
+/// The header field of a token.
+pub(super) const TOKEN: HeaderName = HeaderName::from_static("x-auth-token");
 /// A token is exchanged when so small a part of its life is left, so that none ends on the way.
 const LEFT_PART: u32 = 10;
 

@@ -5,8 +5,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue, Request};
 use tokio::time::Instant;
 
-use super::TOKEN;
-use super::session::Session;
+use super::session::{Session, TOKEN};
 use net::http_client::{Endpoint, HttpClient, HttpResponse, empty};
 use objects::over_http::{ObjectStoreError, Secret, drain, expect_success};
 

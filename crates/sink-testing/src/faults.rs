@@ -113,7 +113,7 @@ pub async fn cut_at_any_byte(harness: &impl FaultHarness, step: CutStep, cuts_mi
 /// If the store violates this.
 pub async fn freeze_and_thaw(harness: &impl FaultHarness, places: &[usize], records: usize) {
     let other = harness.past_the_proxy();
-    let mut first = 1;
+    let (mut first, mut frozen_midway) = (1, 0);
     for at in places {
         let frozen = harness.sink();
         open(&frozen, first - 1).await;
@@ -121,8 +121,12 @@ pub async fn freeze_and_thaw(harness: &impl FaultHarness, places: &[usize], reco
         let batch = plain(0, first, records);
         let (sink, sent) = (frozen.clone(), batch.clone());
         let write = tokio::spawn(async move { sink.write(&sent).await });
-        // Time in which the write may get far or not.
-        sleep(Duration::from_millis(20)).await;
+        while !harness.proxy().is_frozen() && !write.is_finished() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        if *at > 0 && harness.proxy().is_frozen() {
+            frozen_midway += 1;
+        }
         deliver(&other, &batch).await;
         drop(freeze);
         let answer = timeout(PATIENCE, write).await.expect("a thawed connection ends").expect("a write doesn't panic");
@@ -133,6 +137,7 @@ pub async fn freeze_and_thaw(harness: &impl FaultHarness, places: &[usize], reco
         expect_stored(harness, last).await;
         first = last + 1;
     }
+    assert!(frozen_midway > 0, "no answer was long enough to be frozen midway");
 }
 
 /// How a server is killed under load.

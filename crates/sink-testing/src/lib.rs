@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 pub mod conformance;
+pub mod containers;
 pub mod events;
 pub mod faults;
 pub mod memory;

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use event::limits::{JSON_DEPTH_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use event::{EventId, Lane, Origin};
 use sink::{Batch, Record, SinkError, Write, WriteOutcome};
-use sink_remote::{frame, protocol};
+use writer_protocol::{frame, wire};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conformance::SinkHarness;
@@ -170,11 +170,11 @@ fn frames() -> Vec<Vec<u8>> {
 
 /// Posts a frame, and gives the writer's answer.
 fn post(writer: SocketAddr, frame: &[u8]) -> String {
-    let (lane, content_type) = (protocol::lane_text(&lane(0xaa)), protocol::CONTENT_TYPE);
+    let (lane, content_type) = (wire::lane_text(&lane(0xaa)), wire::CONTENT_TYPE);
     let head = format!(
         "POST {}/store HTTP/1.1\r\nHost: {writer}\r\nConnection: close\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-2\r\n\
          Forebay-Floor: 0\r\nForebay-Again: 0\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n\r\n",
-        protocol::PATH,
+        wire::PATH,
         frame.len()
     );
     let mut stream = TcpStream::connect(writer).unwrap();

@@ -1,25 +1,28 @@
 //! A batch as requests, several in flight, and what they came to together.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::{FutureExt, StreamExt, stream};
+use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use super::Webhook;
-use super::config::HookUrl;
-use super::message;
-use super::outcome::{Failure, Outcome};
-use net::http_client::shortened;
+use super::config::{HookUrl, WebhookConfig};
+use super::error::Failure;
+use super::mapping;
+use super::outcome::Outcome;
+use net::http_client::{HttpClient, HttpOptions, shortened};
 use sink::{Batch, Reason, Record, Retry, RetryScope, SinkError, WriteOutcome};
 
+/// How long a server may take to accept a connection, TLS included.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer that are read: of more its connection isn't used again.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
 /// Until when nothing is sent.
 #[derive(Debug, Default)]
-pub(super) struct Pause(Mutex<Option<Instant>>);
+struct Pause(Mutex<Option<Instant>>);
 
 impl Pause {
     fn begin(&self, length: Duration) {
@@ -60,62 +63,93 @@ struct Attempts {
     is_away: AtomicBool,
 }
 
-/// Sends `batch`, until the receiver takes nothing any more.
-///
-/// # Errors
-/// None of it is known to be taken, and none was refused.
-pub(super) async fn write(shared: &Webhook, batch: &Batch) -> Result<WriteOutcome, SinkError> {
-    shared.pause.end().await;
-    let attempts = Attempts::default();
-    let send = |index| attempt(shared, batch, index, &attempts).boxed();
-    let is_ordered = batch.has_repetitions();
-    let in_flight = if is_ordered { 1 } else { shared.config.requests_max.get() };
-    // Another message is tried first after an attempt that said nothing clear: one message must not hide what others come to.
-    let first = if is_ordered { 0 } else { shared.first.load(Ordering::Relaxed) % batch.len().max(1) };
-    let mut sent = stream::iter((first..batch.len()).chain(0..first)).map(send).buffer_unordered(in_flight);
-    let mut outcomes = Outcomes::default();
-    while let Some((index, outcome)) = sent.next().await {
-        outcomes.add(index, outcome);
-    }
-    if let Some(pause) = outcomes.away.as_ref().and_then(Failure::pause) {
-        shared.pause.begin(pause);
-    }
-    if outcomes.taken == 0 && !outcomes.unclear.is_empty() {
-        shared.first.fetch_add(1, Ordering::Relaxed);
-    }
-    outcomes.into_write_outcome(batch.len(), &shared.config.url)
+/// Sends messages to the receiver. Batches of all lanes share it.
+pub(super) struct Sender {
+    pub(super) config: WebhookConfig,
+    client: HttpClient,
+    /// Requests that may be in flight.
+    turns: Semaphore,
+    /// Until when the receiver wants to be left alone.
+    pause: Pause,
+    /// Which message of a batch is sent first.
+    first: AtomicUsize,
 }
 
-/// Sends a record, unless the receiver is known to take nothing.
-async fn attempt(shared: &Webhook, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
-    let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
-    let Some(record) = record else { return (index, None) };
-    let outcome = send(shared, &record).await;
-    match &outcome {
-        Outcome::Taken => attempts.has_taken.store(true, Ordering::Relaxed),
-        Outcome::Unclear(_) if attempts.has_taken.load(Ordering::Relaxed) => {}
-        Outcome::Away(_) | Outcome::Unclear(_) => attempts.is_away.store(true, Ordering::Relaxed),
-        Outcome::Rejected(_) | Outcome::NotYet(_) => {}
+impl Sender {
+    pub(super) fn new(config: WebhookConfig) -> Self {
+        let client = HttpClient::new(HttpOptions {
+            ca: config.ca.clone(),
+            connect_timeout: CONNECT_TIMEOUT.min(config.timeout),
+            silence_max: config.timeout,
+            // The whole sink waits, not each request.
+            waits_for_retry_after: false,
+        });
+        let turns = Semaphore::new(config.requests_max.get());
+        Self { config, client, turns, pause: Pause::default(), first: AtomicUsize::new(0) }
     }
-    (index, Some(outcome))
-}
 
-async fn send(shared: &Webhook, record: &Record<'_>) -> Outcome {
-    // It is never closed.
-    let _turn = shared.turns.acquire().await;
-    let request = match message::request(&shared.config, record) {
-        Ok(request) => request,
-        // Messages of other types may have a URL.
-        Err(failure) => return Outcome::Unclear(failure),
-    };
-    match shared.client.send(request).await {
-        Ok(answer) => {
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            // What it says behind its status changes nothing.
-            let words = answer.bytes(ANSWER_BYTES_MAX).await.unwrap_or_default();
-            Outcome::of(status, &headers, shortened(&String::from_utf8_lossy(&words)))
+    /// Sends `batch`, until the receiver takes nothing any more.
+    ///
+    /// # Errors
+    /// None of it is known to be taken, and none was refused.
+    pub(super) async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        self.pause.end().await;
+        let attempts = Attempts::default();
+        let send = |index| self.attempt(batch, index, &attempts).boxed();
+        let is_ordered = batch.has_repetitions();
+        let in_flight = if is_ordered { 1 } else { self.config.requests_max.get() };
+        // Another message is tried first after an attempt that said nothing clear: one message must not hide what others come to.
+        let first = if is_ordered { 0 } else { self.first.load(Ordering::Relaxed) % batch.len().max(1) };
+        let mut sent = stream::iter((first..batch.len()).chain(0..first)).map(send).buffer_unordered(in_flight);
+        let mut outcomes = Outcomes::default();
+        while let Some((index, outcome)) = sent.next().await {
+            outcomes.add(index, outcome);
         }
-        Err(failure) => Outcome::Away(Failure::Http(failure)),
+        if let Some(pause) = outcomes.away.as_ref().and_then(Failure::pause) {
+            self.pause.begin(pause);
+        }
+        if outcomes.taken == 0 && !outcomes.unclear.is_empty() {
+            self.first.fetch_add(1, Ordering::Relaxed);
+        }
+        outcomes.into_write_outcome(batch.len(), &self.config.url)
+    }
+
+    /// Sends a record, unless the receiver is known to take nothing.
+    async fn attempt(&self, batch: &Batch, index: usize, attempts: &Attempts) -> (usize, Option<Outcome>) {
+        let record = batch.get(index).filter(|_| !attempts.is_away.load(Ordering::Relaxed));
+        let Some(record) = record else { return (index, None) };
+        let outcome = self.send(&record).await;
+        match &outcome {
+            Outcome::Taken => attempts.has_taken.store(true, Ordering::Relaxed),
+            Outcome::Unclear(_) if attempts.has_taken.load(Ordering::Relaxed) => {}
+            Outcome::Away(_) | Outcome::Unclear(_) => attempts.is_away.store(true, Ordering::Relaxed),
+            Outcome::Rejected(_) | Outcome::NotYet(_) => {}
+        }
+        (index, Some(outcome))
+    }
+
+    async fn send(&self, record: &Record<'_>) -> Outcome {
+        // It is never closed.
+        let _turn = self.turns.acquire().await;
+        let request = match mapping::request(&self.config, record) {
+            Ok(request) => request,
+            // Messages of other types may have a URL.
+            Err(failure) => return Outcome::Unclear(failure),
+        };
+        match self.client.send(request).await {
+            Ok(answer) => {
+                let (status, headers) = (answer.status(), answer.headers().clone());
+                // What it says behind its status changes nothing.
+                let words = answer.bytes(ANSWER_BYTES_MAX).await.unwrap_or_default();
+                Outcome::of(status, &headers, shortened(&String::from_utf8_lossy(&words)))
+            }
+            Err(failure) => Outcome::Away(Failure::Http(failure)),
+        }
+    }
+
+    /// Closes the connections that wait.
+    pub(super) fn close_idle(&self) {
+        self.client.close_idle();
     }
 }
 

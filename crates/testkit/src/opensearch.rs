@@ -34,17 +34,20 @@ const JARS: &str = "opensearch/lib";
 /// What the log says when the server is there, with its address behind.
 const LISTENS: &str = "HttpServerTransport] publish_address {";
 static NUMBER: AtomicU32 = AtomicU32::new(0);
+/// The address of a running server that the test programs of a run share.
+pub const SHARED: &str = "FOREBAY_TEST_OPENSEARCH";
 
-/// A server that ends with its test, however that ends.
+/// A server that ends with its test, however that ends; or the shared one, of which only the address is known.
 pub struct OpenSearch {
+    shared_at: Option<SocketAddr>,
     folder: PathBuf,
     jars: PathBuf,
     options: &'static [&'static str],
     has_ingest: bool,
     base_port: u16,
     running: Mutex<Option<Child>>,
-    /// Ends the server and removes its files as soon as this end of its pipe is closed.
-    watcher: Child,
+    /// Ends the server and removes its files as soon as this end of its pipe is closed. The shared one has another owner.
+    watcher: Option<Child>,
 }
 
 /// What the server answers.
@@ -54,14 +57,27 @@ pub struct OpenSearchResponse {
     pub body: String,
 }
 
-/// One server for all tests of a process that need only their own indices.
-static SHARED: OnceLock<Option<OpenSearch>> = OnceLock::new();
-
 impl OpenSearch {
-    /// The server that the tests of this process share, with ingest pipelines; it is started at the first call. Its tests use indices,
-    /// templates and pipelines that no other test names, and never stop it.
+    /// The server that the run shares, or else this process, with ingest pipelines. Its tests use indices, templates and pipelines that no
+    /// other test names, and never stop it.
     pub fn shared() -> Option<&'static Self> {
-        SHARED.get_or_init(|| Self::start_as(tool(JARS), SMALL, true)).as_ref()
+        static SERVER: OnceLock<Option<OpenSearch>> = OnceLock::new();
+        let attached = |address: String| Self {
+            shared_at: Some(address.parse().unwrap()),
+            folder: PathBuf::new(),
+            jars: PathBuf::new(),
+            options: &[],
+            has_ingest: true,
+            base_port: 0,
+            running: Mutex::default(),
+            watcher: None,
+        };
+        SERVER.get_or_init(|| std::env::var(SHARED).ok().map(attached).or_else(Self::start_shared)).as_ref()
+    }
+
+    /// The server that a run shares: it lives as long as what this returns.
+    pub fn start_shared() -> Option<Self> {
+        Self::start_as(tool(JARS), SMALL, true)
     }
 
     /// A running server; `None`, and a message, where it wasn't fetched.
@@ -86,13 +102,15 @@ impl OpenSearch {
         let script = "cat > /dev/null; kill -9 $(cat \"$1/pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
         let (base_port, running) = (free_base(number), Mutex::new(None));
-        let server = Self { folder, jars, options, has_ingest, base_port, running, watcher };
+        let (shared_at, watcher) = (None, Some(watcher));
+        let server = Self { shared_at, folder, jars, options, has_ingest, base_port, running, watcher };
         server.run();
         Some(server)
     }
 
     /// Starts the server over its data, and waits until it answers.
     pub fn run(&self) {
+        assert!(self.shared_at.is_none(), "the shared server runs");
         let mut running = self.running.lock().unwrap();
         let log = File::create(self.folder.join("log")).unwrap();
         let mut java = Command::new("java");
@@ -130,6 +148,9 @@ impl OpenSearch {
     }
 
     fn listening(&self) -> Option<SocketAddr> {
+        if self.shared_at.is_some() {
+            return self.shared_at;
+        }
         let log = self.log();
         let (_, behind) = log.rsplit_once(LISTENS)?;
         behind.split_once('}')?.0.parse().ok()
@@ -176,8 +197,10 @@ impl OpenSearch {
 impl Drop for OpenSearch {
     fn drop(&mut self) {
         self.kill();
-        drop(self.watcher.stdin.take());
-        let _ = self.watcher.wait();
+        if let Some(watcher) = &mut self.watcher {
+            drop(watcher.stdin.take());
+            let _ = watcher.wait();
+        }
     }
 }
 

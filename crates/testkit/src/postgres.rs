@@ -1,5 +1,5 @@
-//! A PostgreSQL server of a test's own: a data directory under the temporary one, a socket in it, and a proxy before it that
-//! cuts and freezes connections.
+//! A PostgreSQL server of a test's own: a data directory under the temporary one, with a socket in it; or a database of a test's own on
+//! the server that a whole run shares.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::skipped;
@@ -17,18 +17,51 @@ use crate::wait::PATIENCE;
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A server that ends with its test, however that ends.
+/// The folder of a running server that the test programs of a run share.
+pub const SHARED: &str = "FOREBAY_TEST_POSTGRES";
+/// How that server is started: several programs use it at a time.
+const SETTINGS_OF_SHARED: &[&str] = &["shared_buffers=64MB", "autovacuum=off", "max_connections=500"];
+
+/// A server that ends with its test, however that ends; or a database on the shared one, which stays.
 pub struct PostgresServer {
     folder: PathBuf,
     programs: PathBuf,
     settings: Vec<String>,
     port: u16,
+    database: String,
     process: Mutex<Option<Child>>,
-    /// Ends the server and removes its files as soon as this end of its pipe is closed.
-    watcher: Child,
+    /// Ends the server and removes its files as soon as this end of its pipe is closed. The shared server has another owner.
+    watcher: Option<Child>,
 }
 
 impl PostgresServer {
+    /// A database of its own on the server that the run shares, or else this process. For tests that neither stop nor set up their server.
+    pub fn shared() -> Option<Self> {
+        static OF_THIS_PROCESS: OnceLock<Option<PostgresServer>> = OnceLock::new();
+        let folder = std::env::var_os(SHARED).map(PathBuf::from);
+        let folder =
+            folder.or_else(|| Some(OF_THIS_PROCESS.get_or_init(Self::start_shared).as_ref()?.folder.clone()))?;
+        let database = format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let (settings, process) = (Vec::new(), Mutex::default());
+        let mut shared = Self {
+            folder,
+            programs: programs()?,
+            settings,
+            port: 5432,
+            database: "postgres".into(),
+            process,
+            watcher: None,
+        };
+        shared.psql(&format!("create database {database}"));
+        shared.database = database;
+        Some(shared)
+    }
+
+    /// The server that a run shares: it lives as long as what this returns.
+    pub fn start_shared() -> Option<Self> {
+        Self::start_with(SETTINGS_OF_SHARED)
+    }
+
     /// A running server; `None`, and a message, where PostgreSQL isn't installed.
     pub fn start() -> Option<Self> {
         Self::start_with(&["shared_buffers=32MB", "autovacuum=off"])
@@ -58,7 +91,8 @@ impl PostgresServer {
         let script = "cat > /dev/null; kill -9 $(head -1 \"$1/data/postmaster.pid\") 2> /dev/null; rm -rf \"$1\"";
         let watcher = Command::new("sh").args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).spawn().unwrap();
         let port = settings.iter().find_map(|setting| setting.strip_prefix("port=")?.parse().ok()).unwrap_or(5432);
-        Some(Self { folder, programs, settings, port, process: Mutex::new(None), watcher })
+        let database = "postgres".to_owned();
+        Some(Self { folder, programs, settings, port, database, process: Mutex::default(), watcher: Some(watcher) })
     }
 
     /// Another server that follows this one, and has what this one has by now.
@@ -115,6 +149,7 @@ impl PostgresServer {
 
     /// Starts the server over its data, and waits until it answers.
     pub fn run(&self) {
+        assert!(self.watcher.is_some(), "the shared server runs");
         let deadline = Instant::now() + PATIENCE;
         let mut process = self.process.lock().unwrap();
         loop {
@@ -150,7 +185,7 @@ impl PostgresServer {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    /// Ends all processes of the server at once, as a crash would.
+    /// Ends all processes of the server at once, as a crash would; not those of the shared one.
     pub fn kill(&self) {
         let Some(mut child) = self.process.lock().unwrap().take() else { return };
         let id = child.id();
@@ -182,13 +217,18 @@ impl PostgresServer {
 
     /// What a sink connects to.
     pub fn url(&self) -> String {
-        format!("postgres://postgres@{}:{}/postgres", self.host(), self.port)
+        format!("postgres://postgres@{}:{}/{}", self.host(), self.port, self.database)
+    }
+
+    /// The same database through a proxy or a pool at this address.
+    pub fn url_at(&self, address: impl std::fmt::Display) -> String {
+        format!("postgres://postgres@{address}/{}?sslmode=disable", self.database)
     }
 
     /// What `psql` answers to `sql`: rows as lines, columns between bars.
     pub fn psql(&self, sql: &str) -> String {
         let mut psql = self.command("psql");
-        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", "postgres", "-h"]);
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", &self.database, "-h"]);
         let mut psql = psql.arg(&self.folder).args(["-p", &self.port.to_string(), "-f", "-"]);
         psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = psql.spawn().unwrap();
@@ -202,8 +242,10 @@ impl PostgresServer {
 impl Drop for PostgresServer {
     fn drop(&mut self) {
         self.kill();
-        drop(self.watcher.stdin.take());
-        let _ = self.watcher.wait();
+        if let Some(watcher) = &mut self.watcher {
+            drop(watcher.stdin.take());
+            let _ = watcher.wait();
+        }
     }
 }
 

@@ -65,11 +65,6 @@ impl Proxy {
         self.address
     }
 
-    /// What a sink connects to.
-    pub fn url(&self) -> String {
-        format!("postgres://postgres@{}/postgres?sslmode=disable", self.address)
-    }
-
     fn serve(&self, client: TcpStream, server: &Server) {
         // A server that is down is one that cuts at once.
         // Small pieces follow each other: held back until the one before is acknowledged, each takes 40 ms.
@@ -127,6 +122,11 @@ impl Proxy {
     /// Stands still as soon as the server has answered so many bytes more, until the hindrance is dropped.
     pub fn freeze_after(&self, bytes: usize) -> FaultGuard {
         self.set(Mode::FrozenAfter(bytes))
+    }
+
+    /// Whether it stands still by now.
+    pub fn is_frozen(&self) -> bool {
+        self.state.0.lock().unwrap().mode == Mode::FrozenAfter(0)
     }
 
     /// Bytes that the server has answered so far.

@@ -12,8 +12,8 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 pub(super) use net::http_client::RequestBody;
 use serde::Serialize;
-use sink_remote::protocol::{HEARTBEAT, PROBLEM};
 use tokio::time::timeout;
+use writer_protocol::wire::{HEARTBEAT, PROBLEM};
 
 /// The result of a sink's call, as JSON.
 pub(super) type Work = Pin<Box<dyn Future<Output = Bytes> + Send>>;

@@ -13,9 +13,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use net::lingering_close::Lingering;
 use net::newcomers::{Closed, Place};
 use net::tls::HandshakeOutcome;
-use sink_remote::protocol;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use writer_protocol::wire;
 
 use crate::answer::Refused;
 use crate::{Phase, Writer, request};
@@ -29,7 +29,7 @@ const _: () =
 /// From one answer to the end of the next request's head. hyper has one limit for a connection that is idle and for a head that is slow.
 const IDLE_MAX: Duration = Duration::from_secs(90);
 const _: () = assert!(
-    IDLE_MAX.as_secs() >= protocol::IDLE_MAX.as_secs() + 30,
+    IDLE_MAX.as_secs() >= wire::IDLE_MAX.as_secs() + 30,
     "a gateway loses a batch's answer if the writer closes the connection at the moment of the request"
 );
 /// Bytes of a request's head, and of a body's part that is read at a time. hyper keeps such a buffer for each idle connection: with its own
@@ -135,7 +135,7 @@ mod tests {
         let (mut gateway, stream) = tokio::io::duplex(1024);
         let served = tokio::spawn(async move { served(stream, &Arc::new(writer)).await });
         ask(&mut gateway).await;
-        tokio::time::sleep(protocol::IDLE_MAX + Duration::from_secs(29)).await;
+        tokio::time::sleep(wire::IDLE_MAX + Duration::from_secs(29)).await;
         ask(&mut gateway).await;
         let begun = tokio::time::Instant::now();
         assert_eq!(gateway.read(&mut [0]).await.unwrap(), 0);

@@ -6,7 +6,7 @@ use event::TypeName;
 use event::calendar::TIMES;
 use event::limits::DELIVERY_RECORDS_MAX;
 use sink::{Batch, Record, Write};
-use sink_remote::protocol;
+use writer_protocol::wire;
 
 use crate::answer::Refused;
 use crate::request_parts::bad_request;
@@ -22,7 +22,7 @@ pub(super) fn check(batch: &Batch) -> Result<(), Refused> {
         return Err(bad_request(detail));
     }
     if batch.floor() > NUMBER_MAX {
-        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", protocol::FLOOR)));
+        return Err(bad_request(format!("the header {} is above {NUMBER_MAX}", wire::FLOOR)));
     }
     if batch.last() > NUMBER_MAX {
         return Err(bad_request(format!("the batch ends after position {NUMBER_MAX}")));

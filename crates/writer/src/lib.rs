@@ -1,7 +1,7 @@
 //! The back-end's port: gateways send batches to it, and it writes them to its sinks. It keeps no progress: the gateway owns the lane, and
 //! the store's cursor decides.
 //!
-//! `docs/writer-protocol.md` describes the protocol; [`sink_remote`] is the client.
+//! `docs/writer-protocol.md` describes the protocol; `sink-remote` is the client.
 
 mod answer;
 mod auth;
@@ -31,9 +31,9 @@ use net::lingering_close::DrainLimiter;
 use net::newcomers::Newcomers;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
-use sink_remote::frame::FRAME_BYTES_MAX;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use writer_protocol::frame::FRAME_BYTES_MAX;
 
 pub use sink_health::LastCall;
 
@@ -48,7 +48,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Offered {
     /// The kind of store, as configurations name it.
     pub kind: &'static str,
-    /// Where and how it stores: see [`sink_remote::protocol::SinkInfo::parts`].
+    /// Where and how it stores: see [`writer_protocol::SinkInfo::parts`].
     pub parts: BTreeMap<String, String>,
     /// The driver.
     pub sink: Sink,

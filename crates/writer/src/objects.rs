@@ -16,10 +16,10 @@ use net::http_client::BodyError;
 use objects::ObjectSink;
 use objects::{ObjectDownload, ObjectQuery, ObjectUpload};
 use sink::{SinkError, WriteOutcome};
-use sink_remote::object_protocol::{DIGEST, digests_of};
-use sink_remote::protocol::Outcome;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Sleep, sleep, timeout};
+use writer_protocol::Outcome;
+use writer_protocol::object::{DIGEST, digests_of};
 
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};

@@ -7,9 +7,9 @@ use event::limits::READ_EVENTS_MAX;
 use event::memory::WriterBudgets;
 use event::read::{Query, ReadError};
 use sink::Sink;
-use sink_remote::reading::PageJson;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
+use writer_protocol::read::PageJson;
 
 use crate::UNIT;
 use crate::answer::{self, Work};

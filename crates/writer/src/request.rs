@@ -14,12 +14,12 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use net::lingering_close;
 use net::newcomers::Place;
 use sink::{Batch, Claim, Held, SinkError, Takeover};
-use sink_remote::frame::{self, FRAME_BYTES_MAX};
-use sink_remote::object_protocol::PATH;
-use sink_remote::protocol::{self, ClaimQuery, HeldAnswer, Outcome};
-use sink_remote::reading::QueryJson;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout, timeout_at};
+use writer_protocol::frame::{self, FRAME_BYTES_MAX};
+use writer_protocol::object::PATH;
+use writer_protocol::read::QueryJson;
+use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
 
 use crate::answer::{self, Refused, RequestBody, Work};
 use crate::auth::{self, Admitted};
@@ -31,7 +31,7 @@ use crate::target_check::{Check, Expected};
 use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
-const BODY_TYPES: [&str; 2] = [protocol::CONTENT_TYPE, "application/json"];
+const BODY_TYPES: [&str; 2] = [wire::CONTENT_TYPE, "application/json"];
 /// The largest query, in bytes.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 
@@ -58,7 +58,7 @@ pub(super) async fn answer(
         }
     };
     if writer.is_draining() {
-        response.headers_mut().insert(protocol::DRAINING, HeaderValue::from_static("true"));
+        response.headers_mut().insert(wire::DRAINING, HeaderValue::from_static("true"));
     }
     response
 }
@@ -80,7 +80,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
     let admitted = auth::admit(writer, request.headers(), clock::unix_microseconds())?;
     place.admit();
     let (head, body) = request.into_parts();
-    let rest = head.uri.path().strip_prefix(protocol::PATH).ok_or_else(unknown_path)?;
+    let rest = head.uri.path().strip_prefix(wire::PATH).ok_or_else(unknown_path)?;
     let rest = match (rest, &head.method) {
         ("" | "/", &Method::POST) => return Err(plain_payload()),
         _ => rest.strip_prefix('/').ok_or_else(unknown_path)?,
@@ -117,7 +117,7 @@ async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
         }
         (&Method::POST, "") => {
             // Before the lane: a plain payload that was posted here by mistake has none either.
-            check_content_type(&head.headers, &[protocol::CONTENT_TYPE])?;
+            check_content_type(&head.headers, &[wire::CONTENT_TYPE])?;
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(&offered, lane, &head.headers, body).await?;
             let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
@@ -160,7 +160,7 @@ fn unknown_sink(writer: &Writer, name: &str) -> Refused {
 }
 
 fn lane(headers: &HeaderMap, admitted: Admitted) -> Result<Lane, Refused> {
-    let lane = text(headers, protocol::LANE).and_then(protocol::lane_of);
+    let lane = text(headers, wire::LANE).and_then(wire::lane_of);
     let lane = lane.ok_or_else(|| {
         bad_request("the header Forebay-Lane is missing or is none: run the same release of gateway and writer")
     })?;
@@ -233,7 +233,7 @@ async fn batch(
     headers: &HeaderMap,
     body: Incoming,
 ) -> Result<(Batch, OwnedSemaphorePermit), Refused> {
-    let positions = text(headers, protocol::POSITIONS).and_then(protocol::positions_of);
+    let positions = text(headers, wire::POSITIONS).and_then(wire::positions_of);
     let (first, last) =
         positions.ok_or_else(|| bad_request("the header Forebay-Positions is missing or is no run of positions"))?;
     let length = length(&body, FRAME_BYTES_MAX)?;
@@ -247,9 +247,9 @@ async fn batch(
     let frame = whole(body, length).await?;
     let batch = frame::decode(&frame, lane, first, last).map_err(|error| bad_request(error.to_string()))?;
     // A replay of dead letters says the highest number that there is: each may have been sent before.
-    let batch = batch.sent_after(position(headers, protocol::FLOOR)?, position(headers, protocol::AGAIN)?);
+    let batch = batch.sent_after(position(headers, wire::FLOOR)?, position(headers, wire::AGAIN)?);
     frame_check::check(&batch)?;
-    let claim = parsed(headers, protocol::CLAIM)?;
+    let claim = parsed(headers, wire::CLAIM)?;
     let batch = match claim {
         Some(claim) => batch.claimed_by(claim),
         None => batch,

@@ -5,8 +5,8 @@ use std::sync::{MutexGuard, PoisonError};
 use hyper::HeaderMap;
 use objects::ObjectSink;
 use sink::{Mark, SinkError};
-use sink_remote::object_protocol::ObjectLimits;
-use sink_remote::protocol::{self, Outcome, SinkInfo};
+use writer_protocol::object::ObjectLimits;
+use writer_protocol::{Outcome, SinkInfo, wire};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};
@@ -21,7 +21,7 @@ pub(super) struct Expected {
 
 impl Expected {
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Refused> {
-        Ok(Self { layout: parsed(headers, protocol::LAYOUT)?, mark: parsed(headers, protocol::MARK)? })
+        Ok(Self { layout: parsed(headers, wire::LAYOUT)?, mark: parsed(headers, wire::MARK)? })
     }
 }
 

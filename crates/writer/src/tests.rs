@@ -14,10 +14,10 @@ use event::{EventId, Lane, Origin};
 use net::connections::ConnectionLimiter;
 use net::newcomers::{Newcomers, Place};
 use sink::{Batch, Null, Record, Sink, Write};
-use sink_remote::{frame, protocol};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::TcpStream;
 use tokio::time::Instant;
+use writer_protocol::{frame, wire};
 
 use crate::reads::ReadRoom;
 use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
@@ -49,7 +49,7 @@ fn frame_of(sink: &str) -> Bytes {
 }
 
 fn head(sink: &str, bytes: usize, more: &str) -> String {
-    let (lane, content_type) = (protocol::lane_text(&lane(sink)), protocol::CONTENT_TYPE);
+    let (lane, content_type) = (wire::lane_text(&lane(sink)), wire::CONTENT_TYPE);
     format!(
         "POST /ingest/data/{sink} HTTP/1.1\r\nHost: localhost\r\nForebay-Lane: {lane}\r\nForebay-Positions: 1-1\r\n\
          Forebay-Floor: 0\r\nForebay-Again: 0\r\nContent-Type: {content_type}\r\nContent-Length: {bytes}\r\n{more}\r\n"

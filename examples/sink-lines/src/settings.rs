@@ -1,14 +1,14 @@
 //! The settings of sinks of kind `lines`.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use settings::{Section, SettingsReader};
 use sink::local_path::{plain, refuse_own};
 use sink::{Destination, Folders, Sink, SinkKind, StoreConfig};
 
-use crate::Lines;
+use crate::config::LinesConfig;
+use crate::store::Lines;
 
 /// Sinks of kind `lines`.
 pub static KIND: SinkKind =
@@ -22,20 +22,13 @@ fn read(reader: &mut SettingsReader<'_>, table: &Section<'_>, at: Folders<'_>) -
     Some(Box::new(LinesConfig { path: path? }))
 }
 
-/// The settings of a sink.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LinesConfig {
-    /// The file.
-    pub path: PathBuf,
-}
-
 impl StoreConfig for LinesConfig {
     fn kind(&self) -> &'static SinkKind {
         &KIND
     }
 
     fn build(&self) -> Sink {
-        Sink::new(Lines { config: self.clone(), known: Arc::default() })
+        Sink::new(Lines::new(self.clone()))
     }
 
     fn destination(&self) -> Option<Destination> {

@@ -23,13 +23,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("net", &["clock", "event"]),
     ("http1", &["clock", "event", "net"]),
     ("objects", &["event", "json", "net", "settings", "sink"]),
-    ("sink-remote", &["event", "net", "objects", "sink"]),
+    ("writer_protocol", &["event", "net", "objects", "sink"]),
+    ("sink-remote", &["event", "net", "objects", "sink", "writer_protocol"]),
     ("testkit", &["random"]),
     ("xtask", &["generator", "random", "testkit"]),
     ("bench", &["event", "generator", "random", "sink", "sink-remote", "testkit", "xtask"]),
     ("journal", &["event", "random"]),
     ("eventlog", &["clock", "event", "journal"]),
-    ("delivery", &["aggregate", "event", "eventlog", "expression", "objects", "random", "sink"]),
+    ("ledger", &["event", "eventlog", "expression", "sink"]),
+    ("dead_letters", &["clock", "event", "eventlog", "ledger", "sink"]),
+    ("aggregation", &["aggregate", "clock", "event", "eventlog"]),
+    ("delivery", &["aggregation", "dead_letters", "event", "eventlog", "ledger", "objects", "random", "sink"]),
     ("schema", &["event", "json", "pattern"]),
     ("transform", &["did_you_mean", "event", "expression", "json", "pattern", "timestamp"]),
     (
@@ -63,11 +67,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "access",
             "aggregate",
-            "delivery",
             "event",
             "expression",
             "gateway",
             "json",
+            "ledger",
             "net",
             "objects",
             "schema",
@@ -79,7 +83,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("load", &["clock", "event", "expression", "generator", "json", "net"]),
-    ("writer", &["access", "clock", "event", "json", "net", "objects", "sink", "sink-remote"]),
+    ("writer", &["access", "clock", "event", "json", "net", "objects", "sink", "writer_protocol"]),
     (
         "forebay",
         &[
@@ -108,7 +112,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("sink-lines", &["event", "settings", "sink"]),
-    ("sink-testing", &["access", "event", "net", "objects", "sink", "sink-remote", "testkit", "writer"]),
+    (
+        "sink-testing",
+        &["access", "event", "net", "objects", "sink", "sink-remote", "testkit", "writer", "writer_protocol"],
+    ),
 ];
 
 /// Crates of others that some of ours may not use, and why.

@@ -18,7 +18,7 @@ const REPEATED: &[(&str, &str)] = &[
     ),
     (
         "SinkName",
-        "one meaning: `config` checks the name, and `delivery`, which knows no configuration, has the checked text",
+        "one meaning: `config` checks the name, and `ledger`, which knows no configuration, has the checked text",
     ),
 ];
 

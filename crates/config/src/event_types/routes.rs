@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use delivery::Condition;
+use ledger::Condition;
 use schema_tools::Reachability;
 use settings::{Diagnostic, Located, Section, SettingsReader, SourceSpan};
 use toml::de::DeValue;

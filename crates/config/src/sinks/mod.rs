@@ -13,7 +13,7 @@ mod shards;
 mod sink_config;
 
 use ::sink::Folders;
-use delivery::Begin;
+use ledger::Begin;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, number_within, size};
 
 pub(crate) use crate::sinks::declared::Sinks;

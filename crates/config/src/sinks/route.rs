@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use delivery::Condition;
+use ledger::Condition;
 
 use crate::sinks::name::SinkName;
 

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use ::sink::Folders;
-use delivery::Condition;
 use json::JsonPointer;
+use ledger::Condition;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, pointer};
 use sink_remote::RemoteConfig;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use ::objects::{ObjectFormat, ObjectSink};
 use ::sink::{Destination, JsonLimits, Layout, NONE, Sink, StoreConfig};
-use delivery::Begin;
 use json::store_compat::Incompatibilities;
+use ledger::Begin;
 use sink_remote::{Remote, RemoteConfig, RemoteObjects, RemoteObjectsConfig, Writers};
 
 use crate::sinks::kinds;

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use dead_letters::as_sent;
 use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
+use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use sink::Batch;
 
-use crate::condition::{RouteDecision, Undecided};
-use crate::ledger::{CountsBySlot, RouteFilter, Tally};
+use crate::log_cursor::records_at;
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::sent_record::{as_sent, records_at};
 
 /// What a lane knows of events before it asks the sink.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct DeliveryState {
     /// The store has everything up to here that wasn't refused.
     pub(crate) fence: u64,
     /// Events that are dead letters already.
-    pub(crate) buried: BTreeSet<u64>,
+    pub(crate) dead_lettered: BTreeSet<u64>,
     /// Events that were, and that the store has taken after all.
     pub(crate) replayed: BTreeSet<u64>,
     /// Events that are set aside: they are counted when they have their ends.
@@ -125,7 +125,7 @@ impl BatchBuilder {
             if rules.is_turn_over() {
                 return Consumed::TurnOver;
             }
-            if known.buried.contains(&sequence) {
+            if known.dead_lettered.contains(&sequence) {
                 self.by_slot.of(slot).dead += 1;
             } else if known.aside.contains(&sequence) {
                 // It stays pending.
@@ -182,7 +182,7 @@ impl BatchBuilder {
     }
 
     /// An event that counted as stored is a dead letter.
-    pub(crate) fn has_died(&mut self, slot: usize) {
+    pub(crate) fn mark_dead(&mut self, slot: usize) {
         let outcomes = self.by_slot.of(slot);
         debug_assert!(outcomes.stored > 0, "an event that dies was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
@@ -190,7 +190,7 @@ impl BatchBuilder {
     }
 
     /// An event that counted as stored is set aside: it is pending.
-    pub(crate) fn is_set_aside(&mut self, slot: usize) {
+    pub(crate) fn mark_set_aside(&mut self, slot: usize) {
         let outcomes = self.by_slot.of(slot);
         debug_assert!(outcomes.stored > 0, "an event that is set aside was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);

@@ -19,11 +19,11 @@
 use std::pin::pin;
 
 use event::OperatorCommand;
+use ledger::{Accept, Dispute, SAVED_SOON};
 use sink::{Cursor, Held, Takeover};
 use tokio::time::timeout;
 
 use crate::lane::{Lane, LaneExit};
-use crate::ledger::{Accept, Dispute, SAVED_SOON};
 use crate::status::LaneState;
 
 impl Lane {
@@ -66,19 +66,26 @@ impl Lane {
         }
     }
 
-    /// Whether the store holds the lane for this process alone, and stands at `position`.
-    pub(crate) fn is_held(&self, held: &Held, position: u64) -> bool {
-        held.claims == [self.claim] && held.position == position
-    }
-
     async fn note_claim(&self, held: &Held) {
         let noted = self.ledger.note_claim(&self.name.sink, &held.claims, self.claim);
         self.until_saved(noted, "the ledger can't be saved with the claim on its store").await;
     }
 
+    /// Makes durable which store a sink of a writer is bound to, before anything is written to it: the first one that its writers have named. The
+    /// next start then accepts no other one, whichever writer answers first.
+    pub(super) async fn save_binding(&self) {
+        let (mark, sink) = (self.sink.bound_to(), &self.name.sink);
+        if mark.is_none() || self.ledger.mark(sink) == mark {
+            return;
+        }
+        let change = self.ledger.with_sink(sink, |book| book.mark = mark);
+        let saved = self.ledger.saved_with(change);
+        self.until_saved(saved, "the ledger can't be saved with the mark of its store").await;
+    }
+
     /// Waits until the ledger is saved with the store's first answer: before anything is written to the store, or after a crash it would
     /// be taken for one that is ahead.
-    pub(crate) async fn answer_is_saved(&self) {
+    pub(crate) async fn wait_until_answer_saved(&self) {
         let saved = self.ledger.answer_saved(&self.name);
         self.until_saved(saved, "the ledger can't be saved with where its store stands").await;
     }

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use dead_letters::Blocked;
 use event::TypeName;
 use eventlog::{Finding, JournalRecord, Reader};
+use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use sink::Cursor;
 
-use crate::blocked::Blocked;
-use crate::condition::RouteDecision;
 use crate::lane::{DeliveryState, Lane};
-use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 
 impl Lane {
     /// Brings the ledger to where the store stands, which agrees with the journal, and says what is known of the events behind its cursor.
@@ -30,13 +29,10 @@ impl Lane {
             self.pass_over(goes_on_at, oldest - 1);
             goes_on_at = oldest - 1;
         }
-        let buried = self.dead.beyond(self.name.shard, goes_on_at)?;
-        #[cfg(test)]
-        let buried =
-            if self.options.mutation == Some(crate::tests::Mutation::ForgetBuried) { BTreeSet::new() } else { buried };
+        let dead_lettered = self.dead.beyond(self.name.shard, goes_on_at)?;
         let aside: BTreeSet<u64> = self.dead.aside_beyond(self.name.shard, goes_on_at).into_iter().collect();
         if behind {
-            let (tally, lost) = self.recount(goes_on_at, book.cursor, &buried, &aside).map_err(unreadable)?;
+            let (tally, lost) = self.recount(goes_on_at, book.cursor, &dead_lettered, &aside).map_err(unreadable)?;
             self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
             self.status.contacts.set_back();
         }
@@ -44,7 +40,7 @@ impl Lane {
         self.status.set_cursor(goes_on_at);
         let replayed = self.dead.replayed_beyond(self.name.shard, goes_on_at)?;
         let aside = self.take_over_aside(aside)?;
-        Ok(DeliveryState { fence, buried, replayed, aside })
+        Ok(DeliveryState { fence, dead_lettered, replayed, aside })
     }
 
     /// The last position that the store can have from this journal. What was accepted since the first start after which it hasn't
@@ -72,7 +68,7 @@ impl Lane {
         &self,
         after: u64,
         last: u64,
-        buried: &BTreeSet<u64>,
+        dead_lettered: &BTreeSet<u64>,
         aside: &BTreeSet<u64>,
     ) -> io::Result<(Tally, u64)> {
         let mut rules = RouteFilter::new(self.ledger.clone(), self.name.clone());
@@ -86,11 +82,12 @@ impl Lane {
                 && let Some(name) = rules.name(slot)
             {
                 let name = name.clone();
-                let is_buried = buried.contains(&sequence);
-                // What wasn't decided was buried, or the store has had it since.
-                let is_skipped = !is_buried && rules.judge(slot, sequence, record.payload) == RouteDecision::Skipped;
+                let is_dead_lettered = dead_lettered.contains(&sequence);
+                // What wasn't decided was dead_lettered, or the store has had it since.
+                let is_skipped =
+                    !is_dead_lettered && rules.judge(slot, sequence, record.payload) == RouteDecision::Skipped;
                 let outcomes = sums.entry(name).or_default();
-                *(match (is_buried, is_skipped) {
+                *(match (is_dead_lettered, is_skipped) {
                     (true, _) => &mut outcomes.dead,
                     (false, true) => &mut outcomes.skipped,
                     (false, false) => &mut outcomes.stored,

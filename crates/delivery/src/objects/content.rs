@@ -5,15 +5,14 @@ use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use dead_letters::as_sent;
 use event::{Lane, TypeName};
 use eventlog::{Block, Finding, JournalRecord, LogChunk, Reader, Segments};
+use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
-use crate::condition::RouteDecision;
-use crate::ledger::{OutcomeCounts, RouteFilter, Tally};
 use crate::objects::intent_log::{Kept, ObjectIntent};
-use crate::sent_record::as_sent;
 
 /// A run of positions, and which of its events are wanted.
 pub(crate) struct Content {
@@ -32,7 +31,7 @@ pub(crate) struct Content {
     others: BTreeMap<String, BTreeSet<Option<Period>>>,
     /// Whether what no object of the run keeps is counted here.
     counts_rest: bool,
-    buried: Arc<BTreeSet<u64>>,
+    dead_lettered: Arc<BTreeSet<u64>>,
     rules: RouteFilter,
     /// What stands up to here is counted already.
     counted: u64,
@@ -49,7 +48,7 @@ impl Content {
         segments: Segments,
         lane: Lane,
         (first, last): (u64, u64),
-        buried: Arc<BTreeSet<u64>>,
+        dead_lettered: Arc<BTreeSet<u64>>,
         rules: RouteFilter,
         counted: u64,
     ) -> Self {
@@ -64,7 +63,7 @@ impl Content {
             period: None,
             others: BTreeMap::new(),
             counts_rest: true,
-            buried,
+            dead_lettered,
             rules,
             counted,
             outcomes: BTreeMap::new(),
@@ -165,8 +164,8 @@ impl Content {
             return;
         }
         let slot = self.rules.slot_of(record.type_name, sequence);
-        let is_buried = self.buried.contains(&sequence);
-        let is_kept = !is_buried && self.keeps(sequence, record, slot);
+        let is_dead_lettered = self.dead_lettered.contains(&sequence);
+        let is_kept = !is_dead_lettered && self.keeps(sequence, record, slot);
         if is_kept {
             part.push(block, &as_sent(record, sequence));
         }
@@ -175,7 +174,7 @@ impl Content {
                 Some(outcomes) => outcomes,
                 None => self.outcomes.entry(name.clone()).or_default(),
             };
-            *(match (is_buried, is_kept) {
+            *(match (is_dead_lettered, is_kept) {
                 (true, _) => &mut outcomes.dead,
                 (false, true) => &mut outcomes.stored,
                 (false, false) => &mut outcomes.skipped,
@@ -202,7 +201,7 @@ impl Parts for Content {
             self.segments.clone(),
             self.lane.clone(),
             run,
-            self.buried.clone(),
+            self.dead_lettered.clone(),
             self.rules.again(),
             self.counted,
         );

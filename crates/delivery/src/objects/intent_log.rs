@@ -26,13 +26,11 @@ use std::io;
 use std::str::{FromStr, SplitWhitespace};
 use std::sync::Arc;
 
+use dead_letters::{Blocked, DeliveryFiles};
 use event::Lane;
 use eventlog::{Reserve, StateFile, make_directory};
+use ledger::{Passage, read_condition as read, written_condition as written};
 use objects::{AttachmentRule, Line, Manifest, SideFolder};
-
-use crate::blocked::Blocked;
-use crate::condition::{Passage, read, written};
-use crate::home::Home;
 
 const DIRECTORY: &str = "objects";
 const HEADING: &str = "forebay-object 1";
@@ -219,12 +217,12 @@ pub(crate) struct IntentLog {
 
 impl IntentLog {
     /// Opens the file of `lane`, and says what of it is damaged.
-    pub(crate) fn of(home: &Home, lane: &Lane) -> Result<(Self, Vec<String>), Blocked> {
-        let directory = home.data.join(DIRECTORY);
+    pub(crate) fn of(files: &DeliveryFiles, lane: &Lane) -> Result<(Self, Vec<String>), Blocked> {
+        let directory = files.data.join(DIRECTORY);
         let name = format!("{}.{:04}", lane.sink, lane.shard);
         let path = directory.join(&name);
-        let opened = make_directory(&*home.disk, &directory)
-            .and_then(|()| StateFile::open(home.disk.clone(), &directory, &name));
+        let opened = make_directory(&*files.disk, &directory)
+            .and_then(|()| StateFile::open(files.disk.clone(), &directory, &name));
         let (file, state) =
             opened.map_err(|error| Blocked::Retry(format!("can't read the manifest {}: {error}", path.display())))?;
         if state.content.is_none() && !state.damaged.is_empty() {
@@ -248,7 +246,7 @@ impl IntentLog {
             }
         };
         let damaged = state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display()));
-        Ok((Self { file, reserve: home.reserve.clone(), open }, damaged.collect()))
+        Ok((Self { file, reserve: files.reserve.clone(), open }, damaged.collect()))
     }
 
     /// What was committed last, if there ever was anything.

@@ -2,18 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dead_letters::as_sent;
 use event::Lane;
 use event::limits::OBJECTS_GATHERED_MAX;
 use eventlog::{JournalRecord, LogChunk};
+use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
 use objects::{Manifest, ObjectFormat, ObjectSink, Period, Portion, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;
 
-use crate::condition::{RouteDecision, Undecided};
-use crate::ledger::{CountsBySlot, RouteFilter, Tally};
 use crate::log_cursor::{ChunkResult, Consumed};
 use crate::objects::intent_log::{Kept, Object, ObjectIntent};
-use crate::sent_record::as_sent;
 
 /// Counts events from one position on.
 pub(crate) struct ObjectBuilder {
@@ -72,12 +71,12 @@ impl ObjectBuilder {
         &mut self,
         chunk: &LogChunk,
         rules: &mut RouteFilter,
-        buried: &BTreeSet<u64>,
+        dead_lettered: &BTreeSet<u64>,
         (store, limits): (&ObjectSink, &ObjectFormat),
     ) -> ChunkResult {
         let next = self.next;
         let mut count =
-            |(at, record): (u64, JournalRecord<'_>)| self.count(at, &record, rules, buried, (store, limits));
+            |(at, record): (u64, JournalRecord<'_>)| self.count(at, &record, rules, dead_lettered, (store, limits));
         let extent = match chunk {
             LogChunk::Block(block) => Consumed::of(block.records_from(next), &mut count),
             LogChunk::Damaged(damaged) => Consumed::of(damaged.survivors().into_iter(), &mut count),
@@ -94,7 +93,7 @@ impl ObjectBuilder {
         sequence: u64,
         record: &JournalRecord<'_>,
         rules: &mut RouteFilter,
-        buried: &BTreeSet<u64>,
+        dead_lettered: &BTreeSet<u64>,
         (store, limits): (&ObjectSink, &ObjectFormat),
     ) -> Consumed {
         if sequence < self.next {
@@ -105,7 +104,7 @@ impl ObjectBuilder {
             return Consumed::TurnOver;
         }
         if let Some(slot) = slot
-            && !self.leaves_out(slot, sequence, record, rules, (buried, store))
+            && !self.leaves_out(slot, sequence, record, rules, (dead_lettered, store))
         {
             let bytes = line_bytes(limits.line, record.type_name, record.source, record.payload);
             let time = name_time(record, limits);
@@ -147,10 +146,10 @@ impl ObjectBuilder {
         sequence: u64,
         record: &JournalRecord<'_>,
         rules: &mut RouteFilter,
-        (buried, store): (&BTreeSet<u64>, &ObjectSink),
+        (dead_lettered, store): (&BTreeSet<u64>, &ObjectSink),
     ) -> bool {
         let outcomes = self.left_out.of(slot);
-        if buried.contains(&sequence) {
+        if dead_lettered.contains(&sequence) {
             outcomes.dead += 1;
             return true;
         }
@@ -200,7 +199,7 @@ impl ObjectBuilder {
         self.received_at
     }
 
-    /// When its first event reaches the maximum age.
+    /// When its first event is old enough.
     pub(crate) fn due_at(&self, limits: &ObjectFormat) -> Instant {
         self.since + limits.age_max
     }

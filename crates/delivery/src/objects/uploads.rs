@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use event::limits::OBJECTS_IN_FLIGHT;
+use ledger::Tally;
 use objects::ObjectSink;
 use sink::SinkError;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::ledger::Tally;
 use crate::objects::ObjectIntent;
 use crate::objects::content::{Account, Content};
 

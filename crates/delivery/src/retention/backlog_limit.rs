@@ -4,9 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use eventlog::{EventLog, Segments};
-
-use crate::ledger::{LedgerState, SinkProgress};
-use crate::routes::SinkName;
+use ledger::{LedgerState, SinkName, SinkProgress};
 
 /// A sink takes events again when its backlog has fallen by one part in so many.
 const MARGIN_PART: u64 = 4;

@@ -7,15 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
+use aggregation::AggregateRetention;
+use dead_letters::DeadLetters;
+use eventlog::{DataDirectory, EventLog, Reporter, Reserve, Shard, StateFile};
+use ledger::{Document, Ledger, LedgerState, SavedLedger, SinkName, Stamp};
 
-use crate::aggregates::AggregateRetention;
-use crate::dead_letters::DeadLetters;
-use crate::failover_window::FailoverWindow;
-use crate::ledger::{Document, Ledger, LedgerState, SavedLedger, Stamp};
-use crate::options::Reporter;
 use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
-use crate::routes::SinkName;
+use crate::retention::failover_window::FailoverWindow;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 
@@ -29,7 +27,7 @@ pub(crate) struct Checkpointer {
     reserve: Arc<Reserve>,
     counters: Arc<CheckpointCounters>,
     reporter: Arc<dyn Reporter>,
-    pins: Arc<AggregateRetention>,
+    pub(crate) pins: Arc<AggregateRetention>,
     text: String,
     /// The ledger as it was last looked at.
     last: Option<(Stamp, Document)>,
@@ -75,14 +73,15 @@ impl Checkpointer {
         pins: Arc<AggregateRetention>,
         reporter: Arc<dyn Reporter>,
     ) -> Self {
+        let (file, saved) = saved.into_parts();
         let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
         Self {
-            newer: saved.document.as_ref().map_or_else(|| nothing.clone(), Reached::of),
+            newer: saved.as_ref().map_or_else(|| nothing.clone(), Reached::of),
             older: nothing,
             dead: Vec::new(),
             log,
             ledger,
-            file: saved.file,
+            file,
             reserve: directory.reserve().clone(),
             counters: Arc::default(),
             reporter,

@@ -2,5 +2,6 @@
 
 mod backlog_limit;
 mod checkpointer;
+mod failover_window;
 
 pub(crate) use checkpointer::Checkpointer;

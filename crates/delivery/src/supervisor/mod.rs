@@ -6,24 +6,22 @@ mod start;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::{AggregateManager, Halt};
+use dead_letters::{DeadLetterService, DeadLetters, DeliveryFiles, ReplaySink, Replayer, replayer};
 use event::OperatorCommand;
 use eventlog::{DeliveryStatusSource, EventLog};
+use ledger::{Ledger, SinkName};
+use objects::ObjectSink;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use crate::aggregates::AggregateManager;
 use crate::backoff::Backoff;
 use crate::command::{Change, Command};
-use crate::dead_letters::{DeadLetterService, DeadLetters, Replayer, SinkHandle, SinkQueue, replayer};
-use crate::halt::Halt;
-use crate::home::Home;
 use crate::lane::Lane;
 use crate::lane_tasks::LaneTasks;
-use crate::ledger::Ledger;
 use crate::options::Options;
 use crate::retention::Checkpointer;
-use crate::routes::SinkName;
 use crate::setup::SinkSetup;
 use crate::status::{CheckpointCounters, LaneBoard, LaneStatus};
 
@@ -32,7 +30,7 @@ const CLOSE_MAX: Duration = Duration::from_secs(2);
 
 pub(crate) struct Supervisor {
     pub(crate) log: Arc<EventLog>,
-    pub(crate) home: Home,
+    pub(crate) files: DeliveryFiles,
     pub(crate) lanes: LaneTasks,
     pub(crate) aggregates: AggregateManager,
     replayers: JoinSet<()>,
@@ -57,18 +55,13 @@ impl Supervisor {
         if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
             return dead.clone();
         }
-        let dead = DeadLetters::new(&self.home, name.clone(), self.ledger.clone(), &self.options);
-        #[cfg(test)]
-        dead.forgetful.store(
-            self.options.mutation == Some(crate::tests::Mutation::UnsyncedDead),
-            std::sync::atomic::Ordering::Relaxed,
-        );
-        let (dead, sink) = (Arc::new(dead), SinkHandle::default());
+        let (memory, reporter) = (self.options.memory, self.options.reporter.clone());
+        let dead = Arc::new(DeadLetters::new(&self.files, name.clone(), self.ledger.clone(), memory, reporter));
         let stop = self.stop_replayers.subscribe();
-        let owner = (self.home.origin, self.options.claim);
-        let (replayer, orders) = replayer(&dead, sink.clone(), owner, self.ledger.clone(), stop);
+        let owner = (self.files.origin, self.options.claim);
+        let (replayer, queue) = replayer(&dead, owner, self.ledger.clone(), stop);
         self.new_replayers.push(replayer);
-        self.dead_letters.add(SinkQueue { dead: dead.clone(), orders, sink });
+        self.dead_letters.add(queue);
         self.dead.push(dead.clone());
         self.checkpointer.keep_dead_letters(self.dead.clone());
         dead
@@ -85,7 +78,7 @@ impl Supervisor {
                 setup.sink.bind(Some(mark));
             }
             for shard in self.log.shards() {
-                let name = event::Lane { origin: self.home.origin, shard: shard.number(), sink: setup.name.clone() };
+                let name = event::Lane { origin: self.files.origin, shard: shard.number(), sink: setup.name.clone() };
                 let cursor = self.ledger.lane(&name).cursor;
                 let same = known.iter().find(|status| *status.lane() == name).cloned();
                 statuses.push(same.unwrap_or_else(|| Arc::new(LaneStatus::new(name, shard.clone(), cursor))));
@@ -94,7 +87,10 @@ impl Supervisor {
         self.board.exchange(statuses);
         for queue in self.dead_letters.queues() {
             let setup = sinks.iter().find(|setup| setup.name == *queue.dead.sink());
-            queue.sink.set(setup.map(|setup| setup.sink.clone()));
+            queue.sink.set(setup.map(|setup| ReplaySink {
+                sink: setup.sink.clone(),
+                takes_single_events: ObjectSink::of(&setup.sink).is_none(),
+            }));
         }
         self.sinks = sinks;
         self.report_left_behind();
@@ -132,7 +128,7 @@ impl Supervisor {
                 shard: shard.clone(),
                 sink: setup.sink.clone(),
                 claim: self.options.claim,
-                home: self.home.clone(),
+                files: self.files.clone(),
                 ledger: self.ledger.clone(),
                 dead: dead.clone(),
                 options: self.options.clone(),

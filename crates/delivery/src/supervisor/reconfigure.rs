@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
+use dead_letters::set_aside_events;
 use event::{OperatorCommand, TypeName};
+use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
 
 use crate::command::{Change, ChangeError};
-use crate::dead_letters::set_aside_events;
-use crate::ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, nothing_held};
-use crate::routes::SinkName;
 use crate::setup::Setup;
 use crate::status::{LaneState, LaneStatus};
 use crate::supervisor::Supervisor;
@@ -53,10 +52,11 @@ impl Supervisor {
 
     fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
         let before = self.ledger.copy();
-        let set_aside = |sink: &SinkName| set_aside_events(&self.home.disk, &self.home.data, sink);
+        let set_aside = |sink: &SinkName| set_aside_events(&self.files.disk, &self.files.data, sink);
         let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
-        let (book, _) = reconciler.reconcile(setup).map_err(ChangeError::Journal)?;
-        self.aggregates.prepare(&setup.aggregates, Some(&before.routes)).map_err(ChangeError::Aggregates)?;
+        let (book, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
+        let was_routed = |name: &TypeName| before.routes.has_entry(name);
+        self.aggregates.prepare(&setup.aggregates, Some(was_routed)).map_err(ChangeError::Aggregates)?;
         self.save(book, before)
     }
 

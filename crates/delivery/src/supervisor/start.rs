@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
+use aggregation::AggregateManager;
+use dead_letters::{DeadLetterService, DeliveryFiles, set_aside_events, sinks_with_letters};
+use event::TypeName;
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
+use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::Supervisor;
-use crate::aggregates::{AggregateManager, Deps};
-use crate::dead_letters::{DeadLetterService, set_aside_events, sinks_with_letters};
-use crate::home::Home;
 use crate::lane_tasks::LaneTasks;
-use crate::ledger::{Ledger, LedgerState, Reconciler, SavedLedger};
 use crate::options::Options;
 use crate::retention::Checkpointer;
-use crate::routes::SinkName;
 use crate::setup::Setup;
 use crate::start_error::StartError;
 use crate::status::LaneBoard;
@@ -30,11 +29,11 @@ impl Supervisor {
         options: Options,
     ) -> Result<Self, StartError> {
         saved.findings().iter().for_each(|finding| options.reporter.report(finding));
-        let before = saved.document.as_ref().map(|document| document.book.clone());
+        let before = saved.state().cloned();
         let options = Arc::new(options);
-        let mut aggregates = AggregateManager::new(Deps::new(log, directory, &options));
-        let routes_before = before.as_ref().map(|before| &before.routes);
-        aggregates.prepare(&setup.aggregates, routes_before).map_err(StartError::Aggregates)?;
+        let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
+        let was_routed = before.as_ref().map(|before| |name: &TypeName| before.routes.has_entry(name));
+        aggregates.prepare(&setup.aggregates, was_routed).map_err(StartError::Aggregates)?;
         let (book, changed) = reconcile(log, directory, &setup, before)?;
         let ledger = Arc::new(Ledger::new(log, book));
         let board = LaneBoard::default();
@@ -53,7 +52,7 @@ impl Supervisor {
         log.delivery_watch().set_source(&source);
         let mut supervisor = Self {
             log: log.clone(),
-            home: Home::of(directory, log.losses()),
+            files: DeliveryFiles::of(directory, log.losses()),
             lanes: LaneTasks::new(options.reporter.clone()),
             aggregates,
             replayers: JoinSet::new(),
@@ -102,7 +101,7 @@ fn reconcile(
 ) -> Result<(LedgerState, bool), StartError> {
     let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
     let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
-    let (mut book, changed) = reconciler.reconcile(setup).map_err(StartError::Journal)?;
+    let (mut book, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
     for sink in book.sinks.values_mut() {
         sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
     }

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use aggregate::{AggregateRules, Definition, Emit, Fold};
+use aggregation::AggregateSetup;
 use event::{EventId, Position};
 use eventlog::Reader;
+use ledger::Routes;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -15,8 +17,6 @@ use super::harness::Harness;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::aggregates::AggregateSetup;
-use crate::routes::Routes;
 
 const SECOND: i64 = 1_000_000;
 /// A Saturday in November 2026, at noon.

@@ -1,5 +1,7 @@
 //! A delivery that goes over to other routes while it runs, and routes that are given up.
 
+use ledger::{GivenUp, Routes, SinkRow};
+
 use super::harness::FENCED;
 use super::harness::Harness;
 use super::harness::KEYED;
@@ -7,8 +9,6 @@ use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
 use crate::command::ChangeError;
-use crate::ledger::{GivenUp, SinkRow};
-use crate::routes::Routes;
 
 fn row(harness: &Harness, type_name: &str, sink: &str) -> SinkRow {
     let rows = harness.rows();

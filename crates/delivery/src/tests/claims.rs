@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dead_letters::{DeadAction, DeadFilter};
 use sink_testing::MemoryHandle;
 
 use super::harness::FENCED;
@@ -10,7 +11,6 @@ use super::harness::id;
 use super::harness::run;
 use super::harness::seconds;
 use crate::command::ChangeError;
-use crate::dead_letters::{DeadAction, DeadFilter};
 use crate::status::LaneState;
 
 fn harness(seed: u64) -> Harness {

@@ -1,6 +1,8 @@
 //! Routes with conditions: each event is held against the condition that held where it stands in the journal, whatever
 //! happens to the process, the store or the configuration afterwards.
 
+use dead_letters::{DeadAction, DeadFilter};
+use ledger::{Routes, SinkRow};
 use objects::Line;
 use objects::{Codec, ObjectFormat, Prefix, SideFolder};
 use std::time::Duration;
@@ -12,9 +14,6 @@ use super::harness::id;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::dead_letters::{DeadAction, DeadFilter};
-use crate::ledger::SinkRow;
-use crate::routes::Routes;
 
 fn counts(harness: &Harness, sink: &str) -> [u64; 4] {
     let rows = harness.rows();

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
+use dead_letters::{DeadAction, DeadFilter};
 use journal::simulated_disk::Operation;
-
-use crate::dead_letters::{DeadAction, DeadFilter};
 
 use super::harness::Harness;
 use super::harness::id;

@@ -1,5 +1,7 @@
 //! Dead letters that get another payload, chosen by their reasons and by what stands in them.
 
+use dead_letters::{DeadAction, DeadFilter};
+
 use super::harness::FENCED;
 use super::harness::Harness;
 use super::harness::KEYED;
@@ -7,7 +9,6 @@ use super::harness::id;
 use super::harness::run;
 use super::harness::seconds;
 use super::replays::with_one_letter;
-use crate::dead_letters::{DeadAction, DeadFilter};
 
 const OLD: &[u8] = br#"{"n":2}"#;
 const NEW: &[u8] = br#"{"n":"two"}"#;

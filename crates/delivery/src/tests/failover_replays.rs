@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use dead_letters::{DeadAction, DeadFilter};
 use sink_testing::MemoryHandle;
 
 use super::harness::FENCED;
@@ -9,7 +10,6 @@ use super::harness::Harness;
 use super::harness::id;
 use super::harness::run;
 use super::harness::seconds;
-use crate::dead_letters::{DeadAction, DeadFilter};
 
 fn all() -> DeadFilter {
     DeadFilter::default()

@@ -2,17 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aggregation::{AggregateBoard, AggregateSetup, Clock};
+use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
 use event::{EventId, TypeName};
 use eventlog::{
-    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Settled, ShardOptions,
-    SourceLine, find_shard,
+    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Reporter, ShardOptions,
+    SourceLine, StateFile, fields, find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
+use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
 use objects::ObjectFormat;
 use sink::Sink;
 use sink_directory::DirectoryConfig;
@@ -24,13 +27,9 @@ use tokio::task::JoinHandle;
 use super::Mutation;
 use super::archive::ARCHIVE;
 use super::archive::DiskFiles;
-use crate::aggregates::{AggregateBoard, AggregateSetup};
 use crate::command::{Change, ChangeError, Command, DeliveryControl};
-use crate::dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
-use crate::ledger::{Ledger, LedgerRow, SavedLedger};
-use crate::options::{Clock, Options, Reporter};
-use crate::routes::Routes;
-use crate::setup::{Begin, Setup, SinkSetup};
+use crate::options::Options;
+use crate::setup::{Setup, SinkSetup};
 use crate::status::LaneStatus;
 use crate::supervisor::Supervisor;
 
@@ -58,6 +57,8 @@ pub(super) struct Harness {
     /// The wall clock: microseconds.
     pub(super) clock: Arc<AtomicI64>,
     pub(super) mutation: Option<Mutation>,
+    /// The files of the folder whose writes a crash loses, as the process found them.
+    at_start: BTreeMap<PathBuf, Vec<u8>>,
     pub(super) segment_bytes: u64,
     pub(super) process: Option<Process>,
     /// Acknowledged events: number and type.
@@ -159,6 +160,7 @@ impl Harness {
             aggregates: Vec::new(),
             clock: Arc::default(),
             mutation: None,
+            at_start: BTreeMap::new(),
             segment_bytes: 16 * 1024,
             process: None,
             acknowledged: Vec::new(),
@@ -179,6 +181,10 @@ impl Harness {
     /// Opens everything; fails where the disk does.
     pub(super) fn try_start(&mut self) -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
+        if self.mutation == Some(Mutation::LostDeadLetters) {
+            let dead = self.disk.paths().into_iter().filter(|path| path.starts_with("/data/dead"));
+            dead.for_each(|path| self.disk.erase(path).unwrap());
+        }
         let directory =
             DataDirectory::open(Arc::new(self.disk.clone()), Path::new(DATA)).map_err(|error| text(&error))?;
         let saved = SavedLedger::load(&directory).map_err(|error| text(&error))?;
@@ -192,12 +198,17 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let options = Options { seed: 7, mutation: self.mutation, clock, ..Options::new(self.messages.clone()) };
+        let options = Options { seed: 7, clock, aggregate_threads: 0, ..Options::new(self.messages.clone()) };
+        self.forget_journaled(&directory);
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
-        let supervisor = supervisor.map_err(|error| text(&error))?;
+        let mut supervisor = supervisor.map_err(|error| text(&error))?;
+        if self.mutation == Some(Mutation::ForgetPins) {
+            supervisor.checkpointer.pins = Arc::default();
+        }
         let (ledger, lanes, dead) = (supervisor.ledger.clone(), supervisor.board.lanes(), supervisor.dead.clone());
         let (office, aggregates) = (supervisor.dead_letters.clone(), supervisor.aggregates.board().clone());
+        self.at_start = self.unsure_files();
         let (orders, received) = watch::channel(Command::Run);
         let (changes, told) = mpsc::channel(1);
         let task = tokio::spawn(supervisor.run(received, told));
@@ -265,6 +276,11 @@ impl Harness {
 
     /// The process is gone from one moment to the next; the disk keeps what it was given.
     pub(super) async fn kill(&mut self, seed: u64) {
+        self.end_process(seed).await;
+        self.lose_writes();
+    }
+
+    async fn end_process(&mut self, seed: u64) {
         if let Some(process) = self.process.take() {
             process.task.abort();
             let _ = process.task.await;
@@ -274,9 +290,42 @@ impl Harness {
     }
 
     pub(super) async fn power_cut(&mut self, seed: u64) {
-        self.kill(seed).await;
+        self.end_process(seed).await;
         self.disk.clear_faults();
         self.disk.power_cut();
+        self.lose_writes();
+    }
+
+    /// Lets the saved states of aggregates say that no result of theirs is in the journal yet.
+    fn forget_journaled(&self, directory: &DataDirectory) {
+        let folder = Path::new(DATA).join("aggregates");
+        let files = self.disk.paths().into_iter().filter(|path| path.starts_with(&folder));
+        let stems: BTreeSet<PathBuf> = files.map(|path| path.with_extension("")).collect();
+        for stem in stems.iter().filter(|_| self.mutation == Some(Mutation::ForgetJournaled)) {
+            let name = stem.file_name().unwrap().to_str().unwrap();
+            let (mut file, state) = StateFile::open(directory.disk().clone(), &folder, name).unwrap();
+            let mut content = state.content.unwrap();
+            // Behind the version: the last position of the first shard when it was saved.
+            content[1..9].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
+            file.write(&content).unwrap();
+        }
+    }
+
+    /// The files whose writes a crash loses, if the mutation is of that kind.
+    fn unsure_files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let folder = self.mutation.and_then(Mutation::unsure_folder);
+        let paths = folder.map(|folder| self.disk.paths().into_iter().filter(move |path| path.starts_with(folder)));
+        paths.into_iter().flatten().map(|path| (path.clone(), self.disk.content(&path).unwrap())).collect()
+    }
+
+    /// Nothing that the process wrote to these files is there.
+    fn lose_writes(&self) {
+        for path in self.unsure_files().into_keys().filter(|path| !self.at_start.contains_key(path)) {
+            self.disk.erase(path).unwrap();
+        }
+        for (path, content) in &self.at_start {
+            self.disk.put(path, content).unwrap();
+        }
     }
 
     pub(super) async fn stop(&mut self) {
@@ -503,8 +552,8 @@ impl Harness {
         let mut found = BTreeMap::new();
         while let Some(LogChunk::Block(block)) = reader.read(opened.durable).unwrap() {
             for (at, record) in block.records() {
-                let dead = record.dead.unwrap();
-                if matches!(dead.settled, Some(Settled::SetAside | Settled::Taken | Settled::Released)) {
+                let dead = DeadFields::of(&record);
+                if dead.settled.is_some_and(|code| code > DROPPED) {
                     continue;
                 }
                 let letter = (record.id, dead.settled, dead.reason.to_owned());
@@ -518,7 +567,7 @@ impl Harness {
                 assert!(dead.settled.is_some() || is_known, "{}", dead.reason);
             }
         }
-        let dead = found.into_values().filter(|(_, settled, _)| *settled != Some(Settled::Replayed));
+        let dead = found.into_values().filter(|(_, settled, _)| *settled != Some(REPLAYED));
         dead.map(|(id, ..)| id).collect()
     }
 
@@ -569,9 +618,33 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
         payload,
         request_start: true,
         request_end: true,
-        dead: None,
+        owner_fields: &[],
         content: None,
         batch: None,
         revision: None,
+    }
+}
+
+/// The codes of ends of dead letters. Greater ones are of events that are set aside.
+const REPLAYED: u8 = 1;
+const DROPPED: u8 = 2;
+
+/// What a record of a journal of dead letters says beside the event, as `docs/journal-format.md` has it.
+struct DeadFields<'a> {
+    shard: u16,
+    sequence: u64,
+    reason: &'a str,
+    settled: Option<u8>,
+}
+
+impl<'a> DeadFields<'a> {
+    fn of(record: &JournalRecord<'a>) -> Self {
+        let value = |wanted| fields(record.owner_fields).find(|(tag, _)| *tag == wanted).map(|(_, value)| value);
+        Self {
+            shard: u16::from_le_bytes(value(8).unwrap().try_into().unwrap()),
+            sequence: u64::from_le_bytes(value(6).unwrap().try_into().unwrap()),
+            reason: std::str::from_utf8(value(7).unwrap()).unwrap(),
+            settled: value(11).map(|code| code[0]),
+        }
     }
 }

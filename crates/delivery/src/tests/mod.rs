@@ -23,18 +23,28 @@ mod trouble;
 /// What a negative control breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mutation {
-    /// Dead letters are appended, and not made durable.
+    /// Dead letters are appended, and not made durable: a crash loses them.
     UnsyncedDead,
-    /// At a start the dead letters that are there are not looked at.
-    ForgetBuried,
-    /// An object's manifest is made durable when the object is written.
+    /// A start finds no dead letters, although there are some.
+    LostDeadLetters,
+    /// An object is written before its manifest is durable: a crash loses it.
     LateManifest,
     /// Results that were journaled before a crash are journaled again.
     ForgetJournaled,
-    /// Results are given out of a state that isn't saved.
+    /// Results are given out of a state that isn't saved: a crash loses it.
     UnsavedResults,
     /// Segments are freed though an aggregate would read them again.
     ForgetPins,
-    /// A lane has a bug and ends.
-    PanickingLane,
+}
+
+impl Mutation {
+    /// The folder that loses at a crash what the process wrote to it.
+    const fn unsure_folder(self) -> Option<&'static str> {
+        match self {
+            Self::UnsyncedDead => Some("/data/dead"),
+            Self::LateManifest => Some("/data/objects"),
+            Self::UnsavedResults => Some("/data/aggregates"),
+            _ => None,
+        }
+    }
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use journal::simulated_disk::{Operation, SimulatedError};
+use ledger::Routes;
 use objects::Line;
 use objects::{Codec, ObjectFormat, Prefix, SideFolder};
 use proptest::prelude::*;
@@ -19,7 +20,6 @@ use super::harness::name;
 use super::harness::picky;
 use super::harness::run;
 use super::harness::seconds;
-use crate::routes::Routes;
 use crate::status::LaneState;
 
 const RULES: ObjectFormat = ObjectFormat {

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
+use ledger::{Begin, Routes};
+
 use super::harness::FENCED;
 use super::harness::Harness;
 use super::harness::KEYED;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::routes::Routes;
-use crate::setup::Begin;
 
 /// Type `z` goes to both sinks, and `a` to these.
 fn routes(of_a: &[&str]) -> Routes {

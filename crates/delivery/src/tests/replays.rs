@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use dead_letters::{DeadAction, DeadFilter, read_dead_letters};
 use eventlog::DataDirectory;
 use sink::{Batch, Record, Write};
 use sink_testing::MemoryHandle;
@@ -15,7 +16,6 @@ use super::harness::id;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::dead_letters::{DeadAction, DeadFilter, read_dead_letters};
 
 fn all() -> DeadFilter {
     DeadFilter::default()
@@ -138,7 +138,7 @@ async fn take_the_id(harness: &Harness, payload: &'static [u8]) {
 fn what_is_refused_again_stays_with_the_newer_reason() {
     run(async {
         let mut harness = with_one_letter(53).await;
-        let length = |harness: &Harness| harness.process().dead[0].position();
+        let length = |harness: &Harness| harness.process().ledger.dead_up_to(FENCED);
         let before = length(&harness);
         let outcome = harness.act(DeadAction::Replay, &all()).await;
         assert_eq!((outcome.stored, outcome.refused, outcome.failure), (0, 1, None));

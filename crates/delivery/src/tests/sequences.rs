@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use dead_letters::{DeadAction, DeadFilter};
+use ledger::{Routes, SinkName};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -17,8 +19,6 @@ use super::harness::name;
 use super::harness::picky;
 use super::harness::run;
 use super::harness::seconds;
-use crate::dead_letters::{DeadAction, DeadFilter};
-use crate::routes::{Routes, SinkName};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -315,6 +315,6 @@ fn a_cursor_that_passes_an_event_set_aside_that_is_not_durable_is_noticed() {
 }
 
 #[test]
-fn dead_letters_that_are_forgotten_at_a_start_are_noticed() {
-    assert!(refusals_and_crashes(Some(Mutation::ForgetBuried)));
+fn dead_letters_that_a_start_does_not_find_are_noticed() {
+    assert!(refusals_and_crashes(Some(Mutation::LostDeadLetters)));
 }

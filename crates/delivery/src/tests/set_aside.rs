@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use journal::simulated_disk::SimulatedDisk;
+use ledger::{Routes, SinkRow};
 
 use super::harness::FENCED;
 use super::harness::Harness;
@@ -11,8 +12,6 @@ use super::harness::id;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::ledger::SinkRow;
-use crate::routes::Routes;
 
 fn row(harness: &Harness) -> SinkRow {
     let rows = harness.rows();

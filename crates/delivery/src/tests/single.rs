@@ -5,6 +5,7 @@ use std::time::Duration;
 use event::limits::TAIL_CACHE_BYTES_MAX;
 use event::{Lane, Origin};
 use eventlog::{FilterStep, SequenceRange, WatchRequest};
+use ledger::{Begin, Routes, SinkRow};
 use sink_testing::MemoryHandle;
 
 use super::harness::FENCED;
@@ -14,9 +15,6 @@ use super::harness::id;
 use super::harness::name;
 use super::harness::run;
 use super::harness::seconds;
-use crate::ledger::SinkRow;
-use crate::routes::Routes;
-use crate::setup::Begin;
 use crate::status::LaneState;
 
 fn row(harness: &Harness, type_name: &str, sink: &str) -> SinkRow {

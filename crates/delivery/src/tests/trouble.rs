@@ -3,16 +3,15 @@
 use std::time::{Duration, Instant};
 
 use journal::simulated_disk::{Operation, SimulatedError};
+use ledger::Routes;
 use sink::TableName;
 use sink_sqlite::SqliteConfig;
 
-use super::Mutation;
 use super::harness::FENCED;
 use super::harness::Harness;
 use super::harness::KEYED;
 use super::harness::run;
 use super::harness::seconds;
-use crate::routes::Routes;
 use crate::status::LaneState;
 
 /// Waits for something that happens on other threads, in real time.
@@ -153,7 +152,8 @@ fn a_segment_that_cannot_be_freed_is_reported_once() {
 fn a_lane_that_panics_is_seen_to_have_stopped() {
     run(async {
         let mut harness = Harness::new(35);
-        harness.mutation = Some(Mutation::PanickingLane);
+        harness.fenced.panic_in_connect();
+        harness.keyed.panic_in_connect();
         harness.start();
         seconds(3).await;
         for lane in &harness.process().lanes {

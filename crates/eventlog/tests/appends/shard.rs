@@ -98,7 +98,7 @@ fn record() -> JournalRecord<'static> {
         payload: b"{\"a\":1}",
         request_start: true,
         request_end: true,
-        dead: None,
+        owner_fields: &[],
         content: None,
         batch: None,
         revision: None,

@@ -158,7 +158,7 @@ fn sorted(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
 }
 
 fn with_postgres(work: impl Fn(&Store<'_>)) {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let numbers = || {
         let text = postgres.psql("select payload from events");
         sorted(text.lines().map(number))

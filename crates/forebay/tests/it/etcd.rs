@@ -53,7 +53,7 @@ fn expect_gone(front: &FrontEnd, since: Instant) {
 
 #[test]
 fn a_killed_writer_is_gone_with_its_lease_and_each_event_is_stored_once() {
-    let (Some(mut etcd), Some(postgres)) = (EtcdServer::start(), PostgresServer::start()) else { return };
+    let (Some(mut etcd), Some(postgres)) = (EtcdServer::start(), PostgresServer::shared()) else { return };
     let folder = Folder::new();
     let start = |name: &str, etcd: &EtcdServer| writer(&folder, name, etcd, &short(), &warehouse(&postgres));
     let [one, two] = ["one", "two"].map(|name| start(name, &etcd));
@@ -294,21 +294,20 @@ fn an_address_that_another_certificate_has_now_gets_no_token() {
 #[test]
 fn an_address_that_a_writer_of_another_store_has_now_gets_no_event() {
     let Some(etcd) = EtcdServer::start() else { return };
-    let Some((postgres, [first, other])) = two_databases() else { return };
+    let Some([first, other]) = two_databases() else { return };
     let (folder, address) = (Folder::new(), free_address().to_string());
-    let sink = |url: &str| format!("[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{url}\"\n");
     let tables = registers(&etcd, &format!("http://{address}"), LONG);
-    let one = writer_on(&folder, "one", &address, &format!("{tables}{}", sink(&first)));
+    let one = writer_on(&folder, "one", &address, &format!("{tables}{}", warehouse(&first)));
     let front = FrontEnd::start(&finds(&etcd, "", ""), "store = \"postgres\"");
     front.post(0..3);
     front.server.wait_delivered();
     drop(one);
-    let stranger = writer_on(&folder, "two", &address, &sink(&other));
+    let stranger = writer_on(&folder, "two", &address, &warehouse(&other));
     front.post(3..6);
     expect_refusal(&front.server, &["in another store", "forebay route accept"]);
-    assert_eq!(postgres.psql("\\c other\nselect count(*) from events"), "0");
+    assert_eq!(other.psql("select count(*) from events"), "0");
     drop(stranger);
-    let _one = writer_on(&folder, "one", &address, &format!("{tables}{}", sink(&first)));
+    let _one = writer_on(&folder, "one", &address, &format!("{tables}{}", warehouse(&first)));
     front.server.wait_delivered();
-    assert_eq!(postgres.psql("select count(*), count(distinct payload->>'number') from events"), "6|6");
+    assert_eq!(first.psql("select count(*), count(distinct payload->>'number') from events"), "6|6");
 }

@@ -36,21 +36,13 @@ pub(crate) fn expect_refusal(server: &Server, words: &[&str]) {
 }
 
 /// Two databases of one server.
-pub(crate) fn two_databases() -> Option<(PostgresServer, [String; 2])> {
-    let postgres = PostgresServer::start()?;
-    postgres.psql("create database other");
-    let url = postgres.url();
-    let other = format!("{}/other", url.strip_suffix("/postgres").unwrap());
-    Some((postgres, [url, other]))
+pub(crate) fn two_databases() -> Option<[PostgresServer; 2]> {
+    Some([PostgresServer::shared()?, PostgresServer::shared()?])
 }
 
 /// How many events the first database has; the other one has no table unless it was used.
 fn rows(postgres: &PostgresServer) -> String {
     postgres.psql("select string_agg(payload->>'n', ' ' order by payload->>'n') from events")
-}
-
-fn rows_of_other(postgres: &PostgresServer) -> String {
-    postgres.psql("\\c other\nselect string_agg(payload->>'n', ' ' order by payload->>'n') from events")
 }
 
 fn post(server: &Server, number: usize) {
@@ -65,17 +57,17 @@ fn accept(server: &Server) {
 
 #[test]
 fn writers_of_two_databases_are_refused_and_nothing_is_stored_twice() {
-    let Some((postgres, [first, other])) = two_databases() else { return };
+    let Some([first, other]) = two_databases() else { return };
     let folder = Folder::new();
     let address = free_address().to_string();
-    let one = writer(&folder, "one", &address, &first, "");
-    let two = writer(&folder, "two", "127.0.0.1:0", &other, "");
+    let one = writer(&folder, "one", &address, &first.url(), "");
+    let two = writer(&folder, "two", "127.0.0.1:0", &other.url(), "");
     let both = [one.url(), two.url()];
     let both = [both[0].as_str(), both[1].as_str()];
     let server = front(&folder, &both, "postgres", "");
     post(&server, 1);
     expect_refusal(&server, &[both[0], both[1], "in two stores", "let both use one store"]);
-    assert_eq!((rows(&postgres), rows_of_other(&postgres)), (String::new(), String::new()));
+    assert_eq!((rows(&first), rows(&other)), (String::new(), String::new()));
     drop(server);
     // Once one of them was used it alone is right, also after a start, and also while it is down.
     let server = front(&folder, &both[..1], "postgres", "");
@@ -85,9 +77,9 @@ fn writers_of_two_databases_are_refused_and_nothing_is_stored_twice() {
     let server = front(&folder, &both, "postgres", "");
     post(&server, 2);
     expect_refusal(&server, &[both[1], "in another store", "forebay route accept"]);
-    let _one = writer(&folder, "one", &address, &first, "");
+    let _one = writer(&folder, "one", &address, &first.url(), "");
     server.wait_delivered();
-    assert_eq!((rows(&postgres), rows_of_other(&postgres)), ("1 2".to_owned(), String::new()));
+    assert_eq!((rows(&first), rows(&other)), ("1 2".to_owned(), String::new()));
 }
 
 #[test]
@@ -117,7 +109,7 @@ fn an_operator_lets_another_store_take_the_place_of_the_one_before() {
 
 #[test]
 fn writers_that_store_otherwise_are_refused_by_name() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let url = postgres.url();
     let one = writer(&folder, "one", "127.0.0.1:0", &url, "max_connections = 3");
@@ -143,7 +135,7 @@ fn writers_that_store_otherwise_are_refused_by_name() {
 
 #[test]
 fn a_gateway_that_would_accept_more_than_the_table_takes_is_refused_by_name() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let one = writer(&folder, "one", "127.0.0.1:0", &postgres.url(), "");
     let nul = |server: &Server| server.post("/ingest/event", "{\"n\": \"\\u0000\"}").0;
@@ -163,7 +155,7 @@ fn a_gateway_that_would_accept_more_than_the_table_takes_is_refused_by_name() {
 
 #[test]
 fn a_writer_without_an_embedded_store_makes_no_file() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let one = writer(&folder, "one", "127.0.0.1:0", &postgres.url(), "");
     let server = front(&folder, &[&one.url()], "postgres", "");

@@ -114,7 +114,7 @@ impl Fixture {
 
 #[test]
 fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     postgres.psql(
         "create table events (id uuid primary key, received_at timestamptz, number integer, status integer, payload jsonb)",
     );

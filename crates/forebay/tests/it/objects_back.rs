@@ -354,7 +354,7 @@ fn what_waits_for_its_store_is_told() {
 
 #[test]
 fn a_page_that_somebody_has_posted_is_not_shown_as_one() {
-    let Some(swift) = SwiftServer::start() else { return };
+    let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(
         &folder,

@@ -65,7 +65,7 @@ fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
 
 #[test]
 fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     postgres.psql(
         "create table events (id uuid primary key, type text, source text, received_at timestamptz, payload jsonb
@@ -93,7 +93,7 @@ fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
 
 #[test]
 fn columns_are_created_in_the_order_in_which_they_are_written() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let settings = "payload = true\ncolumns = { zone = \"/zone\", number = \"/number\", at = \"/at\" }";
     let server = start_on(&folder, &postgres.url(), settings);

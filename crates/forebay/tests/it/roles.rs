@@ -305,7 +305,7 @@ fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
 
 #[test]
 fn a_data_directory_over_postgres_becomes_a_gateways_and_back() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let settings = format!("kind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"", postgres.url());
     let rows = || postgres.psql("select payload from events").lines().map(ToOwned::to_owned).collect();

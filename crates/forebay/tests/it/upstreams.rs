@@ -76,7 +76,7 @@ pub(crate) fn warehouse(postgres: &PostgresServer) -> String {
 
 #[test]
 fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let mut writers = ["one", "two"].map(|name| Some(writer(&folder, name, &warehouse(&postgres))));
     let front =
@@ -109,10 +109,10 @@ fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() 
 
 #[test]
 fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
-    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock'";
+    let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
     front.post(1..2);
     assert!(wait_until(|| postgres.psql(waits) == "1"), "the batch waits in the store");
     // Only one of the two has it, and each is asked to end.
@@ -131,12 +131,12 @@ fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
 
 #[test]
 fn a_writer_whose_store_is_slow_is_waited_for() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
     front.post(1..2);
     // A writer that were silent for so long would be given up.
-    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and now() - query_start > '5 s'";
+    let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and now() - query_start > '5 s'";
     assert!(wait_until(|| postgres.psql(waits) == "1"), "one writer waits for the store");
     gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
     assert!(gate.wait().unwrap().success());
@@ -149,11 +149,12 @@ fn a_writer_whose_store_is_slow_is_waited_for() {
 
 #[test]
 fn a_store_that_fails_behind_one_writer_is_reached_through_another() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let proxies = [0, 1].map(|_| Proxy::start(&postgres.socket()));
     let start = |(name, proxy): (&str, &Proxy)| {
-        writer(&folder, name, &format!("[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{}\"\n", proxy.url()))
+        let url = postgres.url_at(proxy.address());
+        writer(&folder, name, &format!("[sinks.warehouse]\nkind = \"postgres\"\nurl = \"{url}\"\n"))
     };
     let [one, other] = &proxies;
     let writers = [start(("one", one)), start(("two", other))];
@@ -192,8 +193,8 @@ fn lock(postgres: &PostgresServer) -> std::process::Child {
     let mut session = psql.spawn().unwrap();
     let stdin = session.stdin.as_mut().unwrap();
     stdin.write_all(b"begin;\nlock table events in exclusive mode;\n").unwrap();
-    let held =
-        "select count(*) from pg_locks where mode = 'ExclusiveLock' and granted and relation = 'events'::regclass";
+    let held = "select count(*) from pg_locks join pg_database on database = pg_database.oid where datname = current_database()
+                and mode = 'ExclusiveLock' and granted and relation = 'events'::regclass";
     assert!(wait_until(|| postgres.psql(held) == "1"));
     session
 }

@@ -61,7 +61,7 @@ impl Envelope {
             payload: payload.as_bytes(),
             request_start: true,
             request_end: true,
-            dead: None,
+            owner_fields: &[],
             content: None,
             batch: None,
             revision: None,

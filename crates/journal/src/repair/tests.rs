@@ -38,7 +38,7 @@ fn damaged() -> SimulatedDisk {
             payload: &[b'1'; 1000],
             request_start: true,
             request_end: true,
-            dead: None,
+            owner_fields: &[],
             content: None,
             batch: None,
             revision: None,

@@ -36,7 +36,7 @@ impl Event {
             payload: &self.payload,
             request_start,
             request_end,
-            dead: None,
+            owner_fields: &[],
             content: None,
             batch: None,
             revision: None,

@@ -25,7 +25,7 @@ fn record(number: u64, payload: &[u8]) -> JournalRecord<'_> {
         payload,
         request_start: true,
         request_end: true,
-        dead: None,
+        owner_fields: &[],
         content: None,
         batch: None,
         revision: None,

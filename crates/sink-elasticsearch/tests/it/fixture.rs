@@ -1,4 +1,4 @@
-//! A server for all tests of this process, and an index on it, each test's with a proxy before it.
+//! The shared server, and an index on it, each test's with a proxy before it.
 
 use std::num::NonZeroUsize;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ use testkit::proxy::Proxy;
 
 /// What indices of the tests are like: nothing is made of what stands in documents, so that any payload can.
 const TEMPLATE: &str = r#"{
-    "index_patterns": ["k*"],
+    "index_patterns": ["fixture-k*"],
     "template": {
         "settings": {"number_of_shards": 1, "number_of_replicas": 0},
         "mappings": {"dynamic": false, "properties": {"payload": {"type": "object", "enabled": false}}}
@@ -23,7 +23,7 @@ const TEMPLATE: &str = r#"{
 
 /// What indices of envelopes are like: events are found by three members, and nothing is made of the rest.
 const ENVELOPES: &str = r#"{
-    "index_patterns": ["e*"],
+    "index_patterns": ["fixture-e*"],
     "template": {
         "settings": {"number_of_shards": 1, "number_of_replicas": 0},
         "mappings": {"dynamic": false, "properties": {
@@ -35,9 +35,9 @@ const ENVELOPES: &str = r#"{
 
 /// The server, if it was fetched.
 pub(crate) fn server() -> Option<&'static OpenSearch> {
-    static SERVER: OnceLock<Option<OpenSearch>> = OnceLock::new();
-    let start = || OpenSearch::start().inspect(set_up);
-    SERVER.get_or_init(start).as_ref()
+    static SERVER: OnceLock<Option<&'static OpenSearch>> = OnceLock::new();
+    let start = || OpenSearch::shared().inspect(|server| set_up(server));
+    *SERVER.get_or_init(start)
 }
 
 /// Makes the indices of tests what they are to be.
@@ -93,7 +93,7 @@ impl<'a> Fixture<'a> {
 
     fn named(server: &'a OpenSearch, beginning: char) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let index = format!("{beginning}{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let index = format!("fixture-{beginning}{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         let proxy = Proxy::to(server.address());
         let config = config(&format!("http://{}", proxy.address()), &index);
         Self { server, proxy, index, config }

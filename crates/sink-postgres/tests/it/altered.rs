@@ -208,7 +208,7 @@ async fn a_table_that_comes_before_another_in_the_search_path_is_looked_at() {
     let mut fixture = typed(server, &[("a", ColumnType::Bigint)]).await;
     let schema = fixture.schema.clone();
     server.psql(&format!("create schema first_{schema}; create schema {schema}_last"));
-    let path = format!("{}&options=-c%20search_path%3Dfirst_{schema},{schema}_last", fixture.proxy.url());
+    let path = format!("{}&options=-c%20search_path%3Dfirst_{schema},{schema}_last", fixture.url);
     (fixture.config.server, fixture.config.table) = (path.parse().unwrap(), "events".parse().unwrap());
     server.psql(&format!(
         "create table {schema}_last.events (id uuid primary key, received_at timestamptz, a bigint, payload jsonb)"

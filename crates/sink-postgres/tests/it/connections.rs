@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// A stand whose connections can be told from those of other tests.
 async fn named(server: &PostgresServer, connections: PoolLimits) -> Fixture {
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
-    let url = format!("{}&application_name={}", fixture.proxy.url(), fixture.schema);
+    let url = format!("{}&application_name={}", fixture.url, fixture.schema);
     fixture.config.server = url.parse().unwrap();
     fixture.config.connections = connections;
     fixture

@@ -258,7 +258,7 @@ async fn who_may_not_make_partitions_writes_to_those_that_are_there() {
         "create role {schema} login; grant usage on schema {schema} to {schema};
          grant select, insert, update on all tables in schema {schema} to {schema}"
     ));
-    fixture.config.server = fixture.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
+    fixture.config.server = fixture.url.replace("postgres@", &format!("{schema}@")).parse().unwrap();
     let sink = fixture.sink();
     deliver(&sink, &plain(0, 2, 1)).await;
     let Err(SinkError::Misconfigured(reason)) = sink.write(&timed(0, 3, &[-DAY])).await else { panic!("it may not") };

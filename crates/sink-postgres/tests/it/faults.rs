@@ -92,7 +92,7 @@ async fn of_several_hosts_the_one_that_takes_writes_is_found() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
     let closed = free_address();
-    let url = fixture.proxy.url().replace("@127.0.0.1", &format!("@{closed},127.0.0.1"));
+    let url = fixture.url.replace("@127.0.0.1", &format!("@{closed},127.0.0.1"));
     fixture.config.server = url.parse().unwrap();
     deliver(&fixture.sink(), &plain(0, 1, 5)).await;
     assert_eq!(fixture.count(server).await, 5);

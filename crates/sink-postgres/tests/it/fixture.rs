@@ -1,4 +1,4 @@
-//! A server for all tests of this process, and schemas on it, each with a table of its own.
+//! A database for all tests of this process, and schemas on it, each with a table of its own.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,12 +15,14 @@ use testkit::proxy::Proxy;
 /// The server, if PostgreSQL is installed.
 pub(crate) fn server() -> Option<&'static PostgresServer> {
     static SERVER: OnceLock<Option<PostgresServer>> = OnceLock::new();
-    SERVER.get_or_init(PostgresServer::start).as_ref()
+    SERVER.get_or_init(PostgresServer::shared).as_ref()
 }
 
 /// A schema with a proxy before it.
 pub(crate) struct Fixture {
     pub(crate) proxy: Proxy,
+    /// The database through the proxy.
+    pub(crate) url: String,
     pub(crate) schema: String,
     pub(crate) config: PostgresConfig,
 }
@@ -32,8 +34,9 @@ impl Fixture {
         let schema = format!("s{}", NUMBER.fetch_add(1, Ordering::Relaxed));
         client(server).await.batch_execute(&format!("create schema {schema}")).await.unwrap();
         let proxy = Proxy::start(&server.socket());
+        let url = server.url_at(proxy.address());
         let config = PostgresConfig {
-            server: proxy.url().parse().unwrap(),
+            server: url.parse().unwrap(),
             ca: None,
             table: format!("{schema}.events").parse().unwrap(),
             layout: TableLayout::Whole { payload },
@@ -43,7 +46,7 @@ impl Fixture {
             connections: PoolLimits::default(),
             allowed: AllowedRisks::default(),
         };
-        Self { proxy, schema, config }
+        Self { proxy, url, schema, config }
     }
 
     pub(crate) fn sink(&self) -> Sink {

@@ -15,11 +15,13 @@ use crate::fixture::{Fixture, server};
 use sink_testing::events::plain;
 use testkit::ports::free_port;
 use testkit::postgres::PostgresServer;
+use testkit::proxy::Proxy;
 
 /// A PgBouncer before a server.
 struct Pool {
     folder: PathBuf,
     port: u16,
+    url: String,
     process: Child,
 }
 
@@ -37,7 +39,7 @@ impl Pool {
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         let settings = folder.join("ini");
         let text = format!(
-            "[databases]\npostgres = host={} port=5432 user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+            "[databases]\n* = host={} port=5432 user=postgres\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              auth_type = any\npool_mode = {mode}\ndefault_pool_size = {size}\nunix_socket_dir =\n",
             server.folder().display()
         );
@@ -47,17 +49,13 @@ impl Pool {
             pool.uid(user).gid(group);
         }
         let process = pool.arg("-q").arg(settings).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let pool = Self { folder, port, process };
+        let pool = Self { folder, port, url: server.url_at(format_args!("127.0.0.1:{port}")), process };
         let deadline = Instant::now() + Duration::from_secs(20);
         while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
             assert!(Instant::now() < deadline, "PgBouncer doesn't listen");
             std::thread::sleep(Duration::from_millis(20));
         }
         Some(pool)
-    }
-
-    fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
     }
 }
 
@@ -71,13 +69,14 @@ impl Drop for Pool {
 
 async fn behind(server: &PostgresServer, pool: &Pool) -> Fixture {
     let mut fixture = Fixture::new(server, PayloadKind::Jsonb).await;
-    fixture.config.server = pool.url().parse().unwrap();
+    fixture.proxy = Proxy::to(([127, 0, 0, 1], pool.port).into());
+    fixture.config.server = server.url_at(fixture.proxy.address()).parse().unwrap();
     fixture
 }
 
 /// What another client of the pool finds set.
 async fn settings(pool: &Pool) -> Vec<String> {
-    let (client, connection) = tokio_postgres::connect(&pool.url(), tokio_postgres::NoTls).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&pool.url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let mut found = Vec::new();
     for name in ["statement_timeout", "idle_session_timeout"] {
@@ -113,7 +112,7 @@ async fn a_pool_of_transactions_that_others_use_is_refused_too() {
     let Some(pool) = Pool::start(server, "transaction", 4) else { return };
     let others: Vec<_> = (0..6)
         .map(|_| {
-            let url = pool.url();
+            let url = pool.url.clone();
             tokio::spawn(async move {
                 let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
                 tokio::spawn(connection);
@@ -137,13 +136,22 @@ async fn a_pool_of_transactions_that_others_use_is_refused_too() {
 #[tokio::test]
 async fn a_pool_of_sessions_is_used() {
     let Some(server) = server() else { return };
+    let mut detected = 0;
     for (size, pooler) in [(5, Pooler::Detect), (1, Pooler::Detect), (1, Pooler::Session)] {
         let Some(pool) = Pool::start(server, "session", size) else { return };
         let mut fixture = behind(server, &pool).await;
         fixture.config.connections.pooler = pooler;
-        let (sink, begun) = (fixture.sink(), Instant::now());
+        let sink = fixture.sink();
         assert_eq!(sink.write(&plain(0, 1, 3)).await, Ok(WriteOutcome::Committed));
-        assert!(pooler == Pooler::Detect || begun.elapsed() < Duration::from_secs(3), "nothing is looked for");
+        let answered = fixture.proxy.answered();
+        if pooler == Pooler::Detect {
+            detected = answered;
+        } else {
+            assert!(
+                answered < detected,
+                "{answered} bytes were answered, {detected} where the kind of pool is detected"
+            );
+        }
         assert_eq!(sink.write(&plain(0, 4, 3)).await, Ok(WriteOutcome::Committed));
         sink.close().await.unwrap();
         assert_eq!(fixture.count(server).await, 6);
@@ -157,7 +165,7 @@ async fn who_says_that_a_pool_keeps_sessions_and_is_wrong_gets_nothing_mixed_up(
     let mut fixture = behind(server, &pool).await;
     fixture.config.connections.pooler = Pooler::Session;
     let sink = fixture.sink();
-    let (client, connection) = tokio_postgres::connect(&pool.url(), tokio_postgres::NoTls).await.unwrap();
+    let (client, connection) = tokio_postgres::connect(&pool.url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     let mut stored = 0;
     for first in (0..20).map(|n| n * 3 + 1) {

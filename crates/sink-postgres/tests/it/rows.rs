@@ -174,7 +174,7 @@ async fn who_may_not_make_tables_writes_to_those_that_are_there() {
     let role = format!("create role {schema} login; grant usage on schema {schema} to {schema}");
     client(server).await.batch_execute(&role).await.unwrap();
     let admin = fixture.sink();
-    fixture.config.server = fixture.proxy.url().replace("postgres@", &format!("{schema}@")).parse().unwrap();
+    fixture.config.server = fixture.url.replace("postgres@", &format!("{schema}@")).parse().unwrap();
     let Err(SinkError::Misconfigured(reason)) = fixture.sink().connect().await else { panic!("it may not") };
     assert!(reason.contains("42501") && reason.contains("grant"), "{reason}");
     admin.connect().await.unwrap();

@@ -100,6 +100,11 @@ impl MemoryHandle {
         self.state().losing_claims = exchanges;
     }
 
+    /// Makes each call of `connect` panic, as a driver with a bug does.
+    pub fn panic_in_connect(&self) {
+        self.state().panics = true;
+    }
+
     /// Refuses the event `id` for good, until [`Self::heal`].
     pub fn refuse_id(&self, id: EventId) {
         self.state().refused_ids.insert(id);
@@ -191,6 +196,7 @@ impl Store for MemoryHandle {
     }
 
     async fn connect(&self) -> Result<(), SinkError> {
+        assert!(!self.state().panics, "the memory store was told to panic");
         let connected = self.state().fail();
         self.count_call();
         connected

@@ -55,6 +55,7 @@ pub(super) struct State {
     pub(super) data: Data,
     pub(super) calls: Vec<Call>,
     pub(super) failing: usize,
+    pub(super) panics: bool,
     /// So many writes are answered before some aren't.
     pub(super) sparing: usize,
     pub(super) losing: usize,

@@ -9,8 +9,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::ports::free_port;
@@ -23,6 +23,9 @@ static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// The user that may do everything in account `AUTH_test`, for Swift and for S3.
 pub const USER: &str = "test:tester";
 pub const KEY: &str = "testing";
+
+/// The proxy's address of running servers that the test programs of a run share.
+pub const SHARED: &str = "FOREBAY_TEST_SWIFT";
 
 /// One of the processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,16 +51,28 @@ impl SwiftProcess {
     }
 }
 
-/// The servers, which end with their test, however that ends.
+/// The servers, which end with their test, however that ends; or the shared ones, of which only the proxy's address is known.
 pub struct SwiftServer {
     folder: PathBuf,
     ports: [u16; 5],
     processes: Mutex<[Option<Child>; 5]>,
-    /// Ends the servers and removes their files as soon as this end of its pipe is closed.
-    watcher: Child,
+    /// Ends the servers and removes their files as soon as this end of its pipe is closed. The shared ones have another owner.
+    watcher: Option<Child>,
 }
 
 impl SwiftServer {
+    /// The servers that the run shares, or else this process. For tests that neither stop nor set up their servers, and whose containers no
+    /// other test names.
+    pub fn shared() -> Option<&'static Self> {
+        static SERVERS: OnceLock<Option<SwiftServer>> = OnceLock::new();
+        let attached = |address: String| {
+            let mut ports = [0; 5];
+            ports[SwiftProcess::Proxy as usize] = address.parse::<SocketAddr>().unwrap().port();
+            Self { folder: PathBuf::new(), ports, processes: Mutex::default(), watcher: None }
+        };
+        SERVERS.get_or_init(|| std::env::var(SHARED).ok().map(attached).or_else(Self::start)).as_ref()
+    }
+
     /// Running servers; `None`, and a message, where Swift isn't installed.
     pub fn start() -> Option<Self> {
         if !["swift-proxy-server", "swift-object-server", "memcached"].into_iter().all(is_installed) {
@@ -73,7 +88,8 @@ impl SwiftServer {
         // In a group of its own it outlives a signal to that of the tests, such as Ctrl-C.
         watcher.args(["-c", script, "sh"]).arg(&folder).stdin(Stdio::piped()).process_group(0);
         let watcher = watcher.spawn().unwrap();
-        let server = Self { ports: [0; 5].map(|_| free_port()), folder, processes: Mutex::default(), watcher };
+        let server =
+            Self { ports: [0; 5].map(|_| free_port()), folder, processes: Mutex::default(), watcher: Some(watcher) };
         configuration::write(&server.folder, server.ports);
         server.run();
         Some(server)
@@ -161,8 +177,10 @@ impl SwiftServer {
 impl Drop for SwiftServer {
     fn drop(&mut self) {
         self.kill();
-        drop(self.watcher.stdin.take());
-        let _ = self.watcher.wait();
+        if let Some(watcher) = &mut self.watcher {
+            drop(watcher.stdin.take());
+            let _ = watcher.wait();
+        }
     }
 }
 

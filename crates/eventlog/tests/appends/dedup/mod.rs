@@ -133,7 +133,7 @@ fn record(payload: &str) -> JournalRecord<'_> {
         payload: payload.as_bytes(),
         request_start: true,
         request_end: true,
-        dead: None,
+        owner_fields: &[],
         content: None,
         batch: None,
         revision: None,

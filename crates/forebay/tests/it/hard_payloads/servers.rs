@@ -12,7 +12,7 @@ use testkit::swift::{KEY, SwiftServer, USER};
 
 /// Two of its types of payload, each in a table with a constraint.
 fn in_postgres(payload_type: &str, rule: &str, fates: &Fates) {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let table = format!(
         "create table events (id uuid primary key, type text, source text, received_at timestamptz,
          payload {payload_type} check ({rule}))"
@@ -101,32 +101,31 @@ fn documents(store: &OpenSearch) -> Vec<String> {
 
 #[test]
 fn in_objects_of_swift() {
-    let Some(swift) = SwiftServer::start() else { return };
+    let Some(swift) = SwiftServer::shared() else { return };
     let place = swift.address();
     let sink = format!(
         "kind = \"swift\"\nauth = \"http://{place}/auth/v1.0\"\nuser = \"{USER}\"\nkey = \"{KEY}\"\n\
-         container = \"events\"\nobject = \"\"\nmax_age = \"1s\""
+         container = \"hard-swift\"\nobject = \"\"\nmax_age = \"1s\""
     );
-    in_objects(&swift, &sink);
+    in_objects(swift, "hard-swift", &sink);
 }
 
 #[test]
 fn in_objects_of_s3() {
-    let Some(swift) = SwiftServer::start() else { return };
+    let Some(swift) = SwiftServer::shared() else { return };
     let place = swift.address();
     let sink = format!(
-        "kind = \"s3\"\nurl = \"http://{place}\"\naccess_key = \"{USER}\"\nsecret_key = \"{KEY}\"\nbucket = \"events\"\n\
+        "kind = \"s3\"\nurl = \"http://{place}\"\naccess_key = \"{USER}\"\nsecret_key = \"{KEY}\"\nbucket = \"hard-s3\"\n\
          object = \"\"\nmax_age = \"1s\""
     );
-    in_objects(&swift, &sink);
+    in_objects(swift, "hard-s3", &sink);
 }
 
-fn in_objects(swift: &SwiftServer, sink: &str) {
+fn in_objects(swift: &SwiftServer, container: &str, sink: &str) {
     each_meets_its_fate(&Folder::new(), sink, &TAKES_ALL, || {
-        swift.update_listings();
         let client = swift.client();
-        let names = client.list("events").into_iter().filter(|name| !name.ends_with(".manifest.json"));
-        let text = |name: String| String::from_utf8(client.get("events", &name).unwrap()).unwrap();
+        let names = client.list(container).into_iter().filter(|name| !name.ends_with(".manifest.json"));
+        let text = |name: String| String::from_utf8(client.get(container, &name).unwrap()).unwrap();
         names.flat_map(|name| payloads_of_lines(&text(name))).collect()
     });
 }

@@ -20,7 +20,7 @@ fn start(folder: &Folder, configuration: &str) -> Server {
 
 #[test]
 fn typed_tables_are_read_or_say_why_not() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let (folder, url) = (Folder::new(), postgres.url());
     let sink = |name: &str, payload: bool| {
         format!(
@@ -52,7 +52,7 @@ fn typed_tables_are_read_or_say_why_not() {
 
 #[test]
 fn event_enlarged_by_the_store_is_shown_without_payload() {
-    let Some(postgres) = PostgresServer::start() else { return };
+    let Some(postgres) = PostgresServer::shared() else { return };
     let (folder, url) = (Folder::new(), postgres.url());
     let server =
         start(&folder, &format!("[types.\"*\"]\nroutes = [\"s\"]\n[sinks.s]\nkind = \"postgres\"\nurl = \"{url}\"\n"));

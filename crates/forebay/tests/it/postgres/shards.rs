@@ -58,7 +58,7 @@ fn of_common(numbers: std::ops::Range<usize>) -> BTreeSet<usize> {
 
 #[test]
 fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() {
-    let (Some(common), Some(shard)) = (PostgresServer::start(), PostgresServer::start()) else { return };
+    let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::start()) else { return };
     let folder = Folder::new();
     let server = start(&folder, &configuration(&common, Some(&shard)));
     post(&server, 0, 100);
@@ -82,7 +82,7 @@ fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() 
 
 #[test]
 fn a_tenant_that_moves_to_a_shard_has_each_event_in_one_database() {
-    let (Some(common), Some(shard)) = (PostgresServer::start(), PostgresServer::start()) else { return };
+    let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::shared()) else { return };
     let folder = Folder::new();
     let server = start(&folder, &configuration(&common, None));
     post(&server, 0, 60);

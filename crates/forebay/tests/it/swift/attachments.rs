@@ -37,7 +37,7 @@ fn stored(swift: &SwiftServer) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn the_example_of_the_page_holds_and_what_is_no_base64_is_a_dead_letter() {
-    let Some(swift) = SwiftServer::start() else { return };
+    let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(&folder, &swift);
     let sent = block("sh").split('\'').nth(1).unwrap();

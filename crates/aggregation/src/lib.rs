@@ -1,0 +1,33 @@
+//! Aggregates beside the lanes: each is a fold that reads the journals of all shards like a lane does, and journals its results as
+//! events of a type of their own, which the routes of that type deliver.
+//!
+//! What makes the results those without a crash:
+//!
+//! * A *checkpoint* (`checkpoint.rs`) is the fold's state with its position in each shard. Segments are kept behind the older of
+//!   its two generations (`retention.rs`).
+//! * Results are given out only of a state that is in the checkpoint, and are durable before the next checkpoint. So a restart gives
+//!   out the same results in the same order, and those that are in the journal already are passed over (`replay_filter.rs`).
+//! * The time at which a quiet window ends stands in the journal, as a *tick* (`watermark_tick.rs`).
+
+mod checkpoint;
+mod halt;
+mod late_events;
+mod manager;
+mod options;
+mod replay_filter;
+mod retention;
+mod setup;
+mod shard_merge;
+mod status;
+mod thread;
+mod unusable;
+mod watermark_tick;
+mod worker;
+
+pub use halt::Halt;
+pub use manager::AggregateManager;
+pub use options::{AggregationOptions, Clock};
+pub use retention::AggregateRetention;
+pub use setup::AggregateSetup;
+pub use status::{AggregateBoard, AggregateFigures, AggregateStatus};
+pub use unusable::{UnusableState, unusable_states};

@@ -1,0 +1,367 @@
+//! All aggregates of a process: begun, changed and ended with the configuration.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aggregate::Fold;
+use event::{Origin, Position, TypeName};
+use eventlog::{DataDirectory, EventLog, Reserve, Shard, SharedDisk, list_directory, make_directory};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::checkpoint::{Checkpoint, CheckpointFile, Found};
+use crate::halt::Halt;
+use crate::options::AggregationOptions;
+use crate::retention::AggregateRetention;
+use crate::setup::AggregateSetup;
+use crate::status::{AggregateBoard, AggregateFigures, AggregateStatus};
+use crate::thread::FoldThreads;
+use crate::worker::{Times, Worker};
+
+pub(crate) const FOLDER: &str = "aggregates";
+/// How long an aggregate may take for the step in its hands before it is broken off, as by a crash.
+const STEP_MAX: Duration = Duration::from_secs(1);
+
+/// What aggregates work in.
+struct Deps {
+    log: Arc<EventLog>,
+    disk: SharedDisk,
+    folder: PathBuf,
+    reserve: Arc<Reserve>,
+    origin: Origin,
+    options: Arc<AggregationOptions>,
+}
+
+impl Deps {
+    fn new(log: &Arc<EventLog>, directory: &DataDirectory, options: AggregationOptions) -> Self {
+        Self {
+            log: log.clone(),
+            disk: directory.disk().clone(),
+            folder: directory.path().join(FOLDER),
+            reserve: directory.reserve().clone(),
+            origin: directory.origin(),
+            options: Arc::new(options),
+        }
+    }
+}
+
+struct Running {
+    setup: AggregateSetup,
+    status: Arc<AggregateStatus>,
+    halt: watch::Sender<Halt>,
+    task: JoinHandle<()>,
+}
+
+/// One that is ready to work.
+struct Prepared {
+    worker: Worker,
+    halt: watch::Sender<Halt>,
+    /// What a person is to know of its beginning.
+    message: Option<String>,
+}
+
+/// The aggregates.
+pub struct AggregateManager {
+    around: Deps,
+    pins: Arc<AggregateRetention>,
+    board: AggregateBoard,
+    /// Those that are configured.
+    setups: Vec<AggregateSetup>,
+    running: BTreeMap<TypeName, Running>,
+    /// Those that wait for their thread.
+    prepared: Vec<Prepared>,
+    threads: FoldThreads,
+}
+
+impl Drop for AggregateManager {
+    fn drop(&mut self) {
+        self.running.values().for_each(|running| running.task.abort());
+    }
+}
+
+impl AggregateManager {
+    /// The aggregates of a process that writes to `log`: none yet.
+    #[must_use]
+    pub fn new(log: &Arc<EventLog>, directory: &DataDirectory, options: AggregationOptions) -> Self {
+        Self {
+            threads: FoldThreads::new(options.threads),
+            around: Deps::new(log, directory, options),
+            pins: Arc::default(),
+            board: AggregateBoard::default(),
+            setups: Vec::new(),
+            running: BTreeMap::new(),
+            prepared: Vec::new(),
+        }
+    }
+
+    /// Up to where the aggregates need no segments.
+    pub const fn pins(&self) -> &Arc<AggregateRetention> {
+        &self.pins
+    }
+
+    /// The aggregates as seen from outside.
+    pub const fn board(&self) -> &AggregateBoard {
+        &self.board
+    }
+
+    /// Opens those that don't run, from their checkpoints. `was_routed` says whether a type had a route of its own when the ledger was saved
+    /// last, if it was: a result type that had one is of an aggregate that there was.
+    ///
+    /// # Errors
+    /// What the file system says; nothing works that didn't before.
+    pub fn prepare(
+        &mut self,
+        setups: &[AggregateSetup],
+        was_routed: Option<impl Fn(&TypeName) -> bool>,
+    ) -> io::Result<()> {
+        let missing: Vec<&AggregateSetup> =
+            setups.iter().filter(|setup| !self.running.contains_key(setup.name())).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        make_directory(&*self.around.disk, &self.around.folder)?;
+        let files = self.around.disk.list(&self.around.folder)?;
+        let mut prepared = Vec::new();
+        for setup in missing {
+            let begin = Beginning::of(setup, &files, was_routed.as_ref());
+            match self.open(setup, begin) {
+                Ok(opened) => prepared.push(opened),
+                Err(error) => {
+                    prepared.iter().for_each(|ready: &Prepared| self.pins.remove(ready.worker.setup.name()));
+                    return Err(error);
+                }
+            }
+        }
+        self.prepared = prepared;
+        Ok(())
+    }
+
+    fn open(&self, setup: &AggregateSetup, begin: Beginning) -> io::Result<Prepared> {
+        let around = &self.around;
+        let name = setup.name();
+        let file_name = setup.file_name();
+        let (mut file, found) = CheckpointFile::open(
+            around.disk.clone(),
+            &around.folder,
+            &file_name,
+            around.reserve.clone(),
+            &setup.rules,
+        )?;
+        let (fold, mark, message) = match found {
+            Found::Sound(checkpoint) => {
+                let Checkpoint { mut fold, mark } = *checkpoint;
+                around.log.shards().iter().for_each(|shard| fold.add_shard(shard.number()));
+                (fold, Some(mark), None)
+            }
+            Found::None(reason) => {
+                let begin = if reason.is_some() { Beginning::Oldest } else { begin };
+                let fold = self.new_fold(setup, begin);
+                file.write(&fold, around.log.shards()[0].durable())?;
+                (fold, None, begin.message(name, reason.as_deref()))
+            }
+        };
+        let status = Arc::new(AggregateStatus::new(name.clone(), around.log.clone(), AggregateFigures::of(&fold)));
+        let (sender, halt) = watch::channel(Halt::No);
+        let worker = Worker {
+            setup: setup.clone(),
+            log: around.log.clone(),
+            fold,
+            file,
+            pins: self.pins.clone(),
+            status,
+            options: around.options.clone(),
+            halt,
+            type_id: around.log.types().intern(name),
+            mark,
+            times: Times::new(),
+        };
+        worker.pin();
+        Ok(Prepared { worker, halt: sender, message })
+    }
+
+    fn new_fold(&self, setup: &AggregateSetup, begin: Beginning) -> Fold {
+        let shards = self.around.log.shards();
+        let numbers: Vec<u16> = shards.iter().map(|shard| shard.number()).collect();
+        let mut fold = Fold::new(setup.rules.clone(), self.around.origin, &numbers);
+        for shard in shards {
+            let sequence = match begin {
+                Beginning::Oldest | Beginning::First => before_oldest(shard),
+                Beginning::End | Beginning::Changed => shard.durable(),
+            };
+            fold.pass(Position { shard: shard.number(), sequence });
+        }
+        fold
+    }
+
+    /// From now on these are configured: what else there was is forgotten.
+    pub fn adopt(&mut self, setups: Vec<AggregateSetup>) {
+        self.setups = setups;
+        for message in self.prepared.iter_mut().filter_map(|ready| ready.message.take()) {
+            self.around.options.reporter.report(&message);
+        }
+        let kept: BTreeSet<String> = self.setups.iter().map(AggregateSetup::file_name).collect();
+        if let Err(error) = self.remove_files(&kept) {
+            let message = format!("can't remove the states of aggregates that aren't configured any more: {error}");
+            self.around.options.reporter.report(&message);
+        }
+        self.show();
+    }
+
+    fn show(&self) {
+        let running = self.running.values().map(|running| running.status.clone());
+        let mut all: Vec<_> = running.chain(self.prepared.iter().map(|ready| ready.worker.status.clone())).collect();
+        all.sort_by(|one, other| one.name().cmp(other.name()));
+        self.board.show(all);
+    }
+
+    fn remove_files(&self, kept: &BTreeSet<String>) -> io::Result<()> {
+        for file in list_directory(&*self.around.disk, &self.around.folder)? {
+            // A state file's two generations and its temporary one end with a part of their own.
+            if file.rsplit_once('.').is_some_and(|(stem, _)| stem.contains('@') && !kept.contains(stem)) {
+                self.around.disk.remove(&self.around.folder.join(&file))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts those that were prepared.
+    pub fn start(&mut self) -> io::Result<()> {
+        let mut places = Vec::new();
+        for _ in &self.prepared {
+            places.push(self.threads.place()?);
+        }
+        for (Prepared { worker, halt, .. }, place) in self.prepared.drain(..).zip(places) {
+            let (setup, status) = (worker.setup.clone(), worker.status.clone());
+            let task = place.spawn(worker.run());
+            self.running.insert(setup.name().clone(), Running { setup, status, halt, task });
+        }
+        Ok(())
+    }
+
+    /// Ends those that `setups` doesn't have as they are. What they had is in their checkpoints, until [`AggregateManager::adopt`].
+    pub async fn end_others(&mut self, setups: &[AggregateSetup]) {
+        let goes = |running: &Running| !setups.iter().any(|setup| setup.is_same(&running.setup));
+        let going: Vec<TypeName> =
+            self.running.iter().filter(|(_, running)| goes(running)).map(|(name, _)| name.clone()).collect();
+        for name in going {
+            let Some(Running { halt, mut task, .. }) = self.running.remove(&name) else { continue };
+            halt.send_replace(Halt::Now);
+            if timeout(STEP_MAX, &mut task).await.is_err() {
+                task.abort();
+                // It ends at its next pause at the latest.
+                let _ = task.await;
+            }
+            self.pins.remove(&name);
+        }
+    }
+
+    /// Goes on with those that were configured, after a change that came to nothing.
+    pub fn resume(&mut self) {
+        let setups = self.setups.clone();
+        self.prepared.iter().for_each(|ready| self.pins.remove(ready.worker.setup.name()));
+        self.prepared.clear();
+        // What was prepared for the change wrote its beginning, with which none is to begin later.
+        let kept = setups.iter().map(AggregateSetup::file_name).collect();
+        if let Err(error) = self.remove_files(&kept) {
+            let message = format!(
+                "can't remove the states of a change that came to nothing: {error}; the next one may begin with them"
+            );
+            self.around.options.reporter.report(&message);
+        }
+        if let Err(error) = self.prepare(&setups, Some(|_: &TypeName| false)).and_then(|()| self.start()) {
+            let message = format!("can't go on with aggregates, until the next start: {error}");
+            self.around.options.reporter.report(&message);
+        }
+        self.show();
+    }
+
+    /// Says which have ended by a bug.
+    pub fn report_bugs(&mut self) {
+        let ended = |running: &Running| running.task.is_finished() && *running.halt.borrow() == Halt::No;
+        for (name, running) in &self.running {
+            if ended(running) {
+                running.halt.send_replace(Halt::Now);
+                let message =
+                    format!("BUG: aggregate {name} ended; its events stay in the journal until the next start");
+                self.around.options.reporter.report(&message);
+            }
+        }
+    }
+
+    /// Ends each worker when it has caught up or is drained, as `when` says, and the others when `over` ends. Returns whether all had.
+    pub async fn end_when(&mut self, when: Halt, over: impl Future<Output = ()>) -> bool {
+        let (mut in_time, mut over) = (true, pin!(over));
+        for running in self.running.values() {
+            running.halt.send_replace(when);
+        }
+        for (_, Running { halt, mut task, .. }) in std::mem::take(&mut self.running) {
+            in_time = in_time
+                && tokio::select! {
+                    biased;
+                    _ = &mut task => true,
+                    () = over.as_mut() => false,
+                };
+            if in_time {
+                continue;
+            }
+            halt.send_replace(Halt::Now);
+            if timeout(STEP_MAX, &mut task).await.is_err() {
+                task.abort();
+                let _ = task.await;
+            }
+        }
+        self.threads = FoldThreads::new(self.around.options.threads);
+        in_time
+    }
+}
+
+/// Where an aggregate begins that has no state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beginning {
+    /// With the process's first start.
+    First,
+    /// It is new.
+    End,
+    /// It was defined otherwise before.
+    Changed,
+    /// Its state is gone.
+    Oldest,
+}
+
+impl Beginning {
+    fn of(setup: &AggregateSetup, files: &[String], was_routed: Option<impl Fn(&TypeName) -> bool>) -> Self {
+        let prefix = setup.file_prefix();
+        let Some(was_routed) = was_routed else { return Self::First };
+        if files.iter().any(|file| file.starts_with(&prefix)) {
+            return Self::Changed;
+        }
+        if was_routed(setup.name()) { Self::Oldest } else { Self::End }
+    }
+
+    fn message(self, name: &TypeName, reason: Option<&str>) -> Option<String> {
+        match self {
+            Self::First | Self::End => None,
+            Self::Changed => Some(format!(
+                "aggregate {name} is defined otherwise than before: it begins anew with the next event, and windows that were open \
+                 are given up"
+            )),
+            Self::Oldest => {
+                let reason = reason.unwrap_or("its file is missing");
+                Some(format!(
+                    "aggregate {name} has lost its state ({reason}): it begins again with the oldest event in the journal, and \
+                     results of windows that began before are too small"
+                ))
+            }
+        }
+    }
+}
+
+/// The last sequence before the oldest event that a shard has.
+fn before_oldest(shard: &Shard) -> u64 {
+    shard.segments().oldest().unwrap_or(1).saturating_sub(1)
+}

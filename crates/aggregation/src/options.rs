@@ -1,0 +1,22 @@
+//! How aggregates behave.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use eventlog::Reporter;
+
+/// The wall clock: microseconds since 1970, UTC.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// How aggregates behave.
+#[derive(Clone)]
+pub struct AggregationOptions {
+    /// How long an aggregate that has caught up gathers events after the first: it wakes at most once in this time.
+    pub linger: Duration,
+    /// The clock by which windows of types without events end.
+    pub clock: Clock,
+    /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the caller's runtime.
+    pub threads: usize,
+    /// Where messages go.
+    pub reporter: Arc<dyn Reporter>,
+}

@@ -1,0 +1,440 @@
+//! One aggregate at work: reads, folds, saves, gives out, until it is told to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aggregate::{Fold, LeftOut, WindowResult};
+use clock::Throttle;
+use event::{Position, TypeName};
+use eventlog::{Append, AppendError, EventLog, JournalRecord, RecordBuffer, Shard, TypeId};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::checkpoint::CheckpointFile;
+use crate::halt::Halt;
+use crate::late_events;
+use crate::options::AggregationOptions;
+use crate::replay_filter::ReplayFilter;
+use crate::retention::AggregateRetention;
+use crate::setup::AggregateSetup;
+use crate::shard_merge::{EventReader, Read};
+use crate::status::{AggregateFigures, AggregateStatus};
+use crate::watermark_tick;
+
+/// A state is saved so long after something has come that it doesn't have, and when so many bytes of events have: what a
+/// restart reads again is bounded by it.
+const SAVE_EVERY: Duration = Duration::from_secs(10);
+const SAVE_BYTES: u64 = 64 * 1024 * 1024;
+/// How often windows of quiet types are looked at.
+const TICK_EVERY: Duration = Duration::from_secs(1);
+/// Results are given out at most so often, since the state is saved before; and at most for one part in so many of the time where that
+/// takes long.
+const GIVE_OUT_EVERY: Duration = Duration::from_millis(100);
+const GIVE_OUT_PART: u32 = 10;
+/// Results that are made at a time, and bytes of them that are journaled together.
+const RESULTS_MAX: usize = 1_000;
+const RESULT_BYTES_MAX: usize = 1024 * 1024;
+/// The pause after something failed.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// It was told to end, or the journal failed, in the midst of giving out: what is in memory must not be saved any more.
+struct Ended;
+
+/// An aggregate with all that it needs.
+pub(crate) struct Worker {
+    pub(crate) setup: AggregateSetup,
+    pub(crate) log: Arc<EventLog>,
+    pub(crate) fold: Fold,
+    pub(crate) file: CheckpointFile,
+    pub(crate) pins: Arc<AggregateRetention>,
+    pub(crate) status: Arc<AggregateStatus>,
+    pub(crate) options: Arc<AggregationOptions>,
+    pub(crate) halt: watch::Receiver<Halt>,
+    pub(crate) type_id: TypeId,
+    /// Where the fold was restored: behind it are results that were given out of the same state.
+    pub(crate) mark: Option<u64>,
+    pub(crate) times: Times,
+}
+
+/// When what is to be done next.
+pub(crate) struct Times {
+    save_at: Instant,
+    unsaved_bytes: u64,
+    give_out_at: Instant,
+    tick_at: Instant,
+    failing: bool,
+    left_out: Throttle,
+}
+
+impl Times {
+    pub(crate) fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            save_at: now + SAVE_EVERY,
+            unsaved_bytes: 0,
+            give_out_at: now,
+            tick_at: now,
+            failing: false,
+            left_out: Throttle::default(),
+        }
+    }
+}
+
+impl Worker {
+    fn name(&self) -> &TypeName {
+        self.setup.name()
+    }
+
+    /// Works until it is told to stop, and has caught up if it is to.
+    pub(crate) async fn run(mut self) {
+        // It ends as a crash ends it, or has saved all.
+        let _ = self.work().await;
+    }
+
+    async fn work(&mut self) -> Result<(), Ended> {
+        self.times = Times::new();
+        if let Some(mark) = self.mark.take() {
+            // Where it was ended in the midst of it, what it was giving out may still be on its way into the journal.
+            self.first_shard().flush().await;
+            let journaled = Some(ReplayFilter::new(self.first_shard(), self.name(), mark));
+            self.give_out(journaled).await?;
+        }
+        let mut reading = self.reading();
+        loop {
+            let halt = *self.halt.borrow_and_update();
+            if halt == Halt::Now {
+                return Ok(());
+            }
+            let caught_up = self.read(&mut reading).await;
+            self.report_left_out();
+            if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt != Halt::No) {
+                self.save_and_give_out().await?;
+            } else if self.check_save_due() {
+                self.save();
+            }
+            if !caught_up {
+                tokio::task::yield_now().await;
+            } else if halt == Halt::WhenDone || (halt == Halt::WhenDrained && self.try_close().await?) {
+                return self.finish().await;
+            } else if halt == Halt::No {
+                self.tick().await?;
+                self.idle(&reading).await;
+            }
+        }
+    }
+
+    fn first_shard(&self) -> &Arc<Shard> {
+        &self.log.shards()[0]
+    }
+
+    fn reading(&self) -> EventReader {
+        let after = |shard: &Arc<Shard>| {
+            let position = self.fold.positions().find(|position| position.shard == shard.number());
+            position.map_or(0, |position| position.sequence)
+        };
+        EventReader::new(self.log.shards(), &self.log.shards().iter().map(after).collect::<Vec<_>>())
+    }
+
+    /// Takes in a chunk of the journal. Whether there was none.
+    async fn read(&mut self, reading: &mut EventReader) -> bool {
+        match reading.next() {
+            Ok(Some((shard, read))) => {
+                self.take(shard, &read);
+                false
+            }
+            Ok(None) => true,
+            Err(error) => {
+                self.report_failure(&format!("can't read the journal: {error}"));
+                self.pause().await;
+                false
+            }
+        }
+    }
+
+    fn take(&mut self, shard: usize, read: &Read) {
+        let shard = self.log.shards()[shard].number();
+        let (fold, setup, mut bytes) = (&mut self.fold, &self.setup, 0);
+        read.chunk.for_each_record(|sequence, record| {
+            let position = Position { shard, sequence };
+            if record.type_name == setup.of.as_str() {
+                bytes += record.payload.len() as u64;
+                take_event(fold, position, record);
+            } else if let Some(time) = watermark_tick::time_of(record, setup.name()) {
+                fold.tick(position, time);
+            }
+        });
+        // Whatever else the chunk holds is of no concern.
+        fold.pass(Position { shard, sequence: read.chunk.end() - 1 });
+        self.times.unsaved_bytes += bytes;
+        if read.lost > 0 {
+            self.status.lost.add(read.lost);
+            let (name, last) = (self.name(), read.chunk.end() - 1);
+            let message = format!(
+                "aggregate {name}: its results lack {} of shard {shard} up to position {last}, unreadable in the journal",
+                event::counted(read.lost, "event")
+            );
+            self.options.reporter.report(&message);
+        }
+        if !self.fold.has_results() {
+            // Lets it forget windows that are over.
+            let none = self.fold.results(1);
+            debug_assert!(none.is_empty(), "it had none");
+        }
+        self.status.show(AggregateFigures::of(&self.fold));
+    }
+
+    /// Whether the state is to be saved now. If the file has it already, the next save is due later.
+    fn check_save_due(&mut self) -> bool {
+        if self.file.covers(&self.fold) {
+            self.times.save_at = Instant::now() + SAVE_EVERY;
+            return false;
+        }
+        Instant::now() >= self.times.save_at || self.times.unsaved_bytes >= SAVE_BYTES
+    }
+
+    /// Saves the state. No result may be on its way.
+    fn save(&mut self) -> bool {
+        let mark = self.first_shard().durable();
+        self.times.save_at = Instant::now() + SAVE_EVERY;
+        self.times.unsaved_bytes = 0;
+        match self.file.write(&self.fold, mark) {
+            Ok(()) => {
+                self.status.saves.add(1);
+                self.times.failing = false;
+                self.pin();
+                true
+            }
+            Err(error) => {
+                self.status.failed_saves.add(1);
+                self.report_failure(&format!("can't save its state, and tries on: {error}; no results until it can"));
+                false
+            }
+        }
+    }
+
+    /// Keeps the segments that a restart would read.
+    pub(crate) fn pin(&self) {
+        self.pins.set(self.name(), self.file.passed());
+    }
+
+    /// Gives out only what is in the saved state, for a restart to give out the same.
+    async fn save_and_give_out(&mut self) -> Result<(), Ended> {
+        let begun = Instant::now();
+        if !self.save() {
+            self.pause().await;
+            return Ok(());
+        }
+        self.give_out(None).await?;
+        self.times.give_out_at = Instant::now() + GIVE_OUT_EVERY.max(begun.elapsed() * GIVE_OUT_PART);
+        Ok(())
+    }
+
+    /// Journals all results that are due, but for those that are in the journal already.
+    async fn give_out(&mut self, mut journaled: Option<ReplayFilter>) -> Result<(), Ended> {
+        loop {
+            let results = self.fold.results(RESULTS_MAX);
+            if results.is_empty() {
+                break;
+            }
+            let mut bundle = Bundle::default();
+            for result in &results {
+                if self.is_journaled(result, &mut journaled) {
+                    continue;
+                }
+                bundle.add(self.name(), result, (self.options.clock)());
+                if bundle.records.bytes() >= RESULT_BYTES_MAX {
+                    self.journal(std::mem::take(&mut bundle)).await?;
+                }
+            }
+            self.journal(bundle).await?;
+        }
+        self.status.show(AggregateFigures::of(&self.fold));
+        Ok(())
+    }
+
+    fn is_journaled(&self, result: &WindowResult, journaled: &mut Option<ReplayFilter>) -> bool {
+        let Some(found) = journaled else { return false };
+        match found.take(result.id, result.revision) {
+            Ok(true) => true,
+            Ok(false) => {
+                *journaled = None;
+                false
+            }
+            Err(error) => {
+                // It is journaled again then, with the same id and revision: stores keep one.
+                self.options.reporter.report(&format!("aggregate {}: can't read the journal: {error}", self.name()));
+                *journaled = None;
+                false
+            }
+        }
+    }
+
+    async fn journal(&mut self, bundle: Bundle) -> Result<(), Ended> {
+        if bundle.records.is_empty() {
+            return Ok(());
+        }
+        let Bundle { mut records, count } = bundle;
+        records.end_request();
+        let shard = self.first_shard().clone();
+        self.append(&shard, &records, &[(self.type_id, count)]).await
+    }
+
+    /// Appends until it is durable.
+    async fn append(
+        &mut self,
+        shard: &Arc<Shard>,
+        records: &RecordBuffer,
+        types: &[(TypeId, u64)],
+    ) -> Result<(), Ended> {
+        loop {
+            let appended = match shard.append_derived(records, types) {
+                Ok(append) => committed(shard, append).await,
+                Err(error) => Err(error),
+            };
+            match appended {
+                Ok(()) => return Ok(()),
+                // The process is about to end.
+                Err(AppendError::Failed) => return Err(Ended),
+                Err(AppendError::Busy) => shard.flush().await,
+                Err(error @ AppendError::NoSpace) => {
+                    self.report_failure(&format!("can't journal its results, and tries on: {error}"));
+                    self.pause().await;
+                }
+            }
+            if *self.halt.borrow() == Halt::Now {
+                return Err(Ended);
+            }
+        }
+    }
+
+    /// Writes ticks where the clock would end windows.
+    async fn tick(&mut self) -> Result<(), Ended> {
+        if Instant::now() < self.times.tick_at || self.fold.windows() == 0 {
+            return Ok(());
+        }
+        self.times.tick_at = Instant::now() + TICK_EVERY;
+        let now = (self.options.clock)();
+        self.write_ticks(self.fold.ticks(now), now).await
+    }
+
+    /// Writes ticks that close open windows. Returns whether none is open and no result waits. The ticks are in the journal, so a crash does not
+    /// change the results of the windows.
+    async fn try_close(&mut self) -> Result<bool, Ended> {
+        let ticks = self.fold.closing_ticks();
+        if ticks.is_empty() {
+            return Ok(!self.fold.has_results());
+        }
+        self.write_ticks(ticks, (self.options.clock)()).await?;
+        Ok(false)
+    }
+
+    async fn write_ticks(&mut self, ticks: Vec<(u16, i64)>, now: i64) -> Result<(), Ended> {
+        for (shard, time) in ticks {
+            let Some(shard) = self.log.shards().get(usize::from(shard)).cloned() else { continue };
+            let records = watermark_tick::records(self.name(), time, now);
+            self.append(&shard, &records, &[]).await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for something to do.
+    async fn idle(&mut self, reading: &EventReader) {
+        let has_results = self.fold.has_results();
+        let until = [
+            has_results.then_some(self.times.give_out_at),
+            (!self.file.covers(&self.fold)).then_some(self.times.save_at),
+            (self.fold.windows() > 0).then_some(self.times.tick_at),
+            (self.fold.left_out() != LeftOut::default())
+                .then(|| self.times.left_out.next())
+                .flatten()
+                .map(Instant::from_std),
+        ];
+        let until = until.into_iter().flatten().min();
+        let linger = self.options.linger;
+        let more = async {
+            reading.ready().await;
+            sleep(linger).await;
+        };
+        tokio::select! {
+            biased;
+            () = more => {}
+            () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {}
+            Ok(()) = self.halt.changed() => {}
+        }
+    }
+
+    /// Saves twice, so that both generations agree and all that was taken can be freed.
+    async fn finish(&mut self) -> Result<(), Ended> {
+        if self.fold.has_results() {
+            self.save_and_give_out().await?;
+        }
+        if !self.file.covers(&self.fold) && self.save() {
+            self.save();
+        }
+        Ok(())
+    }
+
+    /// Says which events are in no result, where there are some and it is time to.
+    fn report_left_out(&mut self) {
+        if self.fold.left_out() != LeftOut::default() && self.times.left_out.take(Instant::now().into_std()) {
+            let left_out = self.fold.take_left_out();
+            let messages = late_events::messages(&self.setup.of, self.setup.name(), left_out);
+            messages.iter().for_each(|message| self.options.reporter.report(message));
+        }
+    }
+
+    fn report_failure(&mut self, what: &str) {
+        if !std::mem::replace(&mut self.times.failing, true) {
+            let message = format!("aggregate {} {what}", self.name());
+            self.options.reporter.report(&message);
+        }
+    }
+
+    async fn pause(&mut self) {
+        tokio::select! {
+            biased;
+            () = sleep(RETRY) => {}
+            Ok(()) = self.halt.changed() => {}
+        }
+    }
+}
+
+async fn committed(shard: &Arc<Shard>, append: Append<'_>) -> Result<(), AppendError> {
+    shard.commit_pending();
+    append.await
+}
+
+fn take_event(fold: &mut Fold, position: Position, record: &JournalRecord<'_>) {
+    // Payloads were checked before they were journaled, and the journal has checksums.
+    let Ok(payload) = std::str::from_utf8(record.payload) else { return };
+    let time = record.event_time.or_else(|| fold.rules().time_of(payload));
+    fold.take(position, time, record.received_at, payload);
+}
+
+/// Results that are journaled together.
+#[derive(Default)]
+struct Bundle {
+    records: RecordBuffer,
+    count: u64,
+}
+
+impl Bundle {
+    fn add(&mut self, name: &TypeName, result: &WindowResult, now: i64) {
+        self.records.push(&JournalRecord {
+            id: result.id,
+            received_at: now,
+            event_time: Some(result.time),
+            type_name: name.as_str(),
+            source: "",
+            client: None,
+            payload: result.payload.as_bytes(),
+            request_start: self.count == 0,
+            request_end: false,
+            owner_fields: &[],
+            content: None,
+            batch: None,
+            revision: Some(result.revision),
+        });
+        self.count += 1;
+    }
+}

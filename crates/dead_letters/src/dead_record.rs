@@ -1,0 +1,152 @@
+//! A record of the journal of dead letters: an event, and what became of it at its sink. The journal keeps the latter as fields that only
+//! this crate reads and writes.
+
+use eventlog::{Appender, JournalRecord, LogChunk, fields, push_field};
+
+const TAG_SEQUENCE: u8 = 6;
+const TAG_REASON: u8 = 7;
+const TAG_SHARD: u8 = 8;
+const TAG_KIND: u8 = 11;
+
+/// What a record says of its event. Of several records of an event the last counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordKind {
+    /// It is a dead letter: the store rejected it for the reason that is given.
+    Letter,
+    /// It was a dead letter; the store accepted it when it was sent again.
+    Replayed,
+    /// It was a dead letter; the operator discarded it.
+    Dropped,
+    /// It is set aside: the store rejects it for now, and its lane sends it again.
+    SetAside,
+    /// It was set aside, and the store has it.
+    Stored,
+    /// It was set aside; its lane sends it itself, or its route was given up.
+    Released,
+}
+
+/// The codes of the kinds other than a letter, which has none.
+const CODES: [(RecordKind, u8); 5] = [
+    (RecordKind::Replayed, 1),
+    (RecordKind::Dropped, 2),
+    (RecordKind::SetAside, 3),
+    (RecordKind::Stored, 4),
+    (RecordKind::Released, 5),
+];
+
+/// An event, and what became of it at its sink.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeadRecord<'a> {
+    /// The event. Ends have no payload.
+    pub(crate) event: JournalRecord<'a>,
+    /// The shard that the event came from.
+    pub(crate) shard: u16,
+    /// The event's place in its shard.
+    pub(crate) sequence: u64,
+    pub(crate) kind: RecordKind,
+    /// The words of the store; empty in an end.
+    pub(crate) reason: &'a str,
+}
+
+impl<'a> DeadRecord<'a> {
+    /// `None` for a record that isn't one, or of a kind that this version doesn't know.
+    pub(crate) fn of(event: JournalRecord<'a>) -> Option<Self> {
+        let (mut sequence, mut shard, mut kind, mut reason) = (None, 0, RecordKind::Letter, None);
+        for (tag, value) in fields(event.owner_fields) {
+            match tag {
+                TAG_SEQUENCE => sequence = Some(u64::from_le_bytes(value.try_into().ok()?)),
+                TAG_SHARD => shard = u16::from_le_bytes(value.try_into().ok()?),
+                TAG_KIND => kind = CODES.iter().find(|(_, code)| [*code] == *value)?.0,
+                TAG_REASON => reason = Some(std::str::from_utf8(value).ok()?),
+                _ => {}
+            }
+        }
+        Some(Self { event, shard, sequence: sequence?, kind, reason: reason? })
+    }
+
+    /// The records of a chunk, with their positions in the journal.
+    pub(crate) fn all_in(chunk: &LogChunk) -> impl Iterator<Item = (u64, DeadRecord<'_>)> {
+        chunk.records().filter_map(|(at, record)| Some((at, DeadRecord::of(record)?)))
+    }
+
+    /// What ends the event in the journal.
+    pub(crate) fn end(&self, kind: RecordKind) -> Self {
+        Self { event: JournalRecord { payload: &[], ..self.event }, kind, reason: "", ..*self }
+    }
+
+    /// Appends it to the open block of a journal.
+    pub(crate) fn append_to(&self, appender: &mut Appender) {
+        appender.push(&JournalRecord { owner_fields: &self.fields(), ..self.event });
+    }
+
+    fn fields(&self) -> Vec<u8> {
+        let mut fields = Vec::new();
+        push_field(&mut fields, TAG_SEQUENCE, &self.sequence.to_le_bytes());
+        push_field(&mut fields, TAG_SHARD, &self.shard.to_le_bytes());
+        if let Some((_, code)) = CODES.iter().find(|(kind, _)| *kind == self.kind) {
+            push_field(&mut fields, TAG_KIND, &[*code]);
+        }
+        push_field(&mut fields, TAG_REASON, self.reason.as_bytes());
+        fields
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::EventId;
+
+    use super::*;
+
+    const EVENT: JournalRecord<'_> = JournalRecord {
+        id: EventId([1; 16]),
+        received_at: 1,
+        event_time: None,
+        type_name: "job",
+        source: "",
+        client: None,
+        payload: b"{}",
+        request_start: true,
+        request_end: true,
+        owner_fields: &[],
+        content: None,
+        batch: None,
+        revision: None,
+    };
+
+    const LETTER: DeadRecord<'_> =
+        DeadRecord { event: EVENT, shard: 0x0301, sequence: 0x16, kind: RecordKind::Letter, reason: "no" };
+
+    /// Journals of earlier versions have these bytes, and earlier versions read them.
+    #[test]
+    fn fields_have_the_bytes_of_format_1() {
+        let place = [6, 8, 0, 0, 0, 0x16, 0, 0, 0, 0, 0, 0, 0, 8, 2, 0, 0, 0, 1, 3];
+        let reason = [7, 2, 0, 0, 0, b'n', b'o'];
+        assert_eq!(LETTER.fields(), [&place[..], &reason].concat());
+        for (kind, code) in CODES {
+            let record = DeadRecord { kind, ..LETTER };
+            assert_eq!(record.fields(), [&place[..], &[11, 1, 0, 0, 0, code], &reason].concat(), "{kind:?}");
+        }
+        assert_eq!(CODES.map(|(_, code)| code), [1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn written_records_are_read() {
+        for kind in CODES.map(|(kind, _)| kind).into_iter().chain([RecordKind::Letter]) {
+            let record = DeadRecord { kind, ..LETTER };
+            let fields = record.fields();
+            let event = JournalRecord { owner_fields: &fields, ..EVENT };
+            assert_eq!(DeadRecord::of(event), Some(DeadRecord { event, ..record }), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn records_that_make_no_sense_are_ignored() {
+        let with = |fields: &[u8]| DeadRecord::of(JournalRecord { owner_fields: fields, ..EVENT }).is_some();
+        let fields = LETTER.fields();
+        assert!(with(&fields));
+        assert!(!with(&[]), "an event");
+        assert!(!with(&fields[..fields.len() - 1]), "no whole reason");
+        assert!(!with(&[&fields[..], &[11, 1, 0, 0, 0, 6]].concat()), "a kind of a later version");
+        assert!(with(&[&fields[..], &[99, 0, 0, 0, 0]].concat()), "a field of a later version");
+    }
+}

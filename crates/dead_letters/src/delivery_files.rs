@@ -1,0 +1,35 @@
+//! The data directory as delivery's own files need it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use event::Origin;
+use eventlog::{DataDirectory, Losses, Reserve, SharedDisk};
+
+/// What delivery's own files need of the data directory.
+#[derive(Clone)]
+pub struct DeliveryFiles {
+    /// Where they are.
+    pub disk: SharedDisk,
+    /// The data directory.
+    pub data: PathBuf,
+    /// Its id.
+    pub origin: Origin,
+    /// The space that is kept back for them.
+    pub reserve: Arc<Reserve>,
+    /// What starts have found lost.
+    pub losses: Arc<Losses>,
+}
+
+impl DeliveryFiles {
+    /// Those of `directory`.
+    pub fn of(directory: &DataDirectory, losses: &Arc<Losses>) -> Self {
+        Self {
+            disk: directory.disk().clone(),
+            data: directory.path().into(),
+            origin: directory.origin(),
+            reserve: directory.reserve().clone(),
+            losses: losses.clone(),
+        }
+    }
+}

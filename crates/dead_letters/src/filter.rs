@@ -1,0 +1,110 @@
+//! Which dead letters somebody asks for, and what is shown of them.
+
+use std::net::IpAddr;
+
+use event::{EventId, Position};
+use ledger::{Condition, SinkName};
+
+use crate::dead_record::DeadRecord;
+
+/// A choice of dead letters: those that fit all that is set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadFilter {
+    /// Refused by this sink.
+    pub sink: Option<String>,
+    /// Of this type.
+    pub type_name: Option<String>,
+    /// With this id.
+    pub id: Option<EventId>,
+    /// Received at this time or later: microseconds since 1970, UTC.
+    pub since: Option<i64>,
+    /// Received before this time: microseconds since 1970, UTC.
+    pub until: Option<i64>,
+    /// Refused for a reason that has this in it.
+    pub reason: Option<String>,
+    /// With a payload on which this is true; where it is neither true nor false the letter isn't meant.
+    pub condition: Option<Condition>,
+}
+
+impl DeadFilter {
+    /// Whether it takes letters of `sink`.
+    pub(crate) fn names(&self, sink: &str) -> bool {
+        self.sink.as_deref().is_none_or(|wanted| wanted == sink)
+    }
+
+    /// Whether it takes this letter, the sink aside.
+    pub(crate) fn takes(&self, record: &DeadRecord<'_>) -> bool {
+        let DeadRecord { event, reason, .. } = record;
+        self.type_name.as_deref().is_none_or(|wanted| wanted == event.type_name)
+            && self.id.is_none_or(|wanted| wanted == event.id)
+            && self.since.is_none_or(|since| event.received_at >= since)
+            && self.until.is_none_or(|until| event.received_at < until)
+            && self.reason.as_deref().is_none_or(|part| reason.contains(part))
+            && self.condition.as_ref().is_none_or(|condition| condition.holds(event.payload).unwrap_or(false))
+    }
+}
+
+/// A dead letter as it is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetter {
+    /// The sink that refused it.
+    pub sink: SinkName,
+    /// The event's id.
+    pub id: EventId,
+    /// Its type's name.
+    pub type_name: String,
+    /// Who sent it, or empty.
+    pub source: String,
+    /// The address that it came from.
+    pub client: Option<IpAddr>,
+    /// When it was received: microseconds since 1970, UTC.
+    pub received_at: i64,
+    /// When it happened, if its type names a time: microseconds since 1970, UTC.
+    pub event_time: Option<i64>,
+    /// Where it stands in the event log.
+    pub position: Position,
+    /// Why the sink refused it.
+    pub reason: String,
+    /// The JSON text; empty in a list.
+    pub payload: Vec<u8>,
+}
+
+impl DeadLetter {
+    pub(crate) fn of(sink: &SinkName, record: &DeadRecord<'_>, with_payload: bool) -> Self {
+        let DeadRecord { event, shard, sequence, reason, .. } = *record;
+        Self {
+            sink: sink.clone(),
+            id: event.id,
+            type_name: event.type_name.to_owned(),
+            source: event.source.to_owned(),
+            client: event.client,
+            received_at: event.received_at,
+            event_time: event.event_time,
+            position: Position { shard, sequence },
+            reason: reason.to_owned(),
+            payload: if with_payload { event.payload.to_vec() } else { Vec::new() },
+        }
+    }
+}
+
+/// Dead letters that were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadList {
+    /// By sink, then in the order in which they were refused last.
+    pub letters: Vec<DeadLetter>,
+    /// Whether there are more than were asked for.
+    pub more: bool,
+    /// Positions of these journals that are lost, with the letters on them.
+    pub lost: u64,
+}
+
+impl DeadList {
+    /// Takes in a letter while there is room; whether there was.
+    pub(crate) fn add(&mut self, limit: usize, letter: impl FnOnce() -> DeadLetter) -> bool {
+        self.more = self.letters.len() >= limit;
+        if !self.more {
+            self.letters.push(letter());
+        }
+        !self.more
+    }
+}

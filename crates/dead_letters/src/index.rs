@@ -1,0 +1,223 @@
+//! What is known of a sink's dead letters without reading them: for each event the newest record of it in their
+//! journal, and what became of it.
+//!
+//! A letter's key is the event's place in its shard. Its id is not: two events may have been refused under one id.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use event::TypeName;
+use eventlog::SequenceRange;
+use ledger::Recount;
+
+use crate::dead_record::DeadRecord;
+use crate::entries::{Entries, Entry};
+use crate::letter_state::LetterState;
+
+/// An event that was refused: held, or dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Located {
+    pub(crate) sequence: u64,
+    /// Where the newest record of it stands.
+    pub(crate) at: u64,
+    pub(crate) is_held: bool,
+}
+
+/// All dead letters of a sink whose records are still there, by shard and sequence of their events.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    entries: BTreeMap<u16, Entries>,
+    held: BTreeMap<Box<str>, u64>,
+    held_count: u64,
+    settled: usize,
+}
+
+impl Index {
+    /// Takes in a record that stands at `at`, and says what the ledger should know of it.
+    pub(crate) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
+        let DeadRecord { shard, sequence, kind, .. } = *record;
+        let state = LetterState::of(kind)?;
+        let before = self.entries.entry(shard).or_default().insert(sequence, Entry { at, state });
+        let before = before.map(|entry| entry.state);
+        match before {
+            Some(LetterState::Held) => {
+                self.held_count = self.held_count.saturating_sub(1);
+                self.count_held(record.event.type_name, |held| held.saturating_sub(1));
+            }
+            Some(_) => self.settled = self.settled.saturating_sub(1),
+            None => {}
+        }
+        if state == LetterState::Held {
+            self.held_count += 1;
+            self.count_held(record.event.type_name, |held| held + 1);
+        } else {
+            self.settled += 1;
+        }
+        // A letter's end without the letter: its segment was freed, and it was counted as what it was before.
+        let was_dead = before.is_none_or(LetterState::counts_as_dead);
+        (was_dead != state.counts_as_dead()).then_some(())?;
+        let type_name = TypeName::new(record.event.type_name).ok()?;
+        Some(Recount { shard, sequence, type_name, is_stored: was_dead, was_pending: false })
+    }
+
+    fn count_held(&mut self, type_name: &str, change: impl FnOnce(u64) -> u64) {
+        match self.held.get_mut(type_name) {
+            Some(held) => *held = change(*held),
+            None => drop(self.held.insert(type_name.into(), change(0))),
+        }
+    }
+
+    fn state(&self, shard: u16, sequence: u64) -> Option<LetterState> {
+        self.entries.get(&shard)?.get(sequence).map(|entry| entry.state)
+    }
+
+    /// Whether there is any record of the event.
+    pub(crate) fn is_known(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence).is_some()
+    }
+
+    /// How many letters are held.
+    pub(crate) const fn held_count(&self) -> u64 {
+        self.held_count
+    }
+
+    pub(crate) fn is_held(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence) == Some(LetterState::Held)
+    }
+
+    pub(crate) fn is_replayed(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence) == Some(LetterState::Replayed)
+    }
+
+    /// Whether the event isn't to be sent by its lane: it is held or dropped.
+    pub(crate) fn is_dead(&self, record: &DeadRecord<'_>) -> bool {
+        self.state(record.shard, record.sequence).is_some_and(LetterState::counts_as_dead)
+    }
+
+    /// Whether the record at `at` is a letter that is held, and no newer record has taken its place.
+    pub(crate) fn is_held_at(&self, at: u64, record: &DeadRecord<'_>) -> bool {
+        let entry = self.entries.get(&record.shard).and_then(|entries| entries.get(record.sequence));
+        entry.is_some_and(|entry| entry.state == LetterState::Held && entry.at == at)
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that its lane doesn't send.
+    pub(crate) fn beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
+        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
+        let dead = behind.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
+        dead.map(|(sequence, _)| sequence).collect()
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that the sink has taken after all.
+    pub(crate) fn replayed_beyond(&self, shard: u16, cursor: u64) -> BTreeSet<u64> {
+        let behind = self.entries.get(&shard).map(|entries| entries.range(cursor.saturating_add(1), u64::MAX));
+        let replayed = behind.into_iter().flatten().filter(|(_, entry)| entry.state == LetterState::Replayed);
+        replayed.map(|(sequence, _)| sequence).collect()
+    }
+
+    /// The events of `span` that are held or dropped, in order, whatever their ids are.
+    pub(crate) fn within<'a>(&'a self, span: &'a SequenceRange) -> impl Iterator<Item = Located> + 'a {
+        let inside = self.entries.get(&span.shard).map(|entries| entries.range(span.first, span.last.max(span.first)));
+        let dead = inside.into_iter().flatten().filter(|(_, entry)| entry.state.counts_as_dead());
+        dead.map(|(sequence, Entry { at, state })| Located { sequence, at, is_held: state == LetterState::Held })
+    }
+
+    /// How many letters of each type are held.
+    pub(crate) fn held(&self) -> &BTreeMap<Box<str>, u64> {
+        &self.held
+    }
+
+    /// Where the first letter that is held stands.
+    pub(crate) fn first_held(&self) -> Option<u64> {
+        self.all().filter(|entry| entry.state == LetterState::Held).map(|entry| entry.at).min()
+    }
+
+    fn all(&self) -> impl Iterator<Item = Entry> {
+        self.entries.values().flat_map(|entries| entries.range(0, u64::MAX)).map(|(_, entry)| entry)
+    }
+
+    pub(crate) const fn any_settled(&self) -> bool {
+        self.settled > 0
+    }
+
+    /// Forgets what is settled of events that no lane can meet again: by shard the oldest sequence that is retained. What
+    /// stands from `kept_from` on may be needed yet.
+    pub(crate) fn forget_settled(&mut self, oldest: &[u64], kept_from: Option<u64>) {
+        let is_kept = |entry: &Entry| kept_from.is_some_and(|from| entry.at >= from);
+        for (shard, entries) in &mut self.entries {
+            let oldest = oldest.get(usize::from(*shard)).copied().unwrap_or(0);
+            entries.retain(|sequence, entry| entry.state == LetterState::Held || sequence >= oldest || is_kept(&entry));
+        }
+        self.settled = self.all().filter(|entry| entry.state != LetterState::Held).count();
+    }
+
+    /// The first position of the journal that is still needed.
+    pub(crate) fn first_needed(&self) -> Option<u64> {
+        self.all().map(|entry| entry.at).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use event::EventId;
+    use eventlog::JournalRecord;
+
+    use super::*;
+    use crate::dead_record::RecordKind;
+
+    fn record(sequence: u64, kind: RecordKind) -> DeadRecord<'static> {
+        let event = JournalRecord {
+            id: EventId([1; 16]),
+            received_at: 1,
+            event_time: None,
+            type_name: "job",
+            source: "",
+            client: None,
+            payload: b"{}",
+            request_start: true,
+            request_end: true,
+            owner_fields: &[],
+            content: None,
+            batch: None,
+            revision: None,
+        };
+        DeadRecord { event, shard: 0, sequence, kind, reason: "" }
+    }
+
+    #[test]
+    fn the_last_record_of_an_event_counts() {
+        let mut index = Index::default();
+        let mut note = |at, kind| index.note(at, &record(7, kind)).map(|recount| recount.is_stored);
+        assert_eq!(note(1, RecordKind::Letter), None);
+        assert_eq!(note(2, RecordKind::Letter), None, "a newer reason");
+        assert_eq!(note(3, RecordKind::Replayed), Some(true));
+        assert_eq!(note(4, RecordKind::Letter), Some(false), "refused by another store");
+        assert_eq!(note(5, RecordKind::Dropped), None);
+        let dead = record(7, RecordKind::Letter);
+        assert!(index.is_dead(&dead) && !index.is_held(&dead));
+        assert_eq!((index.held()["job"], index.first_held(), index.first_needed()), (0, None, Some(5)));
+    }
+
+    #[test]
+    fn what_a_lane_may_meet_again_is_not_forgotten() {
+        let mut index = Index::default();
+        index.note(1, &record(7, RecordKind::Dropped));
+        index.note(2, &record(8, RecordKind::Replayed));
+        index.note(3, &record(9, RecordKind::Letter));
+        assert_eq!(index.beyond(0, 0).into_iter().collect::<Vec<_>>(), [7, 9]);
+        index.forget_settled(&[7], None);
+        assert_eq!(index.first_needed(), Some(1));
+        index.forget_settled(&[10], Some(2));
+        assert_eq!(index.first_needed(), Some(2), "its store may have lost it");
+        index.forget_settled(&[10], None);
+        assert_eq!((index.first_needed(), index.any_settled()), (Some(3), false));
+    }
+
+    #[test]
+    fn only_the_newest_record_of_a_letter_is_shown() {
+        let mut index = Index::default();
+        index.note(1, &record(7, RecordKind::Letter));
+        index.note(2, &record(7, RecordKind::Letter));
+        let dead = record(7, RecordKind::Letter);
+        assert!(!index.is_held_at(1, &dead) && index.is_held_at(2, &dead));
+        assert_eq!(index.held()["job"], 1);
+    }
+}

@@ -1,0 +1,434 @@
+//! The dead letters of one sink: a journal of their own, durable before any cursor passes them.
+//!
+//! It only grows at its end: a letter, the letter once more with a newer reason, or its end. For each event the last
+//! counts (`index.rs`). What is settled is freed from the front, a segment at a time.
+
+mod blocked;
+mod contact_log;
+mod counters;
+mod dead_record;
+mod delivery_files;
+mod entries;
+mod filter;
+mod index;
+mod letter_state;
+mod lookup;
+mod low_watermark;
+mod notify;
+mod offline;
+mod opening;
+mod page;
+mod reader;
+mod reasons;
+mod replay;
+mod sent_record;
+mod service;
+mod set_aside;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use event::limits::RESERVE_BYTES;
+use event::memory::Budgets;
+use event::{OperatorCommand, TypeName};
+use eventlog::{
+    Appender, CommitError, Committer, JournalRecord, Reporter, Segments, list_directory, unix_microseconds,
+};
+use ledger::{Ledger, Recount, SinkName};
+
+pub use blocked::Blocked;
+pub use contact_log::{ContactLog, ContactTime};
+pub use counters::DeadCounters;
+pub use delivery_files::DeliveryFiles;
+pub use filter::{DeadFilter, DeadLetter, DeadList};
+pub use notify::LastDead;
+pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters, set_aside_events, sinks_with_letters};
+pub use reasons::{SINK_CHANGED, not_stored_in_time};
+pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
+pub use sent_record::as_sent;
+pub use service::{DeadError, DeadLetterService};
+pub use set_aside::{AsideEnd, Resent};
+
+use dead_record::{DeadRecord, RecordKind};
+use index::Index;
+use low_watermark::LowWatermark;
+use notify::Notices;
+use set_aside::SetAside;
+
+const DIRECTORY: &str = "dead";
+/// Small, so that the first dead letter and each start cost little.
+const FIRST_SEGMENT_BYTES: u64 = 256 * 1024;
+/// A further segment fits the space that is kept back, unless one event alone needs a longer one.
+const SEGMENT_BYTES_MAX: u64 = 512 * 1024;
+/// Blocks are closed here, so that they fit such a segment.
+const BLOCK_BYTES: usize = 256 * 1024;
+
+const _: () = assert!(2 * BLOCK_BYTES as u64 <= SEGMENT_BYTES_MAX && SEGMENT_BYTES_MAX <= RESERVE_BYTES);
+
+/// A dead letter to be written.
+pub struct Letter<'a> {
+    /// The event's place in its shard.
+    pub sequence: u64,
+    /// Its record there.
+    pub record: JournalRecord<'a>,
+    /// The words of the store.
+    pub reason: &'a str,
+}
+
+impl<'a> Letter<'a> {
+    const fn in_shard(&self, shard: u16, kind: RecordKind) -> DeadRecord<'a> {
+        DeadRecord { event: self.record, shard, sequence: self.sequence, kind, reason: self.reason }
+    }
+}
+
+/// The journal of a sink's dead letters. It is opened when it is needed, or when it is there.
+pub struct DeadLetters {
+    sink: SinkName,
+    files: DeliveryFiles,
+    journal: Mutex<Slot>,
+    ledger: Arc<Ledger>,
+    reporter: Arc<dyn Reporter>,
+    memory: Budgets,
+    /// Letters that are held before no more are written.
+    held_max: AtomicU64,
+    pub(crate) counters: Arc<DeadCounters>,
+    news: Mutex<Notices>,
+    /// Locked after the journal.
+    aside: Mutex<SetAside>,
+    /// How many events are set aside.
+    aside_count: AtomicUsize,
+    /// The same of events that are set aside.
+    aside_news: Mutex<Notices>,
+    /// There is a journal: an event was refused once.
+    was_used: AtomicBool,
+}
+
+enum Slot {
+    Unopened,
+    Open(Box<Journal>),
+    /// Sealed: nothing is written any more.
+    Closed,
+}
+
+struct Journal {
+    appender: Appender,
+    committer: Committer,
+    segments: Segments,
+    index: Index,
+    low_watermark: LowWatermark,
+    durable: u64,
+    /// While somebody reads, no segment is freed.
+    readers: usize,
+    /// Letters from here on may be needed again, though they have come to their end: their store may have lost them.
+    kept_from: Option<u64>,
+    /// What the last look for segments to free began with: the same finds nothing more.
+    freed_at: Option<(u64, u64, Vec<u64>, Option<u64>)>,
+}
+
+impl DeadLetters {
+    /// The dead letters of a sink, whose journal is opened when it is needed.
+    pub fn new(
+        files: &DeliveryFiles,
+        sink: SinkName,
+        ledger: Arc<Ledger>,
+        memory: Budgets,
+        reporter: Arc<dyn Reporter>,
+    ) -> Self {
+        Self {
+            sink,
+            files: files.clone(),
+            journal: Mutex::new(Slot::Unopened),
+            ledger,
+            reporter,
+            memory,
+            held_max: AtomicU64::new(memory.dead_letters as u64),
+            counters: Arc::default(),
+            news: Mutex::default(),
+            aside: Mutex::default(),
+            aside_count: AtomicUsize::new(0),
+            aside_news: Mutex::default(),
+            was_used: AtomicBool::new(false),
+        }
+    }
+
+    /// The sink.
+    pub const fn sink(&self) -> &SinkName {
+        &self.sink
+    }
+
+    /// The budgets of the process.
+    pub(crate) const fn memory(&self) -> &Budgets {
+        &self.memory
+    }
+
+    /// From now on at most so many letters are held, or as many as there is memory for.
+    pub fn set_limit(&self, held_max: Option<u64>) {
+        self.held_max.store(held_max.unwrap_or(self.memory.dead_letters as u64), Ordering::Relaxed);
+    }
+
+    /// Whether new letters may be written. A batch that begins below the limit is written as a whole.
+    fn check_limit(&self, index: &Index, new: bool) -> Result<(), Blocked> {
+        let (held, held_max) = (index.held_count(), self.held_max.load(Ordering::Relaxed));
+        if !new || held < held_max {
+            return Ok(());
+        }
+        Err(Blocked::Retry(format!(
+            "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: {} lists them, {} resends them, and {} discards all of \
+             them",
+            event::counted(held, "dead letter"),
+            OperatorCommand::DeadList(&self.sink, None),
+            OperatorCommand::DeadReplay(&self.sink, None),
+            OperatorCommand::DeadDrop(&self.sink)
+        )))
+    }
+
+    /// Says something of this sink.
+    pub(crate) fn report(&self, message: &str) {
+        self.reporter.report(&format!("dead letters of sink {}: {message}", self.sink));
+    }
+
+    /// Somebody has seen its directory.
+    pub fn mark_used(&self) {
+        self.was_used.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an event was ever refused.
+    pub fn was_used(&self) -> bool {
+        self.was_used.load(Ordering::Relaxed)
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.files.data.join(DIRECTORY).join(&*self.sink)
+    }
+
+    /// Makes letters from one shard durable. Where it fails none is, or a prefix of them is; those that are durable
+    /// already aren't written again.
+    pub fn write(&self, shard: u16, letters: &[Letter<'_>]) -> Result<(), Blocked> {
+        let records: Vec<DeadRecord<'_>> =
+            letters.iter().map(|letter| letter.in_shard(shard, RecordKind::Letter)).collect();
+        self.append(&records, Index::is_dead)?;
+        let mut news = self.news();
+        letters.iter().for_each(|letter| news.add(letter.record.type_name, letter.reason));
+        drop(news);
+        self.tell();
+        Ok(())
+    }
+
+    fn news(&self) -> MutexGuard<'_, Notices> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn aside_news(&self) -> MutexGuard<'_, Notices> {
+        self.aside_news.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says which types have new letters, and new events that are set aside, if it is time to.
+    pub fn tell(&self) {
+        let told = self.aside_news().tell();
+        for (type_name, count) in told {
+            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
+            self.reporter.report(&format!(
+                "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
+                 They are sent again, and become dead letters after an hour; {} shows why",
+                self.sink,
+                OperatorCommand::RouteList
+            ));
+        }
+        let told = self.news().tell();
+        for (type_name, count) in told {
+            self.report(&format!(
+                "{count} new of type {type_name}, which the store refused or no condition decided: {} shows why. When that is fixed, {} \
+                 resends them",
+                OperatorCommand::DeadList(&self.sink, Some(&type_name)),
+                OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
+            ));
+        }
+    }
+
+    /// The newest letter of a type since the start of the process.
+    pub(crate) fn last(&self, type_name: &TypeName) -> Option<LastDead> {
+        self.news().last(type_name.as_str())
+    }
+
+    /// Writes letters that are held once more, with newer reasons.
+    pub(crate) fn amend(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
+        self.append(letters, |index, dead| !index.is_held(dead))
+    }
+
+    /// Ends letters that are held. The ledger counts them anew when that is durable, in the same breath.
+    pub(crate) fn end_letters(&self, letters: &[DeadRecord<'_>], kind: RecordKind) -> Result<(), Blocked> {
+        let records: Vec<DeadRecord<'_>> = letters.iter().map(|letter| letter.end(kind)).collect();
+        self.append(&records, |index, dead| !index.is_held(dead))
+    }
+
+    /// Makes letters of events again whose store has lost them behind a replay. The ledger counts them anew.
+    pub(crate) fn reopen(&self, letters: &[DeadRecord<'_>]) -> Result<(), Blocked> {
+        self.append(letters, |index, dead| !index.is_replayed(dead))
+    }
+
+    /// No segment from this position on is freed; all may be without one.
+    pub(crate) fn keep_from(&self, position: Option<u64>) {
+        if let Slot::Open(journal) = &mut *self.slot() {
+            journal.kept_from = position;
+        }
+    }
+
+    fn append(&self, records: &[DeadRecord<'_>], is_known: fn(&Index, &DeadRecord<'_>) -> bool) -> Result<(), Blocked> {
+        match self.try_append(records, is_known) {
+            // It may be for want of space: the reserve has some, and is filled again before long.
+            Err(Blocked::Retry(_)) if self.files.reserve.release() => self.try_append(records, is_known),
+            written => written,
+        }
+    }
+
+    fn try_append(
+        &self,
+        records: &[DeadRecord<'_>],
+        is_known: fn(&Index, &DeadRecord<'_>) -> bool,
+    ) -> Result<(), Blocked> {
+        let mut slot = self.slot();
+        let journal = self.opened(&mut slot)?;
+        let is_new = |record: &DeadRecord<'_>| record.kind == RecordKind::Letter && !journal.index.is_known(record);
+        self.check_limit(&journal.index, records.iter().any(is_new))?;
+        for record in records {
+            if is_known(&journal.index, record) {
+                continue;
+            }
+            record.append_to(&mut journal.appender);
+            if journal.appender.open_block().padded_bytes() >= BLOCK_BYTES {
+                self.commit(journal)?;
+            }
+        }
+        self.commit(journal)
+    }
+
+    fn commit(&self, journal: &mut Journal) -> Result<(), Blocked> {
+        let recounts = journal.commit(&self.aside)?;
+        self.aside_count.store(self.aside().count(), Ordering::Relaxed);
+        self.ledger.count_dead(&self.sink, journal.durable, &recounts);
+        Ok(())
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that are dead letters, or were dropped.
+    pub fn beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
+        let found = self.with_existing(|journal| journal.index.beyond(shard, cursor))?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// The sequences of the events from `shard` behind `cursor` that were dead letters and are stored.
+    pub fn replayed_beyond(&self, shard: u16, cursor: u64) -> Result<BTreeSet<u64>, Blocked> {
+        let found = self.with_existing(|journal| journal.index.replayed_beyond(shard, cursor))?;
+        Ok(found.unwrap_or_default())
+    }
+
+    /// How many letters of a type are held. 0 while nobody knows.
+    pub(crate) fn held(&self, type_name: &TypeName) -> u64 {
+        match &*self.slot() {
+            Slot::Open(journal) => journal.index.held().get(type_name.as_str()).copied().unwrap_or(0),
+            Slot::Unopened | Slot::Closed => 0,
+        }
+    }
+
+    /// Does `work` with the journal, which is opened for it. `None` where there is none.
+    fn with_existing<T>(&self, work: impl FnOnce(&mut Journal) -> T) -> Result<Option<T>, Blocked> {
+        let mut slot = self.slot();
+        if matches!(*slot, Slot::Unopened) && !self.exists()? {
+            return Ok(None);
+        }
+        Ok(Some(work(self.opened(&mut slot)?)))
+    }
+
+    fn exists(&self) -> Result<bool, Blocked> {
+        // One that the ledger has counted should be there.
+        let names = list_directory(&*self.files.disk, &self.directory()).map_err(later)?;
+        Ok(!names.is_empty() || self.ledger.dead_up_to(&self.sink) > 0)
+    }
+
+    fn opened<'a>(&self, slot: &'a mut Slot) -> Result<&'a mut Journal, Blocked> {
+        if matches!(slot, Slot::Unopened) {
+            // Before its first letter: whoever looks behind a cursor finds that there may be some.
+            self.mark_used();
+            *slot = Slot::Open(Box::new(self.open()?));
+        }
+        match slot {
+            Slot::Open(journal) => Ok(journal),
+            Slot::Unopened | Slot::Closed => Err(Blocked::Retry("Forebay is stopping".into())),
+        }
+    }
+
+    /// Frees segments in which nothing is needed: no letter that is held, no end of a letter whose event a lane may
+    /// read again (`oldest` by shard is the first that is retained), and nothing beyond `counted`, which is where
+    /// both generations of the saved ledger have counted the journal up to.
+    pub fn free(&self, counted: u64, oldest: &[u64]) -> io::Result<usize> {
+        let mut slot = self.slot();
+        let Slot::Open(journal) = &mut *slot else { return Ok(0) };
+        if journal.readers > 0 || journal.segments.count() < 2 {
+            return Ok(0);
+        }
+        let now = (journal.durable, counted, oldest.to_vec(), journal.kept_from);
+        if journal.freed_at.as_ref() == Some(&now) {
+            return Ok(0);
+        }
+        if journal.index.any_settled() {
+            journal.index.forget_settled(oldest, journal.kept_from);
+        }
+        let firsts = [journal.index.first_needed(), self.aside().first_needed(counted), journal.kept_from];
+        let needed = firsts.into_iter().flatten().min().unwrap_or(u64::MAX);
+        let limit = needed.saturating_sub(1).min(counted).min(journal.durable);
+        let freed = if journal.segments.can_free_up_to(limit) {
+            journal.low_watermark.note(limit + 1)?;
+            journal.segments.free_up_to(limit)?
+        } else {
+            0
+        };
+        journal.freed_at = Some(now);
+        Ok(freed)
+    }
+
+    /// Ends the journal in an orderly way. Nothing can be written afterwards.
+    pub fn close(&self) -> Result<(), CommitError> {
+        let Slot::Open(journal) = std::mem::replace(&mut *self.slot(), Slot::Closed) else { return Ok(()) };
+        let next = journal.appender.open_block().first();
+        let Journal { committer, .. } = *journal;
+        committer.seal(next, unix_microseconds())
+    }
+}
+
+impl Journal {
+    /// Makes the open block durable, and says what the ledger should know of it.
+    fn commit(&mut self, aside: &Mutex<SetAside>) -> Result<Vec<Recount>, Blocked> {
+        let block = self.appender.take();
+        if block.is_empty() {
+            return Ok(Vec::new());
+        }
+        let first = block.first();
+        match self.committer.commit(block, unix_microseconds()) {
+            Ok(block) => {
+                self.durable = block.header().end() - 1;
+                let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
+                let note = |(at, record): (u64, JournalRecord<'_>)| {
+                    let record = DeadRecord::of(record)?;
+                    let ended = aside.note(at, &record);
+                    self.index.note(at, &record).or(ended)
+                };
+                Ok(block.records().filter_map(note).collect())
+            }
+            Err(error @ CommitError::NoSpace { .. }) => {
+                self.appender.rewind(first);
+                Err(Blocked::Retry(error.to_string()))
+            }
+            Err(error) => Err(Blocked::Stop(error.to_string())),
+        }
+    }
+}
+
+fn later(error: io::Error) -> Blocked {
+    Blocked::Retry(format!("can't use the journal of dead letters: {error}"))
+}

@@ -1,0 +1,57 @@
+//! The claim on the lane of replays: it follows that on the sink's own lanes.
+
+use event::{Lane, OperatorCommand};
+use ledger::SAVED_SOON;
+use sink::{Held, Sink, SinkError, Takeover};
+use tokio::time::timeout;
+
+use crate::replay::Replayer;
+
+impl Replayer {
+    /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.
+    pub(super) fn knows(&self, held: &Held) -> bool {
+        let known = self.ledger.claims(self.dead.sink());
+        held.claims.iter().all(|claim| *claim == self.claim || known.contains(claim))
+    }
+
+    /// Where the store's cursor of the lane stands, with this process's claim on it; none where the store keeps no cursor.
+    pub(super) async fn claim_cursor(&mut self, sink: &Sink) -> Result<Option<u64>, String> {
+        let failed = |error: SinkError| error.to_string();
+        let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
+        let Some(of_sink) = sink.held(&first).await.map_err(failed)? else { return Ok(None) };
+        if !self.knows(&of_sink) {
+            let sink = self.dead.sink();
+            return Err(format!(
+                "another server has claimed sink {sink} in the store: {} shows why its lanes have stopped",
+                OperatorCommand::RouteList
+            ));
+        }
+        let Some(held) = sink.held(&self.lane).await.map_err(failed)? else { return Ok(None) };
+        if held.claims == [self.claim] {
+            return Ok(Some(held.position));
+        }
+        let takeover = if self.knows(&held) {
+            Takeover::Known(held.claims.clone().into())
+        } else if of_sink.claims == [self.claim] {
+            // Another process may have moved the cursor past numbers that were sent and never stored.
+            self.forget_attempt()?;
+            Takeover::Forced(held.position)
+        } else {
+            return Err(
+                "another server has claimed the lane of replays: try again when this server's lanes deliver".into()
+            );
+        };
+        let noted = self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim);
+        if timeout(SAVED_SOON, noted).await.is_err() {
+            return Err(
+                "the ledger can't be saved with the claim on the lane of replays: free space on its disk".into()
+            );
+        }
+        let held = sink.claim(&self.lane, self.claim, takeover).await.map_err(failed)?;
+        match held {
+            Some(held) if held.claims == [self.claim] => Ok(Some(held.position)),
+            Some(_) => Err("another server claims the lane of replays just now".into()),
+            None => Ok(None),
+        }
+    }
+}

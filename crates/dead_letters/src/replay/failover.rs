@@ -1,0 +1,103 @@
+//! Checks after a replay that the store still has the events, until it has settled, and replays again what a failover has lost.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use tokio::time::Instant;
+
+use crate::contact_log::PROBE_STORE_EVERY;
+use crate::page::{Numbered, Page};
+use crate::reader::LetterReader;
+use crate::replay::{DeadOutcome, ReplaySink, Replayer};
+
+impl Replayer {
+    /// Says what is kept, and when the store is asked. A replayer who is busy all the time asks no less often.
+    pub(super) fn plan(&mut self) {
+        self.dead.keep_from(self.watch.first());
+        let to_come = self.probe_at.filter(|at| *at > Instant::now());
+        self.probe_at = (!self.watch.is_idle()).then(|| to_come.unwrap_or_else(|| Instant::now() + PROBE_STORE_EVERY));
+    }
+
+    /// Asks the store whether it has what was replayed.
+    pub(super) async fn probe(&mut self) {
+        match self.sink.get() {
+            Some(ReplaySink { sink, .. }) => match sink.held(&self.lane).await {
+                // Where another process has claimed the lane, its position says nothing of these replays.
+                Ok(Some(held)) if !self.knows(&held) => self.watch.interrupted(),
+                Ok(Some(held)) => self.watch.contacted(held.position, sink.capabilities().settle),
+                Ok(None) => self.watch.clear(),
+                Err(_) => self.watch.interrupted(),
+            },
+            // It may be configured again: until then nobody can tell.
+            None => self.watch.interrupted(),
+        }
+        self.bring_back().await;
+    }
+
+    /// The same from within a replay, which it begins others of.
+    pub(super) fn bring_back_first(&mut self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(self.bring_back())
+    }
+
+    /// Makes letters of what the store has lost, and sends them again. Where they can't even be made letters, it is tried again.
+    pub(super) async fn bring_back(&mut self) {
+        let mut lost = self.watch.take_lost();
+        if lost.is_empty() {
+            return;
+        }
+        let (count, mut outcome) = (lost.len(), DeadOutcome::none(self.dead.sink().clone()));
+        let failure = self.recall(&mut lost, &mut outcome).await.err();
+        self.watch.put_back(lost);
+        let why = failure.map_or_else(String::new, |why| format!(": {why}"));
+        self.dead.report(&format!(
+            "the store has lost {count} that were replayed: it is another server now, or an older copy. {} of them are stored \
+             again, and what isn't is a dead letter, or comes with its lane{why}",
+            outcome.stored
+        ));
+    }
+
+    /// Takes out of `lost` what was seen to.
+    async fn recall(&mut self, lost: &mut Vec<Numbered>, outcome: &mut DeadOutcome) -> Result<(), String> {
+        let first = lost.first().map_or(0, |(at, _)| *at);
+        let letters: Vec<u64> = lost.iter().map(|(at, _)| *at).collect();
+        let reading = LetterReader::from(&self.dead, first).map_err(|error| error.to_string())?;
+        let Some(mut reading) = reading else { return Ok(()) };
+        let (mut page, mut failed) = (Page::default(), Ok(()));
+        loop {
+            let read = reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?;
+            let is_end = read.is_none();
+            if let Some(chunk) = read {
+                page.add(chunk, &letters);
+            }
+            if is_end || page.is_full(self.dead.memory()) {
+                let page = std::mem::take(&mut page);
+                let done = page.letters.last().copied();
+                let are_any = self.reopen(page, lost)?;
+                lost.retain(|(at, _)| done.is_none_or(|done| *at > done));
+                // They are letters now, whatever becomes of them; the store is asked once only.
+                if failed.is_ok() && are_any {
+                    failed = self.replay(Page::default(), outcome).await;
+                }
+            }
+            if is_end {
+                lost.clear();
+                return failed;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Makes letters of a page again, without those whose lane has gone back too and sends them by itself: whether there are any.
+    /// The next replay begins with them.
+    fn reopen(&mut self, mut page: Page, lost: &[Numbered]) -> Result<bool, String> {
+        let passed: Vec<bool> = page.records(&page.letters).iter().map(|record| self.lane_has_passed(record)).collect();
+        let mut kept = passed.into_iter();
+        page.letters.retain(|_| kept.next().unwrap_or(false));
+        if page.letters.is_empty() {
+            return Ok(false);
+        }
+        self.take_up(&page, lost)?;
+        self.dead.reopen(&page.records(&page.letters)).map_err(|error| error.to_string())?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,259 @@
+//! Under which numbers a replay sends its letters to a store that keeps a cursor, durable before it sends them.
+//!
+//! If its answer never comes, the store's cursor tells which of them are stored: those end without being sent again. The
+//! others are sent under the same numbers, before anything else is, so that the first attempt, should it still be on its way or have
+//! taken effect in part, and the second can't both do so. A store that knows no ids has each of them once by that.
+//!
+//! Numbers begin at the time of the attempt. A store that takes the other's place, and was used before, has an older cursor:
+//! it can't be thought to have what it was never sent.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use eventlog::{StateFile, make_directory, unix_microseconds};
+use sink::Sink;
+
+use crate::DeadLetters;
+use crate::dead_record::DeadRecord;
+use crate::filter::DeadFilter;
+use crate::page::{Numbered, Page};
+use crate::reader::LetterReader;
+use crate::replay::{DeadOutcome, Replayer};
+
+const DIRECTORY: &str = "replays";
+
+/// An event's place: its shard, and its sequence there.
+type Place = (u16, u64);
+
+const fn place_of(letter: &DeadRecord<'_>) -> Place {
+    (letter.shard, letter.sequence)
+}
+
+/// What was sent last, if there was no answer yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sent {
+    /// The last position of the journal of dead letters before it was sent: what stands behind it wasn't meant.
+    until: u64,
+    numbers: BTreeMap<Place, u64>,
+}
+
+/// The file in which it stands, and what it says; nothing where all that was sent has its answer.
+#[derive(Default)]
+pub(super) struct ReplayIntent {
+    file: Option<StateFile>,
+    sent: Sent,
+}
+
+impl ReplayIntent {
+    /// The file, which is read when it is first needed.
+    fn file(&mut self, dead: &DeadLetters) -> io::Result<&mut StateFile> {
+        if self.file.is_none() {
+            let directory = dead.files.data.join(DIRECTORY);
+            make_directory(&*dead.files.disk, &directory)?;
+            let (file, state) = StateFile::open(dead.files.disk.clone(), &directory, dead.sink())?;
+            if !state.damaged.is_empty() {
+                dead.report(&format!(
+                    "{} is damaged: if a replay broke off before, those of its letters that were stored are sent again",
+                    directory.join(&**dead.sink()).display()
+                ));
+            } else if let Some(content) = state.content {
+                self.sent = Sent::decode(&content).ok_or(io::ErrorKind::InvalidData)?;
+            }
+            self.file = Some(file);
+        }
+        self.file.as_mut().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Makes it durable that just these are about to be sent.
+    fn note(&mut self, dead: &DeadLetters, sent: Sent) -> Result<(), String> {
+        let text = sent.encode();
+        let file = self.file(dead);
+        let written = file.and_then(|file| dead.files.reserve.help(|| file.write(text.as_bytes())));
+        written.map_err(|error| failed(dead, &error))?;
+        self.sent = sent;
+        Ok(())
+    }
+}
+
+/// Letters with numbers behind `cursor`.
+fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> {
+    let now = u64::try_from(unix_microseconds()).unwrap_or(0);
+    letters.zip(now.max(cursor + 1)..).collect()
+}
+
+fn failed(dead: &DeadLetters, error: &io::Error) -> String {
+    let path = dead.files.data.join(DIRECTORY).join(&**dead.sink());
+    format!("can't note in {} what is replayed: {error}", path.display())
+}
+
+impl Sent {
+    /// Whether the letter that stands there was sent with it.
+    fn has(&self, at: u64, place: Place) -> bool {
+        at <= self.until && self.numbers.contains_key(&place)
+    }
+
+    fn encode(&self) -> String {
+        let numbers = self.numbers.iter();
+        let lines = numbers.map(|((shard, sequence), number)| format!("{shard} {sequence} {number}\n"));
+        std::iter::once(format!("until {}\n", self.until)).chain(lines).collect()
+    }
+
+    fn decode(content: &[u8]) -> Option<Self> {
+        let mut lines = std::str::from_utf8(content).ok()?.lines();
+        let until = lines.next()?.strip_prefix("until ")?.parse().ok()?;
+        let number = |line: &str| {
+            let mut words = line.split(' ');
+            let (shard, sequence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let number = words.next()?.parse().ok()?;
+            words.next().is_none().then_some(((shard, sequence), number))
+        };
+        Some(Self { until, numbers: lines.map(number).collect::<Option<_>>()? })
+    }
+}
+
+impl Replayer {
+    /// Ends the attempt that has no answer, takes its letters out of `page`, and says where the store's cursor stands behind it.
+    pub(super) async fn finish(
+        &mut self,
+        sink: &Sink,
+        cursor: u64,
+        page: &mut Page,
+        outcome: &mut DeadOutcome,
+    ) -> Result<u64, String> {
+        self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
+        let sent = self.attempt.sent.clone();
+        let (mut left, mut last) = (sent.clone(), cursor);
+        while !left.numbers.is_empty() {
+            let again = self.held(&left)?;
+            last = self.send_again(sink, &left, &again, (cursor, last), outcome).await?;
+            for place in again.records(&again.letters).iter().map(place_of) {
+                left.numbers.remove(&place);
+            }
+            if !again.is_full(self.dead.memory()) {
+                break;
+            }
+        }
+        self.clear_attempt();
+        let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
+        let mut places = places.into_iter();
+        page.letters.retain(|at| places.next().is_none_or(|place| !sent.has(*at, place)));
+        Ok(last)
+    }
+
+    /// Ends those letters of an attempt that the store has at `cursor`, and sends the others, to a store that stands at `last`:
+    /// where it stands then.
+    async fn send_again(
+        &mut self,
+        sink: &Sink,
+        sent: &Sent,
+        page: &Page,
+        (cursor, mut last): (u64, u64),
+        outcome: &mut DeadOutcome,
+    ) -> Result<u64, String> {
+        let records = page.records(&page.letters);
+        let numbers = records.iter().filter_map(|letter| sent.numbers.get(&place_of(letter)).copied());
+        let numbered: Vec<Numbered> = page.letters.iter().copied().zip(numbers).collect();
+        let (stored, lacking): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, number)| *number <= cursor);
+        if !stored.is_empty() {
+            let letters: Vec<u64> = stored.iter().map(|(at, _)| *at).collect();
+            self.look_after(stored);
+            self.record_stored(page, &letters, outcome)?;
+        }
+        let before = last;
+        let (in_order, others): (Vec<Numbered>, Vec<Numbered>) = lacking.into_iter().partition(|(_, number)| {
+            let is_later = *number > last;
+            last = last.max(*number);
+            is_later
+        });
+        self.send(sink, page, (before, in_order), outcome).await?;
+        // Letters that were replayed in another order than that of their journal: their numbers lie behind the store by now.
+        let others = renumbered(others.into_iter().map(|(at, _)| at), last);
+        let end = others.last().map_or(last, |(_, number)| *number);
+        self.send(sink, page, (last, others), outcome).await?;
+        Ok(end)
+    }
+
+    /// The letters of an attempt that are still held as they were then, as far as one page has room for them.
+    fn held(&self, sent: &Sent) -> Result<Page, String> {
+        let mut page = Page::default();
+        let Some(mut reading) = LetterReader::begin(&self.dead).map_err(|error| error.to_string())? else {
+            return Ok(page);
+        };
+        while !page.is_full(self.dead.memory())
+            && let Some(chunk) =
+                reading.read().map_err(|error| format!("can't read the journal of dead letters: {error}"))?
+        {
+            let held = reading.held_in(&chunk, &DeadFilter::default()).into_iter();
+            let wanted: Vec<u64> =
+                held.filter(|(at, letter)| sent.has(*at, place_of(letter))).map(|(at, _)| at).collect();
+            page.add(chunk, &wanted);
+        }
+        Ok(page)
+    }
+
+    /// What a store has lost is sent again under the numbers that it had: a part of the store may have it still.
+    pub(super) fn take_up(&mut self, page: &Page, lost: &[Numbered]) -> Result<(), String> {
+        self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
+        let mut numbers = self.attempt.sent.numbers.clone();
+        for (at, letter) in page.letters.iter().zip(page.records(&page.letters)) {
+            let number = lost.binary_search_by_key(at, |(at, _)| *at).ok().map(|index| lost[index].1);
+            numbers.extend(number.map(|number| (place_of(&letter), number)));
+        }
+        // They are about to be letters again, at the end of their journal.
+        self.attempt.note(&self.dead, Sent { until: u64::MAX, numbers })
+    }
+
+    /// Numbers for letters that have none yet.
+    pub(super) fn numbered(page: &Page, cursor: u64) -> Vec<Numbered> {
+        renumbered(page.letters.iter().copied(), cursor)
+    }
+
+    /// What was stored last may be lost yet.
+    pub(super) fn look_after(&mut self, numbered: Vec<Numbered>) {
+        let settles = self.sink.get().is_some_and(|configured| !configured.sink.capabilities().settle.is_zero());
+        if settles {
+            self.watch.add(numbered);
+            self.dead.keep_from(self.watch.first());
+        }
+    }
+
+    /// Makes it durable which letters are about to be sent, and under which numbers.
+    pub(super) fn note(&mut self, page: &Page, part: &[Numbered]) -> Result<(), String> {
+        let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
+        let records = page.records(&letters);
+        let places = records.iter().map(place_of).zip(part);
+        let numbers = places.map(|(place, (_, number))| (place, *number)).collect();
+        let until = self.dead.with_existing(|journal| journal.durable).map_err(|error| error.to_string())?;
+        self.attempt.note(&self.dead, Sent { until: until.unwrap_or_default(), numbers })
+    }
+
+    /// Nobody can tell whether what was sent last is stored: its letters are sent under new numbers.
+    pub(super) fn forget_attempt(&mut self) -> Result<(), String> {
+        self.watch.clear();
+        self.attempt.file(&self.dead).map_err(|error| failed(&self.dead, &error))?;
+        if self.attempt.sent.numbers.is_empty() {
+            return Ok(());
+        }
+        self.attempt.note(&self.dead, Sent::default())
+    }
+
+    /// The store has responded to all that was sent.
+    pub(super) fn clear_attempt(&mut self) {
+        self.attempt.sent = Sent::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_noted_is_read_again_and_nothing_else_is() {
+        let sent = Sent { until: 9, numbers: BTreeMap::from([((0, 1), 7), ((3, u64::MAX), u64::MAX - 1)]) };
+        assert_eq!(Sent::decode(sent.encode().as_bytes()), Some(sent));
+        assert_eq!(Sent::decode(b"until 0\n"), Some(Sent::default()));
+        for wrong in ["", "1 2 3\n", "until 1\n1 2\n", "until 1\n1 2 3 4\n", "until 1\n70000 1 2\n", "until 1\n\n"] {
+            assert_eq!(Sent::decode(wrong.as_bytes()), None, "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,413 @@
+//! The events of one sink that are set aside: a keyed store refuses them for now, and takes others. Their lane sends them again.
+//!
+//! Their records are in the journal of dead letters. `SetAside` has the event. The next record of the same event ends it: `Stored`
+//! if the store has it, a letter if it became one, `Released` if its lane sends it itself or its route was given up. Until then the
+//! ledger counts the event as pending. The record stays in the journal until both saved generations of the ledger have counted
+//! the end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use event::limits::DELIVERY_BYTES_MAX;
+use event::{EventId, Lane, TypeName};
+use eventlog::{JournalRecord, PendingLane, SequenceRange, WatchRequest};
+use ledger::Recount;
+use sink::{Batch, Claim, Write};
+use tokio::time::Instant;
+
+use crate::blocked::Blocked;
+use crate::dead_record::{DeadRecord, RecordKind};
+use crate::notify::LastDead;
+use crate::page::Page;
+use crate::reader::LetterReader;
+use crate::{DeadLetters, Letter, later};
+
+/// Events of one sink that may be set aside.
+const COUNT_MAX: usize = 10_000;
+/// Bytes of their payloads.
+const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Ids that a message names.
+const IDS_TOLD: usize = 5;
+/// Events that are sent again in one go, before the lane sends new ones.
+const PAGE_RECORDS: usize = 100;
+const PAGE_BYTES: usize = DELIVERY_BYTES_MAX / 4;
+
+/// An event that is set aside.
+#[derive(Clone, Debug)]
+struct Event {
+    /// The position of its record in the journal of dead letters.
+    at: u64,
+    id: EventId,
+    type_name: TypeName,
+    received_at: i64,
+    revision: Option<u64>,
+    bytes: usize,
+    /// Since when the store has refused it without an outage.
+    since: Instant,
+}
+
+impl Event {
+    fn end(&self, shard: u16, sequence: u64, kind: RecordKind) -> DeadRecord<'_> {
+        let event = JournalRecord {
+            id: self.id,
+            received_at: self.received_at,
+            event_time: None,
+            type_name: self.type_name.as_str(),
+            source: "",
+            client: None,
+            payload: &[],
+            request_start: true,
+            request_end: true,
+            owner_fields: &[],
+            content: None,
+            batch: None,
+            revision: None,
+        };
+        DeadRecord { event, shard, sequence, kind, reason: "" }
+    }
+}
+
+/// How an event ends that was set aside and became no dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AsideEnd {
+    /// The store has it.
+    Stored,
+    /// Its lane sends it itself, or its route was given up.
+    Released,
+}
+
+/// The events of one sink that are set aside, by shard and sequence.
+#[derive(Debug, Default)]
+pub(super) struct SetAside {
+    events: BTreeMap<(u16, u64), Event>,
+    /// How many there are of each type that has any.
+    by_type: BTreeMap<TypeName, u64>,
+    bytes: usize,
+    /// Of events that have ended: the positions of the event's record and of its end.
+    ended: Vec<(u64, u64)>,
+}
+
+impl SetAside {
+    /// Takes in a record of the journal that is at position `at`, and says what the ledger should know of it.
+    pub(super) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
+        let DeadRecord { event, shard, sequence, kind, .. } = *record;
+        let key = (shard, sequence);
+        if kind == RecordKind::SetAside {
+            let event = Event {
+                at,
+                id: event.id,
+                type_name: TypeName::new(event.type_name).ok()?,
+                received_at: event.received_at,
+                revision: event.revision,
+                bytes: event.payload.len(),
+                since: Instant::now(),
+            };
+            self.remove(key);
+            self.insert(key, event);
+            return None;
+        }
+        let Event { at: before, type_name, .. } = self.remove(key)?;
+        self.ended.push((before, at));
+        let is_stored = match kind {
+            RecordKind::Released | RecordKind::SetAside => return None,
+            RecordKind::Stored | RecordKind::Replayed => true,
+            RecordKind::Dropped | RecordKind::Letter => false,
+        };
+        Some(Recount { shard, sequence, type_name, is_stored, was_pending: true })
+    }
+
+    fn insert(&mut self, key: (u16, u64), event: Event) {
+        self.bytes += event.bytes;
+        *self.by_type.entry(event.type_name.clone()).or_default() += 1;
+        self.events.insert(key, event);
+    }
+
+    fn remove(&mut self, key: (u16, u64)) -> Option<Event> {
+        let event = self.events.remove(&key)?;
+        self.bytes -= event.bytes;
+        if let Some(count) = self.by_type.get_mut(&event.type_name) {
+            *count -= 1;
+            if *count == 0 {
+                self.by_type.remove(&event.type_name);
+            }
+        }
+        Some(event)
+    }
+
+    /// The first position of the journal that is needed, if both saved generations of the ledger have counted up to `counted`.
+    pub(super) fn first_needed(&mut self, counted: u64) -> Option<u64> {
+        self.ended.retain(|(_, end)| *end > counted);
+        let ended = self.ended.iter().map(|(at, _)| *at);
+        self.events.values().map(|event| event.at).chain(ended).min()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.events.len()
+    }
+
+    fn of_shard(&self, shard: u16) -> impl Iterator<Item = (u64, &Event)> {
+        self.events.range((shard, 0)..=(shard, u64::MAX)).map(|((_, sequence), event)| (*sequence, event))
+    }
+
+    /// How many of these there is room for, from the first on.
+    fn room_for(&self, events: &[Letter<'_>]) -> usize {
+        let (mut count, mut bytes) = (self.events.len(), self.bytes);
+        let fits = |event: &&Letter<'_>| {
+            (count, bytes) = (count + 1, bytes + event.record.payload.len());
+            count == 1 || (count <= COUNT_MAX && bytes <= BYTES_MAX)
+        };
+        events.iter().take_while(fits).count()
+    }
+}
+
+/// Events that are sent again together, with the sequence of each by its position in the journal of dead letters.
+pub struct Resent {
+    page: Page,
+    /// Position and sequence. Both ascend.
+    part: Vec<(u64, u64)>,
+    /// The last event, also if its record can't be read.
+    last: u64,
+}
+
+impl Resent {
+    /// The events as a batch, in the order of their sequences.
+    pub fn batch(&self, of: (&Lane, Claim)) -> Batch {
+        let first = self.part.first().map_or(1, |(_, sequence)| *sequence);
+        self.page.batch(of, first - 1, &self.part)
+    }
+
+    /// The last event, also if its record can't be read.
+    pub const fn last(&self) -> u64 {
+        self.last
+    }
+
+    /// The events at these indices as dead letters, with their reasons. Indices ascend.
+    pub fn letters<'a>(&'a self, reasons: &'a [(usize, String)]) -> Vec<Letter<'a>> {
+        let chosen: Vec<(u64, u64, &str)> = reasons
+            .iter()
+            .filter_map(|(index, reason)| self.part.get(*index).map(|(at, sequence)| (*at, *sequence, reason.as_str())))
+            .collect();
+        let wanted: Vec<u64> = chosen.iter().map(|(at, ..)| *at).collect();
+        let records = self.page.records(&wanted).into_iter();
+        records
+            .zip(chosen)
+            .map(|(record, (_, sequence, reason))| Letter { sequence, record: record.event, reason })
+            .collect()
+    }
+
+    /// The sequence of the event at an index.
+    pub fn sequence(&self, index: usize) -> Option<u64> {
+        self.part.get(index).map(|(_, sequence)| *sequence)
+    }
+
+    /// How many events they are.
+    pub fn len(&self) -> usize {
+        self.part.len()
+    }
+}
+
+impl DeadLetters {
+    pub(super) fn aside(&self) -> MutexGuard<'_, SetAside> {
+        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether events of this shard are set aside.
+    pub fn has_aside(&self, shard: u16) -> bool {
+        self.aside_count.load(Ordering::Relaxed) > 0 && self.aside().of_shard(shard).next().is_some()
+    }
+
+    /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
+    pub fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
+        // The journal tells how many there are.
+        self.look()?;
+        let events = &events[..self.aside().room_for(events)];
+        if events.is_empty() {
+            return Ok(0);
+        }
+        let is_new = |event: &&Letter<'_>| !self.aside().events.contains_key(&(shard, event.sequence));
+        let records: Vec<DeadRecord<'_>> =
+            events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::SetAside)).collect();
+        self.append(&records, |_, _| false)?;
+        self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
+        self.tell();
+        Ok(events.len())
+    }
+
+    /// Opens the journal if there is one.
+    pub fn look(&self) -> Result<(), Blocked> {
+        self.with_existing(|_| ()).map(drop)
+    }
+
+    /// The store has refused these events for now: the newest of each type is shown with its reason.
+    pub fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
+        let (aside, mut news) = (self.aside(), self.aside_news());
+        for (sequence, reason) in events {
+            if let Some(event) = aside.events.get(&(shard, sequence)) {
+                let reason = format!("event {}: {reason}", event.id);
+                let type_name = event.type_name.as_str();
+                if are_new { news.add(type_name, &reason) } else { news.renew(type_name, &reason) }
+            }
+        }
+    }
+
+    /// Ends events of one shard that are set aside. The ledger counts them when that is durable.
+    pub fn end_aside(&self, shard: u16, sequences: &[u64], end: AsideEnd) -> Result<(), Blocked> {
+        let kind = match end {
+            AsideEnd::Stored => RecordKind::Stored,
+            AsideEnd::Released => RecordKind::Released,
+        };
+        let aside = self.aside();
+        let found = sequences.iter().filter_map(|at| aside.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
+        let ended: Vec<(u64, Event)> = found.collect();
+        drop(aside);
+        if ended.is_empty() {
+            return Ok(());
+        }
+        let records: Vec<DeadRecord<'_>> = ended.iter().map(|(at, event)| event.end(shard, *at, kind)).collect();
+        self.append(&records, |_, _| false)
+    }
+
+    /// The events of `shard` behind `cursor` that are set aside.
+    pub fn aside_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
+        self.aside().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
+    }
+
+    /// Reads events of `shard` that are set aside, `limit` at most: from behind `after` on, and those up to `cursor`, which their lane has
+    /// passed.
+    pub fn read_aside(
+        self: &Arc<Self>,
+        shard: u16,
+        (after, cursor): (u64, u64),
+        limit: usize,
+    ) -> Result<Option<Resent>, Blocked> {
+        let mut bytes = 0;
+        let fits = |(_, event): &(u64, &Event)| {
+            let is_first = bytes == 0;
+            bytes += event.bytes;
+            is_first || bytes <= PAGE_BYTES.min(self.memory.delivery_bytes)
+        };
+        // Events that a probe has set aside lie before earlier ones in the journal: a batch is in the order of sequences.
+        let mut last_at = 0;
+        let ascends = |(_, event): &(u64, &Event)| std::mem::replace(&mut last_at, event.at) < event.at;
+        let aside = self.aside();
+        let passed = aside.of_shard(shard).filter(|(sequence, _)| *sequence > after && *sequence <= cursor);
+        let wanted: BTreeMap<u64, u64> = passed
+            .take(limit.min(PAGE_RECORDS))
+            .take_while(fits)
+            .take_while(ascends)
+            .map(|(sequence, event)| (event.at, sequence))
+            .collect();
+        drop(aside);
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let positions: Vec<u64> = wanted.keys().copied().collect();
+        let (mut page, mut read_up_to) = (Page::default(), 0);
+        for at in &positions {
+            if *at < read_up_to {
+                continue;
+            }
+            if page.is_full(&self.memory) {
+                break;
+            }
+            let Some(mut reading) = LetterReader::from(self, *at)? else { break };
+            if let Some(chunk) = reading.read().map_err(later)? {
+                read_up_to = chunk.end();
+                page.add(chunk, &positions);
+            }
+        }
+        let part = page.letters().iter().filter_map(|at| Some((*at, *wanted.get(at)?))).collect();
+        let read =
+            page.is_full(&self.memory).then(|| page.letters().iter().filter_map(|at| wanted.get(at)).max()).flatten();
+        let last = read.or(wanted.values().max()).copied().unwrap_or(after);
+        Ok(Some(Resent { page, part, last }))
+    }
+
+    /// For how long the store has refused an event without an outage.
+    pub fn refused_since(&self, shard: u16, sequence: u64) -> Option<Instant> {
+        self.aside().events.get(&(shard, sequence)).map(|event| event.since)
+    }
+
+    /// The store doesn't answer: that time isn't held against the events.
+    pub fn outage(&self, shard: u16) {
+        let now = Instant::now();
+        self.aside().events.range_mut((shard, 0)..=(shard, u64::MAX)).for_each(|(_, event)| event.since = now);
+    }
+
+    /// The events of `shard` up to `cursor` that are set aside and of which the store has a higher revision, if it has those of these
+    /// records that aren't set aside.
+    pub fn superseded<'a>(&self, shard: u16, cursor: u64, stored: impl Iterator<Item = sink::Record<'a>>) -> Vec<u64> {
+        let aside = self.aside();
+        if aside.of_shard(shard).all(|(_, event)| event.revision.is_none()) {
+            return Vec::new();
+        }
+        let mut highest: HashMap<EventId, u64> = HashMap::new();
+        for record in stored {
+            if let Write::Upsert(revision) = record.write
+                && !aside.events.contains_key(&(shard, record.sequence))
+            {
+                let known = highest.entry(record.id).or_default();
+                *known = revision.max(*known);
+            }
+        }
+        let is_lower = |(_, event): &(u64, &Event)| {
+            event.revision.is_some_and(|revision| highest.get(&event.id).is_some_and(|highest| *highest > revision))
+        };
+        aside
+            .of_shard(shard)
+            .filter(|(sequence, _)| *sequence <= cursor)
+            .filter(is_lower)
+            .map(|(sequence, _)| sequence)
+            .collect()
+    }
+
+    /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
+    pub fn release_given_up(&self) -> Result<(), Blocked> {
+        let aside = self.aside();
+        let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
+        let all: Vec<(u16, u64, TypeName)> = all.collect();
+        drop(aside);
+        let given_up =
+            all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
+        let mut by_shard: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
+        given_up.for_each(|(shard, at, _)| by_shard.entry(shard).or_default().push(at));
+        by_shard.iter().try_for_each(|(shard, sequences)| self.end_aside(*shard, sequences, AsideEnd::Released))
+    }
+
+    /// The ids of events of a type that are set aside, the newest first: some of them if there are many.
+    pub(super) fn aside_ids(&self, type_name: &str) -> String {
+        let aside = self.aside();
+        let mut of_type = aside.events.values().rev().filter(|event| event.type_name.as_str() == type_name);
+        let some: Vec<String> = of_type.by_ref().take(IDS_TOLD).map(|event| event.id.to_string()).collect();
+        some.join(", ") + if of_type.next().is_some() { ", …" } else { "" }
+    }
+
+    /// How many events of a type are set aside, and the newest answer to one of them, with its id. 0 while nobody knows.
+    pub(crate) fn aside_of_type(&self, type_name: &TypeName) -> (u64, Option<LastDead>) {
+        if self.aside_count.load(Ordering::Relaxed) == 0 {
+            return (0, None);
+        }
+        let count = self.aside().by_type.get(type_name).copied().unwrap_or(0);
+        (count, self.aside_news().last(type_name.as_str()).filter(|_| count > 0))
+    }
+
+    /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.
+    pub fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
+        if self.aside_count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let aside = self.aside();
+        for SequenceRange { shard, first, last, only } in &asked.spans {
+            let is_listed = |pending: &PendingLane| pending.sink == self.sink && pending.shard == *shard;
+            let meant = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
+            let mut within = aside.events.range((*shard, *first)..=(*shard, *last.max(first)));
+            if let Some(((_, sequence), _)) = within.find(|(_, event)| meant(event))
+                && !pending.iter().any(is_listed)
+            {
+                let until = is_configured.then_some(*sequence);
+                pending.push(PendingLane { sink: self.sink.clone(), shard: *shard, until });
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Retries of events that a lane has set aside: a keyed store rejects them for now while it accepts others.
+//!
+//! Only the lane itself does, between two batches: so an older revision never meets a newer one on its way.
+
+use std::collections::BTreeSet;
+
+use dead_letters::{AsideEnd, Blocked};
+use objects::ObjectSink;
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+use crate::lane::batches::BatchSession;
+use crate::lane::core::{Resent, dead_after_resend, left};
+use crate::lane::{Lane, LaneExit};
+
+/// When a lane sends again what it has set aside.
+pub(crate) struct Retries {
+    backoff: Backoff,
+    pub(crate) due: Instant,
+    /// The last event that was sent again in this round.
+    after: u64,
+    /// Whether each event is sent by itself in this round.
+    are_apart: bool,
+}
+
+impl Retries {
+    pub(crate) fn new(backoff: Backoff) -> Self {
+        Self { backoff, due: Instant::now(), after: 0, are_apart: false }
+    }
+
+    fn pause(&mut self) {
+        self.due = Instant::now() + self.backoff.next();
+    }
+}
+
+impl Lane {
+    /// Whether its store takes an event out of order, and knows it by its id.
+    pub(super) fn sets_aside(&self) -> bool {
+        !self.sink.capabilities().fenced && ObjectSink::of(&self.sink).is_none()
+    }
+
+    /// What is set aside when the lane takes its place, of which `beyond` lies behind its cursor. A store that can't take it out of order
+    /// gets that from the lane, and the others are dead letters.
+    pub(crate) fn take_over_aside(&self, beyond: BTreeSet<u64>) -> Result<BTreeSet<u64>, Blocked> {
+        let shard = self.name.shard;
+        self.dead.release_given_up()?;
+        if self.sets_aside() {
+            return Ok(beyond);
+        }
+        self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), AsideEnd::Released)?;
+        let mut after = 0;
+        while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
+            let reasons: Vec<(usize, String)> =
+                (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
+            self.dead.write(shard, &resent.letters(&reasons))?;
+            after = resent.last();
+        }
+        Ok(BTreeSet::new())
+    }
+
+    /// When events that were set aside are to be sent again.
+    pub(super) fn retry_at(&self, run: &BatchSession) -> Option<Instant> {
+        self.dead.has_aside(self.name.shard).then_some(run.retries.due)
+    }
+
+    /// Sends some of them again, if it is time.
+    pub(super) async fn retry_set_aside(&mut self, run: &mut BatchSession) -> Result<(), LaneExit> {
+        if self.retry_at(run).is_none_or(|due| due > Instant::now()) {
+            return Ok(());
+        }
+        match self.resend(run).await {
+            // The events are still set aside, and come again.
+            Err(Blocked::Retry(reason)) => {
+                self.options.reporter.report(&format!("lane {}: what is set aside waits: {reason}", self.name));
+                run.retries.pause();
+                Ok(())
+            }
+            Err(Blocked::Stop(reason)) => Err(LaneExit::Stop(reason)),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    async fn resend(&self, run: &mut BatchSession) -> Result<(), Blocked> {
+        let (shard, cursor) = (self.name.shard, self.status.cursor());
+        let limit = if run.retries.are_apart { 1 } else { usize::MAX };
+        let Some(events) = self.dead.read_aside(shard, (run.retries.after, cursor), limit)? else {
+            // A round is over.
+            (run.retries.after, run.retries.are_apart) = (0, false);
+            run.retries.pause();
+            return Ok(());
+        };
+        if events.len() == 0 {
+            run.retries.after = events.last();
+            return Ok(());
+        }
+        let batch = events.batch((&self.name, self.claim));
+        let (rejected, retry) = match Resent::of(self.write_batch(batch.clone(), 0).await, batch.len()) {
+            Resent::Accepted { rejected, retry } => (rejected, retry),
+            Resent::SendApart => {
+                run.retries.are_apart = true;
+                return Ok(());
+            }
+            Resent::Outage => {
+                self.dead.outage(shard);
+                run.retries.pause();
+                return Ok(());
+            }
+        };
+        let left = left(&rejected, &retry);
+        let passed = (0..events.len()).filter(|index| !left.contains(index));
+        let passed: Vec<u64> = passed.filter_map(|index| events.sequence(index)).collect();
+        self.dead.end_aside(shard, &passed, AsideEnd::Stored)?;
+        self.supersede(&batch, &left);
+        let rejected_for = |index| Some(self.dead.refused_since(shard, events.sequence(index)?)?.elapsed());
+        let dead = dead_after_resend(&rejected, &retry, rejected_for, self.options.alone_max);
+        if !dead.is_empty() {
+            self.dead.write(shard, &events.letters(&dead))?;
+        }
+        let reasons = retry.iter().filter_map(|retry| Some((events.sequence(retry.index)?, &*retry.reason)));
+        self.dead.refused_for_now(shard, reasons, false);
+        if !passed.is_empty() {
+            run.retries.backoff.reset();
+        }
+        run.retries.after = events.last();
+        Ok(())
+    }
+}

@@ -1,0 +1,310 @@
+//! The session of a lane that writes batches: what it gathers and sends, and what it does with the records that its store doesn't accept.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::time::Duration;
+
+use dead_letters::{AsideEnd, Letter};
+use ledger::{RouteFilter, Undecided};
+use sink::{Batch, Cursor, Record, SinkError, WriteOutcome};
+use tokio::time::Instant;
+
+use crate::lane::aside::Retries;
+use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
+use crate::lane::core::{Gathered, Judgement, Newest, Policy, is_batch_due, left};
+use crate::lane::driver::Session;
+use crate::lane::{Lane, LaneExit};
+use crate::log_cursor::{BatchReader, FillResult};
+use crate::status::LaneState;
+
+/// So many of the newest events are sent, or fewer if they don't fit into a batch.
+const NEWEST: [u64; 4] = [64, 16, 4, 1];
+
+/// What a lane has read and gathered since it took its place.
+pub(super) struct BatchSession {
+    pub(super) reader: BatchReader,
+    pub(super) builder: BatchBuilder,
+    pub(super) rules: RouteFilter,
+    pub(super) retries: Retries,
+    pub(super) known: DeliveryState,
+    pub(super) policy: Policy,
+    /// The position up to which this lane has brought a fenced store: elsewhere it is another store.
+    pub(super) store_at: u64,
+    pub(super) began: Instant,
+    /// When the batch was begun.
+    opened: Instant,
+}
+
+impl BatchSession {
+    /// The batch without the records that are dead letters.
+    pub(super) fn without_dead(&self) -> Batch {
+        let (batch, dead) = (self.builder.batch(), &self.known.dead_lettered);
+        if dead.is_empty() {
+            return batch.clone();
+        }
+        let is_dead = |(_, record): &(usize, Record<'_>)| dead.contains(&record.sequence);
+        let dead: Vec<usize> = batch.records().enumerate().filter(is_dead).map(|(index, _)| index).collect();
+        batch.without(&dead)
+    }
+
+    /// Records of the batch as the log has them, with the store's reasons. Their sequences ascend.
+    fn letters<'a>(&'a self, reasons: &[(u64, &'a str)]) -> Vec<Letter<'a>> {
+        let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
+        let with_reason = |(sequence, record)| {
+            let at = sequences.binary_search(&sequence).ok()?;
+            Some(Letter { sequence, record, reason: reasons[at].1 })
+        };
+        self.builder.originals(&sequences).into_iter().filter_map(with_reason).collect()
+    }
+
+    fn slot_of(&mut self, record: &Record<'_>) -> Option<usize> {
+        self.rules.slot_of(record.type_name, record.sequence)
+    }
+
+    /// Whether the store has all of the batch: it keeps no cursor and there is no record, or its cursor is beyond the batch.
+    fn needs_no_write(&self) -> bool {
+        self.builder.batch().is_empty() && (!self.policy.fenced || self.builder.batch().last() <= self.known.fence)
+    }
+
+    fn is_due(&self, lane: &Lane, fill: FillResult) -> bool {
+        let gathered = Gathered {
+            covers_any: self.builder.covers_any(),
+            has_records: !self.builder.batch().is_empty(),
+            is_old: lane.is_halted() || self.opened.elapsed() >= lane.options.cover_every,
+            needs_no_write: self.needs_no_write(),
+        };
+        is_batch_due(fill, gathered)
+    }
+}
+
+impl Session for BatchSession {
+    fn reader(&mut self) -> &mut BatchReader {
+        &mut self.reader
+    }
+
+    fn fill(&mut self) -> io::Result<FillResult> {
+        self.rules.begin_turn();
+        self.reader.fill(|chunk| self.builder.add(chunk, &mut self.rules, &self.known))
+    }
+
+    fn take_undecided(&mut self) -> Undecided {
+        self.builder.take_undecided()
+    }
+
+    async fn write_due(&mut self, lane: &mut Lane, fill: FillResult) -> Result<bool, LaneExit> {
+        if self.is_due(lane, fill) && !lane.write(self).await? {
+            // The events that have arrived go with the batch.
+            return Ok(false);
+        }
+        lane.retry_set_aside(self).await?;
+        Ok(true)
+    }
+
+    async fn idle(&mut self, lane: &mut Lane) -> Result<(), LaneExit> {
+        let probe_at = lane.status.contacts.due_at();
+        if probe_at.is_some_and(|at| at <= Instant::now()) {
+            return lane.probe(self).await;
+        }
+        let cover_at = self.builder.covers_any().then_some(self.opened + lane.options.cover_every);
+        let wake_at = [cover_at, probe_at, lane.retry_at(self)].into_iter().flatten().min();
+        lane.wait_for_events(&self.reader, wake_at).await;
+        Ok(())
+    }
+}
+
+impl Lane {
+    /// Finds the store and the lane's place.
+    pub(super) async fn open_batches(&mut self) -> Result<BatchSession, LaneExit> {
+        self.enter(LaneState::Connecting);
+        let (cursor, known) = loop {
+            let cursor = self.claim_cursor().await?;
+            self.warn();
+            let known = self.reconcile_cursor(cursor);
+            if let Some(known) = self.unless_blocked(known).await? {
+                break (cursor, known);
+            }
+        };
+        let fenced = cursor != Cursor::Delivery;
+        if fenced {
+            self.wait_until_answer_saved().await;
+        }
+        self.note_contact();
+        self.enter(LaneState::Delivering);
+        let (after, now) = (self.ledger.lane(&self.name).cursor, Instant::now());
+        Ok(BatchSession {
+            reader: BatchReader::new(self.shard.reader(after)),
+            builder: self.builder(after + 1),
+            rules: RouteFilter::new(self.ledger.clone(), self.name.clone()),
+            retries: Retries::new(self.backoff.another()),
+            policy: Policy {
+                claim: self.claim,
+                fenced,
+                sets_aside: self.sets_aside(),
+                alone_max: self.options.alone_max,
+            },
+            store_at: known.fence,
+            known,
+            began: now,
+            opened: now,
+        })
+    }
+
+    fn builder(&self, first: u64) -> BatchBuilder {
+        BatchBuilder::new(Batch::new(self.name.clone(), first).claimed_by(self.claim), self.options.memory)
+    }
+
+    /// Writes the batch and begins the next. `false` if the batch is to have later events first.
+    async fn write(&mut self, run: &mut BatchSession) -> Result<bool, LaneExit> {
+        self.status.set_oldest(run.builder.oldest());
+        if !run.needs_no_write() {
+            if !self.write_until_ended(run).await? {
+                return Ok(false);
+            }
+            self.status.batches.add(1);
+            self.status.batch_records.record(run.builder.batch().len() as u64);
+        }
+        self.backoff.reset();
+        let stored = run.without_dead();
+        self.advance_cursor(run);
+        // Also those that were set aside with it.
+        self.supersede(&stored, &BTreeSet::new());
+        Ok(true)
+    }
+
+    fn advance_cursor(&self, run: &mut BatchSession) {
+        let last = run.builder.batch().last();
+        self.advance_cursor_to(last, &run.builder.tally(&run.rules), run.builder.lost());
+        run.known.dead_lettered = run.known.dead_lettered.split_off(&(last + 1));
+        run.builder = self.builder(last + 1);
+        run.opened = Instant::now();
+    }
+
+    /// Sends a part of the batch. What the store then has of higher revisions supersedes what is set aside.
+    pub(super) async fn send(&self, part: &Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
+        let started = Instant::now();
+        let answer = self.write_batch(part.clone(), floor).await;
+        self.status.write_time.record(started.elapsed());
+        match &answer {
+            Ok(WriteOutcome::Committed) => self.supersede(part, &BTreeSet::new()),
+            Ok(WriteOutcome::Partial { refused, retry }) => self.supersede(part, &left(refused, retry)),
+            Ok(WriteOutcome::Rejected { .. }) | Err(_) => {}
+        }
+        answer
+    }
+
+    /// Writes a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
+    /// these may have been sent before.
+    pub(super) async fn write_batch(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
+        let again = self.status.advance_sent_watermark(batch.last());
+        self.sink.write(&batch.sent_after(floor, again)).await
+    }
+
+    /// Makes rejected records dead letters, durably.
+    pub(super) async fn write_dead_letters(
+        &mut self,
+        run: &mut BatchSession,
+        Judgement { part, rejected, .. }: &Judgement,
+    ) -> Result<(), LaneExit> {
+        let with_reason =
+            rejected.iter().filter_map(|rejected| Some((part.get(rejected.index)?.sequence, &*rejected.reason)));
+        let reasons: Vec<(u64, &str)> = with_reason.collect();
+        let mut letters = run.letters(&reasons);
+        letters.retain(|letter| !run.known.dead_lettered.contains(&letter.sequence));
+        self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;
+        for record in rejected.iter().filter_map(|rejected| part.get(rejected.index)) {
+            run.known.dead_lettered.insert(record.sequence);
+            if let Some(slot) = run.slot_of(&record) {
+                run.builder.mark_dead(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets records aside, durably, as many as there is room for, and returns how many.
+    pub(super) async fn set_aside(
+        &mut self,
+        run: &mut BatchSession,
+        Judgement { part, aside, .. }: &Judgement,
+    ) -> Result<usize, LaneExit> {
+        let with_reason = aside.iter().filter_map(|retry| Some((part.get(retry.index)?.sequence, &*retry.reason)));
+        let reasons: Vec<(u64, &str)> = with_reason.collect();
+        let events = run.letters(&reasons);
+        let count = self.until_written(|lane| lane.dead.set_aside(lane.name.shard, &events)).await?;
+        for record in aside.iter().take(count).filter_map(|retry| part.get(retry.index)) {
+            if let Some(slot) = run.slot_of(&record) {
+                run.builder.mark_set_aside(slot);
+            }
+        }
+        if count < aside.len() {
+            // What is stored of the others makes room.
+            self.retry_set_aside(run).await?;
+        }
+        Ok(count)
+    }
+
+    /// The store has the records of a batch but for those at the indices in `left`: lower revisions that are set aside aren't sent any more.
+    /// Only events that the lane has passed: the others are counted by it.
+    pub(super) fn supersede(&self, batch: &Batch, left: &BTreeSet<usize>) {
+        let shard = self.name.shard;
+        if !self.dead.has_aside(shard) {
+            return;
+        }
+        let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
+        let lower = self.dead.superseded(shard, self.status.cursor(), stored);
+        if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
+            self.options.reporter.report(&format!("lane {}: a lower revision stays set aside: {error}", self.name));
+        }
+    }
+
+    /// Sends the newest events. Their lane sends them again in order.
+    pub(super) async fn try_newest(&self, run: &BatchSession) -> Newest {
+        let Some(batch) = NEWEST.into_iter().find_map(|count| self.newest(run, count)) else { return Newest::Missing };
+        let is_accepted = match self.write_batch(batch.clone(), 0).await {
+            Ok(WriteOutcome::Committed) => true,
+            Ok(WriteOutcome::Partial { refused, retry }) => refused.len() + retry.len() < batch.len(),
+            Ok(WriteOutcome::Rejected { .. }) | Err(_) => false,
+        };
+        if is_accepted { Newest::Accepted } else { Newest::NotAccepted }
+    }
+
+    /// So many of the newest events that follow the batch, if they fit into one.
+    fn newest(&self, run: &BatchSession, count: u64) -> Option<Batch> {
+        let after = self.shard.durable().saturating_sub(count).max(run.builder.batch().last());
+        let (mut reader, mut rules) = (BatchReader::new(self.shard.reader(after)), run.rules.again());
+        let mut builder = self.builder(after + 1);
+        loop {
+            rules.begin_turn();
+            match reader.fill(|chunk| builder.add(chunk, &mut rules, &run.known)).ok()? {
+                FillResult::CaughtUp => break,
+                FillResult::Full => return None,
+                // There are few.
+                FillResult::Pause | FillResult::Midway => {}
+            }
+        }
+        (!builder.batch().is_empty()).then(|| builder.batch().clone())
+    }
+
+    /// Asks a store that may lose its newest events in a failover whether it has, and whether it is still this process's: otherwise the lane would
+    /// notice with the next event only.
+    async fn probe(&mut self, run: &BatchSession) -> Result<(), LaneExit> {
+        match self.ask_held().await {
+            Ok(Some(held)) if !run.policy.is_held_at(&held, run.store_at) => return Err(LaneExit::Moved),
+            Ok(_) => {
+                self.status.contacts.contacted();
+                self.enter(LaneState::Delivering);
+                self.backoff.reset();
+            }
+            Err(error) => self.wait(&error.to_string()).await,
+        }
+        Ok(())
+    }
+
+    /// The store has what this lane has brought it. Its failover window begins now.
+    pub(super) fn note_contact(&self) {
+        self.status.contacts.contacted();
+        let settle = self.sink.capabilities().settle;
+        if settle > Duration::ZERO {
+            self.status.contacts.wait_for(settle);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Parts of a batch: what is sent, and what is left of it.
+
+use std::collections::BTreeSet;
+
+use sink::{Batch, RejectedRecord, Retry};
+
+/// A sample has at most so many records, from both ends of the batch.
+const SAMPLE_RECORDS: usize = 64;
+
+/// The indices of the records that the store hasn't accepted.
+pub(crate) fn left(rejected: &[RejectedRecord], retry: &[Retry]) -> BTreeSet<usize> {
+    rejected.iter().map(|rejected| rejected.index).chain(retry.iter().map(|retry| retry.index)).collect()
+}
+
+/// The sequences of the records at these indices.
+pub(super) fn sequences(batch: &Batch, indices: impl Iterator<Item = usize>) -> BTreeSet<u64> {
+    indices.filter_map(|index| Some(batch.get(index)?.sequence)).collect()
+}
+
+/// Enough records of a batch to see whether the store accepts anything.
+pub(super) fn sample(batch: &Batch) -> Batch {
+    let (count, half) = (batch.len(), SAMPLE_RECORDS / 2);
+    if count <= SAMPLE_RECORDS {
+        return batch.clone();
+    }
+    batch.without(&(half..count - half).collect::<Vec<_>>())
+}
+
+/// The records of a batch that are left after `part` was sent: those of `part` have ended but for `again`.
+pub(super) fn rest(batch: &Batch, part: &Batch, again: &[Retry]) -> Batch {
+    let again = sequences(part, again.iter().map(|retry| retry.index));
+    let ended = part.records().map(|record| record.sequence).filter(|sequence| !again.contains(sequence));
+    without(batch, &ended.collect())
+}
+
+/// The records of a batch without those that the store rejected in `part`.
+pub(super) fn without_rejected(batch: &Batch, part: &Batch, rejected: &[RejectedRecord]) -> Batch {
+    without(batch, &sequences(part, rejected.iter().map(|rejected| rejected.index)))
+}
+
+/// The larger batch `all` without the records that had ended when `open` was left of it.
+pub(super) fn grown(open: &Batch, all: &Batch) -> Batch {
+    let left: BTreeSet<u64> = open.records().map(|record| record.sequence).collect();
+    let earlier = all.records().map(|record| record.sequence).take_while(|sequence| *sequence <= open.last());
+    without(all, &earlier.filter(|sequence| !left.contains(sequence)).collect())
+}
+
+fn without(batch: &Batch, ended: &BTreeSet<u64>) -> Batch {
+    let records = batch.records().enumerate().filter(|(_, record)| ended.contains(&record.sequence));
+    batch.without(&records.map(|(index, _)| index).collect::<Vec<_>>())
+}
+
+/// A record that can't be set aside, with the reason.
+pub(super) fn without_room(retry: Retry) -> Retry {
+    let reason = format!("as many events are set aside as may be, and another is refused for now: {}", retry.reason);
+    Retry { reason: reason.into(), ..retry }
+}
+
+/// Both lists as one, in the order of the indices.
+pub(super) fn merged<T>(mut one: Vec<T>, other: Vec<T>, index: impl Fn(&T) -> usize) -> Vec<T> {
+    one.extend(other);
+    one.sort_by_key(index);
+    one
+}

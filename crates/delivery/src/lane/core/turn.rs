@@ -1,0 +1,60 @@
+//! Decides what a lane does between two batches.
+
+use aggregation::Halt;
+
+use crate::log_cursor::FillResult;
+
+/// What a lane does that has read the log to its end, and has written what was due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The lane has done what it was asked to do before it stops.
+    End,
+    /// More events are durable, and the lane doesn't wait for others.
+    ReadOn,
+    /// The lane waits for events, a time, or an order.
+    Idle,
+}
+
+/// `has_read_all`: the lane has read all durable events. `has_aside`: events of the lane are set aside, which a drain waits for.
+pub(crate) fn when_caught_up(halt: Halt, has_read_all: bool, has_aside: impl FnOnce() -> bool) -> Turn {
+    match halt {
+        Halt::No => Turn::Idle,
+        Halt::WhenDrained if has_aside() => Turn::Idle,
+        Halt::WhenDone | Halt::WhenDrained | Halt::Now if has_read_all => Turn::End,
+        Halt::WhenDone | Halt::WhenDrained | Halt::Now => Turn::ReadOn,
+    }
+}
+
+/// What a lane has gathered for its next batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Gathered {
+    /// The batch accounts for a position.
+    pub(crate) covers_any: bool,
+    pub(crate) has_records: bool,
+    /// The batch is old enough to move the cursor of the store, or the lane is to stop.
+    pub(crate) is_old: bool,
+    /// The store has all of the batch, or keeps no cursor and there is no record.
+    pub(crate) needs_no_write: bool,
+}
+
+/// Whether the batch is written now.
+pub(crate) fn is_batch_due(fill: FillResult, gathered: Gathered) -> bool {
+    let Gathered { covers_any, has_records, is_old, needs_no_write } = gathered;
+    let is_complete = fill == FillResult::Full || (fill == FillResult::CaughtUp && has_records);
+    covers_any && (is_complete || (!has_records && (is_old || needs_no_write)))
+}
+
+/// Whether the gathered objects are written now. `is_old`: their first event was read long enough ago. `has_waited`: it was received long enough
+/// ago, which counts if the log has no event that would make them larger.
+pub(crate) fn is_object_due(
+    fill: FillResult,
+    is_halted: bool,
+    has_waited: impl FnOnce() -> bool,
+    is_old: bool,
+) -> bool {
+    match fill {
+        FillResult::Full => true,
+        FillResult::CaughtUp => is_halted || is_old || has_waited(),
+        FillResult::Pause | FillResult::Midway => is_old,
+    }
+}

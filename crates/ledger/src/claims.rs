@@ -1,0 +1,60 @@
+//! What the ledger knows of the claims on a sink's store, and of disputes with it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sink::{Claim, Mark};
+
+use crate::dispute::Dispute;
+use crate::ledger::Ledger;
+use crate::routes::SinkName;
+
+/// If the ledger isn't saved after this time, the lane reports that it waits for it.
+pub const SAVED_SOON: Duration = Duration::from_secs(1);
+/// Claims that are known of a sink: those of the newest starts after which its store answered.
+const KNOWN_MAX: usize = 32;
+
+impl Ledger {
+    /// The claims of this data directory's processes that the sink's store may hold.
+    pub fn claims(&self, sink: &str) -> Arc<[Claim]> {
+        self.held().book.sinks.get(sink).map(|sink| sink.claims.as_slice().into()).unwrap_or_default()
+    }
+
+    /// Makes it durable, in both generations, that the sink's store may hold `claim` from now on. It holds `held`, which stay known.
+    pub async fn note_claim(&self, sink: &SinkName, held: &[Claim], claim: Claim) {
+        let change = self.with_sink(sink, |book| {
+            let others = book.claims.iter().filter(|known| !held.contains(known) && **known != claim);
+            let known = held.iter().filter(|held| **held != claim && book.claims.contains(held));
+            let mut claims: Vec<Claim> = others.chain(known).copied().collect();
+            claims.push(claim);
+            claims.drain(..claims.len().saturating_sub(KNOWN_MAX));
+            book.claims = claims;
+        });
+        self.saved_with(change).await;
+    }
+
+    /// The lane's store and journal disagree: until the operator acts nothing is known of what the store has.
+    pub fn dispute(&self, lane: &event::Lane, dispute: Dispute) {
+        self.with_lane(lane, |book| {
+            // Once the store has answered, what lies behind the cursor was accepted by this process alone: whatever another process has
+            // stored at these positions is none of it.
+            if dispute != Dispute::Lost {
+                book.unheard_since.get_or_insert(book.cursor);
+            }
+            book.ahead |= dispute == Dispute::StoreAhead;
+            book.confirmed = false;
+            book.dispute = Some(dispute);
+        });
+        self.end_waiting();
+    }
+
+    /// There is nothing to be disputed any more.
+    pub fn accepted(&self, lane: &event::Lane) {
+        self.with_lane(lane, |book| (book.ahead, book.dispute, book.accept) = (false, None, None));
+    }
+
+    /// The mark of the store that the sink is bound to.
+    pub fn mark(&self, sink: &SinkName) -> Option<Mark> {
+        self.held().book.sinks.get(sink)?.mark
+    }
+}

@@ -1,0 +1,25 @@
+//! Events of removed routes that the operator gives up.
+
+use event::{OperatorCommand, TypeName};
+
+use crate::routes::SinkName;
+
+/// What was given up of a sink's routes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GivenUp {
+    /// For each type how many of its events.
+    pub routes: Vec<(TypeName, u64)>,
+    /// Stopped lanes that go on behind what their store has lost.
+    pub lanes: u64,
+}
+
+/// Why nothing was given up, in words for a person.
+pub fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
+    let from = only.map(|name| format!(" from type {name}")).unwrap_or_default();
+    format!(
+        "no route{from} to sink {sink} holds events that could be given up: only one that was taken out of the \
+         configuration does, or a lane that has stopped because its store has lost events. A lane that has stopped because of what \
+         its store has goes on with: {}",
+        OperatorCommand::RouteAccept(sink)
+    )
+}

@@ -1,0 +1,38 @@
+//! The ledger: for each type and each of its sinks, accepted = stored + dead + skipped + lost + pending, at every moment.
+//!
+//! It has the routes with their conditions, the cursors of all lanes and the outcomes of events. [`Ledger`] counts while a process runs;
+//! [`Reconciler`] compares what was saved with a configuration; [`RouteFilter`] says which events of its shard a lane delivers.
+
+mod claims;
+mod codec;
+mod condition;
+mod dispute;
+mod given_up;
+mod ledger;
+mod load;
+mod outcomes;
+mod reconcile;
+mod recount;
+mod route_filter;
+mod route_state;
+mod routes;
+mod rows;
+mod state;
+
+pub use claims::SAVED_SOON;
+pub use codec::Document;
+pub use condition::{
+    CONDITION_FAILED, Condition, Passage, RouteDecision, Undecided, read as read_condition,
+    written as written_condition,
+};
+pub use dispute::{Accept, Dispute};
+pub use given_up::{GivenUp, nothing_held};
+pub use ledger::{Ledger, Stamp};
+pub use load::{GiveUpError, LedgerLoadError, SavedLedger};
+pub use outcomes::{OutcomeCounts, Tally};
+pub use reconcile::{Begin, ConfiguredRoutes, ConfiguredSink, Reconciler, SetAsideEvents};
+pub use recount::Recount;
+pub use route_filter::{CountsBySlot, RouteFilter};
+pub use routes::{Routes, SinkName};
+pub use rows::{LedgerRow, SinkRow};
+pub use state::{LaneProgress, LedgerState, SinkProgress};

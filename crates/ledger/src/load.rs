@@ -1,0 +1,186 @@
+//! Loads the ledger that the last process saved.
+
+use std::io;
+use std::path::PathBuf;
+
+use event::TypeName;
+use eventlog::{DataDirectory, LogOptions, StateFile};
+
+use crate::codec::Document;
+use crate::given_up::{GivenUp, nothing_held};
+use crate::routes::SinkName;
+use crate::rows::{LedgerRow, sink_row};
+use crate::state::LedgerState;
+
+const FILE: &str = "ledger";
+
+/// The ledger and the cursors as they were saved. To be loaded before the event log is opened.
+pub struct SavedLedger {
+    file: StateFile,
+    /// `None` where nothing was saved, or all of it is damaged.
+    document: Option<Document>,
+    findings: Vec<String>,
+}
+
+/// Why the saved ledger can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerLoadError {
+    /// The file system failed.
+    #[error("can't read {path}: {source}")]
+    Io {
+        /// The file, without the number of its generation.
+        path: PathBuf,
+        /// What the file system said.
+        source: io::Error,
+    },
+    /// Its content is sound and makes no sense: another version wrote it.
+    #[error("line {line} of {path} is not of a ledger that this version reads; use the version that wrote it")]
+    Format {
+        /// The file, without the number of its generation.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+    },
+}
+
+/// Why nothing was given up.
+#[derive(Debug, thiserror::Error)]
+pub enum GiveUpError {
+    /// There is nothing to give up.
+    #[error("{0}")]
+    NothingHeld(String),
+    /// The ledger can't be saved.
+    #[error("can't save the ledger: {0}")]
+    Save(#[from] io::Error),
+}
+
+impl SavedLedger {
+    /// Reads the ledger's file, if there is one.
+    ///
+    /// # Errors
+    /// [`LedgerLoadError`]. Damage is no error: see [`SavedLedger::findings`].
+    pub fn load(directory: &DataDirectory) -> Result<Self, LedgerLoadError> {
+        let path = directory.path().join(FILE);
+        let opened = StateFile::open(directory.disk().clone(), directory.path(), FILE);
+        let (file, state) = opened.map_err(|source| LedgerLoadError::Io { path: path.clone(), source })?;
+        let mut findings: Vec<String> =
+            state.damaged.iter().map(|path| format!("{} is damaged and was passed over", path.display())).collect();
+        if state.content.is_none() && !findings.is_empty() {
+            findings.push(
+                "no copy of the ledger is sound: events are counted anew, from the oldest that the journal has".into(),
+            );
+        }
+        let document = match state.content.map(String::from_utf8) {
+            None => None,
+            Some(text) => {
+                let decoded = text.map_err(|_| 1).and_then(|text| Document::decode(&text));
+                Some(decoded.map_err(|line| LedgerLoadError::Format { path, line })?)
+            }
+        };
+        Ok(Self { file, document, findings })
+    }
+
+    /// The sinks and their routes as they were saved, if they were.
+    #[must_use]
+    pub fn state(&self) -> Option<&LedgerState> {
+        self.document.as_ref().map(|document| &document.book)
+    }
+
+    /// The file, and what it has: for the one who saves the ledger from now on.
+    #[must_use]
+    pub fn into_parts(self) -> (StateFile, Option<Document>) {
+        (self.file, self.document)
+    }
+
+    /// Damage that was found, in words for a person.
+    #[must_use]
+    pub fn findings(&self) -> &[String] {
+        &self.findings
+    }
+
+    /// The counts as they were saved, by type. What was accepted since the last save isn't in them; a start counts it.
+    #[must_use]
+    pub fn rows(&self) -> Vec<LedgerRow> {
+        let Some(document) = &self.document else { return Vec::new() };
+        let row = |(name, accepted): &(TypeName, u64)| {
+            let rows = document.book.sinks.iter().filter_map(|(sink, book)| sink_row(sink, book, name, *accepted));
+            let derived = document.book.derived.contains(name);
+            LedgerRow {
+                type_name: name.clone(),
+                accepted: *accepted,
+                derived,
+                sinks: rows.map(|(row, _)| row).collect(),
+            }
+        };
+        let mut rows: Vec<LedgerRow> = document.accepted.iter().map(row).collect();
+        rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
+        rows
+    }
+
+    /// By shard the last position that was counted as accepted.
+    #[must_use]
+    pub fn counted_up_to(&self) -> &[u64] {
+        self.document.as_ref().map_or(&[], |document| &document.counted_up_to)
+    }
+
+    /// The first position of a shard that a sink of the configuration hasn't passed, if there are sinks.
+    #[must_use]
+    pub fn needed_from(&self, shard: u16) -> Option<u64> {
+        let sinks = self.document.iter().flat_map(|document| document.book.sinks.values());
+        let lanes = sinks.filter(|sink| sink.waits()).filter_map(|sink| sink.lanes.get(usize::from(shard)));
+        lanes.map(|lane| lane.cursor + 1).min()
+    }
+
+    /// Up to where the journal of a sink's dead letters was counted.
+    pub fn dead_up_to(&self, sink: &str) -> u64 {
+        let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
+        sinks.filter(|(name, _)| ***name == *sink).map(|(_, sink)| sink.dead_up_to).sum()
+    }
+
+    /// The sinks whose dead letters were counted.
+    pub fn sinks_with_letters(&self) -> impl Iterator<Item = &SinkName> {
+        let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
+        sinks.filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name)
+    }
+
+    /// Whether events were routed to such a sink.
+    #[must_use]
+    pub fn knows(&self, sink: &str) -> bool {
+        self.document.as_ref().is_some_and(|document| document.book.sinks.keys().any(|name| **name == *sink))
+    }
+
+    /// Gives up what routes to this sink hold, from one type or from all, that were out of the configuration when Forebay
+    /// ran last.
+    ///
+    /// # Errors
+    /// [`GiveUpError`]: nothing was given up.
+    pub fn give_up(&mut self, sink: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, GiveUpError> {
+        let book = self.document.as_mut().map(|document| &mut document.book);
+        let routes = book.and_then(|book| book.sinks.get_mut(sink)).map(|sink| sink.give_up(only)).unwrap_or_default();
+        let Some(document) = self.document.as_ref().filter(|_| !routes.is_empty()) else {
+            return Err(GiveUpError::NothingHeld(nothing_held(sink, only)));
+        };
+        self.file.write(document.encode().as_bytes())?;
+        Ok(GivenUp { routes, lanes: 0 })
+    }
+
+    /// What the event log is to be opened with.
+    #[must_use]
+    pub fn log_options(&self, shards: u16) -> LogOptions {
+        let Some(document) = &self.document else { return LogOptions { shards, ..LogOptions::default() } };
+        let mut cursors = vec![0; usize::from(shards)];
+        for lanes in document.book.sinks.values().map(|sink| &sink.lanes) {
+            for (greatest, lane) in cursors.iter_mut().zip(lanes) {
+                *greatest = lane.cursor.max(*greatest);
+            }
+        }
+        LogOptions {
+            shards,
+            accepted: document.accepted.clone(),
+            filtered: document.filtered.clone(),
+            counted_up_to: document.counted_up_to.clone(),
+            cursors,
+            ..LogOptions::default()
+        }
+    }
+}

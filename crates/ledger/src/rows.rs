@@ -1,0 +1,59 @@
+//! The rows of the ledger, as metrics and commands show them.
+
+use event::TypeName;
+
+use crate::outcomes::OutcomeCounts;
+use crate::routes::SinkName;
+use crate::state::SinkProgress;
+
+/// One type in the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerRow {
+    /// The type.
+    pub type_name: TypeName,
+    /// Its events that are in the journal, or were.
+    pub accepted: u64,
+    /// Whether they are results of an aggregate.
+    pub derived: bool,
+    /// What became of them, for each sink that the type has a route to, or had.
+    pub sinks: Vec<SinkRow>,
+}
+
+/// What became of a type's events in one sink.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkRow {
+    /// The sink.
+    pub sink: SinkName,
+    /// Events that the store has.
+    pub stored: u64,
+    /// Events that the store refused for good.
+    pub dead: u64,
+    /// Events that were not for the sink: accepted before the route began, or after it was closed, or such that its
+    /// condition is false on them.
+    pub skipped: u64,
+    /// Events that are lost from the journal: damage has made them unreadable, or their segments are gone.
+    pub lost: u64,
+    /// Events without an outcome yet.
+    pub pending: u64,
+    /// Whether the route was taken out of the configuration: what is pending is held.
+    pub removed: bool,
+}
+
+/// A type's events in one sink, if they have a route there, and whether the counts add up.
+pub(crate) fn sink_row(
+    sink: &SinkName,
+    book: &SinkProgress,
+    name: &TypeName,
+    accepted: u64,
+) -> Option<(SinkRow, bool)> {
+    let pair = book.pairs.get(name)?;
+    let mut outcomes = book.outcomes(name);
+    outcomes.skipped += pair.base;
+    let later = pair.closed.as_ref().map_or(Some(0), |closed| accepted.checked_sub(closed.accepted));
+    outcomes.skipped += later.unwrap_or(0);
+    let pending = accepted.checked_sub(outcomes.total() + pair.lost);
+    let is_right = later.is_some() && pending.is_some();
+    let OutcomeCounts { stored, dead, skipped } = outcomes;
+    let (pending, removed) = (pending.unwrap_or(0), pair.closed.is_some());
+    Some((SinkRow { sink: sink.clone(), stored, dead, skipped, lost: pair.lost, pending, removed }, is_right))
+}

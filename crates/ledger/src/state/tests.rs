@@ -1,0 +1,84 @@
+//! Which lanes are said to be behind.
+
+use super::*;
+use crate::route_state::{Closed, Gap};
+
+fn name(text: &str) -> TypeName {
+    TypeName::new(text).unwrap()
+}
+
+fn lane(cursor: u64) -> LaneProgress {
+    LaneProgress { cursor, confirmed: true, ..LaneProgress::default() }
+}
+
+/// A sink to which type `a` goes from sequence 6 on.
+fn sink(lane: LaneProgress) -> SinkProgress {
+    let pair = RouteState { from: vec![5], ..RouteState::default() };
+    SinkProgress {
+        lanes: vec![lane],
+        pairs: BTreeMap::from([(name("a"), pair)]),
+        configured: true,
+        ..SinkProgress::default()
+    }
+}
+
+fn pending(sink: &SinkProgress, type_name: &str, first: u64, last: u64) -> Option<Option<u64>> {
+    sink.pending(&eventlog::SequenceRange { shard: 0, first, last, only: None }, &[name(type_name)])
+}
+
+#[test]
+fn a_lane_is_behind_until_it_has_passed_what_has_a_route() {
+    let behind = sink(lane(9));
+    assert_eq!(pending(&behind, "a", 9, 10), Some(Some(10)));
+    assert_eq!(pending(&behind, "a", 9, 9), None);
+    assert_eq!(pending(&behind, "b", 9, 10), None, "it has no route there");
+    assert_eq!(pending(&sink(lane(0)), "a", 1, 5), None, "it came before its route began");
+    assert_eq!(pending(&sink(lane(0)), "a", 1, 6), Some(Some(6)));
+}
+
+#[test]
+fn a_saved_cursor_is_believed_when_the_store_has_confirmed_it() {
+    let unconfirmed = LaneProgress { confirmed: false, ..lane(20) };
+    assert_eq!(pending(&sink(unconfirmed), "a", 9, 10), Some(Some(10)));
+    assert_eq!(pending(&sink(lane(20)), "a", 9, 10), None);
+}
+
+#[test]
+fn what_cant_be_read_is_never_said_to_be_stored() {
+    let damaged = sink(LaneProgress { lost_within: Some((8, 12)), ..lane(20) });
+    assert_eq!(pending(&damaged, "a", 12, 13), Some(None), "and nobody waits for it");
+    assert_eq!(pending(&damaged, "a", 13, 14), None);
+}
+
+#[test]
+fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
+    let closed = Closed { until: vec![10], accepted: 3, passed: false };
+    let mut gone = sink(LaneProgress { confirmed: false, ..lane(8) });
+    gone.configured = false;
+    gone.pairs.insert(name("a"), RouteState { from: vec![5], closed: Some(closed.clone()), ..RouteState::default() });
+    assert_eq!(pending(&gone, "a", 10, 10), Some(None));
+    assert_eq!(pending(&gone, "a", 8, 8), None, "stored before it went");
+    assert_eq!(pending(&gone, "a", 11, 11), None, "it came later");
+    gone.configured = true;
+    assert_eq!(pending(&gone, "a", 10, 10), Some(Some(10)), "the sink is still there for other types");
+    gone.configured = false;
+    gone.pairs.insert(name("a"), RouteState { from: vec![10], closed: Some(closed), base: 3, ..RouteState::default() });
+    assert_eq!(pending(&gone, "a", 10, 10), None);
+}
+
+#[test]
+fn nobody_waits_for_what_came_while_a_route_was_out() {
+    let mut back = sink(lane(0));
+    let gaps = vec![Gap { after: vec![10], until: vec![20] }, Gap { after: vec![20], until: vec![20] }];
+    back.pairs.insert(name("a"), RouteState { from: vec![5], gaps, ..RouteState::default() });
+    assert_eq!(pending(&back, "a", 11, 20), None);
+    assert_eq!(pending(&back, "a", 9, 12), Some(Some(10)), "but for those before");
+    assert_eq!(pending(&back, "a", 15, 21), Some(Some(21)));
+}
+
+#[test]
+fn nobody_waits_for_a_lane_that_has_stopped_until_the_operator_acts() {
+    let mut stopped = sink(LaneProgress { dispute: Some(Dispute::Claimed), ..lane(8) });
+    stopped.pairs.insert(name("a"), RouteState::default());
+    assert_eq!(pending(&stopped, "a", 9, 9), Some(None));
+}

@@ -1,0 +1,5 @@
+//! Directories as stores: the suite of all sinks, and uploads through writers.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+
+mod conformance;
+mod through_writers;

@@ -1,0 +1,136 @@
+//! The store behind the writers: each call is a request to one of them.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use event::Lane;
+use event::limits::READ_BYTES_MAX;
+use event::read::{Page, Query, ReadError};
+use http::Method;
+
+use crate::caller::{Caller, SILENCE_MAX, odd};
+use crate::config::RemoteConfig;
+use crate::exchange::{Call, Content};
+use sink::read_thread::{PageReader, ReadThread};
+use sink::{Batch, Capabilities, Claim, Held, Reason, SinkError, Store, StoreBinding, Takeover, WriteOutcome};
+use writer_protocol::frame;
+use writer_protocol::read::{PageJson, QueryJson};
+use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
+
+/// The largest page, in bytes: each byte of a payload may be escaped.
+const READ_ANSWER_BYTES_MAX: usize = 2 * READ_BYTES_MAX + 4 * 1024 * 1024;
+
+/// The sink's handle. Cheap to clone.
+#[derive(Clone)]
+pub struct Remote {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    caller: Caller,
+    reads: ReadThread,
+}
+
+impl Remote {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: RemoteConfig) -> Self {
+        let caller = Caller::new(config);
+        Self { shared: Arc::new(Shared { caller, reads: ReadThread::new("writer-read") }) }
+    }
+
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.shared.caller
+    }
+
+    /// What the store holds of a lane, if that fits the kind of store.
+    fn fitting(&self, answer: HeldAnswer) -> Result<Option<Held>, SinkError> {
+        let held = answer.into_held().ok_or_else(|| odd("a claim that is none"))?;
+        if held.is_some() == self.shared.caller.config().capabilities().fenced {
+            return Ok(held);
+        }
+        Err(odd("a cursor that its kind of store can't have"))
+    }
+}
+
+#[async_trait]
+impl Store for Remote {
+    fn capabilities(&self) -> Capabilities {
+        self.shared.caller.config().capabilities()
+    }
+
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.shared.caller.connect(|_| Ok(())).await
+    }
+
+    async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        let call = Call { lane: Some(lane), ..Call::new(Method::GET, "/cursor") };
+        self.fitting(self.shared.caller.call(&call).await??)
+    }
+
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
+        let query = serde_json::to_vec(&ClaimQuery::new(claim, takeover)).unwrap_or_default();
+        let content = Content::Whole(query.into());
+        let call = Call { lane: Some(lane), content, ..Call::new(Method::POST, "/claim") };
+        self.fitting(self.shared.caller.call(&call).await??)
+    }
+
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        let call = Call {
+            lane: Some(batch.lane()),
+            batch: Some(batch),
+            content: Content::Whole(frame::encode(batch)),
+            answer_max: wire::ANSWER_BYTES_MAX,
+            ..Call::new(Method::POST, "")
+        };
+        match self.shared.caller.call::<Outcome>(&call).await? {
+            Ok(outcome) => outcome.into_write_outcome(batch.len()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn can_read(&self) -> bool {
+        self.shared.caller.config().reads
+    }
+
+    async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        let shared = self.shared.clone();
+        self.shared.reads.read(move || Reader(shared.caller.to_read(SILENCE_MAX)), query).await
+    }
+
+    /// Ends the calls in flight and closes idle connections.
+    async fn close(&self) -> Result<(), SinkError> {
+        self.shared.caller.close();
+        self.shared.reads.close().await;
+        Ok(())
+    }
+
+    fn warning(&self) -> Option<Reason> {
+        self.caller().binding().warning()
+    }
+
+    fn binding(&self) -> Option<&dyn StoreBinding> {
+        Some(self.caller())
+    }
+}
+
+/// Reads through the writers, with connections of its own.
+struct Reader(Caller);
+
+impl PageReader for Reader {
+    async fn read(&mut self, query: &Query) -> Result<Page, ReadError> {
+        let unavailable = |error: SinkError| ReadError::Unavailable(error.to_string().into());
+        let json = serde_json::to_vec(&QueryJson::from(query)).unwrap_or_default();
+        let content = Content::Whole(json.into());
+        let call = Call { content, answer_max: READ_ANSWER_BYTES_MAX, ..Call::new(Method::POST, "/read") };
+        let page: PageJson = self.0.call(&call).await.map_err(unavailable)?.map_err(unavailable)?;
+        page.into_page(&query.wanted)
+    }
+
+    async fn hang_up(&mut self) {
+        self.0.close();
+    }
+}
+
+#[cfg(test)]
+mod tests;

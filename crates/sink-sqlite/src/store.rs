@@ -1,0 +1,116 @@
+//! The store: the handle of the thread that owns the file.
+
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+use async_trait::async_trait;
+use event::Lane;
+use event::read::{Page, Query, ReadError};
+use tokio::sync::oneshot;
+
+use crate::config::SqliteConfig;
+use crate::error;
+use crate::reader::Reader;
+use crate::writer::{Job, Reply, Writer};
+use sink::read_thread::ReadThread;
+use sink::{Batch, Capabilities, Claim, Held, Mark, Retention, SinkError, Store, Takeover, WriteOutcome};
+
+/// The handle on the thread that owns the file. The thread begins with the first call and ends with `close`, or with the handle.
+pub struct Sqlite {
+    config: SqliteConfig,
+    retention: Arc<Retention>,
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    reads: ReadThread,
+}
+
+impl Sqlite {
+    /// A store that isn't connected yet.
+    #[must_use]
+    pub fn new(config: SqliteConfig) -> Self {
+        Self { config, retention: Arc::default(), jobs: Mutex::new(None), reads: ReadThread::new("sqlite-read") }
+    }
+
+    async fn call<T>(&self, job: impl FnOnce(Reply<T>) -> Job) -> Result<T, SinkError> {
+        let (reply, answer) = oneshot::channel();
+        self.send(job(reply))?;
+        answer.await.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+
+    /// Hands `job` to the thread, and starts one where there is none: at first, after a close, after a panic.
+    fn send(&self, job: Job) -> Result<(), SinkError> {
+        let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let job = match &*jobs {
+            Some(running) => match running.send(job) {
+                Ok(()) => return Ok(()),
+                Err(mpsc::SendError(job)) => job,
+            },
+            None => job,
+        };
+        let (sender, receiver) = mpsc::channel();
+        let writer = Writer::new(self.config.clone(), self.retention.clone());
+        let thread = std::thread::Builder::new().name("sqlite".into()).spawn(move || writer.run(receiver));
+        thread.map_err(|error| error::no_thread(&self.config.path, &error))?;
+        // The thread lives as long as its receiver does, so a failure here is answered by the dropped reply.
+        let _ = sender.send(job);
+        *jobs = Some(sender);
+        Ok(())
+    }
+
+    fn unanswered(&self) -> SinkError {
+        error::unanswered(&self.config.path)
+    }
+}
+
+#[async_trait]
+impl Store for Sqlite {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { fenced: true, on_this_disk: true, ..Capabilities::default() }
+    }
+
+    async fn connect(&self) -> Result<(), SinkError> {
+        self.call(Job::Connect).await
+    }
+
+    async fn mark(&self) -> Result<Option<Mark>, SinkError> {
+        self.call(Job::Mark).await.map(Some)
+    }
+
+    async fn held(&self, lane: &Lane) -> Result<Option<Held>, SinkError> {
+        self.call(|reply| Job::Look(lane.clone(), reply)).await.map(Some)
+    }
+
+    async fn claim(&self, lane: &Lane, claim: Claim, takeover: &Takeover) -> Result<Option<Held>, SinkError> {
+        self.call(|reply| Job::Claim((lane.clone(), claim, takeover.clone()), reply)).await.map(Some)
+    }
+
+    async fn write(&self, batch: &Batch) -> Result<WriteOutcome, SinkError> {
+        self.call(|reply| Job::Write(batch.clone(), reply)).await
+    }
+
+    fn can_read(&self) -> bool {
+        true
+    }
+
+    async fn read(&self, query: Query) -> Result<Page, ReadError> {
+        let config = self.config.clone();
+        self.reads.read(move || Reader::new(&config), query).await
+    }
+
+    fn retention(&self) -> Option<&Retention> {
+        self.config.keep.is_some().then_some(&*self.retention)
+    }
+
+    async fn close(&self) -> Result<(), SinkError> {
+        // First, so that the last connection is the writer's: it leaves the store in one file.
+        self.reads.close().await;
+        let (reply, answer) = oneshot::channel();
+        match self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A thread that is gone has nothing to close.
+            Some(jobs) if jobs.send(Job::Close(reply)).is_ok() => {}
+            _ => return Ok(()),
+        }
+        answer.await.unwrap_or_else(|_| Err(self.unanswered()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

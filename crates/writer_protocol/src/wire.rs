@@ -1,0 +1,85 @@
+//! Paths and header fields, and the limits of a connection.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use event::Lane;
+
+/// The prefix of every path; the sink's name follows.
+pub const PATH: &str = "/ingest/data";
+/// The content type of a [frame](crate::frame).
+pub const CONTENT_TYPE: &str = "application/vnd.forebay.batch";
+/// The content type of a writer's own refusal.
+pub const PROBLEM: &str = "application/problem+json";
+/// The lane: origin, shard and sink's name in the gateway's configuration, as in `0f…c1/0/warehouse`.
+pub const LANE: &str = "forebay-lane";
+/// The first and the last position that a batch accounts for, as in `101-200`.
+pub const POSITIONS: &str = "forebay-positions";
+/// The claim of the process that sends a batch, as 32 hexadecimal digits.
+pub const CLAIM: &str = "forebay-claim";
+/// The position up to which the lane knows its events to be stored: [`sink::Batch::floor`].
+pub const FLOOR: &str = "forebay-floor";
+/// The highest position that was ever sent to the sink before: [`sink::Batch::again`].
+pub const AGAIN: &str = "forebay-again";
+/// The mark of the store that the gateway's sink is bound to, as 32 hexadecimal digits.
+pub const MARK: &str = "forebay-mark";
+/// The [fingerprint](crate::SinkInfo::fingerprint) of the sink that the gateway is bound to.
+pub const LAYOUT: &str = "forebay-layout";
+/// A draining writer sends it: its gateways then use another one.
+pub const DRAINING: &str = "forebay-draining";
+/// The interval of heartbeats while the store works: newlines before the answer.
+pub const HEARTBEAT: Duration = Duration::from_secs(1);
+/// A gateway doesn't use a connection that was idle for so long.
+pub const IDLE_MAX: Duration = net::http_client::IDLE_MAX;
+/// The largest answer to a batch, in bytes: each record may be refused with a reason.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Formats a lane for [`LANE`].
+#[must_use]
+pub fn lane_text(lane: &Lane) -> String {
+    format!("{}/{lane}", lane.origin)
+}
+
+/// Parses a lane from [`LANE`].
+#[must_use]
+pub fn lane_of(text: &str) -> Option<Lane> {
+    let mut parts = text.splitn(3, '/');
+    let (origin, shard, sink) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_name = !sink.is_empty() && sink.len() <= 128 && sink.bytes().all(|byte| byte.is_ascii_graphic());
+    is_name.then_some(Lane { origin: origin.parse().ok()?, shard: shard.parse().ok()?, sink: sink.into() })
+}
+
+/// Parses the first and last position from [`POSITIONS`].
+#[must_use]
+pub fn positions_of(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.split_once('-')?;
+    let (first, last) = (u64::from_str(first).ok()?, u64::from_str(last).ok()?);
+    // An empty batch ends before it begins.
+    (first >= 1 && last >= first - 1).then_some((first, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use event::Origin;
+
+    #[test]
+    fn a_lane_is_read_as_it_is_written() {
+        let lane = Lane { origin: Origin([0xab; 16]), shard: 9, sink: "a/b".into() };
+        assert_eq!(lane_of(&lane_text(&lane)), Some(lane));
+        for wrong in
+            ["", "/", "ab/1/x", "zz/1/x", &format!("{}/x/y", "0".repeat(32)), &format!("{}/1/", "0".repeat(32))]
+        {
+            assert_eq!(lane_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn positions_are_a_run() {
+        assert_eq!(positions_of("5-9"), Some((5, 9)));
+        assert_eq!(positions_of("5-4"), Some((5, 4)));
+        for wrong in ["", "5", "5-", "-5", "0-1", "9-5", "1--2", "18446744073709551616-1"] {
+            assert_eq!(positions_of(wrong), None, "{wrong}");
+        }
+    }
+}
