@@ -34,9 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use event::limits::RESERVE_BYTES;
 use event::memory::Budgets;
 use event::{OperatorCommand, TypeName};
-use eventlog::{
-    Appender, CommitError, Committer, JournalRecord, Segments, list_directory, unix_microseconds,
-};
+use eventlog::{Appender, CommitError, Committer, JournalRecord, Segments, list_directory, unix_microseconds};
 use ledger::{Ledger, Recount, SinkName};
 
 pub use blocked::Blocked;
@@ -53,8 +51,8 @@ pub use service::{DeadError, DeadLetterService};
 pub use set_aside::{AsideEnd, Resent};
 
 use dead_record::{DeadRecord, RecordKind};
-use low_watermark::LowWatermark;
 use index::Index;
+use low_watermark::LowWatermark;
 use notify::Notices;
 use set_aside::SetAside;
 

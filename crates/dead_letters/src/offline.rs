@@ -13,8 +13,8 @@ use ledger::{SavedLedger, SinkName};
 use crate::DIRECTORY;
 use crate::dead_record::{DeadRecord, RecordKind};
 use crate::filter::{DeadFilter, DeadLetter, DeadList};
-use crate::low_watermark::LowWatermark;
 use crate::index::Index;
+use crate::low_watermark::LowWatermark;
 
 /// How the names of the files end without which there is no journal.
 const SEGMENT_SUFFIX: &str = ".segment";

@@ -8,8 +8,8 @@ use ledger::Recount;
 
 use crate::blocked::Blocked;
 use crate::dead_record::DeadRecord;
-use crate::low_watermark::LowWatermark;
 use crate::index::Index;
+use crate::low_watermark::LowWatermark;
 use crate::set_aside::SetAside;
 use crate::{DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, SEGMENT_BYTES_MAX, later};
 

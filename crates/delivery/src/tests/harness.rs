@@ -11,8 +11,8 @@ use aggregation::{AggregateBoard, AggregateSetup, Clock};
 use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
 use event::{EventId, TypeName};
 use eventlog::{
-    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, ShardOptions,
-    SourceLine, StateFile, fields, find_shard,
+    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, ShardOptions, SourceLine,
+    StateFile, fields, find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
 use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
