@@ -164,8 +164,13 @@ mod tests {
     use crate::dead_record::RecordKind;
 
     fn record(sequence: u64, kind: RecordKind) -> DeadRecord<'static> {
-        let event = JournalRecord::new(EventId([1; 16]), 1, "job", b"{}");
-        DeadRecord { event, shard: 0, sequence, kind, reason: "" }
+        DeadRecord {
+            event: JournalRecord::new(EventId([1; 16]), 1, "job", b"{}"),
+            shard: 0,
+            sequence,
+            kind,
+            reason: "",
+        }
     }
 
     #[test]

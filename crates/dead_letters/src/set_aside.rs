@@ -187,7 +187,14 @@ impl Resent {
         self.part.get(index).map(|(_, sequence)| *sequence)
     }
 
+    /// Whether no event of them can be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.part.is_empty()
+    }
+
     /// How many events they are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.part.len()
     }
@@ -206,7 +213,7 @@ impl DeadLetters {
     /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
     pub fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
         // The journal tells how many there are.
-        self.look()?;
+        self.open_existing()?;
         let events = &events[..self.aside().room_for(events)];
         if events.is_empty() {
             return Ok(0);
@@ -216,23 +223,23 @@ impl DeadLetters {
             events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::SetAside)).collect();
         self.append(&records, |_, _| false)?;
         self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
-        self.tell();
+        self.log_new();
         Ok(events.len())
     }
 
     /// Opens the journal if there is one.
-    pub fn look(&self) -> Result<(), Blocked> {
+    pub fn open_existing(&self) -> Result<(), Blocked> {
         self.with_existing(|_| ()).map(drop)
     }
 
     /// The store has refused these events for now: the newest of each type is shown with its reason.
     pub fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
-        let (aside, mut news) = (self.aside(), self.aside_news());
+        let (aside, mut notices) = (self.aside(), self.pending_aside_notices());
         for (sequence, reason) in events {
             if let Some(event) = aside.events.get(&(shard, sequence)) {
                 let reason = format!("event {}: {reason}", event.id);
                 let type_name = event.type_name.as_str();
-                if are_new { news.add(type_name, &reason) } else { news.renew(type_name, &reason) }
+                if are_new { notices.add(type_name, &reason) } else { notices.renew(type_name, &reason) }
             }
         }
     }
@@ -375,7 +382,7 @@ impl DeadLetters {
             return (0, None);
         }
         let count = self.aside().by_type.get(type_name).copied().unwrap_or(0);
-        (count, self.aside_news().last(type_name.as_str()).filter(|_| count > 0))
+        (count, self.pending_aside_notices().last(type_name.as_str()).filter(|_| count > 0))
     }
 
     /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.

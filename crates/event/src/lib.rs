@@ -7,6 +7,7 @@ mod name;
 pub mod object;
 mod position;
 pub mod read;
+mod serde_as_text;
 
 pub use id::{EventId, FURTHER_VALUES_FROM, IdGenerator, KeyedIds};
 pub use name::{InvalidTypeName, TypeName, TypeNameRule};

@@ -7,9 +7,6 @@ use settings::Diagnostics;
 
 use crate::log;
 
-/// The exit code of a process whose configuration has errors.
-pub(crate) const EXIT_CONFIGURATION: u8 = 2;
-
 /// Shows the warnings of a configuration, or its errors: then there is none.
 pub(crate) fn shown<T>(loaded: Result<(T, Diagnostics), ConfigError>) -> Option<T> {
     match loaded {

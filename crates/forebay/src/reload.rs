@@ -27,15 +27,15 @@ use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 
-use crate::admin_json::reload::ReloadJson;
-use crate::cli::Common;
-use crate::discovery::UpstreamBoard;
 use crate::object_registry::ObjectRegistry;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
 use crate::tls::listeners::PortsTls;
 use crate::type_info::TypeInfo;
 use crate::{compose, log, memory_plan};
+use admin_api::reload::ReloadJson;
+use cli::Common;
+use discovery::UpstreamBoard;
 
 /// A store that doesn't answer for so long is one that is down, as at a start.
 const CONNECT_MAX: Duration = Duration::from_secs(5);
@@ -150,13 +150,13 @@ impl Reloader {
             match &result {
                 Ok(_) => {
                     self.counters.applied.add(1);
-                    log::info("the configuration was read again and holds now");
+                    tracing::info!("the configuration was read again and holds now");
                 }
                 Err(error) => {
                     // Takes back the servers that were announced.
-                    self.components.upstreams.show(&self.current);
+                    self.components.upstreams.show(&self.current.upstreams);
                     self.counters.refused.add(1);
-                    log::error(format_args!("the configuration was read again and nothing has changed:\n{error}"));
+                    tracing::error!("the configuration was read again and nothing has changed:\n{error}");
                 }
             }
             if let Some(reply) = reply {
@@ -173,7 +173,7 @@ impl Reloader {
         configuration.keep_upstreams_of(&self.current);
         memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
         if !warnings.is_empty() {
-            log::warning(&warnings);
+            tracing::warn!("{warnings}");
         }
         let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let mut unfit = needs_restart(&self.current, &configuration, cores);
@@ -188,7 +188,7 @@ impl Reloader {
         self.components.tls.show(tls);
         self.components.types.show(&configuration);
         self.components.stopping.send_replace(configuration.gateway.stopping);
-        self.components.upstreams.show(&configuration);
+        self.components.upstreams.show(&configuration.upstreams);
         self.components.retention.show(compose::named(&sinks));
         if configuration.gateway.max_connections != self.current.gateway.max_connections {
             compose::warn_of_descriptors(&configuration.gateway, &self.components.memory);
@@ -219,16 +219,16 @@ impl Reloader {
             if self.sinks.iter().any(|known| known.sink.is_same(&setup.sink)) {
                 continue;
             }
-            let name = &setup.name;
+            let name = &*setup.name;
             match timeout(CONNECT_MAX, setup.sink.connect()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error @ (SinkError::Misconfigured(_) | SinkError::OtherStore(_)))) => {
                     wrong.push(format!("sink {name}: {error}"))
                 }
                 Ok(Err(SinkError::Unavailable(reason))) => {
-                    log::warning(format_args!("sink {name}: {reason}; it is tried again while Forebay runs"));
+                    tracing::warn!(sink = name, %reason, "can't connect to the store: it is tried again while Forebay runs");
                 }
-                Err(_) => log::warning(format_args!("sink {name} doesn't answer; it is tried again")),
+                Err(_) => tracing::warn!(sink = name, "the store doesn't answer: it is tried again while Forebay runs"),
             }
         }
         wrong

@@ -1,13 +1,13 @@
 //! Signals of a role's process.
 
-use std::io;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::Signal;
 
-use crate::errors::cannot;
 use crate::log;
+use cli::errors::cannot;
+use cli::signals::{Signals, hangup};
 
 /// What a second signal exits with: 128 and the number of SIGTERM, as shells have it.
 pub(crate) const EXIT_AT_ONCE: i32 = 143;
@@ -26,7 +26,7 @@ pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signa
 /// A second signal ends the process at once.
 pub(crate) async fn end_at_once(mut signals: Signals) {
     signals.next().await;
-    log::warning("stopped at once by a second signal; acknowledged events are in the journal");
+    tracing::warn!("stopped at once by a second signal; acknowledged events are in the journal");
     log::flush();
     std::process::exit(EXIT_AT_ONCE);
 }
@@ -35,29 +35,4 @@ pub(crate) async fn end_at_once(mut signals: Signals) {
 pub(crate) fn delayed(delay: Duration, what: &str) -> String {
     let delay = humantime::format_duration(delay);
     format!("stopping: /readyz answers 503, and {what} are accepted for another {delay} (stop_delay)")
-}
-
-/// SIGHUP.
-pub(crate) fn hangup() -> io::Result<Signal> {
-    signal(SignalKind::hangup())
-}
-
-/// SIGTERM and SIGINT.
-pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    /// Waits for them on the runtime that is entered.
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
-    }
-
-    pub(crate) async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
-    }
 }

@@ -41,6 +41,8 @@ impl fmt::Debug for Claim {
 #[error("a claim is written as 32 hexadecimal digits")]
 pub struct InvalidClaim;
 
+event::serde_as_text!(Claim);
+
 impl FromStr for Claim {
     type Err = InvalidClaim;
 

@@ -1,9 +1,12 @@
 //! Names that follow a rule. The type is the proof: no other text becomes one.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
 use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Which texts are names of one sort.
 pub trait NameRule {
@@ -74,6 +77,19 @@ impl<R: NameRule> FromStr for CheckedName<R> {
 impl<R> fmt::Display for CheckedName<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.text)
+    }
+}
+
+impl<R> Serialize for CheckedName<R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de, R: NameRule<Error: fmt::Display>> Deserialize<'de> for CheckedName<R> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = Cow::<'_, str>::deserialize(deserializer)?;
+        Self::new(&text).map_err(de::Error::custom)
     }
 }
 

@@ -7,7 +7,7 @@ const COMMANDS: [&str; 6] = ["dead", "journal", "reload", "route", "status", "to
 /// The renderer, the help texts, and answers to clients that are no operators of the server.
 const EXCEPT: [&str; 6] = [
     "crates/text/src/operator_command.rs",
-    "crates/forebay/src/cli/",
+    "crates/cli/src/flags/",
     "crates/forebay/src/admin/csrf.rs",
     "crates/gateway/src/ack/response.rs",
     "crates/gateway/src/auth/allowed_hosts.rs",
@@ -42,7 +42,7 @@ mod tests {
         };
         let text = "// forebay route list\nfn a() { f(\"run forebay route list\") }\nlet x = \"`forebay token`\";\n";
         assert_eq!(lines("crates/delivery/src/a.rs", text), [2]);
-        assert!(lines("crates/forebay/src/cli/route.rs", text).is_empty());
+        assert!(lines("crates/cli/src/flags/route.rs", text).is_empty());
         let tests = format!("#[cfg(test)]\nmod tests {{\n{text}}}\n");
         assert!(lines("crates/delivery/src/a.rs", &tests).is_empty());
     }

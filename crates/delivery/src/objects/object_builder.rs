@@ -12,7 +12,7 @@ use sink::Claim;
 use tokio::time::Instant;
 
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::objects::intent_log::{Kept, Object, ObjectIntent};
+use crate::objects::intent::{Kept, Object, ObjectIntent};
 
 /// Counts events from one position on.
 pub(crate) struct ObjectBuilder {

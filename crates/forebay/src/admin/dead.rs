@@ -14,10 +14,11 @@ use hyper::{Method, Request, StatusCode};
 
 use super::Admin;
 use super::auth::Caller;
-use super::query::DeadQuery;
+use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
-use crate::admin_json::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
-use crate::log;
+use crate::log::UNLIMITED;
+use admin_api::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
+use admin_api::query::DeadQuery;
 
 /// Letters in a list, unless the query says otherwise.
 const LIST_DEFAULT: u64 = 100;
@@ -26,16 +27,13 @@ const LIST_MAX: u64 = 10_000;
 /// Of each sink; more than one is refused.
 const EDITED_MAX: u64 = 2;
 
-/// The beginning of all paths here.
-pub(super) const PATH: &str = "/api/dead";
-
-/// Answers a request whose path goes on with `rest` behind [`PATH`].
+/// Answers a request whose path goes on with `rest` behind [`DEAD`](admin_api::paths::DEAD).
 pub(super) async fn respond(
     rest: &str,
     request: &mut Request<Incoming>,
     (admin, caller): (&Admin, &Caller),
 ) -> AdminResponse {
-    let query = match DeadQuery::of_request(request.uri().query(), admin.origin) {
+    let query = match dead_query::of_request(request.uri().query(), admin.origin) {
         Ok(query) => query,
         Err(refused) => return refused,
     };
@@ -98,10 +96,11 @@ fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
         if stored + refused + dropped + edited + left == 0 && failure.is_none() {
             continue;
         }
-        let failure = failure.as_ref().map_or_else(String::new, |why| format!("; it was interrupted: {why}"));
-        log::bounded_info(format_args!(
-            "dead {action}: by={caller} sink={sink} stored={stored} refused={refused} dropped={dropped} edited={edited} left={left}{failure}"
-        ));
+        let (sink, reason) = (&**sink, failure.as_deref());
+        tracing::info!(
+            target: UNLIMITED, by = %caller, sink, stored, refused, dropped, edited, left, reason,
+            "dead {action}"
+        );
     }
 }
 

@@ -15,13 +15,10 @@ use text::{percent, rfc3339};
 use tokio::sync::Semaphore;
 
 use super::payload::Payloads;
-use super::query;
 use super::response::{AdminResponse, json, not_allowed, problem, stopping};
 use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
 use crate::type_info::TypeInfo;
-
-/// The beginning of all paths here.
-pub(super) const PATH: &str = "/api/try";
+use admin_api::query::pairs;
 
 /// Takes trials: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
 /// the shards wait for it.
@@ -35,7 +32,7 @@ impl DryRuns {
         Self { types, turns: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Answers a request whose path goes on with `rest` behind [`PATH`].
+    /// Answers a request whose path goes on with `rest` behind [`TRY`](admin_api::paths::TRY).
     pub(super) async fn respond(
         &self,
         rest: &str,
@@ -88,7 +85,7 @@ fn around(query: &str, headers: &HeaderMap) -> Result<RequestContext, String> {
     let client = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
     let received_at = unix_microseconds();
     let mut around = RequestContext { received_at, client, headers: texts(headers), ..RequestContext::default() };
-    for pair in query::pairs(query) {
+    for pair in pairs(query) {
         let (key, value) = pair?;
         match key {
             "client" => around.client = Some(value.parse().map_err(|_| format!("client={value}: wanted an address"))?),

@@ -12,15 +12,12 @@ use text::percent;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::type_info::{TypeInfo, TypeJson};
 
-/// The beginning of all paths here.
-pub(super) const PATH: &str = "/api/types";
-
 #[derive(Serialize)]
 struct TypesJson {
     types: Vec<TypeJson>,
 }
 
-/// Answers a request whose path goes on with `rest` behind [`PATH`].
+/// Answers a request whose path goes on with `rest` behind [`EVENT_TYPES`](admin_api::paths::EVENT_TYPES).
 pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> AdminResponse {
     if *method != Method::GET && *method != Method::HEAD {
         return not_allowed("GET, HEAD");

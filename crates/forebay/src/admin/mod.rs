@@ -4,10 +4,10 @@
 mod auth;
 mod csrf;
 mod dead;
+mod dead_query;
 mod dry_run;
 mod event_type;
 mod payload;
-mod query;
 mod response;
 mod routes;
 mod status;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Scope;
+use admin_api::paths;
 use bytes::Bytes;
 use delivery::DeadLetterService;
 use event::Origin;
@@ -37,20 +38,19 @@ use net::tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
-use crate::admin_json::reload::ReloadJson;
-use crate::log;
+use crate::log::UNLIMITED;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
 use crate::reload::{ReloadError, ReloadHandle};
 use crate::type_info::TypeInfo;
+use admin_api::reload::ReloadJson;
 pub(crate) use auth::AdminAuth;
 use auth::Caller;
 pub(crate) use dry_run::DryRuns;
 pub(crate) use payload::Payloads;
-pub(crate) use query::DeadQuery;
 pub(crate) use response::{AdminResponse, json, not_allowed};
 pub(crate) use routes::Routes;
-pub(crate) use status::{PATH as STATUS, ServerStatus, status};
+pub(crate) use status::{ServerStatus, status};
 use write_timeout::WriteTimeout;
 
 /// Connections at a time: a few scrapers and people. More wait.
@@ -93,7 +93,7 @@ pub(crate) async fn serve<F>(
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                log::warning(format_args!("the admin port can't take a connection: {error}"));
+                tracing::warn!(reason = %error, "the admin port can't accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -154,9 +154,9 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
             let only = AdminResponse::text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n");
             AdminResponse { allow: Some("GET, HEAD"), ..only }
         }
-        METRICS => metrics(admin.metrics.render()),
-        HEALTH => AdminResponse::text(StatusCode::OK, ALIVE),
-        READY => readiness(admin.readiness.reason()),
+        paths::METRICS => metrics(admin.metrics.render()),
+        paths::HEALTH => AdminResponse::text(StatusCode::OK, ALIVE),
+        paths::READY => readiness(admin.readiness.reason()),
         _ => {
             let text = "not found: the admin port has /metrics, /healthz, /readyz and /api\n";
             AdminResponse::text(StatusCode::NOT_FOUND, text)
@@ -166,27 +166,27 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
 }
 
 async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Caller) -> AdminResponse {
-    if let Some(rest) = request.uri().path().strip_prefix(dry_run::PATH).filter(|rest| is_below(rest)) {
+    if let Some(rest) = request.uri().path().strip_prefix(paths::TRY).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
         return admin.trials.respond(&rest, request, &admin.payloads).await;
     }
-    if let Some(rest) = request.uri().path().strip_prefix(dead::PATH).filter(|rest| is_below(rest)) {
+    if let Some(rest) = request.uri().path().strip_prefix(paths::DEAD).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
         return dead::respond(&rest, request, (admin, caller)).await;
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
-    if let Some(rest) = below(routes::PATH) {
+    if let Some(rest) = below(paths::ROUTES) {
         return admin.routes.respond((method, rest, query), admin.origin, caller).await;
     }
-    if let Some(rest) = below(event_type::PATH) {
+    if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);
     }
     match path {
-        status::PATH if !is_read(method) => response::not_allowed("GET, HEAD"),
-        status::PATH => response::json(StatusCode::OK, &admin.status.now()),
-        RELOAD if *method != Method::POST => response::not_allowed("POST"),
-        RELOAD => match reload(admin, caller).await {
+        paths::STATUS if !is_read(method) => response::not_allowed("GET, HEAD"),
+        paths::STATUS => response::json(StatusCode::OK, &admin.status.now()),
+        paths::RELOAD if *method != Method::POST => response::not_allowed("POST"),
+        paths::RELOAD => match reload(admin, caller).await {
             Ok(reloaded) => response::json(StatusCode::OK, &reloaded),
             Err(ReloadError::Configuration(detail)) => {
                 response::problem(StatusCode::UNPROCESSABLE_ENTITY, "configuration", detail)
@@ -202,7 +202,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
 }
 
 async fn reload(admin: &Admin, caller: &Caller) -> Result<ReloadJson, ReloadError> {
-    log::bounded_info(format_args!("reload: requested by {caller}"));
+    tracing::info!(target: UNLIMITED, by = %caller, "reload requested");
     admin.reload.reload().await
 }
 
@@ -216,20 +216,16 @@ pub(crate) fn is_read(method: &Method) -> bool {
 }
 
 const API: &str = "/api";
-pub(crate) const RELOAD: &str = "/api/reload";
-pub(crate) const HEALTH: &str = "/healthz";
-pub(crate) const READY: &str = "/readyz";
-pub(crate) const METRICS: &str = "/metrics";
 
-/// The answer of [`HEALTH`].
+/// The answer of [`HEALTH`](paths::HEALTH).
 pub(crate) const ALIVE: &str = "alive\n";
 
 /// Whether a path never needs a token.
 pub(crate) fn is_public(path: &str) -> bool {
-    matches!(path, HEALTH | READY)
+    matches!(path, paths::HEALTH | paths::READY)
 }
 
-/// The answer of [`READY`]: 503 with the reason if the process can't accept events.
+/// The answer of [`READY`](paths::READY): 503 with the reason if the process can't accept events.
 pub(crate) fn readiness(reason: Option<&str>) -> AdminResponse {
     reason.map_or_else(
         || AdminResponse::text(StatusCode::OK, "ready\n"),
@@ -244,5 +240,5 @@ pub(crate) fn metrics(text: String) -> AdminResponse {
 
 /// What a token must allow for this path; one of them is enough.
 pub(crate) fn scopes(path: &str) -> &'static [Scope] {
-    if path == METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
+    if path == paths::METRICS { &[Scope::Read, Scope::Admin] } else { &[Scope::Admin] }
 }

@@ -6,7 +6,7 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
 use serde::Serialize;
 
-use crate::admin_json::dead::ProblemJson;
+use admin_api::dead::ProblemJson;
 
 /// An answer's status, the method that is allowed instead, and its JSON.
 pub(crate) struct AdminResponse {

@@ -14,13 +14,11 @@ use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
 
 use super::auth::Caller;
-use super::query::DeadQuery;
+use super::dead_query;
 use super::response::{AdminResponse, json, not_allowed, problem};
-use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
-use crate::log;
-
-/// The beginning of all paths here.
-pub(super) const PATH: &str = "/api/routes";
+use crate::log::UNLIMITED;
+use admin_api::query::DeadQuery;
+use admin_api::route::{AcceptedJson, GivenUpJson, RoutesJson};
 
 /// What is known of routes, and who gives them up.
 pub(crate) struct Routes {
@@ -36,14 +34,14 @@ impl Routes {
         Self { ledger, lanes, dead: delivery.dead_letters().clone(), control: delivery.control().clone() }
     }
 
-    /// Answers a request whose path goes on with `rest` behind [`PATH`].
+    /// Answers a request whose path goes on with `rest` behind [`ROUTES`](admin_api::paths::ROUTES).
     pub(super) async fn respond(
         &self,
         (method, rest, query): (&Method, &str, Option<&str>),
         origin: Origin,
         caller: &Caller,
     ) -> AdminResponse {
-        let query = match DeadQuery::of_request(query, origin) {
+        let query = match dead_query::of_request(query, origin) {
             Ok(query) => query,
             Err(refused) => return refused,
         };
@@ -67,8 +65,8 @@ impl Routes {
         let sink = sink(query)?;
         let accepted = self.control.accept(sink.clone(), query.again).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
-        let again = if query.again { " again=true" } else { "" };
-        log::bounded_info(format_args!("route accept: by={caller} sink={sink} lanes={lanes}{again}"));
+        let again = query.again.then_some(true);
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, again, "route accept");
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
@@ -79,7 +77,7 @@ impl Routes {
         let given_up =
             self.control.give_up(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
-        log::bounded_info(format_args!("route drop: by={caller} sink={sink} events={events} lanes={lanes}"));
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, events, lanes, "route drop");
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
     }
 }

@@ -9,11 +9,9 @@ use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
 use text::{OperatorCommand, rfc3339};
 
-use crate::admin_json::status::{JournalJson, SinkStatusJson, StatusJson};
-use crate::admin_json::upstream::WriterStatusJson;
-use crate::discovery::UpstreamBoard;
-
-pub(crate) const PATH: &str = "/api/status";
+use admin_api::status::{JournalJson, SinkStatusJson, StatusJson};
+use admin_api::upstream::WriterStatusJson;
+use discovery::UpstreamBoard;
 
 fn lost() -> String {
     let [verify, accept] = [OperatorCommand::JournalVerify, OperatorCommand::JournalAcceptLoss];

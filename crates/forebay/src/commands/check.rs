@@ -11,10 +11,11 @@ use config::Role;
 use journal::disk::ReadOnlyDisk;
 use settings::Environment;
 
-use crate::cli::{CheckFlags, Common};
-use crate::commands::output::Output;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
+use crate::configuration_report::shown;
 use crate::memory_plan::{Plan, WriterPlan};
+use cli::EXIT_CONFIGURATION;
+use cli::output::Output;
+use cli::{CheckFlags, Common};
 
 /// Checks the configuration of the role that the flags name, or else `role`: what is right goes to the standard output, what is wrong to
 /// the error output. Gives the process's exit code.
@@ -52,7 +53,7 @@ fn warn_of_memory(warning: Option<String>) -> io::Result<()> {
 
 /// The origin of the data directory, once a gateway has made it.
 fn origin(common: &Common) -> String {
-    let path: &Path = &common.data.directory;
+    let path: &Path = common.directory();
     // A directory that can't be read is a matter of the start.
     let origin = journal::origin_of(Arc::new(ReadOnlyDisk), path).ok().flatten();
     origin.map_or_else(String::new, |origin| format!("origin  {origin}, of {}\n", path.display()))

@@ -10,12 +10,13 @@ use limits::EVENT_BYTES_MAX;
 use settings::Environment;
 use transform::{Did, Filtered, Traced};
 
-use crate::cli::TryFlags;
-use crate::commands::input;
-use crate::commands::output::print;
-use crate::configuration_report::{EXIT_CONFIGURATION, valid};
+use crate::configuration_report::valid;
 use crate::dry_run::{self, DryRunJson, DryRunReport, DryRunner, config_of, of_nobody, type_of};
-use crate::errors::unreadable;
+use cli::EXIT_CONFIGURATION;
+use cli::TryFlags;
+use cli::errors::unreadable;
+use cli::input;
+use cli::output::print;
 
 /// What the process exits with where the payload would be refused.
 const EXIT_REFUSED: u8 = 3;

@@ -10,7 +10,6 @@ use delivery::{
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
 
-use crate::discovery::UpstreamBoard;
 use crate::log;
 use crate::metrics::refusals;
 use crate::metrics::retention;
@@ -19,6 +18,7 @@ use crate::metrics::upstreams;
 use crate::object_registry::{ObjectRegistry, Served};
 use crate::reload::ReloadCounters;
 use crate::retention::RetentionBoard;
+use discovery::UpstreamBoard;
 
 /// Where the figures come from.
 pub(crate) struct Metrics {

@@ -22,11 +22,7 @@ use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
 use crate::admin::{Admin, AdminAuth, DryRuns, Payloads, Routes, ServerStatus};
-use crate::admin_address::{self, target};
-use crate::cli::Common;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::discovery::UpstreamBoard;
-use crate::errors::{cannot, cannot_listen};
+use crate::configuration_report::shown;
 use crate::metrics::collect::Metrics;
 use crate::object_registry::ObjectRegistry;
 use crate::opened::{Opened, plan_memory, seal};
@@ -34,11 +30,17 @@ use crate::process::service_manager::{ServiceManager, State};
 use crate::reload::{Components, Inputs, ReloadCounters, ReloadHandle, Reloader};
 use crate::retention::RetentionBoard;
 use crate::roles::startup_message;
-use crate::signals::{Signals, delayed, end_at_once, runtime_with_signals};
+use crate::signals::{delayed, end_at_once, runtime_with_signals};
 use crate::tls::listeners::PortsTls;
 use crate::token_watch::TokenWatch;
 use crate::type_info::TypeInfo;
 use crate::{admin, allocator, compose, log};
+use cli::Common;
+use cli::EXIT_CONFIGURATION;
+use cli::admin_address::{self, target};
+use cli::errors::{cannot, cannot_listen};
+use cli::signals::Signals;
+use discovery::UpstreamBoard;
 
 /// Requests in flight get this long to be answered when Forebay stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -65,7 +67,7 @@ async fn serve(
     inputs: Inputs,
     (mut signals, hangup): (Signals, Signal),
 ) -> anyhow::Result<u8> {
-    let data = inputs.common.data.directory.clone();
+    let data = inputs.common.directory().to_path_buf();
     let manager = ServiceManager::of(&inputs.environment);
     let (intake, admin) = bind(&configuration)?;
     let admin_address = admin.local_addr().map_err(cannot("listen"))?;
@@ -119,7 +121,7 @@ async fn serve(
     running.gateway.announce_stop();
     let Stopping { delay, deliver } = *times.borrow();
     if !delay.is_zero() {
-        log::info(delayed(delay, "requests"));
+        tracing::info!("{}", delayed(delay, "requests"));
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             reason = running.log.failed() => return running.fail(reason),
@@ -128,7 +130,7 @@ async fn serve(
     // A reload in progress is cancelled: the components stop with the configuration that they have.
     reloads.abort();
     let shown = humantime::format_duration(deliver);
-    log::info(format_args!("stopping: requests in flight are answered, then events are delivered for up to {shown}"));
+    tracing::info!("stopping: requests in flight are answered, then events are delivered for up to {shown}");
     // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| Err(anyhow!("the stop was interrupted by a bug")))
@@ -198,7 +200,7 @@ impl Running {
             .map_err(cannot("start the gateway"))?;
         let reloads = Arc::<ReloadCounters>::default();
         let types = TypeInfo::new(configuration);
-        let upstreams = UpstreamBoard::new(configuration);
+        let upstreams = UpstreamBoard::new(&configuration.upstreams);
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
         let boards = (objects.clone(), upstreams.clone(), retention.clone());
@@ -249,18 +251,18 @@ impl Running {
 
     /// Answers 500 to the requests that wait for the journal. Then the process ends, so that the next start recovers the journal.
     fn fail(self, reason: String) -> anyhow::Result<u8> {
-        log::error(&reason);
+        tracing::error!("{reason}");
         self.gateway.stop(Instant::now() + ANSWER_MAX);
         Err(anyhow!(reason))
     }
 
     fn stop(self, deliver: Duration) -> anyhow::Result<u8> {
         if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
-            log::warning("some requests were still in flight and got no answer");
+            tracing::warn!("some requests were still in flight and got no answer");
         }
         self.delivery.stop(deliver);
         seal(&self.log)?;
-        log::info("stopped");
+        tracing::info!("stopped");
         Ok(0)
     }
 }
@@ -269,11 +271,11 @@ impl Running {
 async fn tell_unread_times(types: Arc<Types>) {
     loop {
         for (name, reason) in types.unread_times().news().await {
-            log::warning(format_args!(
-                "the time of an event of type {name} cannot be read ({reason}): it counts as happened when it was received. Others of \
-                 the type are counted in forebay_event_times_unread_total. See time_format and time_zone, or refuse them with \
-                 time_unreadable = \"refuse\""
-            ));
+            tracing::warn!(
+                "type" = %name, %reason,
+                "the time of an event can't be read: it counts as happened when it was received. Others of the type are counted in \
+                 forebay_event_times_unread_total. See time_format and time_zone, or reject them with time_unreadable = \"refuse\""
+            );
         }
     }
 }

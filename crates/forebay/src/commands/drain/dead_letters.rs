@@ -9,10 +9,10 @@ use delivery::{DeadFilter, each_dead_letter};
 use journal::DataDirectory;
 
 use super::local_files::lies_in;
-use crate::admin_json::dead::LetterJson;
-use crate::commands::dead::letter_as_json;
-use crate::commands::output::print;
-use crate::errors::at;
+use admin_api::dead::LetterJson;
+use cli::errors::at;
+use cli::letter_as_json;
+use cli::output::print;
 
 /// Where the dead letters are written.
 pub(super) enum Letters {

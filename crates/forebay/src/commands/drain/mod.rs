@@ -16,14 +16,16 @@ use journal::DataDirectory;
 use settings::Environment;
 use tokio::time::{Instant, sleep};
 
-use crate::cli::DrainFlags;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::discovery::UpstreamBoard;
-use crate::errors::at;
+use crate::configuration_report::shown;
 use crate::opened::{Opened, plan_memory, seal};
-use crate::signals::{Signals, end_at_once, runtime_with_signals};
+use crate::signals::{end_at_once, runtime_with_signals};
 use crate::{compose, log};
+use cli::DrainFlags;
+use cli::EXIT_CONFIGURATION;
+use cli::errors::at;
+use cli::signals::Signals;
 use dead_letters::Letters;
+use discovery::UpstreamBoard;
 use progress::Progress;
 use remaining::Stays;
 
@@ -45,7 +47,7 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
     }
     let common = flags.common(role);
     let (runtime, (signals, _)) = runtime_with_signals()?;
-    let data = &common.data.directory;
+    let data = common.directory();
     // The command must not create a data directory, or take another program's directory for one.
     if !data.is_dir() {
         let data_shown = data.display();
@@ -92,7 +94,7 @@ async fn drain(
     let sinks = compose::sinks(configuration, |_, store| compose::new_driver(store, &memory));
     let Opened { log, delivery, directory } = Opened::start(configuration, data, memory, sinks)?;
     // Discovery runs until this is dropped.
-    let _upstreams = UpstreamBoard::new(configuration);
+    let _upstreams = UpstreamBoard::new(&configuration.upstreams);
     let stays = Stays::new(&log, &delivery);
     let end = tokio::select! {
         end = follow(&delivery, timeout) => end,
@@ -101,11 +103,10 @@ async fn drain(
     };
     match end {
         End::Drained => {}
-        End::NoProgress => log::warning(format_args!(
-            "nothing was stored for {}: giving up (--timeout)",
-            humantime::format_duration(timeout)
-        )),
-        End::Signal => log::info("stopping: events that aren't stored yet remain in the directory"),
+        End::NoProgress => {
+            tracing::warn!("nothing was stored for {}: giving up (--timeout)", humantime::format_duration(timeout));
+        }
+        End::Signal => tracing::info!("stopping: events that aren't stored yet remain in the directory"),
     }
     tokio::spawn(end_at_once(signals));
     // On a blocking thread, so that the runtime still receives a second signal.
@@ -116,7 +117,7 @@ async fn drain(
     stays.add(local_files::find(configuration, data).map_err(at(data))?);
     if let Some(Err(error)) = letters.map(|letters| letters.write(&directory)) {
         let message = format!("the dead letters weren't exported: {error}");
-        log::error(&message);
+        tracing::error!("{message}");
         stays.add(vec![message]);
     }
     stays.print(data)?;
@@ -155,7 +156,7 @@ fn log_progress(ledger: &Arc<Ledger>, aggregates: &AggregateBoard) {
     let pending: Vec<String> = pending.collect();
     let windows: usize = aggregates.aggregates().iter().map(|aggregate| aggregate.figures().windows).sum();
     if !pending.is_empty() || windows > 0 {
-        log::info(format_args!("draining: pending events: {}; open windows: {windows}", none_or(&pending)));
+        tracing::info!("draining: pending events: {}; open windows: {windows}", none_or(&pending));
     }
 }
 

@@ -10,10 +10,10 @@ use eventlog::EventLog;
 use journal::DataDirectory;
 use text::{OperatorCommand, counted};
 
-use crate::admin_json::route::{RouteJson, RoutesJson};
-use crate::commands::dead::on_one_line;
-use crate::commands::output::print;
-use crate::errors::at;
+use admin_api::route::{RouteJson, RoutesJson};
+use cli::errors::at;
+use cli::on_one_line;
+use cli::output::print;
 
 /// The sources of the list, which outlive delivery.
 pub(super) struct Stays {

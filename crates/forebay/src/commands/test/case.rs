@@ -16,7 +16,7 @@ use settings::files;
 use super::folding::Folding;
 use crate::commands::try_event::place;
 use crate::dry_run::{DryRunner, type_of};
-use crate::errors::at;
+use cli::errors::at;
 
 /// What says that a folder is a case.
 pub(super) const CASE_FILE: &str = "case.toml";

@@ -12,11 +12,12 @@ use anyhow::bail;
 use config::Configuration;
 use settings::Environment;
 
-use crate::cli::TestFlags;
-use crate::commands::output::print;
-use crate::configuration_report::{EXIT_CONFIGURATION, is_coloured, valid};
-use crate::errors::unreadable;
+use crate::configuration_report::{is_coloured, valid};
 use case::{CASE_FILE, Case, Output};
+use cli::EXIT_CONFIGURATION;
+use cli::TestFlags;
+use cli::errors::unreadable;
+use cli::output::print;
 
 /// What the process exits with where a case fails.
 const EXIT_FAILED: u8 = 1;

@@ -14,10 +14,11 @@ use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 
 use crate::admin::{self, AdminAuth, AdminResponse};
-use crate::admin_json::status::{SinkStatusJson, StatusJson};
 use crate::metrics::retention;
 use crate::metrics::text_format::Exposition;
 use crate::retention::RetentionBoard;
+use admin_api::paths;
+use admin_api::status::{SinkStatusJson, StatusJson};
 
 /// The state that the admin port shows.
 #[derive(Clone)]
@@ -44,11 +45,11 @@ fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Resp
         return *refused;
     }
     let answer = match path {
-        admin::METRICS => admin::metrics(render(shown)),
-        admin::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
-        admin::READY => admin::readiness(shown.not_ready()),
-        admin::STATUS if !admin::is_read(request.method()) => admin::not_allowed("GET, HEAD"),
-        admin::STATUS => admin::json(StatusCode::OK, &shown.status()),
+        paths::METRICS => admin::metrics(render(shown)),
+        paths::HEALTH => AdminResponse::text(StatusCode::OK, admin::ALIVE),
+        paths::READY => admin::readiness(shown.not_ready()),
+        paths::STATUS if !admin::is_read(request.method()) => admin::not_allowed("GET, HEAD"),
+        paths::STATUS => admin::json(StatusCode::OK, &shown.status()),
         _ => AdminResponse::text(
             StatusCode::NOT_FOUND,
             "not found: there are /metrics, /healthz, /readyz and /api/status\n",

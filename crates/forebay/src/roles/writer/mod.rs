@@ -1,7 +1,6 @@
 //! `forebay writer`: the back-end. It offers its sinks to gateways, and owns nothing but an embedded store, where it has one.
 
 mod admin;
-mod registration;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -9,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::{ConnectionLimits, WriterConfiguration};
+use discovery::Registration;
 use journal::DataDirectory;
 use journal::disk::OsDisk;
 use net::connections::ConnectionLimiter;
@@ -18,19 +18,20 @@ use tokio::signal::unix::Signal;
 use writer::{Offered, Writer};
 
 use crate::admin::AdminAuth;
-use crate::cli::Common;
-use crate::configuration_report::{EXIT_CONFIGURATION, shown};
-use crate::errors::{cannot_listen, unusable};
+use crate::configuration_report::shown;
 use crate::memory_plan::WriterPlan;
 use crate::process::descriptors;
 use crate::process::service_manager::{ServiceManager, State};
 use crate::retention::RetentionBoard;
 use crate::roles::writer::admin::Shown;
-use crate::roles::writer::registration::Registration;
-use crate::signals::{self, Signals, runtime_with_signals};
+use crate::signals::{self, runtime_with_signals};
 use crate::tls::watch::TlsWatch;
 use crate::token_watch::TokenWatch;
 use crate::{allocator, log};
+use cli::Common;
+use cli::EXIT_CONFIGURATION;
+use cli::errors::{cannot_listen, unusable};
+use cli::signals::Signals;
 
 /// Batches in flight get this long to be answered when a writer stops.
 const ANSWER_MAX: Duration = Duration::from_secs(10);
@@ -60,7 +61,7 @@ async fn serve(
     let listener = bind(configuration.listen, "--listen").await?;
     let admin = bind(configuration.admin, "--admin").await?;
     // Without an embedded store there is nothing that two processes could spoil, and a read-only root will do.
-    let data = &common.data.directory;
+    let data = common.directory();
     let opened = configuration.has_embedded_store().then(|| DataDirectory::open(Arc::new(OsDisk), data));
     let _directory = opened.transpose().map_err(unusable)?;
     let tokens = TokenWatch::start(configuration.tokens.clone())?;
@@ -70,10 +71,10 @@ async fn serve(
     let is_loopback = configuration.listens_on_loopback();
     let memory = WriterPlan::of(configuration);
     if let Some(warning) = memory.warning() {
-        log::warning(warning);
+        tracing::warn!("{warning}");
     }
     if let Some(summary) = memory.summary() {
-        log::info(summary);
+        tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer.with_memory(&memory.budgets));
@@ -83,7 +84,8 @@ async fn serve(
         tokio::spawn(tls.clone().follow());
     }
     tell(&listener, &admin, &writer, tls.is_some());
-    let registration = configuration.etcd.clone().map(Registration::start);
+    let registration =
+        configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
     let is_registered = registration.as_ref().map(Registration::is_registered);
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
@@ -105,28 +107,28 @@ async fn serve(
     }
     let delay = configuration.stop_delay;
     if !delay.is_zero() {
-        log::info(signals::delayed(delay, "batches"));
+        tracing::info!("{}", signals::delayed(delay, "batches"));
         tokio::time::sleep(delay).await;
     }
-    log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
+    tracing::info!("stopping: batches in flight are answered for up to 10 s; gateways use another writer");
     drop(stop);
     tokio::select! {
         _ = &mut serving => {}
-        () = tokio::time::sleep(ANSWER_MAX) => log::warning("some batches were still in flight and got no answer"),
+        () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches were still in flight and got no answer"),
     }
     for offered in writer.offered().values() {
         // What was answered is stored all the same.
         let _ = offered.sink.close().await;
     }
-    log::info("stopped");
+    tracing::info!("stopped");
     Ok(0)
 }
 
 /// A writer keeps nothing, so a restart loses nothing; a reload would only be another way to do the same.
 async fn warn_of_hangups(mut hangup: Signal) {
     while hangup.recv().await.is_some() {
-        log::warning(
-            "SIGHUP: a writer doesn't reload its configuration. Restart it: gateways use another writer or wait.",
+        tracing::warn!(
+            "SIGHUP: a writer doesn't reload its configuration. Restart it: gateways use another writer or wait."
         );
     }
 }
@@ -148,11 +150,11 @@ fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure:
     let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     let scheme = if is_secure { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
-    log::info(format_args!(
+    tracing::info!(
         "writer {} takes batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
         env!("CARGO_PKG_VERSION"),
         shown(listener),
         sinks.join(", "),
         shown(admin)
-    ));
+    );
 }

@@ -1,0 +1,10 @@
+//! The admin API: paths, queries and JSON, which servers and commands share.
+#![allow(missing_docs, reason = "most fields have the names of the JSON that the pages show")]
+
+pub mod dead;
+pub mod paths;
+pub mod query;
+pub mod reload;
+pub mod route;
+pub mod status;
+pub mod upstream;

@@ -1,0 +1,11 @@
+//! The paths of the admin port.
+
+pub const DEAD: &str = "/api/dead";
+pub const EVENT_TYPES: &str = "/api/types";
+pub const HEALTH: &str = "/healthz";
+pub const METRICS: &str = "/metrics";
+pub const READY: &str = "/readyz";
+pub const RELOAD: &str = "/api/reload";
+pub const ROUTES: &str = "/api/routes";
+pub const STATUS: &str = "/api/status";
+pub const TRY: &str = "/api/try";

@@ -1,0 +1,117 @@
+//! The query of a request for dead letters: read by the admin API, written by the command.
+
+use delivery::DeadFilter;
+use text::{percent, rfc3339};
+
+/// What is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadQuery {
+    pub filter: DeadFilter,
+    pub limit: Option<u64>,
+    /// Nothing says which, and all are meant.
+    pub all: bool,
+    /// What the store may have is sent again, where a lane accepts what it has.
+    pub again: bool,
+    /// The data directory that is meant, by its origin.
+    pub origin: Option<String>,
+}
+
+impl DeadQuery {
+    /// Reads what stands behind the question mark; else says what is wrong.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let mut query = Self::default();
+        for pair in pairs(text) {
+            let (key, value) = pair?;
+            let wrong = |wanted: &str| format!("{key}={value}: {wanted}");
+            let filter = &mut query.filter;
+            match key {
+                "sink" => filter.sink = Some(value),
+                "type" => filter.type_name = Some(value),
+                "id" => filter.id = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
+                "since" => filter.since = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
+                "until" => filter.until = Some(rfc3339::parse(&value).map_err(|error| wrong(&error))?),
+                "reason" => filter.reason = Some(value),
+                "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
+                "limit" => query.limit = Some(value.parse().map_err(|_| wrong("wanted a number"))?),
+                "all" => query.all = value.parse().map_err(|_| wrong("wanted true or false"))?,
+                "again" => query.again = value.parse().map_err(|_| wrong("wanted true or false"))?,
+                "origin" => query.origin = Some(value),
+                _ => {
+                    return Err(format!(
+                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, again and origin"
+                    ));
+                }
+            }
+        }
+        Ok(query)
+    }
+
+    /// Writes it, with the question mark.
+    pub fn write(&self) -> String {
+        let DeadFilter { sink, type_name, id, since, until, reason, condition } = &self.filter;
+        let pairs = [
+            ("sink", sink.clone()),
+            ("type", type_name.clone()),
+            ("id", id.map(|id| id.to_string())),
+            ("since", since.map(rfc3339::format)),
+            ("until", until.map(rfc3339::format)),
+            ("reason", reason.clone()),
+            ("where", condition.as_ref().map(ToString::to_string)),
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("all", self.all.then(|| "true".to_owned())),
+            ("again", self.again.then(|| "true".to_owned())),
+            ("origin", self.origin.clone()),
+        ];
+        let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
+        format!("?{}", set.collect::<Vec<_>>().join("&"))
+    }
+}
+
+/// The keys of a query, each with its value.
+pub fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), String>> {
+    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
+        Ok((key, value))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let id = "2651fa94-4d60-8482-855f-ec6e00000007".parse().ok();
+        let filter = DeadFilter {
+            sink: Some("a&b=é %".into()),
+            type_name: Some("t".into()),
+            id,
+            since: Some(1_000_000),
+            until: Some(2),
+            reason: Some("no \"x\" & y".into()),
+            condition: "status == 200 && path != 'ü'".parse().ok(),
+        };
+        let query = DeadQuery { filter, limit: Some(3), all: true, again: true, origin: Some("0f".into()) };
+        let text = query.write();
+        assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
+        assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, wanted) in [
+            ("sinks=a", "sinks is unknown"),
+            ("id=1", "a UUID"),
+            ("since=now", "wanted a time"),
+            ("where=status%20%3D", "status ="),
+            ("limit=-1", "wanted a number"),
+            ("all=yes", "true or false"),
+            ("sink=%f", "percent"),
+            ("sink=%ff", "percent"),
+        ] {
+            let wrong = DeadQuery::read(text).unwrap_err();
+            assert!(wrong.contains(wanted), "{text}: {wrong}");
+        }
+    }
+}

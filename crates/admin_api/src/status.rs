@@ -1,0 +1,148 @@
+//! The state of a process as JSON: what the admin API answers, and what `forebay status` reads and prints.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use delivery::{DeadLetterService, LaneState, LaneStatus, LedgerRow, SinkRow};
+use serde::{Deserialize, Serialize};
+use text::{counted, rfc3339};
+
+use crate::route::{LastDeadJson, Trouble};
+use crate::upstream::WriterStatusJson;
+
+/// The state of a process.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct StatusJson {
+    pub version: String,
+    /// `serve`, `gateway` or `writer`.
+    pub role: String,
+    pub started: String,
+    pub uptime_seconds: u64,
+    pub ready: bool,
+    /// Why it isn't ready.
+    pub reason: Option<String>,
+    /// What needs an operator, a sentence each. Empty: all is well.
+    pub problems: Vec<String>,
+    /// Events that were made durable since the data directory began. Of a writer: records that stores have accepted since its start.
+    pub events: u64,
+    /// Added by the command, which asks twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_per_second: Option<f64>,
+    /// Requests, and records of batches, that were refused since the start.
+    pub refused: u64,
+    /// A writer has none.
+    pub journal: Option<JournalJson>,
+    pub sinks: Vec<SinkStatusJson>,
+    /// The writers of a gateway.
+    #[serde(default)]
+    pub writers: Vec<WriterStatusJson>,
+}
+
+/// The journal and its disk.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct JournalJson {
+    pub bytes: u64,
+    pub disk_free_bytes: u64,
+}
+
+/// The state of a sink.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct SinkStatusJson {
+    pub sink: String,
+    /// `active`, `connecting`, `waiting` for its store, `stopped` until an operator acts, or `removed` from the configuration. Of a
+    /// writer: whether the last call of the store succeeded, `active`, or failed, `failing`; `unused` before the first.
+    pub state: String,
+    /// Why it waits, has stopped or fails, in the store's words.
+    pub reason: Option<String>,
+    /// Since when it waits, has stopped or fails.
+    pub since: Option<String>,
+    /// The backlog. A writer has none: it keeps no events.
+    pub backlog: Option<BacklogJson>,
+}
+
+/// The events of a sink that aren't stored.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub struct BacklogJson {
+    /// Events without an outcome yet.
+    pub pending: u64,
+    /// The age of the oldest of them that a lane has read.
+    pub oldest_seconds: Option<u64>,
+    /// Dead letters that are held.
+    pub dead_letters: u64,
+    /// The newest dead letter since the start.
+    pub last_dead: Option<LastDeadJson>,
+    /// Of the pending events those that are set aside.
+    pub set_aside: u64,
+    pub last_set_aside: Option<LastDeadJson>,
+}
+
+impl SinkStatusJson {
+    /// All sinks that have lanes, and those that are removed from the configuration and still hold something. `now` is in microseconds.
+    pub fn of_all(rows: &[LedgerRow], lanes: &[Arc<LaneStatus>], dead: &DeadLetterService, now: i64) -> Vec<Self> {
+        let of_lanes =
+            |lane: &Arc<LaneStatus>| (lane.lane().sink.clone(), Self::of_lanes(&lane.lane().sink, lanes, now));
+        let mut sinks: BTreeMap<_, Self> = lanes.iter().map(of_lanes).collect();
+        for row in rows {
+            for route in &row.sinks {
+                let dead_letters = dead.held(&route.sink, &row.type_name);
+                if route.removed && route.pending == 0 && dead_letters == 0 {
+                    continue;
+                }
+                let removed = || Self { sink: route.sink.to_string(), state: "removed".into(), ..Self::default() };
+                let sink = sinks.entry(route.sink.clone()).or_insert_with(removed);
+                sink.backlog.get_or_insert_default().add(row, route, dead_letters, dead);
+            }
+        }
+        sinks.into_values().collect()
+    }
+
+    fn of_lanes(name: &str, lanes: &[Arc<LaneStatus>], now: i64) -> Self {
+        let own = || lanes.iter().filter(|lane| *lane.lane().sink == *name);
+        let trouble = Trouble::of(name, lanes);
+        let is_connecting = own().any(|lane| lane.state() == LaneState::Connecting);
+        let state =
+            trouble.as_ref().map_or(if is_connecting { "connecting" } else { "active" }, |trouble| trouble.state);
+        let oldest = own().filter_map(|lane| lane.oldest_pending_at()).min();
+        let oldest_seconds = oldest.map(|at| u64::try_from(now.saturating_sub(at) / 1_000_000).unwrap_or(0));
+        Self {
+            sink: name.to_owned(),
+            state: state.to_owned(),
+            since: trouble.as_ref().map(|trouble| rfc3339::format(trouble.since)),
+            reason: trouble.map(|trouble| trouble.reason),
+            backlog: Some(BacklogJson { oldest_seconds, ..BacklogJson::default() }),
+        }
+    }
+
+    /// The problem that needs an operator, if there is one.
+    pub fn problem(&self) -> Option<String> {
+        let Self { sink, reason, backlog, .. } = self;
+        let reason = reason.as_deref().unwrap_or("no reason is known");
+        let pending = backlog.as_ref().map_or(0, |backlog| backlog.pending);
+        match self.state.as_str() {
+            "waiting" => Some(format!("sink {sink} waits: {reason}")),
+            "stopped" => Some(format!("sink {sink} has stopped: {reason}")),
+            "failing" => Some(format!("sink {sink} fails: {reason}")),
+            "removed" if pending > 0 => {
+                Some(format!("sink {sink} is removed from the configuration and holds {}", counted(pending, "event")))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl BacklogJson {
+    fn add(&mut self, row: &LedgerRow, route: &SinkRow, dead_letters: u64, dead: &DeadLetterService) {
+        self.pending += route.pending;
+        self.dead_letters += dead_letters;
+        let (set_aside, last_set_aside) = dead.set_aside(&route.sink, &row.type_name);
+        self.set_aside += set_aside;
+        let last_dead = dead.last(&route.sink, &row.type_name);
+        for (newest, last) in [(&mut self.last_dead, last_dead), (&mut self.last_set_aside, last_set_aside)] {
+            // Times of one format are in the order of their texts.
+            let last = last.map(LastDeadJson::of);
+            if last.as_ref().map(|last| &last.at) > newest.as_ref().map(|newest| &newest.at) {
+                *newest = last;
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Asks a running process over its admin port, and says in a command's words what stands in the way.
+
+use std::io;
+use std::time::Duration;
+
+use access::Scope;
+use anyhow::anyhow;
+use config::Role;
+use load::ServerConnector;
+use serde::de::DeserializeOwned;
+use settings::Environment;
+use text::OperatorCommand;
+
+use crate::admin_address;
+use crate::flags::AdminServer;
+use admin_api::dead::ProblemJson;
+
+/// The server is on this machine, or near.
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+
+/// A process with an admin port.
+pub(super) struct AdminClient {
+    server: ServerConnector,
+    token: Option<String>,
+}
+
+impl AdminClient {
+    pub(super) const fn new(server: ServerConnector, token: Option<String>) -> Self {
+        Self { server, token }
+    }
+
+    /// The process that the flags name; of the role's address where they name none.
+    ///
+    /// # Errors
+    /// No address is known, or the flags can't be used.
+    pub(super) fn find(at: &AdminServer, role: Role, environment: &Environment) -> anyhow::Result<Self> {
+        let address = admin_address::of_flags(&at.address, role, environment)?;
+        Ok(Self::new(at.address.ca.server(&address)?, at.token.token(environment)?))
+    }
+
+    /// The address, for messages.
+    pub(super) fn address(&self) -> String {
+        self.server.target().to_string()
+    }
+
+    /// Sends a request. The whole exchange may take `limit`. The inner error is the server's refusal.
+    ///
+    /// # Errors
+    /// It can't be asked, or its answer is of no admin port that knows the path.
+    pub(super) fn ask<T: DeserializeOwned>(
+        &self,
+        (method, path, body): (&str, &str, &[u8]),
+        limit: Option<Duration>,
+    ) -> anyhow::Result<Result<T, ProblemJson>> {
+        let asked = self.server.ask((method, path, body), self.token.as_deref(), (CONNECT_MAX, limit));
+        let answer = asked.map_err(|error| self.failed(&error))?;
+        if answer.status == 200 {
+            return serde_json::from_slice(&answer.body).map(Ok).map_err(|error| self.failed(&error.into()));
+        }
+        let other = |_| {
+            let path = path.split('?').next().unwrap_or(path);
+            self.failed(&io::Error::other(format!(
+                "it has no {path}: is it of another role or version, or no Forebay?"
+            )))
+        };
+        serde_json::from_slice(&answer.body).map(Err).map_err(other)
+    }
+
+    fn failed(&self, error: &io::Error) -> anyhow::Error {
+        let address = self.address();
+        anyhow!(
+            "can't ask the server at {address}: {error}. Does it run, and is this its admin address? Name it with --admin, or its configuration \
+             with --config"
+        )
+    }
+
+    /// The error that tells of a refusal.
+    pub(super) fn refused(&self, problem: ProblemJson) -> anyhow::Error {
+        anyhow!("the server at {} refused: {}", self.address(), in_words_of_commands(problem))
+    }
+}
+
+/// The server's words are for clients of its API: they name headers and parameters, which nobody types at a shell.
+fn in_words_of_commands(problem: ProblemJson) -> String {
+    let make = OperatorCommand::TokenNew(Scope::Admin.as_str());
+    let ProblemJson { code, detail, .. } = problem;
+    match code.as_str() {
+        "unauthorized" if detail.contains("Authorization") => {
+            format!(
+                "this needs a token with the scope admin: set FOREBAY_TOKEN_FILE to a file with it, or FOREBAY_TOKEN. Make one: {make}"
+            )
+        }
+        "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {make}"),
+        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {make}"),
+        "all" => "this would drop all dead letters: say which, or add --all".to_owned(),
+        _ => detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_speak_of_commands() {
+        for (code, detail, wanted) in [
+            ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN_FILE"),
+            ("unauthorized", "the token has expired: ask for a new one", "has expired"),
+            ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
+            ("page", "the header Host must be an IP address or `localhost`", "--admin"),
+            ("all", "say which, or add all=true", "--all"),
+            ("sink", "there is no sink x", "there is no sink x"),
+        ] {
+            let said = in_words_of_commands(ProblemJson { status: 400, code: code.into(), detail: detail.into() });
+            assert!(said.contains(wanted), "{said}");
+            assert!(!["Authorization", "header", "all=true"].iter().any(|word| said.contains(word)), "{said}");
+        }
+    }
+}

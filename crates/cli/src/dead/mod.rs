@@ -1,0 +1,235 @@
+//! `forebay dead …`: looks at dead letters, mends them, sends them again, gives them up.
+//!
+//! A running server has the data directory to itself, so it is asked over its admin port. Where none runs, the letters
+//! are read from the directory; all else is the server's.
+
+mod edit;
+mod print;
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{anyhow, bail};
+use config::Role;
+use delivery::{DeadFilter, SavedLedger, read_dead_letters};
+use eventlog::unix_microseconds;
+use journal::disk::OsDisk;
+use journal::{DataDirectory, DirectoryError};
+use load::{ServerConnector, ServerUrl};
+use serde::de::DeserializeOwned;
+use text::OperatorCommand;
+
+use crate::admin_address;
+use crate::admin_client::AdminClient;
+use crate::errors::{at as failed_at, unusable};
+use crate::flags::{DeadAt, DeadChoice, DeadCommand, DeadEvent, DeadLetters, DeadList};
+use crate::output::{Output, print as printed};
+use crate::table::terminal_width;
+use admin_api::dead::{LetterJson, ListJson, OutcomesJson};
+use admin_api::paths;
+use admin_api::query::DeadQuery;
+pub use print::{json as letter_as_json, on_one_line};
+use settings::Environment;
+
+/// Letters of one event: one for each sink, unless ids were used twice.
+const SHOW_MAX: u64 = 1000;
+/// What the command exits with when letters stay, or there is none.
+const EXIT_SOME_STAY: u8 = 1;
+
+/// Runs the command and gives the process's exit code.
+///
+/// # Errors
+/// The message says what stands in the way.
+pub(crate) fn run(command: &DeadCommand) -> anyhow::Result<u8> {
+    match command {
+        DeadCommand::List(list) => run_list(list),
+        DeadCommand::Show { event, output } => run_show(event, output.is_json()),
+        DeadCommand::Edit { event, payload } => edit::run(event, payload.as_deref()),
+        DeadCommand::Replay(letters) => act(letters, "replay", false),
+        DeadCommand::Drop { letters, all } => act(letters, "drop", *all),
+    }
+}
+
+/// Where the letters and routes are.
+pub(crate) enum DeadLetterSource {
+    Directory(DataDirectory),
+    Server(RunningServer),
+}
+
+/// A server, and the origin of the data directory that it should have.
+pub(crate) struct RunningServer {
+    server: ServerConnector,
+    origin: Option<String>,
+}
+
+impl DeadLetterSource {
+    /// The data directory, if no server has it; else the server.
+    ///
+    /// # Errors
+    /// There is no such directory, or it can't be used.
+    pub(crate) fn find(at: &DeadAt) -> anyhow::Result<Self> {
+        let path = &at.data.directory;
+        if let Some(address) = &at.admin {
+            return Ok(Self::Server(RunningServer { server: at.ca.server(address)?, origin: None }));
+        }
+        if !path.is_dir() {
+            bail!(
+                "there is no data directory {}; name one with --data, or a running server with --admin",
+                path.display()
+            );
+        }
+        // Nothing is made of a directory that is none of Forebay's.
+        let opened = DataDirectory::look(path).map(drop).and_then(|()| DataDirectory::open(Arc::new(OsDisk), path));
+        match opened {
+            Ok(directory) => Ok(Self::Directory(directory)),
+            Err(DirectoryError::InUse(_)) => {
+                let (server, origin) = (at.ca.server(&address(at)?)?, Some(origin(path)?));
+                Ok(Self::Server(RunningServer { server, origin }))
+            }
+            Err(error) => Err(unusable(error)),
+        }
+    }
+}
+
+fn environment() -> Environment {
+    Environment::of(std::env::vars_os())
+}
+
+/// The admin address in the named configuration or the environment.
+fn address(at: &DeadAt) -> anyhow::Result<ServerUrl> {
+    let address = admin_address::find(Role::Serve, at.config.as_deref(), &environment());
+    address.map_err(|reason| anyhow!("{reason}. Name the admin address of the running server with --admin."))
+}
+
+/// So that the server of another data directory isn't taken for the right one.
+fn origin(path: &Path) -> anyhow::Result<String> {
+    let origin = journal::origin_of(Arc::new(OsDisk), path).map_err(failed_at(path))?;
+    Ok(origin.map(|origin| origin.to_string()).unwrap_or_default())
+}
+
+fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
+    let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
+    let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
+    DeadQuery { filter, limit, all, again: false, origin: None }
+}
+
+fn run_list(list: &DeadList) -> anyhow::Result<u8> {
+    let found = read(&list.at, query(&list.choice, Some(list.limit), false), "")?;
+    if list.output.is_json() {
+        print_letters(&found, print::json)?;
+    } else {
+        let text = print::table(&found.letters, terminal_width(), unix_microseconds());
+        printed(|output| output.write_all(text.as_bytes()))?;
+    }
+    if found.lost > 0 {
+        tracing::warn!(
+            "{} positions of the journals of dead letters are lost, with the letters on them: {} shows where",
+            found.lost,
+            OperatorCommand::JournalVerify
+        );
+    }
+    if found.more {
+        tracing::info!("there are more than {}: choose with filters, or raise --limit", list.limit);
+    }
+    Ok(0)
+}
+
+fn run_show(event: &DeadEvent, json: bool) -> anyhow::Result<u8> {
+    let found = read_event(event, SHOW_MAX)?;
+    if found.letters.is_empty() {
+        return Ok(EXIT_SOME_STAY);
+    }
+    print_letters(&found, if json { print::json } else { print::whole })?;
+    Ok(0)
+}
+
+/// The letters of one event, with their payloads. Says so where there is none.
+fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
+    let DeadEvent { at, id, sink } = event;
+    let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
+    let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
+    if found.letters.is_empty() {
+        tracing::warn!("no dead letter that is held has the id {id}");
+    }
+    Ok(found)
+}
+
+fn print_letters(
+    found: &ListJson,
+    print: fn(&mut BufWriter<Output>, &LetterJson) -> io::Result<()>,
+) -> anyhow::Result<()> {
+    printed(|output| found.letters.iter().try_for_each(|letter| print(output, letter)))
+}
+
+/// The letters of a query; `path` names one id where payloads are wanted.
+fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
+    match DeadLetterSource::find(at)? {
+        DeadLetterSource::Server(server) => {
+            let found = server.ask(at, ("GET", &format!("{}{path}", paths::DEAD)), query, &[])?;
+            Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
+        }
+        DeadLetterSource::Directory(directory) => {
+            let limit = query.limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
+            let found = read_dead_letters(&directory, &query.filter, limit, !path.is_empty());
+            let found = found.map_err(failed_at(directory.path().join("dead")))?;
+            if let Some(sink) = query.filter.sink.filter(|_| found.letters.is_empty())
+                && !SavedLedger::load(&directory)?.knows(&sink)
+            {
+                bail!("there is no sink {sink}, and no dead letter of one");
+            }
+            Ok(ListJson {
+                letters: found.letters.iter().map(LetterJson::of).collect(),
+                more: found.more,
+                lost: found.lost,
+            })
+        }
+    }
+}
+
+fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
+    order(&letters.at, ("POST", action), query(&letters.choice, letters.limit, all), &[])
+}
+
+/// Has the running server do something with letters, and prints what became of them.
+fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
+    let server = match DeadLetterSource::find(at)? {
+        DeadLetterSource::Server(server) => server,
+        DeadLetterSource::Directory(directory) => bail!(
+            "no Forebay is running on {}: start it, and then edit, replay or drop; only list and show work without it",
+            directory.path().display()
+        ),
+    };
+    let answer = server.ask(at, (method, &format!("{}/{path}", paths::DEAD)), query, body)?;
+    let Some(OutcomesJson { sinks }) = answer else {
+        tracing::warn!("no dead letter that is held has this id");
+        return Ok(EXIT_SOME_STAY);
+    };
+    let sinks: Vec<_> =
+        sinks.into_iter().filter(|sink| method != "PUT" || sink.edited > 0 || sink.failure.is_some()).collect();
+    printed(|output| sinks.iter().try_for_each(|outcome| print::outcome(output, outcome)))?;
+    let some_stay = sinks.iter().any(|sink| sink.refused > 0 || sink.left > 0 || sink.failure.is_some());
+    Ok(if some_stay { EXIT_SOME_STAY } else { 0 })
+}
+
+impl RunningServer {
+    /// Asks the server. `None`: no letter has this id.
+    ///
+    /// # Errors
+    /// It can't be asked, or said no.
+    pub(crate) fn ask<T: DeserializeOwned>(
+        self,
+        at: &DeadAt,
+        (method, path): (&str, &str),
+        query: DeadQuery,
+        body: &[u8],
+    ) -> anyhow::Result<Option<T>> {
+        let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
+        let client = AdminClient::new(self.server, at.token.token(&environment())?);
+        match client.ask((method, &target, body), None)? {
+            Ok(answer) => Ok(Some(answer)),
+            Err(problem) if problem.code == "letter" => Ok(None),
+            Err(problem) => Err(client.refused(problem)),
+        }
+    }
+}

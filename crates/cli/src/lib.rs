@@ -1,0 +1,33 @@
+//! The command line: what can be typed, and the commands that ask a running server or work on files. The binary runs the others, because
+//! they compose a server.
+
+pub mod admin_address;
+mod admin_client;
+mod bench;
+mod dead;
+pub mod errors;
+mod figures;
+mod flags;
+mod generated_help;
+mod health;
+pub mod input;
+mod interrupt;
+mod journal;
+mod load;
+mod next;
+pub mod output;
+mod progress;
+mod reload;
+mod route;
+mod schema;
+pub mod signals;
+mod status;
+mod table;
+mod token;
+
+pub use dead::{letter_as_json, on_one_line};
+pub use flags::{CheckFlags, Cli, Common, DrainFlags, EarlyFile, TestFlags, TryFlags, role};
+pub use next::{Next, run};
+
+/// The exit code of a process whose configuration has errors.
+pub const EXIT_CONFIGURATION: u8 = 2;

@@ -1,0 +1,51 @@
+//! From the command line to what runs.
+
+use config::Role;
+use settings::Environment;
+
+use crate::flags::{CheckFlags, Cli, Command, Common, DrainFlags, TestFlags, TryFlags};
+use crate::{bench, dead, generated_help, health, journal, load, reload, route, schema, status, token};
+
+/// What the binary does next.
+pub enum Next {
+    /// The command has run: the process ends with its exit code, or with its error.
+    Exit(anyhow::Result<u8>),
+    /// `forebay serve` and `forebay gateway`.
+    Serve(Common),
+    /// `forebay writer`.
+    Writer(Common),
+    /// `forebay check`.
+    Check(CheckFlags),
+    /// `forebay drain`.
+    Drain(DrainFlags),
+    /// `forebay try`.
+    Try(Box<TryFlags>),
+    /// `forebay test`.
+    Test(Box<TestFlags>),
+}
+
+/// Runs the command, if it needs no composed server.
+#[must_use]
+pub fn run(cli: Cli, role: Option<Role>, environment: &Environment) -> Next {
+    Next::Exit(match cli.into_command() {
+        Command::Serve(common) => return Next::Serve(common.of_role(Role::Serve)),
+        Command::Gateway(flags) => return Next::Serve(flags.into_common()),
+        Command::Writer(common) => return Next::Writer(common.of_role(Role::Writer)),
+        Command::Check(flags) => return Next::Check(flags),
+        Command::Drain(flags) => return Next::Drain(flags),
+        Command::Try(flags) => return Next::Try(flags),
+        Command::Test(flags) => return Next::Test(flags),
+        Command::Health(flags) => health::run(&flags, role, environment),
+        Command::Status(flags) => status::run(&flags, role, environment),
+        Command::Reload(flags) => reload::run(&flags, role, environment),
+        Command::Journal(command) => journal::run(&command),
+        Command::Dead(command) => dead::run(&command),
+        Command::Route(command) => route::run(&command),
+        Command::Schema(command) => schema::run(&command),
+        Command::Bench(flags) => bench::run(*flags),
+        Command::Load(flags) => load::run(*flags),
+        Command::Token(command) => token::run(&command, role, environment),
+        Command::Completions { shell } => generated_help::print_completions(shell),
+        Command::Man { directory } => generated_help::write_manual(&directory),
+    })
+}
