@@ -15,7 +15,7 @@ mod spilt;
 mod token;
 mod tokens;
 
-pub use name::{InvalidName, Name};
+pub use name::{InvalidName, Name, TokenNameRule};
 pub use own_tokens::OwnTokens;
 pub use page::{is_known_host, is_own_origin};
 pub use partial::{InvalidPartialStatus, PartialStatus};

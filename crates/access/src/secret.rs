@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
+use text::hex::{self, Hex};
 
 /// What every token begins with, so that people and scanners of source code know one when they see it.
 pub(crate) const PREFIX: &str = "fb_";
@@ -106,7 +107,7 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        Hex(&self.0).fmt(f)
     }
 }
 
@@ -120,19 +121,8 @@ impl FromStr for Digest {
     type Err = InvalidDigest;
 
     fn from_str(text: &str) -> Result<Self, InvalidDigest> {
-        let value = |digit: u8| match digit {
-            b'0'..=b'9' => Ok(digit - b'0'),
-            b'a'..=b'f' => Ok(digit - b'a' + 10),
-            _ => Err(InvalidDigest),
-        };
-        let mut bytes = [0; 32];
-        if text.len() != 2 * bytes.len() {
-            return Err(InvalidDigest);
-        }
-        for (byte, digits) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            *byte = value(digits[0])? << 4 | value(digits[1])?;
-        }
-        Ok(Self(bytes))
+        let has_capitals = text.bytes().any(|digit| digit.is_ascii_uppercase());
+        hex::decode_array(text).filter(|_| !has_capitals).map(Self).ok_or(InvalidDigest)
     }
 }
 

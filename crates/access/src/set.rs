@@ -62,7 +62,7 @@ impl TokenSet {
     /// The same set in memory of its own: threads that count references to the same names would slow each other.
     #[must_use]
     pub fn apart(&self) -> Self {
-        let apart = |token: &Token| Token { source: token.source.apart(), ..token.clone() };
+        let apart = |token: &Token| Token { source: token.source.unshared(), ..token.clone() };
         Self { tokens: self.tokens.iter().map(apart).collect(), ..*self }
     }
 

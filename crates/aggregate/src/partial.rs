@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use event::rfc3339;
+use text::{hex, rfc3339};
 
 use super::codec::Reader;
 use super::group::{Group, Key};
-use super::result::{self, read_hex};
+use super::result;
 use super::rules::AggregateRules;
 use json::JsonPointer;
 use json::text::scalar_text;
@@ -77,7 +77,7 @@ pub fn merge(rules: &AggregateRules, payloads: &[&str]) -> Result<String, NotMer
 fn read(rules: &AggregateRules, payload: &str) -> Option<Partial> {
     let at = |pointer: &str| pointer.parse::<JsonPointer>().ok()?.lookup(payload);
     let text = |pointer: &str| at(pointer).and_then(scalar_text);
-    let bytes = read_hex(&text("/state")?)?;
+    let bytes = hex::decode(&text("/state")?)?;
     let mut from = Reader::new(&bytes);
     let fingerprint = from.raw(8).ok()?;
     let key = Key::restore(&mut from).ok()?;

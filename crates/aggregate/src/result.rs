@@ -1,8 +1,9 @@
 //! What an aggregate gives out: an event for each group of a window.
 
-use event::{EventId, Origin, rfc3339};
+use event::{EventId, Origin};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use text::{hex, rfc3339};
 
 use super::accumulator::{Accumulator, Kind};
 use super::codec::Writer;
@@ -86,7 +87,7 @@ pub(super) fn write_measures(rules: &AggregateRules, key: &Key, group: &Group, s
         key.save(&mut out);
         group.save(&mut out);
         payload.push_str(",\"state\":\"");
-        write_hex(&out.into_bytes(), payload);
+        payload.push_str(&hex::encode(&out.into_bytes()));
         payload.push('"');
     }
 }
@@ -218,19 +219,4 @@ fn id(rules: &AggregateRules, origin: Origin, place: WindowPart, key: &Key) -> E
     bytes[6] = (bytes[6] & 0x0f) | 0x80;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
     EventId(bytes)
-}
-
-fn write_hex(bytes: &[u8], out: &mut String) {
-    for byte in bytes {
-        let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
-        out.extend([digit(byte >> 4), digit(byte & 15)]);
-    }
-}
-
-/// Bytes that [`write_hex`] wrote.
-pub(super) fn read_hex(text: &str) -> Option<Vec<u8>> {
-    let pairs = text.as_bytes().chunks(2);
-    pairs
-        .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).ok().filter(|pair| pair.len() == 2)?, 16).ok())
-        .collect()
 }

@@ -1,31 +1,30 @@
-//! What a person is told of events that are in no result of an aggregate.
+//! Logs the events that are in no result of an aggregate.
 
 use std::fmt;
 
 use aggregate::LeftOut;
-use event::{TypeName, counted};
+use event::TypeName;
+use text::counted;
 
-/// The messages, one for each reason. `of` is the type of the events, `name` that of the results.
-pub(crate) fn messages(of: &TypeName, name: &TypeName, left_out: LeftOut) -> Vec<String> {
+/// One line for each reason. `of` is the type of the events, `name` that of the results.
+pub(crate) fn log(of: &TypeName, name: &TypeName, left_out: LeftOut) {
     let LeftOut { late, behind, misdated } = left_out;
-    let mut messages = Vec::new();
     if late > 0 {
-        messages.push(format!(
-            "aggregate {name}: {} of type {of} came too late, up to {} behind the newest, missing in its results, though not in the \
-             stores: give it a longer `lateness`, or send what belongs together by one connection (forebay load: \
-             --workers 1)",
-            counted(late, "event"),
-            Behind(behind)
-        ));
+        let (late, behind) = (counted(late, "event"), Behind(behind));
+        tracing::warn!(
+            aggregate = %name, "type" = %of,
+            "{late} up to {behind} behind the newest: too late for the results, though in the stores. Set a longer `lateness`, or send \
+             events that belong together by one connection (forebay load: --workers 1)"
+        );
     }
     if misdated > 0 {
-        messages.push(format!(
-            "aggregate {name}: {} of type {of} dated further ahead than its `ahead` allows, or before 1970, missing in its \
-             results, though not in the stores: look at the sender's clock and at the `time` of the type",
-            counted(misdated, "event")
-        ));
+        let misdated = counted(misdated, "event");
+        tracing::warn!(
+            aggregate = %name, "type" = %of,
+            "{misdated} dated further ahead than `ahead` allows, or before 1970: missing in the results, though in the stores. Check the \
+             sender's clock and the `time` of the type"
+        );
     }
-    messages
 }
 
 /// A length of time in microseconds, as a person reads it.

@@ -162,7 +162,7 @@ impl AggregateManager {
                 let begin = if reason.is_some() { Beginning::Oldest } else { begin };
                 let fold = self.new_fold(setup, begin);
                 file.write(&fold, around.log.shards()[0].durable())?;
-                (fold, None, begin.message(name, reason.as_deref()))
+                (fold, None, begin.message(reason.as_deref()))
             }
         };
         let status = Arc::new(AggregateStatus::new(name.clone(), around.log.clone(), AggregateFigures::of(&fold)));
@@ -201,13 +201,14 @@ impl AggregateManager {
     /// From now on these are configured: what else there was is forgotten.
     pub fn adopt(&mut self, setups: Vec<AggregateSetup>) {
         self.setups = setups;
-        for message in self.prepared.iter_mut().filter_map(|ready| ready.message.take()) {
-            self.around.options.reporter.report(&message);
+        for ready in &mut self.prepared {
+            if let Some(message) = ready.message.take() {
+                tracing::warn!(aggregate = %ready.worker.setup.name(), "{message}");
+            }
         }
         let kept: BTreeSet<String> = self.setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
-            let message = format!("can't remove the states of aggregates that aren't configured any more: {error}");
-            self.around.options.reporter.report(&message);
+            tracing::warn!(reason = %error, "can't remove the states of aggregates that are no longer configured");
         }
         self.show();
     }
@@ -268,14 +269,10 @@ impl AggregateManager {
         // What was prepared for the change wrote its beginning, with which none is to begin later.
         let kept = setups.iter().map(AggregateSetup::file_name).collect();
         if let Err(error) = self.remove_files(&kept) {
-            let message = format!(
-                "can't remove the states of a change that came to nothing: {error}; the next one may begin with them"
-            );
-            self.around.options.reporter.report(&message);
+            tracing::warn!(reason = %error, "can't remove the states of a failed change; the next change may begin with them");
         }
         if let Err(error) = self.prepare(&setups, Some(|_: &TypeName| false)).and_then(|()| self.start()) {
-            let message = format!("can't go on with aggregates, until the next start: {error}");
-            self.around.options.reporter.report(&message);
+            tracing::warn!(reason = %error, "can't resume aggregates until the next start");
         }
         self.show();
     }
@@ -286,9 +283,7 @@ impl AggregateManager {
         for (name, running) in &self.running {
             if ended(running) {
                 running.halt.send_replace(Halt::Now);
-                let message =
-                    format!("BUG: aggregate {name} ended; its events stay in the journal until the next start");
-                self.around.options.reporter.report(&message);
+                tracing::warn!(aggregate = %name, "BUG: aggregate ended; its events stay in the journal until the next start");
             }
         }
     }
@@ -343,18 +338,18 @@ impl Beginning {
         if was_routed(setup.name()) { Self::Oldest } else { Self::End }
     }
 
-    fn message(self, name: &TypeName, reason: Option<&str>) -> Option<String> {
+    fn message(self, reason: Option<&str>) -> Option<String> {
         match self {
             Self::First | Self::End => None,
-            Self::Changed => Some(format!(
-                "aggregate {name} is defined otherwise than before: it begins anew with the next event, and windows that were open \
-                 are given up"
-            )),
+            Self::Changed => Some(
+                "aggregate has another definition than before: it begins with the next event, and discards the windows that were open"
+                    .to_owned(),
+            ),
             Self::Oldest => {
                 let reason = reason.unwrap_or("its file is missing");
                 Some(format!(
-                    "aggregate {name} has lost its state ({reason}): it begins again with the oldest event in the journal, and \
-                     results of windows that began before are too small"
+                    "aggregate has lost its state ({reason}): it begins with the oldest event in the journal, and results of \
+                     windows that began before are too small"
                 ))
             }
         }

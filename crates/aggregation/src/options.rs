@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eventlog::Reporter;
-
 /// The wall clock: microseconds since 1970, UTC.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
@@ -17,6 +15,4 @@ pub struct AggregationOptions {
     pub clock: Clock,
     /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the caller's runtime.
     pub threads: usize,
-    /// Where messages go.
-    pub reporter: Arc<dyn Reporter>,
 }

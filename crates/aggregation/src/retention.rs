@@ -10,21 +10,21 @@ use event::TypeName;
 pub struct AggregateRetention(Mutex<BTreeMap<TypeName, Vec<u64>>>);
 
 impl AggregateRetention {
-    fn held(&self) -> MutexGuard<'_, BTreeMap<TypeName, Vec<u64>>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<TypeName, Vec<u64>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn set(&self, name: &TypeName, passed: Vec<u64>) {
-        self.held().insert(name.clone(), passed);
+        self.lock().insert(name.clone(), passed);
     }
 
     pub(crate) fn remove(&self, name: &TypeName) {
-        self.held().remove(name);
+        self.lock().remove(name);
     }
 
     /// Lowers limits, one for each shard, to what no aggregate needs.
     pub fn lower(&self, limits: &mut [u64]) {
-        for passed in self.held().values() {
+        for passed in self.lock().values() {
             for (shard, limit) in limits.iter_mut().enumerate() {
                 *limit = (*limit).min(passed.get(shard).copied().unwrap_or(0));
             }

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aggregate::{Fold, FoldCounts};
 use event::TypeName;
-use event::cells::Counter;
 use eventlog::EventLog;
+use metrics::Counter;
 
 /// How an aggregate stands at one moment.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +58,7 @@ impl AggregateStatus {
         Self { name, log, figures: Mutex::new(figures), saves, failed_saves, lost }
     }
 
-    fn held(&self) -> MutexGuard<'_, AggregateFigures> {
+    fn lock(&self) -> MutexGuard<'_, AggregateFigures> {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -71,19 +71,19 @@ impl AggregateStatus {
     /// How it stands.
     #[must_use]
     pub fn figures(&self) -> AggregateFigures {
-        self.held().clone()
+        self.lock().clone()
     }
 
     /// Durable events of all types that it hasn't read yet.
     #[must_use]
     pub fn lag(&self) -> u64 {
-        let held = self.held();
+        let figures = self.lock();
         let behind = |(shard, read): (&Arc<eventlog::Shard>, &u64)| shard.durable().saturating_sub(*read);
-        self.log.shards().iter().zip(&held.positions).map(behind).sum()
+        self.log.shards().iter().zip(&figures.positions).map(behind).sum()
     }
 
     pub(crate) fn show(&self, figures: AggregateFigures) {
-        *self.held() = figures;
+        *self.lock() = figures;
     }
 }
 

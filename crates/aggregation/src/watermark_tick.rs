@@ -11,19 +11,9 @@ const TICK: &str = "+tick";
 pub(crate) fn records(aggregate: &TypeName, time: i64, now: i64) -> RecordBuffer {
     let mut records = RecordBuffer::default();
     records.push(&JournalRecord {
-        id: EventId([0; 16]),
-        received_at: now,
         event_time: Some(time),
-        type_name: TICK,
         source: aggregate.as_str(),
-        client: None,
-        payload: b"null",
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
+        ..JournalRecord::new(EventId([0; 16]), now, TICK, b"null")
     });
     records
 }

@@ -1,5 +1,6 @@
 //! One aggregate at work: reads, folds, saves, gives out, until it is told to end.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -144,7 +145,7 @@ impl Worker {
             }
             Ok(None) => true,
             Err(error) => {
-                self.report_failure(&format!("can't read the journal: {error}"));
+                self.report_failure("aggregate can't read the journal, and retries", &error);
                 self.pause().await;
                 false
             }
@@ -168,12 +169,11 @@ impl Worker {
         self.times.unsaved_bytes += bytes;
         if read.lost > 0 {
             self.status.lost.add(read.lost);
-            let (name, last) = (self.name(), read.chunk.end() - 1);
-            let message = format!(
-                "aggregate {name}: its results lack {} of shard {shard} up to position {last}, unreadable in the journal",
-                event::counted(read.lost, "event")
+            let (lost, position) = (read.lost, read.chunk.end() - 1);
+            tracing::warn!(
+                aggregate = %self.name(), shard, lost, position,
+                "results of an aggregate lack events up to this position, because the journal can't be read"
             );
-            self.options.reporter.report(&message);
         }
         if !self.fold.has_results() {
             // Lets it forget windows that are over.
@@ -205,7 +205,10 @@ impl Worker {
             }
             Err(error) => {
                 self.status.failed_saves.add(1);
-                self.report_failure(&format!("can't save its state, and tries on: {error}; no results until it can"));
+                self.report_failure(
+                    "aggregate can't save its state, and retries; it emits no results until then",
+                    &error,
+                );
                 false
             }
         }
@@ -261,7 +264,7 @@ impl Worker {
             }
             Err(error) => {
                 // It is journaled again then, with the same id and revision: stores keep one.
-                self.options.reporter.report(&format!("aggregate {}: can't read the journal: {error}", self.name()));
+                tracing::warn!(aggregate = %self.name(), reason = %error, "aggregate can't read the journal");
                 *journaled = None;
                 false
             }
@@ -296,7 +299,7 @@ impl Worker {
                 Err(AppendError::Failed) => return Err(Ended),
                 Err(AppendError::Busy) => shard.flush().await,
                 Err(error @ AppendError::NoSpace) => {
-                    self.report_failure(&format!("can't journal its results, and tries on: {error}"));
+                    self.report_failure("aggregate can't append its results to the journal, and retries", &error);
                     self.pause().await;
                 }
             }
@@ -377,15 +380,13 @@ impl Worker {
     fn report_left_out(&mut self) {
         if self.fold.left_out() != LeftOut::default() && self.times.left_out.take(Instant::now().into_std()) {
             let left_out = self.fold.take_left_out();
-            let messages = late_events::messages(&self.setup.of, self.setup.name(), left_out);
-            messages.iter().for_each(|message| self.options.reporter.report(message));
+            late_events::log(&self.setup.of, self.setup.name(), left_out);
         }
     }
 
-    fn report_failure(&mut self, what: &str) {
+    fn report_failure(&mut self, message: &str, reason: &dyn fmt::Display) {
         if !std::mem::replace(&mut self.times.failing, true) {
-            let message = format!("aggregate {} {what}", self.name());
-            self.options.reporter.report(&message);
+            tracing::warn!(aggregate = %self.name(), %reason, "{message}");
         }
     }
 
@@ -420,19 +421,11 @@ struct Bundle {
 impl Bundle {
     fn add(&mut self, name: &TypeName, result: &WindowResult, now: i64) {
         self.records.push(&JournalRecord {
-            id: result.id,
-            received_at: now,
             event_time: Some(result.time),
-            type_name: name.as_str(),
-            source: "",
-            client: None,
-            payload: result.payload.as_bytes(),
             request_start: self.count == 0,
             request_end: false,
-            owner_fields: &[],
-            content: None,
-            batch: None,
             revision: Some(result.revision),
+            ..JournalRecord::new(result.id, now, name.as_str(), result.payload.as_bytes())
         });
         self.count += 1;
     }

@@ -26,7 +26,7 @@ pub enum LogFormat {
     /// A line of text.
     #[default]
     Text,
-    /// An object a line: `time`, `level`, `message`.
+    /// One object per line: `time`, `level`, `message`, and the event's fields.
     Json,
 }
 
@@ -40,11 +40,26 @@ impl fmt::Display for LogLevel {
     }
 }
 
+impl LogLevel {
+    /// The level in JSON, and in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Info => "info",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
 /// The settings of `[log]`.
 pub(crate) const KEYS: &[&str] = &["format", "level"];
 const FORMATS: &[(&str, LogFormat)] = &[("text", LogFormat::Text), ("json", LogFormat::Json)];
-const LEVELS: &[(&str, LogLevel)] =
-    &[("info", LogLevel::Info), ("warning", LogLevel::Warning), ("error", LogLevel::Error)];
+const LEVELS: &[(&str, LogLevel)] = &[
+    (LogLevel::Info.name(), LogLevel::Info),
+    (LogLevel::Warning.name(), LogLevel::Warning),
+    (LogLevel::Error.name(), LogLevel::Error),
+];
 
 /// What is said on stderr, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,7 +17,7 @@ const POINTERS: &[&str] = &["columns", "conflict", "field", "by", "object_from",
 /// Warns of pointers in the settings of sinks that get nothing but results, none of which has such a place.
 pub(crate) fn warn(reader: &mut SettingsReader<'_>, sections: &[Section<'_>], types: &Types) {
     for section in sections {
-        let Some(name) = SinkName::new(section.name()) else { continue };
+        let Ok(name) = SinkName::new(section.name()) else { continue };
         let schemas = schemas_of(&name, types);
         let mut reaches: Vec<_> = schemas.iter().map(Reachability::new).collect();
         if reaches.is_empty() {

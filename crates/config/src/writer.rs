@@ -174,7 +174,7 @@ fn refuse_what_cant_be_offered(
     sinks: &BTreeMap<SinkName, SinkSettings>,
 ) {
     for section in sections {
-        let Some(settings) = SinkName::new(section.name()).and_then(|name| sinks.get(&name)) else { continue };
+        let Some(settings) = SinkName::new(section.name()).ok().and_then(|name| sinks.get(&name)) else { continue };
         if settings.store.writer_kind().is_none() {
             let title = format!("a writer can't offer the sink `{}`", section.name());
             let label = "other writers are used by gateways themselves";

@@ -31,13 +31,13 @@ pub struct ContactTime {
 }
 
 impl ContactLog {
-    fn held(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The store has answered, and stands where the lane has brought it.
     pub fn contacted(&self) {
-        let (mut state, now) = (self.held(), Instant::now());
+        let (mut state, now) = (self.lock(), Instant::now());
         let since = state.last.map_or(Duration::ZERO, |last| now.duration_since(last));
         state.steady.time += since.min(GAP_MAX);
         state.last = Some(now);
@@ -45,33 +45,33 @@ impl ContactLog {
 
     /// The lane can't go on: until the next contact no time counts.
     pub fn interrupted(&self) {
-        self.held().last = None;
+        self.lock().last = None;
     }
 
     /// The store has less than it had taken.
     pub fn set_back(&self) {
-        let mut state = self.held();
+        let mut state = self.lock();
         state.steady.setbacks += 1;
         state.last = None;
     }
 
     /// Something was stored that settles in this time.
     pub fn wait_for(&self, settle: Duration) {
-        let mut state = self.held();
+        let mut state = self.lock();
         // Whoever looks on may see it a contact later.
         state.wanted = state.steady.time + settle + PROBE_STORE_EVERY;
     }
 
     /// When the store is to be asked, if it is.
     pub fn due_at(&self) -> Option<Instant> {
-        let state = self.held();
+        let state = self.lock();
         let last = || state.last.map_or_else(Instant::now, |last| last + PROBE_STORE_EVERY);
         (state.steady.time < state.wanted).then(last)
     }
 
     /// What the contacts have come to so far.
     pub fn steady(&self) -> ContactTime {
-        self.held().steady
+        self.lock().steady
     }
 }
 

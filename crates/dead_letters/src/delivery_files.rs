@@ -9,11 +9,11 @@ use eventlog::{DataDirectory, Losses, Reserve, SharedDisk};
 /// What delivery's own files need of the data directory.
 #[derive(Clone)]
 pub struct DeliveryFiles {
-    /// Where they are.
+    /// The disk that they are on.
     pub disk: SharedDisk,
     /// The data directory.
     pub data: PathBuf,
-    /// Its id.
+    /// The id of the data directory.
     pub origin: Origin,
     /// The space that is kept back for them.
     pub reserve: Arc<Reserve>,
@@ -22,7 +22,7 @@ pub struct DeliveryFiles {
 }
 
 impl DeliveryFiles {
-    /// Those of `directory`.
+    /// The files of delivery in `directory`.
     pub fn of(directory: &DataDirectory, losses: &Arc<Losses>) -> Self {
         Self {
             disk: directory.disk().clone(),

@@ -164,22 +164,13 @@ mod tests {
     use crate::dead_record::RecordKind;
 
     fn record(sequence: u64, kind: RecordKind) -> DeadRecord<'static> {
-        let event = JournalRecord {
-            id: EventId([1; 16]),
-            received_at: 1,
-            event_time: None,
-            type_name: "job",
-            source: "",
-            client: None,
-            payload: b"{}",
-            request_start: true,
-            request_end: true,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
-        };
-        DeadRecord { event, shard: 0, sequence, kind, reason: "" }
+        DeadRecord {
+            event: JournalRecord::new(EventId([1; 16]), 1, "job", b"{}"),
+            shard: 0,
+            sequence,
+            kind,
+            reason: "",
+        }
     }
 
     #[test]

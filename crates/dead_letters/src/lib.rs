@@ -31,13 +31,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::limits::RESERVE_BYTES;
-use event::memory::Budgets;
-use event::{OperatorCommand, TypeName};
-use eventlog::{
-    Appender, CommitError, Committer, JournalRecord, Reporter, Segments, list_directory, unix_microseconds,
-};
+use event::TypeName;
+use eventlog::{Appender, CommitError, Committer, JournalRecord, Segments, list_directory, unix_microseconds};
 use ledger::{Ledger, Recount, SinkName};
+use limits::RESERVE_BYTES;
+use limits::memory::Budgets;
+use text::OperatorCommand;
 
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
@@ -90,18 +89,17 @@ pub struct DeadLetters {
     files: DeliveryFiles,
     journal: Mutex<Slot>,
     ledger: Arc<Ledger>,
-    reporter: Arc<dyn Reporter>,
     memory: Budgets,
     /// Letters that are held before no more are written.
     held_max: AtomicU64,
     pub(crate) counters: Arc<DeadCounters>,
-    news: Mutex<Notices>,
+    pending_notices: Mutex<Notices>,
     /// Locked after the journal.
     aside: Mutex<SetAside>,
     /// How many events are set aside.
     aside_count: AtomicUsize,
     /// The same of events that are set aside.
-    aside_news: Mutex<Notices>,
+    pending_aside_notices: Mutex<Notices>,
     /// There is a journal: an event was refused once.
     was_used: AtomicBool,
 }
@@ -130,26 +128,19 @@ struct Journal {
 
 impl DeadLetters {
     /// The dead letters of a sink, whose journal is opened when it is needed.
-    pub fn new(
-        files: &DeliveryFiles,
-        sink: SinkName,
-        ledger: Arc<Ledger>,
-        memory: Budgets,
-        reporter: Arc<dyn Reporter>,
-    ) -> Self {
+    pub fn new(files: &DeliveryFiles, sink: SinkName, ledger: Arc<Ledger>, memory: Budgets) -> Self {
         Self {
             sink,
             files: files.clone(),
             journal: Mutex::new(Slot::Unopened),
             ledger,
-            reporter,
             memory,
             held_max: AtomicU64::new(memory.dead_letters as u64),
             counters: Arc::default(),
-            news: Mutex::default(),
+            pending_notices: Mutex::default(),
             aside: Mutex::default(),
             aside_count: AtomicUsize::new(0),
-            aside_news: Mutex::default(),
+            pending_aside_notices: Mutex::default(),
             was_used: AtomicBool::new(false),
         }
     }
@@ -178,16 +169,11 @@ impl DeadLetters {
         Err(Blocked::Retry(format!(
             "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: {} lists them, {} resends them, and {} discards all of \
              them",
-            event::counted(held, "dead letter"),
+            text::counted(held, "dead letter"),
             OperatorCommand::DeadList(&self.sink, None),
             OperatorCommand::DeadReplay(&self.sink, None),
             OperatorCommand::DeadDrop(&self.sink)
         )))
-    }
-
-    /// Says something of this sink.
-    pub(crate) fn report(&self, message: &str) {
-        self.reporter.report(&format!("dead letters of sink {}: {message}", self.sink));
     }
 
     /// Somebody has seen its directory.
@@ -214,47 +200,50 @@ impl DeadLetters {
         let records: Vec<DeadRecord<'_>> =
             letters.iter().map(|letter| letter.in_shard(shard, RecordKind::Letter)).collect();
         self.append(&records, Index::is_dead)?;
-        let mut news = self.news();
-        letters.iter().for_each(|letter| news.add(letter.record.type_name, letter.reason));
-        drop(news);
-        self.tell();
+        let mut notices = self.pending_notices();
+        letters.iter().for_each(|letter| notices.add(letter.record.type_name, letter.reason));
+        drop(notices);
+        self.log_new();
         Ok(())
     }
 
-    fn news(&self) -> MutexGuard<'_, Notices> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending_notices(&self) -> MutexGuard<'_, Notices> {
+        self.pending_notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn aside_news(&self) -> MutexGuard<'_, Notices> {
-        self.aside_news.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending_aside_notices(&self) -> MutexGuard<'_, Notices> {
+        self.pending_aside_notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says which types have new letters, and new events that are set aside, if it is time to.
-    pub fn tell(&self) {
-        let told = self.aside_news().tell();
-        for (type_name, count) in told {
-            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
-            self.reporter.report(&format!(
-                "sink {}: {events} of type {type_name} set aside, because the store refuses them for now and takes others: {ids}. \
-                 They are sent again, and become dead letters after an hour; {} shows why",
-                self.sink,
+    /// Logs which types have new dead letters and new set-aside events, at most once in ten seconds for each type.
+    pub fn log_new(&self) {
+        let due = self.pending_aside_notices().take_due();
+        for (type_name, count) in due {
+            let (ids, events) = (self.aside_ids(&type_name), text::counted(count, "event"));
+            tracing::warn!(
+                sink = &*self.sink,
+                "type" = &*type_name,
+                "{events} set aside, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
+                 dead letters after an hour; {} shows why",
                 OperatorCommand::RouteList
-            ));
+            );
         }
-        let told = self.news().tell();
-        for (type_name, count) in told {
-            self.report(&format!(
-                "{count} new of type {type_name}, which the store refused or no condition decided: {} shows why. When that is fixed, {} \
-                 resends them",
+        let due = self.pending_notices().take_due();
+        for (type_name, count) in due {
+            let letters = text::counted(count, "new dead letter");
+            tracing::warn!(
+                sink = &*self.sink,
+                "type" = &*type_name,
+                "{letters}, rejected by the store or with an undecided condition: {} shows why. When that is fixed, {} resends them",
                 OperatorCommand::DeadList(&self.sink, Some(&type_name)),
                 OperatorCommand::DeadReplay(&self.sink, Some(&type_name))
-            ));
+            );
         }
     }
 
     /// The newest letter of a type since the start of the process.
     pub(crate) fn last(&self, type_name: &TypeName) -> Option<LastDead> {
-        self.news().last(type_name.as_str())
+        self.pending_notices().last(type_name.as_str())
     }
 
     /// Writes letters that are held once more, with newer reasons.

@@ -1,5 +1,5 @@
-//! What a person is told of new dead letters: in the log that there are some, and with its route why the last one is. A store's words may
-//! quote the event, so that they aren't written into the log.
+//! Notices of new dead letters for the operator: the log says that there are some, and each route shows the reason of the last one. A store's
+//! words may quote the event, so they aren't logged.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ pub struct LastDead {
 
 #[derive(Debug)]
 struct OfType {
-    untold: u64,
-    pace: Throttle,
+    unlogged: u64,
+    throttle: Throttle,
     last: LastDead,
 }
 
@@ -36,28 +36,28 @@ impl Notices {
         let last = LastDead { at: unix_microseconds(), reason: reason.chars().take(REASON_CHARACTERS_MAX).collect() };
         match self.0.get_mut(type_name) {
             Some(of_type) => {
-                of_type.untold += 1;
+                of_type.unlogged += 1;
                 of_type.last = last;
             }
-            None => drop(self.0.insert(type_name.into(), OfType { untold: 1, pace: Throttle::default(), last })),
+            None => drop(self.0.insert(type_name.into(), OfType { unlogged: 1, throttle: Throttle::default(), last })),
         }
     }
 
-    /// Shows another reason with a type, and says nothing.
+    /// Shows another reason with a type, and logs nothing.
     pub(super) fn renew(&mut self, type_name: &str, reason: &str) {
-        let untold = self.0.get(type_name).map_or(0, |of_type| of_type.untold);
+        let unlogged = self.0.get(type_name).map_or(0, |of_type| of_type.unlogged);
         self.add(type_name, reason);
         if let Some(of_type) = self.0.get_mut(type_name) {
-            of_type.untold = untold;
+            of_type.unlogged = unlogged;
         }
     }
 
-    /// What is to be said now: how many more there are of which type.
-    pub(super) fn tell(&mut self) -> Vec<(Box<str>, u64)> {
+    /// What is to be logged now: how many more there are of which type.
+    pub(super) fn take_due(&mut self) -> Vec<(Box<str>, u64)> {
         let now = Instant::now().into_std();
-        let due = self.0.iter_mut().filter(|(_, of_type)| of_type.untold > 0);
-        let due = due.filter_map(|(name, of_type)| of_type.pace.take(now).then_some((name, of_type)));
-        due.map(|(name, of_type)| (name.clone(), std::mem::take(&mut of_type.untold))).collect()
+        let due = self.0.iter_mut().filter(|(_, of_type)| of_type.unlogged > 0);
+        let due = due.filter_map(|(name, of_type)| of_type.throttle.take(now).then_some((name, of_type)));
+        due.map(|(name, of_type)| (name.clone(), std::mem::take(&mut of_type.unlogged))).collect()
     }
 
     pub(super) fn last(&self, type_name: &str) -> Option<LastDead> {

@@ -41,8 +41,9 @@ impl DeadLetters {
         self.aside_count.store(aside.count(), Ordering::Relaxed);
         *self.aside() = aside;
         self.note_lost(&findings, counted)?;
-        findings.iter().for_each(|finding| self.report(&finding.to_string()));
-        self.losses().iter().for_each(|loss| self.reporter.report(&loss.message()));
+        let sink = &*self.sink;
+        findings.iter().for_each(|finding| tracing::warn!(sink, "dead letters: {finding}"));
+        self.losses().iter().for_each(|loss| tracing::warn!(sink, "{}", loss.message()));
         // What was durable and didn't come into the ledger that was saved.
         self.ledger.count_dead(&self.sink, durable, &recounts);
         Ok(Journal {

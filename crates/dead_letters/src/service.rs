@@ -28,12 +28,12 @@ pub struct DeadLetterService {
 }
 
 impl DeadLetterService {
-    /// Those of each sink.
+    /// The dead letters of each sink.
     pub fn queues(&self) -> Vec<Arc<SinkQueue>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Adds those of a sink.
+    /// Adds the dead letters of a sink.
     pub fn add(&self, queue: SinkQueue) {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(queue));
     }

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
 use eventlog::{JournalRecord, PendingLane, SequenceRange, WatchRequest};
 use ledger::Recount;
+use limits::DELIVERY_BYTES_MAX;
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 
@@ -49,21 +49,7 @@ struct Event {
 
 impl Event {
     fn end(&self, shard: u16, sequence: u64, kind: RecordKind) -> DeadRecord<'_> {
-        let event = JournalRecord {
-            id: self.id,
-            received_at: self.received_at,
-            event_time: None,
-            type_name: self.type_name.as_str(),
-            source: "",
-            client: None,
-            payload: &[],
-            request_start: true,
-            request_end: true,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
-        };
+        let event = JournalRecord::new(self.id, self.received_at, self.type_name.as_str(), &[]);
         DeadRecord { event, shard, sequence, kind, reason: "" }
     }
 }
@@ -201,7 +187,14 @@ impl Resent {
         self.part.get(index).map(|(_, sequence)| *sequence)
     }
 
+    /// Whether no event of them can be read.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.part.is_empty()
+    }
+
     /// How many events they are.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.part.len()
     }
@@ -220,7 +213,7 @@ impl DeadLetters {
     /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
     pub fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
         // The journal tells how many there are.
-        self.look()?;
+        self.open_existing()?;
         let events = &events[..self.aside().room_for(events)];
         if events.is_empty() {
             return Ok(0);
@@ -230,23 +223,23 @@ impl DeadLetters {
             events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::SetAside)).collect();
         self.append(&records, |_, _| false)?;
         self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
-        self.tell();
+        self.log_new();
         Ok(events.len())
     }
 
     /// Opens the journal if there is one.
-    pub fn look(&self) -> Result<(), Blocked> {
+    pub fn open_existing(&self) -> Result<(), Blocked> {
         self.with_existing(|_| ()).map(drop)
     }
 
     /// The store has refused these events for now: the newest of each type is shown with its reason.
     pub fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
-        let (aside, mut news) = (self.aside(), self.aside_news());
+        let (aside, mut notices) = (self.aside(), self.pending_aside_notices());
         for (sequence, reason) in events {
             if let Some(event) = aside.events.get(&(shard, sequence)) {
                 let reason = format!("event {}: {reason}", event.id);
                 let type_name = event.type_name.as_str();
-                if are_new { news.add(type_name, &reason) } else { news.renew(type_name, &reason) }
+                if are_new { notices.add(type_name, &reason) } else { notices.renew(type_name, &reason) }
             }
         }
     }
@@ -389,7 +382,7 @@ impl DeadLetters {
             return (0, None);
         }
         let count = self.aside().by_type.get(type_name).copied().unwrap_or(0);
-        (count, self.aside_news().last(type_name.as_str()).filter(|_| count > 0))
+        (count, self.pending_aside_notices().last(type_name.as_str()).filter(|_| count > 0))
     }
 
     /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.

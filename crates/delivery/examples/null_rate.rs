@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery::{Begin, Delivery, Options, Reporter, Routes, SavedLedger, Setup, SinkSetup};
+use delivery::{Begin, Delivery, Options, Routes, SavedLedger, Setup, SinkSetup};
 use event::{EventId, TypeName};
 use eventlog::{AppendBatch, DataDirectory, EventLog, JournalRecord, SourceLine};
 use journal::disk::OsDisk;
@@ -17,14 +17,6 @@ use sink_testing::MemoryHandle;
 
 const BATCH: u32 = 5_000;
 const PAYLOAD: &str = r#"{"time":"2026-11-21T10:00:00Z","client":"192.0.2.17","method":"GET","path":"/articles/4711/comments","status":200,"bytes":18231,"agent":"Mozilla/5.0 (X11; Linux x86_64)"}"#;
-
-struct Print;
-
-impl Reporter for Print {
-    fn report(&self, message: &str) {
-        println!("{message}");
-    }
-}
 
 struct Opened {
     directory: DataDirectory,
@@ -39,14 +31,8 @@ fn open(path: &Path, sink: Sink) -> Opened {
     let sinks =
         vec![SinkSetup { name: "sink".into(), sink, begin: Begin::Oldest, max_backlog: None, max_dead_letters: None }];
     let routes = Routes::new().with_others(["sink".into()]);
-    let delivery = Delivery::start(
-        &log,
-        &directory,
-        Setup { routes, sinks, ..Setup::default() },
-        saved,
-        Options::new(Arc::new(Print)),
-    )
-    .unwrap();
+    let delivery =
+        Delivery::start(&log, &directory, Setup { routes, sinks, ..Setup::default() }, saved, Options::new()).unwrap();
     Opened { directory, log, delivery }
 }
 
@@ -60,19 +46,11 @@ fn append(log: &EventLog, events: u32) {
             id[..4].copy_from_slice(&request.to_be_bytes());
             id[12..].copy_from_slice(&number.to_be_bytes());
             let record = JournalRecord {
-                id: EventId(id),
-                received_at: 1,
-                event_time: None,
-                type_name: "access",
                 source: "loader",
                 client: Some([192, 0, 2, 17].into()),
-                payload: PAYLOAD.as_bytes(),
                 request_start: number == 0,
                 request_end: number + 1 == BATCH,
-                owner_fields: &[],
-                content: None,
-                batch: None,
-                revision: None,
+                ..JournalRecord::new(EventId(id), 1, "access", PAYLOAD.as_bytes())
             };
             batch.push(&record, SourceLine { number, type_id: event });
         }

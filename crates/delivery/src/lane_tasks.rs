@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aggregation::Halt;
-use eventlog::Reporter;
 use ledger::Ledger;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
@@ -26,12 +25,11 @@ pub(crate) struct LaneTasks {
     tasks: JoinSet<()>,
     running: HashMap<Id, (Arc<LaneStatus>, AbortHandle)>,
     halt: watch::Sender<Halt>,
-    reporter: Arc<dyn Reporter>,
 }
 
 impl LaneTasks {
-    pub(crate) fn new(reporter: Arc<dyn Reporter>) -> Self {
-        Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No), reporter }
+    pub(crate) fn new() -> Self {
+        Self { tasks: JoinSet::new(), running: HashMap::new(), halt: watch::Sender::new(Halt::No) }
     }
 
     /// Tells lanes when to end.
@@ -56,7 +54,7 @@ impl LaneTasks {
         let Some(error) = ended.err().filter(|error| !error.is_cancelled()) else { return };
         let Some((status, _)) = self.running.get(&error.id()) else { return };
         let lane = status.lane();
-        self.reporter.report(&format!("BUG: lane {lane} ended: {error}; its events stay in the journal"));
+        tracing::warn!(%lane, sink = &*lane.sink, shard = lane.shard, reason = %error, "BUG: lane ended; its events stay in the journal");
         let _ = status.set(LaneState::Stopped("it ended because of a BUG; start Forebay again and report it".into()));
     }
 

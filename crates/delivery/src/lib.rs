@@ -32,7 +32,6 @@ pub use dead_letters::{
     damaged_dead_letters, each_dead_letter, read_dead_letters,
 };
 pub use delivery::Delivery;
-pub use eventlog::Reporter;
 pub use ledger::{
     Begin, Condition, GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, Routes, SavedLedger, SinkName, SinkRow,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aggregation::{AggregationOptions, Clock};
-use event::memory::Budgets;
-use eventlog::{Reporter, unix_microseconds};
+use eventlog::unix_microseconds;
+use limits::memory::Budgets;
 use sink::Claim;
 
 /// How a delivery behaves.
@@ -34,14 +34,13 @@ pub struct Options {
     pub clock: Clock,
     /// Threads for aggregates: each has its own up to this number, and more share them. With 0 all run on the thread of delivery.
     pub aggregate_threads: usize,
-    /// Where messages go.
-    pub reporter: Arc<dyn Reporter>,
 }
 
 impl Options {
     /// Options as a server uses them.
     #[must_use]
-    pub fn new(reporter: Arc<dyn Reporter>) -> Self {
+    #[allow(clippy::new_without_default, reason = "each one has another claim and another seed")]
+    pub fn new() -> Self {
         Self {
             linger: Duration::from_millis(10),
             linger_remote: Duration::from_millis(15),
@@ -54,20 +53,12 @@ impl Options {
             seed: RandomState::new().hash_one("jitter"),
             clock: Arc::new(unix_microseconds),
             aggregate_threads: 8,
-            reporter,
         }
     }
-}
 
-impl Options {
     /// Those of the aggregates.
     pub(crate) fn aggregation(&self) -> AggregationOptions {
-        AggregationOptions {
-            linger: self.linger,
-            clock: self.clock.clone(),
-            threads: self.aggregate_threads,
-            reporter: self.reporter.clone(),
-        }
+        AggregationOptions { linger: self.linger, clock: self.clock.clone(), threads: self.aggregate_threads }
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dead_letters::ContactLog;
 use event::Lane;
-use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
+use metrics::{Counter, Histogram, SizeHistogram};
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,19 +129,19 @@ impl LaneStatus {
 pub struct LaneBoard(Arc<Mutex<Vec<Arc<LaneStatus>>>>);
 
 impl LaneBoard {
-    fn held(&self) -> MutexGuard<'_, Vec<Arc<LaneStatus>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<LaneStatus>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All of them.
     #[must_use]
     pub fn lanes(&self) -> Vec<Arc<LaneStatus>> {
-        self.held().clone()
+        self.lock().clone()
     }
 
     /// Puts others in their place, and gives those that were there.
     pub(crate) fn exchange(&self, lanes: Vec<Arc<LaneStatus>>) -> Vec<Arc<LaneStatus>> {
-        std::mem::replace(&mut *self.held(), lanes)
+        std::mem::replace(&mut *self.lock(), lanes)
     }
 }
 

@@ -1,14 +1,14 @@
 //! Type names: what decides an event's schema, transform and routes.
 
-use std::fmt;
-use std::sync::Arc;
+use limits::TYPE_NAME_BYTES_MAX;
+use text::{CheckedName, NameRule};
 
-use crate::limits::TYPE_NAME_BYTES_MAX;
+/// The name of an event's type. Cheap to clone.
+pub type TypeName = CheckedName<TypeNameRule>;
 
-/// The name of an event's type: `[a-z0-9][a-z0-9_-]*` parts joined by `.`, at most
-/// [`TYPE_NAME_BYTES_MAX`] bytes. Cheap to clone.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TypeName(Arc<str>);
+/// The rule of type names: `[a-z0-9][a-z0-9_-]*` parts joined by `.`, at most [`TYPE_NAME_BYTES_MAX`] bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TypeNameRule {}
 
 /// Why a text is no type name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -32,21 +32,10 @@ pub enum InvalidTypeName {
     },
 }
 
-impl TypeName {
-    /// Checks `text` against the grammar.
-    ///
-    /// # Errors
-    /// [`InvalidTypeName`] says what is wrong and at which byte.
-    pub fn new(text: &str) -> Result<Self, InvalidTypeName> {
-        Self::check(text)?;
-        Ok(Self(text.into()))
-    }
+impl NameRule for TypeNameRule {
+    type Error = InvalidTypeName;
 
-    /// Checks `text` against the grammar, without keeping it.
-    ///
-    /// # Errors
-    /// [`InvalidTypeName`] says what is wrong and at which byte.
-    pub fn check(text: &str) -> Result<(), InvalidTypeName> {
+    fn check(text: &str) -> Result<(), InvalidTypeName> {
         let bytes = text.as_bytes();
         if bytes.is_empty() {
             return Err(InvalidTypeName::Empty);
@@ -68,30 +57,12 @@ impl TypeName {
         }
         Ok(())
     }
-
-    /// The name as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// The character at `at`, before which all are of one byte.
 fn not_allowed(text: &str, at: usize) -> InvalidTypeName {
     let found = text.get(at..).and_then(|rest| rest.chars().next()).unwrap_or(char::REPLACEMENT_CHARACTER);
     InvalidTypeName::Character { found, at }
-}
-
-impl fmt::Display for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for TypeName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, f)
-    }
 }
 
 #[cfg(test)]

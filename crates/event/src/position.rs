@@ -4,13 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use text::hex::{self, Hex};
+
 /// The random 128-bit name of a data directory, made once when the directory is made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Origin(pub [u8; 16]);
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        Hex(&self.0).fmt(f)
     }
 }
 
@@ -23,9 +25,7 @@ impl FromStr for Origin {
     type Err = InvalidOrigin;
 
     fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
-        let are_digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = u128::from_str_radix(text, 16).ok().filter(|_| are_digits);
-        number.map(|number| Self(number.to_be_bytes())).ok_or(InvalidOrigin)
+        hex::decode_array(text).map(Self).ok_or(InvalidOrigin)
     }
 }
 

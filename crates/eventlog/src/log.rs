@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use event::limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
-use event::memory::Budgets;
 use event::{Origin, TypeName};
 use journal::{
     CommitError, DataDirectory, Finding, FoundShard, OpenError, OpenShard, Reader, Segments, ShardOptions, find_shard,
     open_shard,
 };
+use limits::memory::Budgets;
+use limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use tokio::sync::watch;
 
 use crate::accepted_counts::{Accepted, AcceptedCounts, FilterStep, TypeCounts};

@@ -14,10 +14,10 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use event::OperatorCommand;
 use journal::{
     DataDirectory, Finding, LOG_BEGINS_LATE, LOG_ENDS_EARLY, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED, StateFile,
 };
+use text::OperatorCommand;
 
 const FILE: &str = "losses";
 const HEADING: &str = "forebay-losses 1";

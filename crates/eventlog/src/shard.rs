@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use event::limits::BLOCK_BYTES_MAX;
 use event::{EventId, Position};
 use journal::{Block, CommitError, Committer, JournalRecord, OpenBlock, OpenShard, RecordBuffer, Segments};
+use limits::BLOCK_BYTES_MAX;
 
 use crate::accepted_counts::Accepted;
 use crate::append_error::AppendError;
@@ -36,7 +36,7 @@ pub(crate) struct SharedState {
     pub(crate) accepted: Arc<Accepted>,
     pub(crate) dedup: Arc<DedupIndex>,
     pub(crate) disk_guard: Arc<DiskGuard>,
-    pub(crate) budgets: event::memory::Budgets,
+    pub(crate) budgets: limits::memory::Budgets,
 }
 
 /// A shard's log: a gateway appends to it, lanes read from it.

@@ -1,7 +1,7 @@
 //! What a shard counts of its commits.
 
-use event::cells::{Counter, Histogram, SizeHistogram};
-use event::limits::PAGE_BYTES;
+use limits::PAGE_BYTES;
+use metrics::{Counter, Histogram, SizeHistogram};
 
 /// What a shard has done, for metrics.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::rc::Rc;
 
-use event::limits::EXPRESSION_STEPS_MAX;
+use limits::EXPRESSION_STEPS_MAX;
 
 use super::error::Fault;
 use super::number;

@@ -6,13 +6,12 @@ use config::ConnectionLimits;
 use config::{self, AggregateConfig, Configuration, TypeConfig};
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
-use event::memory::Budgets;
 use event::read::StoreReader;
 use gateway::{GatewayOptions, GatewayTypes, RefusedTo, TypeNames, TypeResolver, TypeRules};
+use limits::memory::Budgets;
 use objects::ObjectSink;
 use sink::Sink;
 
-use crate::log;
 use crate::process::descriptors;
 use crate::read_back::{SinkReader, why_not_read};
 
@@ -45,7 +44,7 @@ pub(crate) fn warn_of_descriptors(gateway: &config::GatewayConfig, memory: &Budg
              file descriptors (ulimit -n, LimitNOFILE=)",
             wanted.all
         );
-        if gateway.max_connections.is_some() { log::warning(message) } else { log::info(message) }
+        if gateway.max_connections.is_some() { tracing::warn!("{message}") } else { tracing::info!("{message}") }
     }
 }
 

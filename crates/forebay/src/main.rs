@@ -40,6 +40,7 @@ use crate::cli::{Command, EarlyFile};
 
 fn main() -> ExitCode {
     log::abort_on_panic();
+    log::subscribe();
     allocator::configure();
     process::file_size::outlive_limit();
     let environment = Environment::of(std::env::vars_os());

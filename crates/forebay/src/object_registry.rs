@@ -7,14 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::{Configuration, SinkSettings};
 use delivery::{LaneBoard, SinkSetup};
 use event::Position;
-use event::memory::Budgets;
 use event::object::{FoundObject, Looking, ObjectReader, Opening, Pieces};
 use event::read::ReadError;
 use gateway::ObjectReaders;
+use limits::memory::Budgets;
 use objects::ObjectSink;
 use objects::read::{ObjectCache, ObjectReads};
-
-use crate::log;
 
 /// A sink that gives its objects back.
 pub(crate) struct Served {
@@ -84,7 +82,7 @@ impl Served {
     /// The client is told that the store can't be read; why is the operator's.
     fn told<T>(&self, answer: Result<T, ReadError>) -> Result<T, ReadError> {
         if let Err(ReadError::Unavailable(reason)) = &answer {
-            log::warning(format_args!("objects of sink {} can't be read back: {reason}", self.name));
+            tracing::warn!(sink = &*self.name, %reason, "objects can't be read back");
         }
         answer
     }

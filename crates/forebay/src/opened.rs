@@ -6,16 +6,16 @@ use std::sync::Arc;
 use std::thread;
 
 use config::Configuration;
-use delivery::{Delivery, Options, Reporter, SavedLedger, SinkSetup};
-use event::memory::Budgets;
-use eventlog::{EventLog, LogOptions};
+use delivery::{Delivery, Options, SavedLedger, SinkSetup};
+use eventlog::{EventLog, LogOptions, LostFrom};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
+use limits::memory::Budgets;
 
 use crate::errors::{unreadable, unusable};
 use crate::memory_plan::Plan;
 use crate::process::disk_size;
-use crate::{allocator, compose, log, memory_plan};
+use crate::{allocator, compose, memory_plan};
 
 /// An open data directory from which events are delivered.
 pub(crate) struct Opened {
@@ -38,11 +38,11 @@ impl Opened {
     ) -> anyhow::Result<Self> {
         let directory = DataDirectory::open(Arc::new(OsDisk), data).map_err(unusable)?;
         let saved = SavedLedger::load(&directory)?;
-        saved.findings().iter().for_each(log::warning);
+        saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
         let shards = shards(configuration, &directory, &saved)?;
         check_disk(configuration, &directory, shards, &sinks)?;
         let log_options = saved.log_options(shards);
-        let report = |shard, finding: &Finding| log::warning(format_args!("journal of shard {shard}: {finding}"));
+        let report = |shard, finding: &Finding| tracing::warn!(shard, "journal: {finding}");
         let log_options = LogOptions { keep_free: configuration.journal.keep_free, memory, report, ..log_options };
         let log = Arc::new(EventLog::open(&directory, &log_options)?);
         warn_of_oddities(&log, &directory, shards);
@@ -51,7 +51,7 @@ impl Opened {
             &directory,
             compose::delivery(configuration, sinks),
             saved,
-            Options { memory, ..Options::new(Arc::new(Log)) },
+            Options { memory, ..Options::new() },
         )?;
         Ok(Self { log, delivery, directory })
     }
@@ -72,10 +72,10 @@ pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Bud
         DataDirectory::look(data).ok().and_then(|directory| directory.shards_on_disk().ok()).unwrap_or_default();
     let plan = Plan::of(configuration, configured_shards(configuration).max(there).into());
     if let Some(warning) = plan.warning() {
-        log::warning(warning);
+        tracing::warn!("{warning}");
     }
     if let Some(summary) = plan.summary() {
-        log::info(summary);
+        tracing::info!("{summary}");
     }
     if plan.is_limited() {
         allocator::give_back_at_once();
@@ -86,10 +86,13 @@ pub(crate) fn plan_memory(configuration: &mut Configuration, data: &Path) -> Bud
 
 /// Logs the losses that the operator hasn't accepted, including those that earlier starts found, and files that aren't journals.
 fn warn_of_oddities(log: &EventLog, directory: &DataDirectory, shards: u16) {
-    let is_of_shard = |loss: &&eventlog::Loss| matches!(loss.from, eventlog::LostFrom::Shard(_));
-    log.losses().open_ones().iter().filter(is_of_shard).for_each(|loss| log::warning(loss.message()));
+    for loss in log.losses().open_ones() {
+        if let LostFrom::Shard(shard) = loss.from {
+            tracing::warn!(shard, "{}", loss.message());
+        }
+    }
     for path in directory.strays(shards).unwrap_or_default() {
-        log::warning(format_args!("{} is no shard's journal and is left alone: move it elsewhere", path.display()));
+        tracing::warn!("{} is no shard's journal and is left alone: move it elsewhere", path.display());
     }
 }
 
@@ -116,13 +119,4 @@ fn check_disk(
     let bytes_all = directory.disk().space(directory.path()).map_or(0, |space| space.bytes_all);
     let stores = sinks.iter().filter(|setup| setup.sink.capabilities().on_this_disk).count() as u64;
     disk_size::check(directory.path(), bytes_all, configuration.journal.keep_free, shards, stores)
-}
-
-/// Forwards delivery's messages to the log.
-struct Log;
-
-impl Reporter for Log {
-    fn report(&self, message: &str) {
-        log::warning(message);
-    }
 }

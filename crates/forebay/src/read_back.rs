@@ -8,8 +8,6 @@ use event::TypeName;
 use event::read::{Query, ReadError, Reading, StoreReader};
 use sink::Sink;
 
-use crate::log;
-
 /// A sink that can be read.
 pub(crate) struct SinkReader {
     name: Arc<str>,
@@ -63,7 +61,7 @@ impl StoreReader for SinkReader {
             let answer = self.sink.read(Query { only_type: self.only_type.clone(), ..query }).await;
             // The client is told that the store can't be read; why is the operator's.
             if let Err(ReadError::Unavailable(reason)) = &answer {
-                log::warning(format_args!("sink {} can't be read back: {reason}", self.name));
+                tracing::warn!(sink = &*self.name, %reason, "events can't be read back");
             }
             answer
         })

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use config::{ConfigError, Configuration, Stopping, changes, needs_restart};
 use delivery::{DeliveryControl, LaneBoard, SinkSetup};
-use event::cells::Counter;
-use event::memory::Budgets;
 use eventlog::EventLog;
 use gateway::{GatewayControl, GatewayOptions};
+use limits::memory::Budgets;
+use metrics::Counter;
 use settings::Environment;
 use sink::SinkError;
 use sink_remote::Upstream;
@@ -150,13 +150,13 @@ impl Reloader {
             match &result {
                 Ok(_) => {
                     self.counters.applied.add(1);
-                    log::info("the configuration was read again and holds now");
+                    tracing::info!("the configuration was read again and holds now");
                 }
                 Err(error) => {
                     // Takes back the servers that were announced.
                     self.components.upstreams.show(&self.current);
                     self.counters.refused.add(1);
-                    log::error(format_args!("the configuration was read again and nothing has changed:\n{error}"));
+                    tracing::error!("the configuration was read again and nothing has changed:\n{error}");
                 }
             }
             if let Some(reply) = reply {
@@ -173,7 +173,7 @@ impl Reloader {
         configuration.keep_upstreams_of(&self.current);
         memory_plan::limit_aggregates(&mut configuration, &self.components.memory);
         if !warnings.is_empty() {
-            log::warning(&warnings);
+            tracing::warn!("{warnings}");
         }
         let cores = thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let mut unfit = needs_restart(&self.current, &configuration, cores);
@@ -219,16 +219,16 @@ impl Reloader {
             if self.sinks.iter().any(|known| known.sink.is_same(&setup.sink)) {
                 continue;
             }
-            let name = &setup.name;
+            let name = &*setup.name;
             match timeout(CONNECT_MAX, setup.sink.connect()).await {
                 Ok(Ok(())) => {}
                 Ok(Err(error @ (SinkError::Misconfigured(_) | SinkError::OtherStore(_)))) => {
                     wrong.push(format!("sink {name}: {error}"))
                 }
                 Ok(Err(SinkError::Unavailable(reason))) => {
-                    log::warning(format_args!("sink {name}: {reason}; it is tried again while Forebay runs"));
+                    tracing::warn!(sink = name, %reason, "can't connect to the store: it is tried again while Forebay runs");
                 }
-                Err(_) => log::warning(format_args!("sink {name} doesn't answer; it is tried again")),
+                Err(_) => tracing::warn!(sink = name, "the store doesn't answer: it is tried again while Forebay runs"),
             }
         }
         wrong

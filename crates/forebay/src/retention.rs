@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use sink::Sink;
 
-use crate::log;
-
 /// How often the sinks are asked for messages.
 const ASK_EVERY: Duration = Duration::from_secs(1);
 
@@ -39,7 +37,7 @@ impl RetentionBoard {
             tokio::time::sleep(ASK_EVERY).await;
             for (name, sink) in &*self.sinks() {
                 if let Some(message) = sink.retention().and_then(sink::Retention::take_message) {
-                    log::warning(format_args!("sink {name}: {message}"));
+                    tracing::warn!(sink = &**name, "{message}");
                 }
             }
         }

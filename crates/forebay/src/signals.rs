@@ -26,7 +26,7 @@ pub(crate) fn runtime_with_signals() -> anyhow::Result<(Runtime, (Signals, Signa
 /// A second signal ends the process at once.
 pub(crate) async fn end_at_once(mut signals: Signals) {
     signals.next().await;
-    log::warning("stopped at once by a second signal; acknowledged events are in the journal");
+    tracing::warn!("stopped at once by a second signal; acknowledged events are in the journal");
     log::flush();
     std::process::exit(EXIT_AT_ONCE);
 }

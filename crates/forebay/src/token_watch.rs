@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use access::{TokenSet, Tokens};
 use config::token_file::{Kept, TokenFile, TokenFileError};
-use event::counted;
+use text::counted;
 
 use crate::file_stamp::{self, Stamp};
-use crate::log;
 
 /// The file, and what was last seen of it.
 pub(crate) struct TokenWatch {
@@ -49,11 +48,8 @@ impl TokenWatch {
         }
         match self.file.read() {
             Ok(Some(kept)) => {
-                log::info(format_args!(
-                    "{} has changed: {}",
-                    self.file.path().display(),
-                    counted(kept.tokens.len(), "token")
-                ));
+                let tokens = counted(kept.tokens.len(), "token");
+                tracing::info!("{} has changed: {tokens}", self.file.path().display());
                 // A file that was removed and made again has forgotten what the server knows.
                 let made = self.tokens.current().made();
                 self.tokens.publish(kept.into_set().remembering(made));
@@ -66,7 +62,7 @@ impl TokenWatch {
 
     fn warn(&mut self, what: String) {
         if self.warned.as_ref() != Some(&what) {
-            log::warning(format_args!("{what}: the tokens that were known before stay good"));
+            tracing::warn!("{what}: the tokens that were known before stay valid");
             self.warned = Some(what);
         }
     }

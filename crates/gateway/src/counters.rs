@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use event::cells::{Counter, Histogram, HistogramSnapshot};
 use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
+use metrics::{Counter, Histogram, HistogramSnapshot};
 use net::draining::DrainLimiter;
 
 use crate::admission::Admission;

@@ -6,7 +6,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use event::limits::DRAIN_BYTES_MAX;
+use limits::DRAIN_BYTES_MAX;
 use net::draining::DrainPermit;
 use tokio::io::ReadBuf;
 

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::limits::HEADER_BYTES_MAX;
+use limits::HEADER_BYTES_MAX;
 use net::draining::DrainLimiter;
 use net::tls::ServerTls;
 

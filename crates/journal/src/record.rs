@@ -80,6 +80,28 @@ pub struct JournalRecord<'a> {
     pub revision: Option<u64>,
 }
 
+impl<'a> JournalRecord<'a> {
+    /// A record that is its whole request, with the fields that each has. Name the others with `..JournalRecord::new(…)`.
+    #[must_use]
+    pub const fn new(id: EventId, received_at: i64, type_name: &'a str, payload: &'a [u8]) -> Self {
+        Self {
+            id,
+            received_at,
+            event_time: None,
+            type_name,
+            source: "",
+            client: None,
+            payload,
+            request_start: true,
+            request_end: true,
+            owner_fields: &[],
+            content: None,
+            batch: None,
+            revision: None,
+        }
+    }
+}
+
 /// Appends `record` to `bytes`, padded, without index and head check.
 pub(crate) fn encode(record: &JournalRecord<'_>, bytes: &mut Vec<u8>) {
     let start = bytes.len();
@@ -219,19 +241,9 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<JournalRecord<'_>> {
     let length = Head::trusted(bytes)?.length;
     let fields = &bytes[FIXED_BYTES..length];
     let mut record = JournalRecord {
-        id: EventId(array(bytes, AT_ID)),
-        received_at: get_i64(bytes, AT_RECEIVED),
-        event_time: None,
-        type_name: "",
-        source: "",
-        client: None,
-        payload: &[],
         request_start: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_START != 0,
         request_end: get_u32(bytes, AT_FLAGS) & FLAG_REQUEST_END != 0,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
+        ..JournalRecord::new(EventId(array(bytes, AT_ID)), get_i64(bytes, AT_RECEIVED), "", &[])
     };
     decode_fields(fields, &mut record)?;
     Some(record)

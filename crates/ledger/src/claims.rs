@@ -17,44 +17,44 @@ const KNOWN_MAX: usize = 32;
 impl Ledger {
     /// The claims of this data directory's processes that the sink's store may hold.
     pub fn claims(&self, sink: &str) -> Arc<[Claim]> {
-        self.held().book.sinks.get(sink).map(|sink| sink.claims.as_slice().into()).unwrap_or_default()
+        self.lock().state.sinks.get(sink).map(|sink| sink.claims.as_slice().into()).unwrap_or_default()
     }
 
     /// Makes it durable, in both generations, that the sink's store may hold `claim` from now on. It holds `held`, which stay known.
     pub async fn note_claim(&self, sink: &SinkName, held: &[Claim], claim: Claim) {
-        let change = self.with_sink(sink, |book| {
-            let others = book.claims.iter().filter(|known| !held.contains(known) && **known != claim);
-            let known = held.iter().filter(|held| **held != claim && book.claims.contains(held));
+        let change = self.with_sink(sink, |state| {
+            let others = state.claims.iter().filter(|known| !held.contains(known) && **known != claim);
+            let known = held.iter().filter(|held| **held != claim && state.claims.contains(held));
             let mut claims: Vec<Claim> = others.chain(known).copied().collect();
             claims.push(claim);
             claims.drain(..claims.len().saturating_sub(KNOWN_MAX));
-            book.claims = claims;
+            state.claims = claims;
         });
         self.saved_with(change).await;
     }
 
     /// The lane's store and journal disagree: until the operator acts nothing is known of what the store has.
     pub fn dispute(&self, lane: &event::Lane, dispute: Dispute) {
-        self.with_lane(lane, |book| {
+        self.with_lane(lane, |state| {
             // Once the store has answered, what lies behind the cursor was accepted by this process alone: whatever another process has
             // stored at these positions is none of it.
             if dispute != Dispute::Lost {
-                book.unheard_since.get_or_insert(book.cursor);
+                state.unconfirmed_since.get_or_insert(state.cursor);
             }
-            book.ahead |= dispute == Dispute::StoreAhead;
-            book.confirmed = false;
-            book.dispute = Some(dispute);
+            state.ahead |= dispute == Dispute::StoreAhead;
+            state.confirmed = false;
+            state.dispute = Some(dispute);
         });
         self.end_waiting();
     }
 
     /// There is nothing to be disputed any more.
     pub fn accepted(&self, lane: &event::Lane) {
-        self.with_lane(lane, |book| (book.ahead, book.dispute, book.accept) = (false, None, None));
+        self.with_lane(lane, |state| (state.ahead, state.dispute, state.accept) = (false, None, None));
     }
 
     /// The mark of the store that the sink is bound to.
     pub fn mark(&self, sink: &SinkName) -> Option<Mark> {
-        self.held().book.sinks.get(sink)?.mark
+        self.lock().state.sinks.get(sink)?.mark
     }
 }

@@ -52,8 +52,8 @@ pub struct Document {
     pub counted_up_to: Vec<u64>,
     pub(crate) accepted: Vec<(TypeName, u64)>,
     pub(crate) filtered: Vec<(FilterStep, u64)>,
-    /// What is known besides.
-    pub book: LedgerState,
+    /// The routes and the progress of each sink.
+    pub state: LedgerState,
 }
 
 impl Document {
@@ -72,21 +72,21 @@ impl Document {
         for (FilterStep { type_name, step, operation }, events) in &self.filtered {
             writeln!(text, "filtered {type_name} {step} {operation} {events}")?;
         }
-        for (name, sinks) in self.book.routes.named() {
+        for (name, sinks) in self.state.routes.named() {
             writeln!(text, "route {name} {}", list(sinks))?;
         }
-        writeln!(text, "others {}", list(self.book.routes.others()))?;
-        for (of, sink, condition) in self.book.routes.conditions() {
+        writeln!(text, "others {}", list(self.state.routes.others()))?;
+        for (of, sink, condition) in self.state.routes.conditions() {
             let of = of.map_or(OTHERS, TypeName::as_str);
             writeln!(text, "condition {of} {sink} {}", written(Some(condition)))?;
         }
-        if self.book.counted_lost > 0 {
-            writeln!(text, "counted-lost {}", self.book.counted_lost)?;
+        if self.state.counted_lost > 0 {
+            writeln!(text, "counted-lost {}", self.state.counted_lost)?;
         }
-        for name in &self.book.derived {
+        for name in &self.state.derived {
             writeln!(text, "derived {name}")?;
         }
-        for (name, sink) in &self.book.sinks {
+        for (name, sink) in &self.state.sinks {
             writeln!(text, "sink {name}")?;
             encode_sink(sink, text)?;
         }
@@ -112,7 +112,7 @@ impl Document {
             return self.decode_condition(rest);
         }
         if let Some(rest) = line.strip_prefix("when ") {
-            return decode_term(self.book.sinks.get_mut(sink.as_ref()?)?, rest);
+            return decode_term(self.state.sinks.get_mut(sink.as_ref()?)?, rest);
         }
         let mut words = line.split_whitespace();
         match words.next()? {
@@ -125,19 +125,19 @@ impl Document {
             }
             "route" => {
                 let name = type_name(&mut words)?;
-                self.book.routes = std::mem::take(&mut self.book.routes).with(name, names(words.next()?));
+                self.state.routes = std::mem::take(&mut self.state.routes).with(name, names(words.next()?));
             }
             "others" => {
-                self.book.routes = std::mem::take(&mut self.book.routes).with_others(names(words.next()?));
+                self.state.routes = std::mem::take(&mut self.state.routes).with_others(names(words.next()?));
             }
-            "counted-lost" => self.book.counted_lost = number(&mut words)?,
-            "derived" => drop(self.book.derived.insert(type_name(&mut words)?)),
+            "counted-lost" => self.state.counted_lost = number(&mut words)?,
+            "derived" => drop(self.state.derived.insert(type_name(&mut words)?)),
             "sink" => {
                 let name: SinkName = words.next()?.into();
-                self.book.sinks.insert(name.clone(), SinkProgress::default());
+                self.state.sinks.insert(name.clone(), SinkProgress::default());
                 *sink = Some(name);
             }
-            fact => decode_sink_fact(self.book.sinks.get_mut(sink.as_ref()?)?, fact, &mut words)?,
+            fact => decode_sink_fact(self.state.sinks.get_mut(sink.as_ref()?)?, fact, &mut words)?,
         }
         words.next().is_none().then_some(())
     }
@@ -149,15 +149,15 @@ impl Document {
             name => Some(TypeName::new(name).ok()?),
         };
         let (sink, condition) = (words.next()?.into(), read(words.next()?)??);
-        self.book.routes = std::mem::take(&mut self.book.routes).when(of, sink, condition);
+        self.state.routes = std::mem::take(&mut self.state.routes).when(of, sink, condition);
         Some(())
     }
 }
 
 fn decode_term(sink: &mut SinkProgress, rest: &str) -> Option<()> {
     let mut words = rest.splitn(3, ' ');
-    let pair = sink.pairs.get_mut(&TypeName::new(words.next()?).ok()?)?;
-    pair.terms.0.push(Term { after: numbers(words.next()?)?, when: read(words.next()?)? });
+    let route = sink.routes.get_mut(&TypeName::new(words.next()?).ok()?)?;
+    route.terms.0.push(Term { after: numbers(words.next()?)?, when: read(words.next()?)? });
     Some(())
 }
 
@@ -174,7 +174,7 @@ fn encode_sink(sink: &SinkProgress, text: &mut String) -> std::fmt::Result {
     for (shard, lane) in sink.lanes.iter().enumerate() {
         let ahead = if lane.ahead { "ahead" } else { "-" };
         writeln!(text, "lane {shard} {} {} {} {ahead}", lane.start, lane.cursor, lane.lost)?;
-        if let Some(end) = lane.unheard_since {
+        if let Some(end) = lane.unconfirmed_since {
             writeln!(text, "unheard {shard} {end}")?;
         }
         if let Some(Accept { again }) = lane.accept {
@@ -184,22 +184,22 @@ fn encode_sink(sink: &SinkProgress, text: &mut String) -> std::fmt::Result {
             writeln!(text, "outcome {shard} {name} {stored} {dead} {skipped}")?;
         }
     }
-    for (name, pair) in &sink.pairs {
-        write!(text, "pair {name} {} {}", pair.base, list(&pair.from))?;
-        match &pair.closed {
+    for (name, route) in &sink.routes {
+        write!(text, "pair {name} {} {}", route.base, list(&route.from))?;
+        match &route.closed {
             Some(closed) => {
                 let passed = if closed.passed { " passed" } else { "" };
                 writeln!(text, " {} {}{passed}", closed.accepted, list(&closed.until))?;
             }
             None => writeln!(text, " - -")?,
         }
-        if pair.lost > 0 {
-            writeln!(text, "pair-lost {name} {}", pair.lost)?;
+        if route.lost > 0 {
+            writeln!(text, "pair-lost {name} {}", route.lost)?;
         }
-        for Gap { after, until } in &pair.gaps {
+        for Gap { after, until } in &route.gaps {
             writeln!(text, "gap {name} {} {}", list(after), list(until))?;
         }
-        for Term { after, when } in &pair.terms.0 {
+        for Term { after, when } in &route.terms.0 {
             writeln!(text, "when {name} {} {}", list(after), written(when.as_ref()))?;
         }
     }
@@ -229,7 +229,7 @@ fn decode_sink_fact(sink: &mut SinkProgress, fact: &str, words: &mut SplitWhites
         }
         "unheard" => {
             let lane = lane(sink, words)?;
-            lane.unheard_since = Some(number(words)?);
+            lane.unconfirmed_since = Some(number(words)?);
         }
         "outcome" => {
             let lane = lane(sink, words)?;
@@ -250,15 +250,15 @@ fn decode_sink_fact(sink: &mut SinkProgress, fact: &str, words: &mut SplitWhites
                 Some(_) => return None,
             };
             let closed = closed.map(|accepted| Closed { until, accepted, passed });
-            sink.pairs.insert(name, RouteState { base, from, closed, ..RouteState::default() });
+            sink.routes.insert(name, RouteState { base, from, closed, ..RouteState::default() });
         }
         "pair-lost" => {
-            let pair = sink.pairs.get_mut(&type_name(words)?)?;
-            pair.lost = number(words)?;
+            let route = sink.routes.get_mut(&type_name(words)?)?;
+            route.lost = number(words)?;
         }
         "gap" => {
-            let pair = sink.pairs.get_mut(&type_name(words)?)?;
-            pair.gaps.push(Gap { after: numbers(words.next()?)?, until: numbers(words.next()?)? });
+            let route = sink.routes.get_mut(&type_name(words)?)?;
+            route.gaps.push(Gap { after: numbers(words.next()?)?, until: numbers(words.next()?)? });
         }
         _ => return None,
     }
@@ -312,7 +312,7 @@ mod tests {
             cursor: 12,
             lost: 3,
             ahead: true,
-            unheard_since: Some(40),
+            unconfirmed_since: Some(40),
             accept: Some(Accept { again: true }),
             outcomes: BTreeMap::from([(name("a.b"), outcomes)]),
             ..LaneProgress::default()
@@ -325,7 +325,7 @@ mod tests {
         let closed = Closed { until: vec![9, 0], accepted: 11, passed: true };
         let gone = Closed { passed: false, ..closed.clone() };
         let gaps = vec![Gap { after: Vec::new(), until: vec![2, 1] }, Gap { after: vec![3, 4], until: vec![5, 4] }];
-        let pairs = BTreeMap::from([
+        let routes = BTreeMap::from([
             (name("a.b"), RouteState { base: 5, lost: 8, from: vec![1, 2], closed: Some(closed), terms, gaps }),
             (name("c"), RouteState::default()),
             (name("d"), RouteState { closed: Some(gone), ..RouteState::default() }),
@@ -333,15 +333,15 @@ mod tests {
         let lanes = vec![lane, LaneProgress { accept: Some(Accept { again: false }), ..LaneProgress::default() }];
         let claims = vec![Claim([0; 16]), Claim([0xf1; 16])];
         let mark = Some(sink::Mark([0x3b; 16]));
-        let sink = SinkProgress { lanes, pairs, dead_up_to: 6, claims, mark, configured: false };
+        let sink = SinkProgress { lanes, routes, dead_up_to: 6, claims, mark, configured: false };
         let routes = crate::Routes::new().with(name("c"), []).with(name("a.b"), ["x".into(), "y".into()]);
         let routes =
             routes.when(None, "y".into(), condition("b")).when(Some(name("a.b")), "x".into(), condition("c != '-'"));
         let sinks = BTreeMap::from([("x".into(), sink), ("y".into(), SinkProgress::default())]);
         let derived = [name("c"), name("d.e")].into();
-        let book = LedgerState { routes: routes.with_others(["y".into()]), sinks, derived, counted_lost: 2 };
+        let state = LedgerState { routes: routes.with_others(["y".into()]), sinks, derived, counted_lost: 2 };
         let filtered = vec![(FilterStep { type_name: name("c"), step: 3, operation: "dedupe".into() }, 12)];
-        Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], filtered, book }
+        Document { counted_up_to: vec![12, 0], accepted: vec![(name("a.b"), 20), (name("c"), 0)], filtered, state }
     }
 
     #[test]

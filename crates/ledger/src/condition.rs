@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use event::limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 use expression::{Expression, InvalidExpression};
+use limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 
 /// The reason of a dead letter on which a condition failed begins with this.
 pub const CONDITION_FAILED: &str = "the condition of its route is neither true nor false: ";

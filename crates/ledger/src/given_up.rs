@@ -1,6 +1,7 @@
 //! Events of removed routes that the operator gives up.
 
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
+use text::OperatorCommand;
 
 use crate::routes::SinkName;
 
@@ -13,7 +14,7 @@ pub struct GivenUp {
     pub lanes: u64,
 }
 
-/// Why nothing was given up, in words for a person.
+/// The message if no route to the sink holds events that could be discarded.
 pub fn nothing_held(sink: &SinkName, only: Option<&TypeName>) -> String {
     let from = only.map(|name| format!(" from type {name}")).unwrap_or_default();
     format!(

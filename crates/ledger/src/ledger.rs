@@ -6,9 +6,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::cells::Counter;
 use event::{Lane, TypeName};
 use eventlog::{Accepted, AcceptedCounts, DeliveryWatch, EventLog, FilterStep, PendingLane, Types, WatchRequest};
+use metrics::Counter;
+use sink::Mark;
 use tokio::sync::watch;
 
 use crate::codec::Document;
@@ -23,11 +24,11 @@ fn filtered(counts: &AcceptedCounts) -> Vec<(FilterStep, u64)> {
     counts.filtered.iter().map(|(step, events)| (step.clone(), *events)).collect()
 }
 
-/// The book, and what is known of it as a whole.
-pub(crate) struct Held {
-    pub(crate) book: LedgerState,
-    /// Types of the process that it has met, by their number.
-    met: usize,
+/// The state, and what is known of it as a whole.
+pub(crate) struct Inner {
+    pub(crate) state: LedgerState,
+    /// How many types of the process have their routes registered.
+    registered: usize,
     /// Times that it was changed.
     changes: u64,
 }
@@ -46,7 +47,7 @@ pub struct Stamp {
 pub struct Ledger {
     accepted: Arc<Accepted>,
     types: Arc<Types>,
-    held: Mutex<Held>,
+    inner: Mutex<Inner>,
     waiting: Arc<DeliveryWatch>,
     errors: Counter,
     /// Up to which of its changes both generations are saved, and up to which somebody waits for that.
@@ -54,27 +55,27 @@ pub struct Ledger {
     wanted: watch::Sender<u64>,
 }
 
-impl Held {
+impl Inner {
     /// Notes the routes of all types that were seen since it was last asked, and gives the names of all.
-    fn meet_all(&mut self, types: &Types) -> Vec<TypeName> {
+    fn register_types(&mut self, types: &Types) -> Vec<TypeName> {
         let names = types.names();
-        names.iter().skip(self.met).for_each(|name| self.book.meet(name));
-        self.met = names.len();
+        names.iter().skip(self.registered).for_each(|name| self.state.register_type(name));
+        self.registered = names.len();
         names
     }
 }
 
 impl Ledger {
-    /// The counts of a process that delivers from `log`, from `book` on.
-    pub fn new(log: &EventLog, book: LedgerState) -> Self {
+    /// The counts of a process that delivers from `log`, from `state` on.
+    pub fn new(log: &EventLog, state: LedgerState) -> Self {
         let (accepted, types) = (log.accepted().clone(), log.types().clone());
-        let held = Mutex::new(Held { book, met: 0, changes: 0 });
+        let inner = Mutex::new(Inner { state, registered: 0, changes: 0 });
         let (saved, wanted) = (watch::Sender::new(0), watch::Sender::new(0));
-        Self { accepted, types, held, waiting: log.delivery_watch().clone(), errors: Counter::new(), saved, wanted }
+        Self { accepted, types, inner, waiting: log.delivery_watch().clone(), errors: Counter::new(), saved, wanted }
     }
 
-    pub(crate) fn held(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The counts at this moment: a row for each type, by name.
@@ -86,10 +87,10 @@ impl Ledger {
     /// The same, and how many events each step has taken out at that moment.
     #[must_use]
     pub fn snapshot_with_filtered(&self) -> (Vec<LedgerRow>, Vec<(FilterStep, u64)>) {
-        let (accepted, mut held) = self.hold();
-        let names = held.meet_all(&self.types);
+        let (accepted, mut inner) = self.lock_both();
+        let names = inner.register_types(&self.types);
         let count = |index: usize| accepted.by_type.get(index).copied().unwrap_or(0);
-        let rows = names.into_iter().enumerate().map(|(index, name)| self.row(&held.book, name, count(index)));
+        let rows = names.into_iter().enumerate().map(|(index, name)| self.row(&inner.state, name, count(index)));
         let mut rows: Vec<LedgerRow> = rows.collect();
         rows.sort_by(|one, other| one.type_name.cmp(&other.type_name));
         (rows, filtered(&accepted))
@@ -98,7 +99,7 @@ impl Ledger {
     /// The number of pending events of each configured sink that has any. Events of sinks that are no longer configured don't count.
     #[must_use]
     pub fn pending_by_sink(&self) -> BTreeMap<SinkName, u64> {
-        let configured: BTreeSet<SinkName> = self.held().book.configured().cloned().collect();
+        let configured: BTreeSet<SinkName> = self.lock().state.configured().cloned().collect();
         let mut pending = BTreeMap::new();
         for row in self.snapshot().into_iter().flat_map(|row| row.sinks) {
             if row.pending > 0 && configured.contains(&row.sink) {
@@ -121,21 +122,21 @@ impl Ledger {
         let pending = |name: &SinkName| {
             rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == *name).map(|row| row.pending).sum()
         };
-        let held = self.held();
-        let left = held.book.sinks.iter().filter(|(_, sink)| !sink.configured && sink.waits());
+        let inner = self.lock();
+        let left = inner.state.sinks.iter().filter(|(_, sink)| !sink.configured && sink.waits());
         left.map(|(name, _)| (name.clone(), pending(name))).collect()
     }
 
     /// All that is known beside the accepted events.
     pub fn copy(&self) -> LedgerState {
-        self.held().book.clone()
+        self.lock().state.clone()
     }
 
-    /// Goes on with another book, while no lane runs.
-    pub fn replace(&self, book: LedgerState) {
-        let mut held = self.held();
-        *held = Held { book, met: 0, changes: held.changes + 1 };
-        drop(held);
+    /// Goes on with another state, while no lane runs.
+    pub fn replace(&self, state: LedgerState) {
+        let mut inner = self.lock();
+        *inner = Inner { state, registered: 0, changes: inner.changes + 1 };
+        drop(inner);
         self.waiting.notify_all();
     }
 
@@ -144,20 +145,20 @@ impl Ledger {
         self.waiting.notify_all();
     }
 
-    /// Accepted first, the book second: the order of all locks.
-    fn hold(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Held>) {
+    /// Accepted first, the state second: the order of all locks.
+    fn lock_both(&self) -> (MutexGuard<'_, AcceptedCounts>, MutexGuard<'_, Inner>) {
         let accepted = self.accepted.hold();
-        let held = self.held();
-        (accepted, held)
+        let inner = self.lock();
+        (accepted, inner)
     }
 
-    fn row(&self, book: &LedgerState, type_name: TypeName, accepted: u64) -> LedgerRow {
-        let sinks = book.sinks.iter().filter_map(|(sink, book)| self.sink_row(sink, book, &type_name, accepted));
-        LedgerRow { sinks: sinks.collect(), derived: book.derived.contains(&type_name), type_name, accepted }
+    fn row(&self, state: &LedgerState, type_name: TypeName, accepted: u64) -> LedgerRow {
+        let sinks = state.sinks.iter().filter_map(|(sink, state)| self.sink_row(sink, state, &type_name, accepted));
+        LedgerRow { sinks: sinks.collect(), derived: state.derived.contains(&type_name), type_name, accepted }
     }
 
-    fn sink_row(&self, sink: &SinkName, book: &SinkProgress, name: &TypeName, accepted: u64) -> Option<SinkRow> {
-        let (row, is_right) = sink_row(sink, book, name, accepted)?;
+    fn sink_row(&self, sink: &SinkName, state: &SinkProgress, name: &TypeName, accepted: u64) -> Option<SinkRow> {
+        let (row, is_right) = sink_row(sink, state, name, accepted)?;
         if !is_right {
             self.errors.add(1);
         }
@@ -173,37 +174,42 @@ impl Ledger {
 
     /// What is to be saved.
     pub fn document(&self) -> Document {
-        let (accepted, mut held) = self.hold();
-        let names = held.meet_all(&self.types);
+        let (accepted, mut inner) = self.lock_both();
+        let names = inner.register_types(&self.types);
         let counts = accepted.by_type.iter().copied();
         Document {
             counted_up_to: accepted.counted_up_to.clone(),
             accepted: names.into_iter().zip(counts).collect(),
             filtered: filtered(&accepted),
-            book: held.book.clone(),
+            state: inner.state.clone(),
         }
     }
 
     /// Where two are equal there is nothing new between them. With thousands of types it costs much to find that out otherwise.
     pub fn stamp(&self) -> Stamp {
-        let (accepted, held) = self.hold();
+        let (accepted, inner) = self.lock_both();
         let counted_up_to = accepted.counted_up_to.clone();
         let filtered = accepted.filtered.values().sum();
-        Stamp { counted_up_to, filtered, types: self.types.len(), changes: held.changes }
+        Stamp { counted_up_to, filtered, types: self.types.len(), changes: inner.changes }
+    }
+
+    /// The sink is bound to the store with this mark. Returns which change of the ledger that was.
+    pub fn set_mark(&self, sink: &SinkName, mark: Option<Mark>) -> u64 {
+        self.with_sink(sink, |state| state.mark = mark)
     }
 
     /// Changes what is known of a sink, and says which change that was.
-    pub fn with_sink(&self, sink: &SinkName, change: impl FnOnce(&mut SinkProgress)) -> u64 {
-        let mut held = self.held();
-        held.changes += 1;
-        change(held.book.sinks.entry(sink.clone()).or_default());
-        held.changes
+    pub(crate) fn with_sink(&self, sink: &SinkName, change: impl FnOnce(&mut SinkProgress)) -> u64 {
+        let mut inner = self.lock();
+        inner.changes += 1;
+        change(inner.state.sinks.entry(sink.clone()).or_default());
+        inner.changes
     }
 
     pub(crate) fn with_lane<T>(&self, lane: &Lane, change: impl FnOnce(&mut LaneProgress) -> T) -> T {
-        let mut held = self.held();
-        held.changes += 1;
-        let sink = held.book.sinks.entry(lane.sink.clone()).or_default();
+        let mut inner = self.lock();
+        inner.changes += 1;
+        let sink = inner.state.sinks.entry(lane.sink.clone()).or_default();
         let shard = usize::from(lane.shard);
         if sink.lanes.len() <= shard {
             sink.lanes.resize_with(shard + 1, LaneProgress::default);
@@ -213,25 +219,25 @@ impl Ledger {
 
     /// A copy of what is known of a lane.
     pub fn lane(&self, lane: &Lane) -> LaneProgress {
-        self.with_lane(lane, |book| book.clone())
+        self.with_lane(lane, |state| state.clone())
     }
 
     /// Where the lane is now is what its store says.
     pub fn confirm(&self, lane: &Lane) {
-        let (cursor, is_news) = self.with_lane(lane, |book| {
-            (book.confirmed, book.dispute) = (true, None);
-            (book.cursor, book.unheard_since.take().is_some())
+        let (cursor, is_news) = self.with_lane(lane, |state| {
+            (state.confirmed, state.dispute) = (true, None);
+            (state.cursor, state.unconfirmed_since.take().is_some())
         });
         if is_news {
-            let by = self.held().changes + 1;
-            self.with_lane(lane, |book| book.heard_by = by);
+            let by = self.lock().changes + 1;
+            self.with_lane(lane, |state| state.confirmed_in = by);
         }
         self.waiting.advance(&lane.sink, lane.shard, cursor);
     }
 
     /// Waits until both generations are saved with the answer of a lane's store.
     pub async fn answer_saved(&self, lane: &Lane) {
-        self.saved_with(self.lane(lane).heard_by).await;
+        self.saved_with(self.lane(lane).confirmed_in).await;
     }
 
     /// Waits until both generations are saved with this change.
@@ -245,7 +251,7 @@ impl Ledger {
     }
 
     /// Whether somebody waits for it to be saved.
-    pub fn is_waited_for(&self) -> bool {
+    pub fn has_waiters(&self) -> bool {
         *self.wanted.borrow() > *self.saved.borrow()
     }
 
@@ -255,7 +261,7 @@ impl Ledger {
     }
 
     /// Tells of each who begins to wait for it to be saved.
-    pub fn wishes(&self) -> watch::Receiver<u64> {
+    pub fn save_requests(&self) -> watch::Receiver<u64> {
         self.wanted.subscribe()
     }
 
@@ -266,28 +272,28 @@ impl Ledger {
 
     /// The events of type `name` that come a lane's way. `None` if there are none.
     pub(crate) fn passage(&self, lane: &Lane, name: &TypeName) -> Option<Passage> {
-        let mut held = self.held();
-        held.book.meet(name);
-        let sink = held.book.sinks.get(&lane.sink)?;
-        let pair = sink.pairs.get(name)?;
+        let mut inner = self.lock();
+        inner.state.register_type(name);
+        let sink = inner.state.sinks.get(&lane.sink)?;
+        let route = sink.routes.get(name)?;
         let start = sink.lanes.get(usize::from(lane.shard)).map_or(0, |lane| lane.start);
-        Some(pair.passage(lane.shard, (start, u64::MAX)))
+        Some(route.passage(lane.shard, (start, u64::MAX)))
     }
 
     /// Everything of a lane up to `cursor` has its outcome.
     pub fn advance_cursor(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
-        self.with_lane(lane, |book| {
-            debug_assert!(book.cursor <= cursor, "a cursor moves on");
+        self.with_lane(lane, |state| {
+            debug_assert!(state.cursor <= cursor, "a cursor moves on");
             if lost > 0 {
-                let first = book.lost_within.map_or(book.cursor + 1, |(first, _)| first);
-                book.lost_within = Some((first, cursor));
+                let first = state.lost_within.map_or(state.cursor + 1, |(first, _)| first);
+                state.lost_within = Some((first, cursor));
             }
-            book.cursor = cursor;
-            book.lost += lost;
+            state.cursor = cursor;
+            state.lost += lost;
             for (name, outcomes) in tally {
-                match book.outcomes.get_mut(name) {
+                match state.outcomes.get_mut(name) {
                     Some(sum) => sum.add(*outcomes),
-                    None => drop(book.outcomes.insert(name.clone(), *outcomes)),
+                    None => drop(state.outcomes.insert(name.clone(), *outcomes)),
                 }
             }
         });
@@ -296,26 +302,26 @@ impl Ledger {
 
     /// The lanes that haven't brought all of the events to an end.
     pub fn pending(&self, asked: &WatchRequest) -> Vec<PendingLane> {
-        self.held().book.pending(asked)
+        self.lock().state.pending(asked)
     }
 
     /// The sinks whose dead letters have been counted: each has a journal of them.
     pub fn sinks_with_letters(&self) -> Vec<SinkName> {
-        let held = self.held();
-        held.book.sinks.iter().filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name.clone()).collect()
+        let inner = self.lock();
+        inner.state.sinks.iter().filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name.clone()).collect()
     }
 
     /// Up to where the journal of the sink's dead letters has been taken into account.
     pub fn dead_up_to(&self, sink: &str) -> u64 {
-        self.held().book.sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
+        self.lock().state.sinks.get(sink).map_or(0, |sink| sink.dead_up_to)
     }
 
     /// The journal of the sink's dead letters goes up to `position`, and `recounts` is what its newest part says of
     /// older letters. Those beyond their lane's cursor aren't counted yet: the lane will count them as they are.
     pub fn count_dead(&self, name: &str, position: u64, recounts: &[Recount]) {
-        let mut held = self.held();
-        held.changes += 1;
-        let Some(sink) = held.book.sinks.get_mut(name) else { return };
+        let mut inner = self.lock();
+        inner.changes += 1;
+        let Some(sink) = inner.state.sinks.get_mut(name) else { return };
         let mut ended = Vec::new();
         for Recount { shard, sequence, type_name, is_stored, was_pending } in recounts {
             let lane = sink.lanes.get_mut(usize::from(*shard)).filter(|lane| *sequence <= lane.cursor);
@@ -329,32 +335,32 @@ impl Ledger {
             }
         }
         sink.dead_up_to = sink.dead_up_to.max(position);
-        drop(held);
+        drop(inner);
         ended.dedup();
         ended.into_iter().for_each(|(shard, cursor)| self.waiting.advance(name, shard, cursor));
     }
 
     /// Whether what the route held at this sequence was given up.
     pub fn has_given_up(&self, sink: &str, type_name: &TypeName, shard: u16, sequence: u64) -> bool {
-        let held = self.held();
-        let Some(sink) = held.book.sinks.get(sink) else { return false };
-        sink.pairs.get(type_name).is_none_or(|pair| sequence <= pair.bounds(shard).0)
+        let inner = self.lock();
+        let Some(sink) = inner.state.sinks.get(sink) else { return false };
+        sink.routes.get(type_name).is_none_or(|route| sequence <= route.bounds(shard).0)
     }
 
     /// Whether the lane of the sink and shard has passed an event, so that it is counted.
     pub fn has_passed(&self, sink: &str, shard: u16, sequence: u64) -> bool {
-        let held = self.held();
-        let lane = held.book.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
+        let inner = self.lock();
+        let lane = inner.state.sinks.get(sink).and_then(|sink| sink.lanes.get(usize::from(shard)));
         lane.is_some_and(|lane| sequence <= lane.cursor)
     }
 
     /// The store has lost what stood beyond `cursor`: those events are pending again.
     pub fn take_back(&self, lane: &Lane, cursor: u64, tally: &Tally, lost: u64) {
-        self.with_lane(lane, |book| {
-            book.cursor = cursor;
-            book.lost = self.or_error(book.lost.checked_sub(lost)).unwrap_or(0);
+        self.with_lane(lane, |state| {
+            state.cursor = cursor;
+            state.lost = self.or_error(state.lost.checked_sub(lost)).unwrap_or(0);
             for (name, outcomes) in tally {
-                let sum = book.outcomes.entry(name.clone()).or_default();
+                let sum = state.outcomes.entry(name.clone()).or_default();
                 *sum = self.or_error(sum.less(*outcomes)).unwrap_or_default();
             }
         });

@@ -83,7 +83,7 @@ impl SavedLedger {
     /// The sinks and their routes as they were saved, if they were.
     #[must_use]
     pub fn state(&self) -> Option<&LedgerState> {
-        self.document.as_ref().map(|document| &document.book)
+        self.document.as_ref().map(|document| &document.state)
     }
 
     /// The file, and what it has: for the one who saves the ledger from now on.
@@ -103,8 +103,8 @@ impl SavedLedger {
     pub fn rows(&self) -> Vec<LedgerRow> {
         let Some(document) = &self.document else { return Vec::new() };
         let row = |(name, accepted): &(TypeName, u64)| {
-            let rows = document.book.sinks.iter().filter_map(|(sink, book)| sink_row(sink, book, name, *accepted));
-            let derived = document.book.derived.contains(name);
+            let rows = document.state.sinks.iter().filter_map(|(sink, state)| sink_row(sink, state, name, *accepted));
+            let derived = document.state.derived.contains(name);
             LedgerRow {
                 type_name: name.clone(),
                 accepted: *accepted,
@@ -126,27 +126,27 @@ impl SavedLedger {
     /// The first position of a shard that a sink of the configuration hasn't passed, if there are sinks.
     #[must_use]
     pub fn needed_from(&self, shard: u16) -> Option<u64> {
-        let sinks = self.document.iter().flat_map(|document| document.book.sinks.values());
+        let sinks = self.document.iter().flat_map(|document| document.state.sinks.values());
         let lanes = sinks.filter(|sink| sink.waits()).filter_map(|sink| sink.lanes.get(usize::from(shard)));
         lanes.map(|lane| lane.cursor + 1).min()
     }
 
     /// Up to where the journal of a sink's dead letters was counted.
     pub fn dead_up_to(&self, sink: &str) -> u64 {
-        let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
+        let sinks = self.document.iter().flat_map(|document| &document.state.sinks);
         sinks.filter(|(name, _)| ***name == *sink).map(|(_, sink)| sink.dead_up_to).sum()
     }
 
     /// The sinks whose dead letters were counted.
     pub fn sinks_with_letters(&self) -> impl Iterator<Item = &SinkName> {
-        let sinks = self.document.iter().flat_map(|document| &document.book.sinks);
+        let sinks = self.document.iter().flat_map(|document| &document.state.sinks);
         sinks.filter(|(_, sink)| sink.dead_up_to > 0).map(|(name, _)| name)
     }
 
     /// Whether events were routed to such a sink.
     #[must_use]
     pub fn knows(&self, sink: &str) -> bool {
-        self.document.as_ref().is_some_and(|document| document.book.sinks.keys().any(|name| **name == *sink))
+        self.document.as_ref().is_some_and(|document| document.state.sinks.keys().any(|name| **name == *sink))
     }
 
     /// Gives up what routes to this sink hold, from one type or from all, that were out of the configuration when Forebay
@@ -155,8 +155,9 @@ impl SavedLedger {
     /// # Errors
     /// [`GiveUpError`]: nothing was given up.
     pub fn give_up(&mut self, sink: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, GiveUpError> {
-        let book = self.document.as_mut().map(|document| &mut document.book);
-        let routes = book.and_then(|book| book.sinks.get_mut(sink)).map(|sink| sink.give_up(only)).unwrap_or_default();
+        let state = self.document.as_mut().map(|document| &mut document.state);
+        let routes =
+            state.and_then(|state| state.sinks.get_mut(sink)).map(|sink| sink.give_up(only)).unwrap_or_default();
         let Some(document) = self.document.as_ref().filter(|_| !routes.is_empty()) else {
             return Err(GiveUpError::NothingHeld(nothing_held(sink, only)));
         };
@@ -169,7 +170,7 @@ impl SavedLedger {
     pub fn log_options(&self, shards: u16) -> LogOptions {
         let Some(document) = &self.document else { return LogOptions { shards, ..LogOptions::default() } };
         let mut cursors = vec![0; usize::from(shards)];
-        for lanes in document.book.sinks.values().map(|sink| &sink.lanes) {
+        for lanes in document.state.sinks.values().map(|sink| &sink.lanes) {
             for (greatest, lane) in cursors.iter_mut().zip(lanes) {
                 *greatest = lane.cursor.max(*greatest);
             }

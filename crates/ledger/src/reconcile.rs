@@ -68,40 +68,40 @@ impl<'a> Reconciler<'a> {
         Self { log, set_aside, counts, names: log.types().names(), saved }
     }
 
-    /// The book to go on with, and whether routes have begun or ended.
+    /// The state to go on with, and whether routes have begun or ended.
     ///
     /// # Errors
     /// The journal, or that of dead letters, can't be read.
     pub fn reconcile(mut self, configuration: &ConfiguredRoutes<'_>) -> io::Result<(LedgerState, bool)> {
         let ConfiguredRoutes { routes, sinks, results } = configuration;
         let mut saved = self.saved.take();
-        saved.iter_mut().for_each(|saved| self.meet(saved));
-        let mut book = saved.clone().unwrap_or_default();
-        book.sinks.values_mut().for_each(SinkProgress::forget_process);
+        saved.iter_mut().for_each(|saved| self.register_types(saved));
+        let mut state = saved.clone().unwrap_or_default();
+        state.sinks.values_mut().for_each(SinkProgress::forget_process);
         for setup in sinks {
-            let known = book.sinks.remove(setup.name);
+            let known = state.sinks.remove(setup.name);
             let sink = self.join_sink(known, setup, routes, saved.as_ref().map(|saved| &saved.routes))?;
-            book.sinks.insert(setup.name.clone(), sink);
+            state.sinks.insert(setup.name.clone(), sink);
         }
-        self.close_unrouted(&mut book, saved.as_ref(), routes);
-        self.forget_unreadable(&mut book);
-        let found_lost = self.count_lost(&mut book)?;
-        book.derived.extend(results.iter().copied().cloned());
+        self.close_unrouted(&mut state, saved.as_ref(), routes);
+        self.forget_unreadable(&mut state);
+        let found_lost = self.count_lost(&mut state)?;
+        state.derived.extend(results.iter().copied().cloned());
         let changed = found_lost
             || saved.is_none_or(|saved| {
-                saved.routes != **routes || saved.sinks.len() != book.sinks.len() || saved.derived != book.derived
+                saved.routes != **routes || saved.sinks.len() != state.sinks.len() || saved.derived != state.derived
             });
-        book.routes = (*routes).clone();
-        Ok((book, changed))
+        state.routes = (*routes).clone();
+        Ok((state, changed))
     }
 
-    /// Notes the routes of types that came after the book was last looked at: they go where the old routes lead.
-    fn meet(&self, saved: &mut LedgerState) {
+    /// Notes the routes of types that came after the state was last looked at: they go where the old routes lead.
+    fn register_types(&self, saved: &mut LedgerState) {
         for (name, _) in self.names.iter().zip(&self.counts.by_type).filter(|(_, accepted)| **accepted > 0) {
             let routes = &saved.routes;
-            for (sink, book) in saved.sinks.iter_mut().filter(|(sink, _)| routes.leads(name, sink)) {
+            for (sink, state) in saved.sinks.iter_mut().filter(|(sink, _)| routes.leads(name, sink)) {
                 let when = routes.condition(name, sink);
-                book.pairs.entry(name.clone()).or_insert_with(|| RouteState::beginning(when));
+                state.routes.entry(name.clone()).or_insert_with(|| RouteState::beginning(when));
             }
         }
     }
@@ -131,18 +131,18 @@ impl<'a> Reconciler<'a> {
             let had = sink.outcomes(name).total();
             let when = routes.condition(name, setup.name);
             let terms = Terms::beginning(when);
-            let pair = match sink.pairs.get(name) {
-                Some(pair) if pair.closed.is_none() => {
-                    let mut pair = pair.clone();
-                    pair.terms.change(when, &self.counts.counted_up_to);
-                    pair
+            let route = match sink.routes.get(name) {
+                Some(route) if route.closed.is_none() => {
+                    let mut route = route.clone();
+                    route.terms.change(when, &self.counts.counted_up_to);
+                    route
                 }
-                Some(pair) if !pair.is_given_up() => {
-                    let mut pair = pair.clone();
-                    pair.put_back(goes_on, &self.counts.counted_up_to, accepted);
+                Some(route) if !route.is_given_up() => {
+                    let mut route = route.clone();
+                    route.put_back(goes_on, &self.counts.counted_up_to, accepted);
                     // What waits for it is held to the conditions that it had.
-                    pair.terms.change(when, &self.counts.counted_up_to);
-                    pair
+                    route.terms.change(when, &self.counts.counted_up_to);
+                    route
                 }
                 // A type that first came after the ledger was saved: its route is as old as itself.
                 None if before.is_some_and(|before| before.leads(name, setup.name)) => RouteState::beginning(when),
@@ -155,7 +155,7 @@ impl<'a> Reconciler<'a> {
                     RouteState { base: accepted.saturating_sub(had), from, terms, ..RouteState::default() }
                 }
             };
-            sink.pairs.insert(name.clone(), pair);
+            sink.routes.insert(name.clone(), route);
         }
         Ok(sink)
     }
@@ -178,42 +178,42 @@ impl<'a> Reconciler<'a> {
             self.counts.counted_up_to.iter().copied().map(lane).collect()
         };
         let mut sink = SinkProgress { lanes, ..SinkProgress::default() };
-        sink.hear_nothing(ends);
+        sink.reset_confirmation(ends);
         sink
     }
 
     /// Closes the routes that were there before and aren't now, at the journal's end.
-    fn close_unrouted(&self, book: &mut LedgerState, saved: Option<&LedgerState>, routes: &Routes) {
+    fn close_unrouted(&self, state: &mut LedgerState, saved: Option<&LedgerState>, routes: &Routes) {
         for (index, name) in self.names.iter().enumerate() {
             let accepted = self.counts.by_type.get(index).copied().unwrap_or(0);
-            for (sink, book) in &mut book.sinks {
-                let leads = book.configured && routes.leads(name, sink);
+            for (sink, state) in &mut state.sinks {
+                let leads = state.configured && routes.leads(name, sink);
                 let was_closed = was_closed(saved, sink, name);
                 let had_lanes = was_closed && saved.is_some_and(|saved| saved.routes.mentions(sink));
-                let Some(pair) = book.pairs.get_mut(name).filter(|_| !leads) else { continue };
+                let Some(route) = state.routes.get_mut(name).filter(|_| !leads) else { continue };
                 let until = || self.counts.counted_up_to.clone();
-                let closed = pair.closed.get_or_insert_with(|| Closed { until: until(), accepted, passed: false });
-                closed.passed |= book.configured || had_lanes;
+                let closed = route.closed.get_or_insert_with(|| Closed { until: until(), accepted, passed: false });
+                closed.passed |= state.configured || had_lanes;
             }
         }
     }
 
     /// Conditions of routes, and where they were out, are needed for as long as somebody may read their events again.
-    fn forget_unreadable(&self, book: &mut LedgerState) {
+    fn forget_unreadable(&self, state: &mut LedgerState) {
         let oldest: Vec<u64> = self.log.shards().iter().map(|shard| shard.segments().oldest().unwrap_or(1)).collect();
-        let pairs = book.sinks.values_mut().flat_map(|sink| sink.pairs.values_mut());
-        pairs.for_each(|pair| pair.forget(&oldest));
+        let routes = state.sinks.values_mut().flat_map(|sink| sink.routes.values_mut());
+        routes.for_each(|route| route.forget(&oldest));
     }
 
     /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last: those without an
     /// outcome that no lane can read any more. Whether it has counted.
-    fn count_lost(&self, book: &mut LedgerState) -> io::Result<bool> {
-        let known = book.known_lost(self.log.losses().all().len());
-        if known == book.counted_lost {
+    fn count_lost(&self, state: &mut LedgerState) -> io::Result<bool> {
+        let known = state.known_lost(self.log.losses().all().len());
+        if known == state.counted_lost {
             return Ok(false);
         }
-        book.counted_lost = known;
-        for (sink_name, sink) in &mut book.sinks {
+        state.counted_lost = known;
+        for (sink_name, sink) in &mut state.sinks {
             let readable = self.count_readable(sink)?;
             let mut aside = BTreeMap::new();
             for (shard, sequence, name) in (self.set_aside)(sink_name)? {
@@ -222,13 +222,13 @@ impl<'a> Reconciler<'a> {
                     *aside.entry(name).or_insert(0_u64) += 1;
                 }
             }
-            let known: Vec<u64> = sink.pairs.keys().map(|name| sink.outcomes(name).total()).collect();
-            for ((name, pair), with_outcome) in sink.pairs.iter_mut().zip(known) {
+            let known: Vec<u64> = sink.routes.keys().map(|name| sink.outcomes(name).total()).collect();
+            for ((name, route), with_outcome) in sink.routes.iter_mut().zip(known) {
                 let index = self.names.iter().position(|known| known == name);
                 let accepted = index.and_then(|index| self.counts.by_type.get(index)).copied().unwrap_or(0);
-                let accepted = pair.closed.as_ref().map_or(accepted, |closed| closed.accepted);
+                let accepted = route.closed.as_ref().map_or(accepted, |closed| closed.accepted);
                 let rest = readable.get(name).copied().unwrap_or(0) + aside.get(name).copied().unwrap_or(0);
-                pair.lost = accepted.saturating_sub(pair.base + with_outcome + rest);
+                route.lost = accepted.saturating_sub(route.base + with_outcome + rest);
             }
         }
         Ok(true)
@@ -240,9 +240,9 @@ impl<'a> Reconciler<'a> {
         for (shard, lane) in self.log.shards().iter().zip(&sink.lanes) {
             let number = shard.number();
             let end = self.counts.counted_up_to[usize::from(number)];
-            let passage = |pair: &RouteState| pair.passage(number, (lane.cursor, end));
+            let passage = |route: &RouteState| route.passage(number, (lane.cursor, end));
             let mut passages: HashMap<&str, (Passage, u64)> =
-                sink.pairs.iter().map(|(name, pair)| (name.as_str(), (passage(pair), 0))).collect();
+                sink.routes.iter().map(|(name, route)| (name.as_str(), (passage(route), 0))).collect();
             let mut reader = Reader::new(shard.segments().clone(), lane.cursor + 1);
             while let Some(chunk) = reader.read(end)? {
                 chunk.for_each_record(|sequence, record| {
@@ -251,7 +251,7 @@ impl<'a> Reconciler<'a> {
                     }
                 });
             }
-            for name in sink.pairs.keys() {
+            for name in sink.routes.keys() {
                 let count = passages.get(name.as_str()).map_or(0, |(_, count)| *count);
                 *counts.entry(name.clone()).or_insert(0) += count;
             }
@@ -282,8 +282,8 @@ impl<'a> Reconciler<'a> {
 }
 
 fn was_closed(saved: Option<&LedgerState>, sink: &SinkName, name: &TypeName) -> bool {
-    let pair = saved.and_then(|saved| saved.sinks.get(sink)).and_then(|sink| sink.pairs.get(name));
-    pair.is_some_and(|pair| pair.closed.is_some())
+    let route = saved.and_then(|saved| saved.sinks.get(sink)).and_then(|sink| sink.routes.get(name));
+    route.is_some_and(|route| route.closed.is_some())
 }
 
 /// The events that wait for one sink, counted when they are first asked for.

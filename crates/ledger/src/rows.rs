@@ -42,18 +42,18 @@ pub struct SinkRow {
 /// A type's events in one sink, if they have a route there, and whether the counts add up.
 pub(crate) fn sink_row(
     sink: &SinkName,
-    book: &SinkProgress,
+    state: &SinkProgress,
     name: &TypeName,
     accepted: u64,
 ) -> Option<(SinkRow, bool)> {
-    let pair = book.pairs.get(name)?;
-    let mut outcomes = book.outcomes(name);
-    outcomes.skipped += pair.base;
-    let later = pair.closed.as_ref().map_or(Some(0), |closed| accepted.checked_sub(closed.accepted));
+    let route = state.routes.get(name)?;
+    let mut outcomes = state.outcomes(name);
+    outcomes.skipped += route.base;
+    let later = route.closed.as_ref().map_or(Some(0), |closed| accepted.checked_sub(closed.accepted));
     outcomes.skipped += later.unwrap_or(0);
-    let pending = accepted.checked_sub(outcomes.total() + pair.lost);
+    let pending = accepted.checked_sub(outcomes.total() + route.lost);
     let is_right = later.is_some() && pending.is_some();
     let OutcomeCounts { stored, dead, skipped } = outcomes;
-    let (pending, removed) = (pending.unwrap_or(0), pair.closed.is_some());
-    Some((SinkRow { sink: sink.clone(), stored, dead, skipped, lost: pair.lost, pending, removed }, is_right))
+    let (pending, removed) = (pending.unwrap_or(0), route.closed.is_some());
+    Some((SinkRow { sink: sink.clone(), stored, dead, skipped, lost: route.lost, pending, removed }, is_right))
 }

@@ -29,9 +29,9 @@ pub struct LaneProgress {
     /// Whether the store has told where it stands since the start of the process. Not saved.
     pub(crate) confirmed: bool,
     /// Where the journal ended at the first start since which the store hasn't told: more than that it can't have.
-    pub unheard_since: Option<u64>,
+    pub unconfirmed_since: Option<u64>,
     /// Which of the ledger's changes was that it has told. Not saved.
-    pub(crate) heard_by: u64,
+    pub(crate) confirmed_in: u64,
     /// Why the lane stopped, if its store and its journal disagree. Not saved: the lane finds it again.
     pub dispute: Option<Dispute>,
     /// Whether the operator permits it to accept what the store has.
@@ -61,7 +61,7 @@ impl LaneProgress {
 pub struct SinkProgress {
     /// By shard.
     pub lanes: Vec<LaneProgress>,
-    pub(crate) pairs: BTreeMap<TypeName, RouteState>,
+    pub(crate) routes: BTreeMap<TypeName, RouteState>,
     /// Up to where the outcomes take the journal of the sink's dead letters into account.
     pub dead_up_to: u64,
     /// Claims of this data directory's processes that the store may hold, the newest last.
@@ -81,11 +81,11 @@ impl SinkProgress {
 
     /// Whether a route has events that the lanes haven't passed, or may still get some.
     pub(crate) fn waits(&self) -> bool {
-        self.pairs.iter().any(|(name, pair)| {
+        self.routes.iter().any(|(name, route)| {
             let is_before = |(shard, lane): (usize, &LaneProgress)| {
-                lane.cursor < pair.bounds(u16::try_from(shard).unwrap_or(u16::MAX)).1
+                lane.cursor < route.bounds(u16::try_from(shard).unwrap_or(u16::MAX)).1
             };
-            let may_hold = pair.closed.is_none() || pair.held(self.outcomes(name)) > 0;
+            let may_hold = route.closed.is_none() || route.held(self.outcomes(name)) > 0;
             may_hold && self.lanes.iter().enumerate().any(is_before)
         })
     }
@@ -95,8 +95,8 @@ impl SinkProgress {
         let lane = self.lanes.get(usize::from(span.shard));
         let start = lane.map_or(0, |lane| lane.start);
         // A request has one set of routes, so the last of its events has those of all.
-        let routed = types.iter().filter_map(|name| self.pairs.get(name));
-        let needed = routed.filter_map(|pair| pair.last_in(span, start)).max()?;
+        let routed = types.iter().filter_map(|name| self.routes.get(name));
+        let needed = routed.filter_map(|route| route.last_in(span, start)).max()?;
         match lane {
             // One that has stopped until the operator acts doesn't get there while anybody waits.
             Some(lane) if lane.has_lost(span) || lane.dispute.is_some() => Some(None),
@@ -107,10 +107,10 @@ impl SinkProgress {
 
     /// Gives up what closed routes hold, of one type or of all. Says what was given up of each.
     pub fn give_up(&mut self, only: Option<&TypeName>) -> Vec<(TypeName, u64)> {
-        let outcomes: Vec<OutcomeCounts> = self.pairs.keys().map(|name| self.outcomes(name)).collect();
+        let outcomes: Vec<OutcomeCounts> = self.routes.keys().map(|name| self.outcomes(name)).collect();
         let chosen = |name: &TypeName| only.is_none_or(|only| only == name);
-        let given_up = self.pairs.iter_mut().zip(outcomes).filter(|((name, _), _)| chosen(name));
-        let given_up = given_up.map(|((name, pair), outcomes)| (name.clone(), pair.give_up(outcomes)));
+        let given_up = self.routes.iter_mut().zip(outcomes).filter(|((name, _), _)| chosen(name));
+        let given_up = given_up.map(|((name, route), outcomes)| (name.clone(), route.give_up(outcomes)));
         given_up.filter(|(_, events)| *events > 0).collect()
     }
 
@@ -121,9 +121,9 @@ impl SinkProgress {
     }
 
     /// At a start nothing was heard of any store yet: `ends` are those of the journal, by shard.
-    pub fn hear_nothing(&mut self, ends: impl Iterator<Item = u64>) {
+    pub fn reset_confirmation(&mut self, ends: impl Iterator<Item = u64>) {
         for (lane, end) in self.lanes.iter_mut().zip(ends) {
-            lane.unheard_since.get_or_insert(end);
+            lane.unconfirmed_since.get_or_insert(end);
         }
     }
 
@@ -142,7 +142,7 @@ pub struct LedgerState {
     pub sinks: BTreeMap<SinkName, SinkProgress>,
     /// The types that are results of aggregates, or were.
     pub(crate) derived: BTreeSet<TypeName>,
-    /// What was known to be lost when the pairs' lost events were counted last: see [`LedgerState::known_lost`].
+    /// What was known to be lost when the routes' lost events were counted last: see [`LedgerState::known_lost`].
     pub(crate) counted_lost: u64,
 }
 
@@ -153,20 +153,20 @@ impl LedgerState {
     }
 
     /// Notes the routes of a type that has just been seen for the first time.
-    pub(crate) fn meet(&mut self, name: &TypeName) {
-        for (sink, book) in &mut self.sinks {
-            if book.configured && !book.pairs.contains_key(name) && self.routes.leads(name, sink) {
-                book.pairs.insert(name.clone(), RouteState::beginning(self.routes.condition(name, sink)));
+    pub(crate) fn register_type(&mut self, name: &TypeName) {
+        for (sink, state) in &mut self.sinks {
+            if state.configured && !state.routes.contains_key(name) && self.routes.leads(name, sink) {
+                state.routes.insert(name.clone(), RouteState::beginning(self.routes.condition(name, sink)));
             }
         }
     }
 
     /// The lanes that haven't brought all of the events to an end.
     pub(crate) fn pending(&mut self, asked: &WatchRequest) -> Vec<PendingLane> {
-        asked.types.iter().for_each(|name| self.meet(name));
-        let of_sink = |(sink, book): (&SinkName, &SinkProgress)| {
+        asked.types.iter().for_each(|name| self.register_type(name));
+        let of_sink = |(sink, state): (&SinkName, &SinkProgress)| {
             let in_span = |span: &SequenceRange| {
-                let until = book.pending(span, &asked.types)?;
+                let until = state.pending(span, &asked.types)?;
                 Some(PendingLane { sink: sink.clone(), shard: span.shard, until })
             };
             asked.spans.iter().filter_map(in_span).collect::<Vec<_>>()
@@ -184,9 +184,9 @@ impl LedgerState {
     /// For each shard the sequence up to which no sink needs segments, `accepted` at most.
     pub fn passed(&self, counted_up_to: &[u64]) -> Vec<u64> {
         let mut passed = counted_up_to.to_vec();
-        for book in self.sinks.values().filter(|book| book.holds()) {
-            for (limit, lane) in passed.iter_mut().zip(&book.lanes) {
-                *limit = (*limit).min(if lane.confirmed || !book.configured { lane.cursor } else { 0 });
+        for state in self.sinks.values().filter(|state| state.holds()) {
+            for (limit, lane) in passed.iter_mut().zip(&state.lanes) {
+                *limit = (*limit).min(if lane.confirmed || !state.configured { lane.cursor } else { 0 });
             }
         }
         passed

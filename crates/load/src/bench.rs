@@ -2,10 +2,12 @@
 //!
 //! One thread with epoll: what the load itself costs is taken from the server where both share a machine.
 
+mod answer;
 mod client;
 mod payload;
 mod report;
 mod run;
+mod stream;
 mod verify;
 
 use std::fmt::Display;
@@ -37,7 +39,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "R", value_parser = rate)]
     pub rate: Option<f64>,
     /// How long to send
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = event::length::parse)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = text::duration::parse)]
     pub duration: Duration,
     /// Send batches of so many events; without it each is posted alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]

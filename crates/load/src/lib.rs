@@ -1,9 +1,12 @@
 //! What puts Forebay under load and looks at what came of it. It speaks public HTTP, like any other client.
 
 pub mod bench;
-mod http;
+mod blocking_client;
 pub mod loader;
+mod server;
+mod server_url;
 
+pub use blocking_client::ServerResponse;
 pub use generator;
-pub use http::server::{IngestEndpoint, IngestResponse, ServerConnector};
-pub use http::target::ServerUrl;
+pub use server::{IngestEndpoint, ServerConnector};
+pub use server_url::ServerUrl;

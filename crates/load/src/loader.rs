@@ -60,7 +60,7 @@ use undecided::UndecidedLines;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// The most that a batch may be told to have: with one line more it must fit the server's limit.
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
-const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < event::limits::BATCH_BYTES_MAX);
+const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < limits::BATCH_BYTES_MAX);
 
 /// What is only counted is read in pieces that stay in a core's cache.
 const COUNT_BYTES: usize = 256 * 1024;
@@ -318,11 +318,11 @@ impl Load<'_> {
     }
 
     fn worker(&self, work: &Work<'_>) -> anyhow::Result<()> {
-        let mut sender = work.post.as_ref().map(Sender::new);
         let mut block = Vec::new();
         // What was read before an error is still sent and answered.
         let mut unread = Ok(());
         let mut all = || {
+            let sender = work.post.as_ref().map(Sender::new).transpose()?;
             while !work.halt.is_set() {
                 let next = work.source.lock().unwrap_or_else(PoisonError::into_inner).next(&mut block, work.watermark);
                 let found = match next {
@@ -333,7 +333,7 @@ impl Load<'_> {
                         break;
                     }
                 };
-                let Some(refused) = self.take(work, &found, &block, sender.as_mut())? else { break };
+                let Some(refused) = self.take(work, &found, &block, sender.as_ref())? else { break };
                 work.watermark.answered(found.number, found.place, refused)?;
             }
             Ok(())
@@ -355,7 +355,7 @@ impl Load<'_> {
         work: &Work<'_>,
         block: &Block,
         bytes: &[u8],
-        sender: Option<&mut Sender<'_>>,
+        sender: Option<&Sender<'_>>,
     ) -> anyhow::Result<Option<u64>> {
         let mut refused = Some(0);
         if let Some(length) = block.too_long {

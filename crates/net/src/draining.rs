@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
-use event::cells::Counter;
-use event::limits::{DRAIN_BYTES_MAX, DRAIN_TIME_MAX, DRAINING_CONNECTIONS_MAX};
 use hyper::body::Body;
+use limits::{DRAIN_BYTES_MAX, DRAIN_TIME_MAX, DRAINING_CONNECTIONS_MAX};
+use metrics::Counter;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 

@@ -3,7 +3,8 @@
 
 use std::fmt::{Display, Write};
 
-use event::{Position, rfc3339};
+use event::Position;
+use text::{hex, rfc3339};
 
 use super::sealed::{Edge, Sealed};
 use super::{Codec, Line, Manifest};
@@ -37,7 +38,7 @@ pub fn text(manifest: &Manifest, sealed: &Sealed, apart: Option<u64>) -> Vec<u8>
     }
     fields.text("codec", &codec.to_string());
     fields.bare("bytes", sealed.bytes);
-    fields.text("sha256", &hexadecimal(&sealed.sha256));
+    fields.text("sha256", &hex::encode(&sealed.sha256));
     fields.bare("line_bytes", sealed.line_bytes);
     fields.bare("records", sealed.records);
     let types: Vec<String> =
@@ -77,13 +78,4 @@ fn quoted(text: &str) -> String {
 fn edge(shard: u16, Edge { id, sequence, received_at }: Edge) -> String {
     let position = Position { shard, sequence };
     format!(r#"{{"id": "{id}", "position": "{position}", "received_at": "{}"}}"#, rfc3339::format(received_at))
-}
-
-/// The bytes as hexadecimal digits.
-#[must_use]
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }

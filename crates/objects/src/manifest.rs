@@ -2,7 +2,8 @@
 
 use std::ops::RangeInclusive;
 
-use event::{Lane, rfc3339};
+use event::Lane;
+use text::rfc3339;
 
 use super::{AttachmentRule, Codec, Line, ObjectFormat, Period};
 use sink::Claim;

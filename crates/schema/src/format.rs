@@ -1,7 +1,7 @@
 //! Formats of strings, which a schema names and which are asserted where that is asked for.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
-use event::calendar::days_in;
+use text::calendar;
 
 use super::ecma_pattern::SchemaPattern;
 use super::uri::is_scheme;
@@ -109,8 +109,7 @@ fn is_date(text: &[u8]) -> bool {
     else {
         return false;
     };
-    let [year, month, day] = [year, month, day].map(i64::from);
-    (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)
+    calendar::date(year.into(), month.into(), day.into()).is_some()
 }
 
 /// RFC 3339 `full-time`, with a leap second where one may be: at 23:59:60 in UTC.

@@ -11,7 +11,7 @@ use tokio_postgres::config::{ChannelBinding, Host, SslMode, TargetSessionAttrs};
 use super::connection_limits::PoolLimits;
 use super::kind::ColumnType;
 use super::url_options;
-use sink::{AllowedRisks, InvalidTableName, TableName};
+use sink::{AllowedRisks, InvalidTableName, TableName, quoted};
 
 /// How long a server may take to accept a connection, unless its URL says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -180,7 +180,7 @@ impl FromStr for QualifiedName {
 impl QualifiedName {
     /// The name as it stands in SQL.
     pub(super) fn quoted(&self) -> String {
-        self.beside(&self.table.quoted())
+        self.beside(&quoted(&self.table))
     }
 
     /// The name with something behind it, as it stands in SQL.
@@ -197,7 +197,7 @@ impl QualifiedName {
     /// A name in the same schema, as it stands in SQL.
     pub(super) fn beside(&self, name: &str) -> String {
         match &self.schema {
-            Some(schema) => format!("{}.{name}", schema.quoted()),
+            Some(schema) => format!("{}.{name}", quoted(schema)),
             None => name.to_owned(),
         }
     }

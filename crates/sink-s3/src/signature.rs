@@ -2,8 +2,8 @@
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
+use text::hex;
 
-use objects::description::hexadecimal;
 use objects::over_http::Secret;
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
@@ -45,10 +45,10 @@ impl Signer<'_> {
         let canonical = format!("{}\n{}\n\n{headers}\n{names}\n{}", signed.method, signed.path, signed.sha256);
         let day = date.get(..8).unwrap_or_default();
         let scope = format!("{day}/{}/{SERVICE}/{END}", self.region);
-        let text = format!("{ALGORITHM}\n{date}\n{scope}\n{}", hexadecimal(&Sha256::digest(canonical)));
+        let text = format!("{ALGORITHM}\n{date}\n{scope}\n{}", hex::encode(&Sha256::digest(canonical)));
         let first = format!("AWS4{}", self.secret_key.expose());
         let key = [day, self.region, SERVICE, END].iter().fold(first.into_bytes(), |key, part| mac(&key, part));
-        let signature = hexadecimal(&mac(&key, &text));
+        let signature = hex::encode(&mac(&key, &text));
         format!("{ALGORITHM} Credential={}/{scope},SignedHeaders={names},Signature={signature}", self.access_key)
     }
 }
@@ -78,8 +78,8 @@ mod tests {
         };
         let time = date("2013-05-24T00:00:00.000000Z");
         assert_eq!(time, "20130524T000000Z");
-        let (host, nothing) = ("examplebucket.s3.amazonaws.com", hexadecimal(&Sha256::digest("")));
-        let body = hexadecimal(&Sha256::digest("Welcome to Amazon S3."));
+        let (host, nothing) = ("examplebucket.s3.amazonaws.com", hex::encode(&Sha256::digest("")));
+        let body = hex::encode(&Sha256::digest("Welcome to Amazon S3."));
         let get = Signed {
             method: "GET",
             path: "/test.txt",

@@ -4,15 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use event::rfc3339;
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use text::{hex, percent, rfc3339};
 
 use net::http_client::{Endpoint, HttpClient, HttpResponse, RequestBody, host_of};
 use objects::ObjectSink;
-use objects::description::hexadecimal;
 use objects::over_http::{
     CHECKSUM, ContainerRequest, Digests, ObjectStoreError, OverHttp, Service, Source, UploadBody as ContainerBody, Use,
-    client, escaped,
+    client,
 };
 use sink::Sink;
 
@@ -62,7 +61,7 @@ impl S3 {
     /// The request, signed at a time of RFC 3339.
     fn request(&self, ask: ContainerRequest<'_>, now: &str) -> Result<Request<RequestBody>, ObjectStoreError> {
         let config = &self.config;
-        let object = ask.object.map(escaped);
+        let object = ask.object.map(percent::encode_path);
         let path = match (config.is_in_host, object) {
             (true, None) => "/".to_owned(),
             (true, Some(object)) => format!("/{object}"),
@@ -74,7 +73,7 @@ impl S3 {
         *request.uri_mut() = self.base()?.url(&path)?;
         *request.method_mut() = ask.method;
         *request.headers_mut() = ask.headers;
-        let (digest, date) = (hexadecimal(&digests.sha256), signature::date(now));
+        let (digest, date) = (hex::encode(&digests.sha256), signature::date(now));
         let mut added = vec![(CONTENT_SHA256, digest.clone()), (DATE, date.clone())];
         if request.method() == Method::PUT {
             // AWS takes no object without a checksum header into a bucket with Object Lock. This one all stores know.

@@ -3,13 +3,13 @@
 
 use std::time::{Duration, Instant};
 
-use event::limits::EVENT_BYTES_MAX;
 use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
+use limits::EVENT_BYTES_MAX;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use sink::TableName;
+use sink::{TableName, quoted};
 
 /// Rows that one statement looks at.
 const STEP_ROWS: i64 = 4_096;
@@ -48,7 +48,7 @@ struct OrderSql {
 
 impl ReadSql {
     pub(super) fn new(table: &TableName) -> Self {
-        let table = table.quoted();
+        let table = quoted(table);
         Self {
             ids: format!("{} where id >= ?1 and id <= ?2 order by id limit ?3", select_from(&table)),
             oldest_first: OrderSql::new(&table, ReadOrder::OldestFirst),

@@ -12,8 +12,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use super::clock_guard::{ClockGuard, Trust, microseconds};
 use super::config::SqliteConfig;
 use super::rows::owner;
-use sink::TableName;
-use sink::{Reason, SinkError};
+use sink::{Reason, SinkError, TableName, quoted};
 
 /// Rows that a step looks at, and so the most that one transaction deletes: a batch that comes meanwhile waits for some milliseconds.
 pub(super) const STEP_ROWS: usize = 1_000;
@@ -39,7 +38,7 @@ pub(super) struct Sql {
 
 impl Sql {
     pub(super) fn new(table: &TableName) -> Self {
-        let (table, owner) = (table.quoted(), owner(table));
+        let (table, owner) = (quoted(table), owner(table));
         Self {
             newest: format!("select received_at from {table} order by rowid desc limit 1"),
             // The newest row stays: SQLite would give its number again, and a reader whose cursor is there would miss the next event.

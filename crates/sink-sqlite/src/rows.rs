@@ -4,8 +4,7 @@ use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, ToSql, params};
 
 use super::fault::fault;
-use sink::TableName;
-use sink::{Fault, Reason, Record, Write};
+use sink::{Fault, Reason, Record, TableName, Write, quoted};
 
 /// How a table is named in `forebay_revisions`, as a literal. SQLite doesn't distinguish the case of names.
 pub(super) fn owner(table: &TableName) -> String {
@@ -24,7 +23,7 @@ pub(super) struct Sql {
 
 impl Sql {
     pub(super) fn new(table: &TableName) -> Self {
-        let (table, owner) = (table.quoted(), owner(table));
+        let (table, owner) = (quoted(table), owner(table));
         let insert = format!(
             "insert into {table} (id, type, source, received_at, payload) values (?1, ?2, ?3, ?4, ?5) on conflict (id) do"
         );

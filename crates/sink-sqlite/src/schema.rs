@@ -10,9 +10,8 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use super::config::SqliteConfig;
 use super::error::{classify, misconfigured, no_directory};
 use super::rows::{Sql, owner};
-use sink::SinkError;
-use sink::TableName;
 use sink::folder::make_folder;
+use sink::{SinkError, TableName, quoted};
 
 /// How long a call waits for another connection's lock before it is answered `Unavailable`. Short, because the
 /// lanes of a sink wait behind it and delivery tries again anyway.
@@ -64,7 +63,7 @@ fn tables(table: &TableName) -> String {
          create table if not exists forebay_cursors (origin blob not null, shard integer not null, sink text not null,
              position integer not null, claim blob, primary key (origin, shard, sink)) without rowid;
          {REVISIONS};",
-        table.quoted()
+        quoted(table)
     )
 }
 
@@ -91,7 +90,7 @@ fn share_out_revisions(connection: &mut Connection) -> rusqlite::Result<()> {
                 "insert into forebay_revisions select {}, shared.id, shared.revision from forebay_revisions_shared shared \
                  where exists (select 1 from {} own where own.id = shared.id)",
                 owner(&table),
-                table.quoted()
+                quoted(&table)
             ))?;
         }
         transaction.execute_batch("drop table forebay_revisions_shared")?;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use text::{hex, percent};
 use tokio::sync::Mutex;
 
 use net::http_client::{HttpClient, HttpResponse, RequestBody};
 use objects::ObjectSink;
-use objects::description::hexadecimal;
-use objects::over_http::{ContainerRequest, ObjectStoreError, OverHttp, Service, Source, Use, client, escaped};
+use objects::over_http::{ContainerRequest, ObjectStoreError, OverHttp, Service, Source, Use, client};
 use sink::Sink;
 
 use crate::config::{Auth, SwiftConfig};
@@ -59,8 +59,9 @@ impl Swift {
     }
 
     fn request(&self, ask: ContainerRequest<'_>, session: &Session) -> Result<Request<RequestBody>, ObjectStoreError> {
-        let container = format!("/{}", escaped(self.config.container.as_str()));
-        let path = ask.object.map_or(container.clone(), |object| format!("{container}/{}", escaped(object)));
+        let container = format!("/{}", percent::encode_path(self.config.container.as_str()));
+        let path =
+            ask.object.map_or(container.clone(), |object| format!("{container}/{}", percent::encode_path(object)));
         let mut request = Request::new(ask.body.into_client());
         *request.method_mut() = ask.method;
         *request.uri_mut() = session.storage.url(&path)?;
@@ -68,7 +69,7 @@ impl Swift {
         request.headers_mut().insert(TOKEN, session.token.clone());
         if ask.object.is_some() {
             if request.method() == Method::PUT {
-                let digest = HeaderValue::try_from(hexadecimal(&ask.digests.md5));
+                let digest = HeaderValue::try_from(hex::encode(&ask.digests.md5));
                 // Then the server stores nothing whose digest is another one.
                 request.headers_mut().insert(http::header::ETAG, digest.expect("digits are letters of a header"));
             } else {

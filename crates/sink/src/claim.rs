@@ -9,6 +9,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use text::hex::{self, Hex};
+
 /// A process that delivers: 128 random bits, which no other process has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Claim(pub [u8; 16]);
@@ -24,7 +26,7 @@ impl Claim {
 
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        Hex(&self.0).fmt(f)
     }
 }
 
@@ -43,9 +45,7 @@ impl FromStr for Claim {
     type Err = InvalidClaim;
 
     fn from_str(text: &str) -> Result<Self, InvalidClaim> {
-        let are_digits = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let bits = u128::from_str_radix(text, 16).ok().filter(|_| are_digits).ok_or(InvalidClaim)?;
-        Ok(Self(bits.to_be_bytes()))
+        hex::decode_array(text).map(Self).ok_or(InvalidClaim)
     }
 }
 

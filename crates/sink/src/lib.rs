@@ -38,4 +38,4 @@ pub use retention::Retention;
 pub use risk::{ALLOW_UNSAFE, AllowedRisks, Risk};
 pub use sink::Sink;
 pub use store::{Store, StoreBinding};
-pub use table_name::{InvalidTableName, TableName};
+pub use table_name::{InvalidTableName, TableName, TableNameRule, quoted};

@@ -1,5 +1,5 @@
 //! What tests, benchmarks and campaigns start: servers of stores and proxies before them, each on free ports and in a
-//! folder of its own, which end with the test however that ends. It needs nothing but std and crate `random`, and isn't shipped.
+//! folder of its own, which end with the test however that ends. It needs nothing but std and the crates `random` and `tracing`, and isn't shipped.
 #![allow(missing_docs, reason = "names of servers and of what they answer say it")]
 #![allow(
     clippy::unwrap_used,
@@ -11,6 +11,7 @@
 
 pub mod etcd;
 pub mod fuzz;
+pub mod logged;
 pub mod mock_bulk_server;
 pub mod mock_server;
 pub mod nats;

@@ -1,6 +1,7 @@
 //! Times by a pattern, in the notation of `strftime`.
 
-use event::calendar::{Civil, SECOND, second_of_day};
+use text::calendar::{SECOND, date, day_of_year, microseconds, second_of_day};
+use text::time_fields::{decimals, digits, offset};
 
 use super::{NO_OFFSET, Zone};
 
@@ -134,12 +135,12 @@ impl Part {
             Self::Is(character) => return text.strip_prefix(character),
             Self::DayName => return Some(blanks().trim_start_matches(char::is_alphabetic)),
             Self::Fraction => {
-                let (microsecond, rest) = read_microseconds(text.strip_prefix(['.', ',']).unwrap_or(text));
+                let (microsecond, rest) = decimals(text.strip_prefix(['.', ',']).unwrap_or(text));
                 read.microsecond = microsecond;
                 return Some(rest);
             }
             Self::Offset => {
-                let (minutes, rest) = read_offset(blanks())?;
+                let (minutes, rest) = offset(blanks())?;
                 read.offset = Some(minutes);
                 return Some(rest);
             }
@@ -190,60 +191,19 @@ impl Read {
             Some(is_afternoon) => self.hour % 12 + if is_afternoon { 12 } else { 0 },
             None => self.hour,
         };
-        let second = second_of_day(hour, self.minute, self.second)?;
-        let civil = match self.day_of_year {
-            Some(day) => Civil::of_day(self.year?, day, second)?,
-            None => Civil::new(self.year?, self.month?, self.day?, second)?,
+        let day = match self.day_of_year {
+            Some(number) => day_of_year(self.year?, number)?,
+            None => date(self.year?, self.month?, self.day?)?,
         };
-        Some(zone.to_utc(civil.time() + self.microsecond))
+        let second = second_of_day(hour, self.minute, self.second)?;
+        Some(zone.to_utc(microseconds(day, second) + self.microsecond))
     }
-}
-
-/// A number of digits alone.
-pub(super) fn digits(text: &str) -> Option<i64> {
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if is_number { text.parse().ok() } else { None }
 }
 
 /// The number with which the text begins, of at most so many digits, and what follows.
 fn read_digits(text: &str, most: usize) -> Option<(i64, &str)> {
     let count = text.bytes().take(most).take_while(u8::is_ascii_digit).count();
     Some((digits(&text[..count])?, &text[count..]))
-}
-
-/// `.25` in microseconds, and what follows; without a point and a digit it is nothing.
-pub(super) fn read_fraction(text: &str) -> (i64, &str) {
-    match text.strip_prefix(['.', ',']).filter(|fraction| fraction.starts_with(|first: char| first.is_ascii_digit())) {
-        Some(fraction) => read_microseconds(fraction),
-        None => (0, text),
-    }
-}
-
-/// The digits behind the point of a second, and what follows.
-fn read_microseconds(text: &str) -> (i64, &str) {
-    let count = text.bytes().take_while(u8::is_ascii_digit).count();
-    let digits = text.bytes().take(count).chain(std::iter::repeat(b'0'));
-    let microseconds = digits.take(6).fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
-    (microseconds, &text[count..])
-}
-
-/// `Z`, `+01:00`, `+0100` or `+01` in minutes, and what follows.
-pub(super) fn read_offset(text: &str) -> Option<(i64, &str)> {
-    for name in ["Z", "z", "UTC", "GMT"] {
-        if let Some(rest) = text.strip_prefix(name) {
-            return Some((0, rest));
-        }
-    }
-    let sign = match text.as_bytes().first()? {
-        b'+' => 1,
-        b'-' => -1,
-        _ => return None,
-    };
-    let two = |text: &str| text.get(..2).and_then(digits);
-    let (hours, rest) = (two(&text[1..])?, &text[3..]);
-    let after_colon = rest.strip_prefix(':').unwrap_or(rest);
-    let (minutes, rest) = two(after_colon).map_or((0, rest), |minutes| (minutes, &after_colon[2..]));
-    (hours < 24 && minutes < 60).then_some((sign * (hours * 60 + minutes), rest))
 }
 
 /// A month's name, in full or its first three letters.

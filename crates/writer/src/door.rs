@@ -2,9 +2,10 @@
 //! bound to one gateway.
 
 use access::{Scope, ShownToken, is_known_host, is_own_origin};
-use event::{Lane, OperatorCommand, Origin};
+use event::{Lane, Origin};
 use hyper::header::{AUTHORIZATION, HOST, HeaderName, HeaderValue, ORIGIN};
 use hyper::{HeaderMap, StatusCode};
+use text::OperatorCommand;
 
 use crate::Writer;
 use crate::answer::Refused;

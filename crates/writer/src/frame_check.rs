@@ -3,9 +3,9 @@
 
 use access::{Name, contains_token};
 use event::TypeName;
-use event::calendar::TIMES;
-use event::limits::DELIVERY_RECORDS_MAX;
+use limits::DELIVERY_RECORDS_MAX;
 use sink::{Batch, Record, Write};
+use text::calendar::TIMES;
 use writer_protocol::wire;
 
 use crate::answer::Refused;

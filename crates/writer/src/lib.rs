@@ -24,8 +24,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use access::{Demand, Tokens};
-use event::cells::Counter;
-use event::memory::{WriterBudgets, WriterParts};
+use limits::memory::{WriterBudgets, WriterParts};
+use metrics::Counter;
 use net::connections::ConnectionLimiter;
 use net::draining::DrainLimiter;
 use net::newcomers::Newcomers;

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use event::Lane;
-use event::memory::batch_memory_bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
+use limits::memory::batch_memory_bytes;
 use net::draining;
 use net::newcomers::Place;
 use sink::{Batch, Claim, Held, SinkError, Takeover};

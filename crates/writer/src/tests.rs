@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use access::{Demand, Tokens};
 use bytes::Bytes;
-use event::limits::{EVENT_BYTES_MAX, READ_BYTES_MAX, READ_EVENTS_MAX};
-use event::memory::WriterBudgets;
 use event::read::{Filter, Query, Wanted};
 use event::{EventId, Lane, Origin};
+use limits::memory::WriterBudgets;
+use limits::{EVENT_BYTES_MAX, READ_BYTES_MAX, READ_EVENTS_MAX};
 use net::connections::ConnectionLimiter;
 use net::newcomers::{Newcomers, Place};
 use sink::{Batch, Null, Record, Sink, Write};

@@ -3,6 +3,7 @@
 use event::read::{Bookmark, Filter, Page, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
 use serde::{Deserialize, Serialize};
+use text::hex;
 
 /// What is said of a page whose writer took no notice of the order.
 const OLDER_RELEASE: &str = "the writer is of an older release and can't read newest first";
@@ -89,7 +90,7 @@ impl From<&Query> for QueryJson {
             since: filter.since,
             until: filter.until,
             newest_first: filter.order == ReadOrder::NewestFirst,
-            after: query.after.as_ref().map(|bookmark| hexadecimal(&bookmark.0)),
+            after: query.after.as_ref().map(|bookmark| hex::encode(&bookmark.0)),
             limit: query.limit,
             bytes_max: query.bytes_max,
             only_type: query.only_type.as_ref().map(|name| name.as_str().to_owned()),
@@ -109,7 +110,7 @@ impl QueryJson {
                 Wanted::Stored(Filter { type_name, since: self.since, until: self.until, order })
             }
         };
-        let after = self.after.as_deref().map(|text| bytes(text).map(Bookmark));
+        let after = self.after.as_deref().map(|text| hex::decode(text).map(Bookmark));
         let after = if let Some(after) = after { Some(after?) } else { None };
         let only_type = self.only_type.as_deref().map(TypeName::new).transpose().ok()?;
         let Self { limit, bytes_max, .. } = self;
@@ -124,7 +125,7 @@ impl PageJson {
         match page {
             Ok(Page { events, next }) => Self::Page {
                 events: events.into_iter().map(EventJson::from).collect(),
-                next: next.map(|bookmark| hexadecimal(&bookmark.0)),
+                next: next.map(|bookmark| hex::encode(&bookmark.0)),
                 newest_first: is_newest_first(wanted),
             },
             Err(ReadError::Busy) => Self::Busy,
@@ -147,7 +148,7 @@ impl PageJson {
             }
             Self::Page { events, next, .. } => {
                 let events: Option<Vec<StoredEvent>> = events.into_iter().map(EventJson::into_event).collect();
-                let next = next.map(|text| bytes(&text).map(Bookmark).ok_or_else(odd)).transpose()?;
+                let next = next.map(|text| hex::decode(&text).map(Bookmark).ok_or_else(odd)).transpose()?;
                 Ok(Page { events: events.ok_or_else(odd)?, next })
             }
             Self::Busy => Err(ReadError::Busy),
@@ -195,22 +196,6 @@ impl EventJson {
 
 fn is_newest_first(wanted: &Wanted) -> bool {
     matches!(wanted, Wanted::Stored(Filter { order: ReadOrder::NewestFirst, .. }))
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a `String` can't fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
-}
-
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
-    if digits.len().is_multiple_of(2) { digits.chunks(2).map(pair).collect() } else { None }
 }
 
 #[cfg(test)]

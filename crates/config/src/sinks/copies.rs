@@ -9,7 +9,7 @@ use crate::sinks::remote;
 /// Behind all sinks, so that their names are known.
 pub(crate) fn read(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], sinks: &mut Sinks) {
     for section in tables {
-        let Some(name) = SinkName::new(section.name()) else { continue };
+        let Ok(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
         let Some(config) = settings.store.remote() else { continue };
         let Some(copies) = remote::copies(reader, section, config) else { continue };

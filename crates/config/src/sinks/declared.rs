@@ -31,7 +31,7 @@ impl Sinks {
         span: &SourceSpan,
     ) -> Option<SinkName> {
         if self.declared.contains_key(name) {
-            return SinkName::new(name);
+            return SinkName::new(name).ok();
         }
         let title = format!("`{}` names a sink that doesn't exist", section.key_path("routes"));
         let help = match nearest(name, self.declared.keys().map(String::as_str)) {

@@ -36,12 +36,12 @@ pub(crate) fn read(
     for section in tables {
         sinks.declared.insert(section.name().to_owned(), section.span().clone());
         let name = SinkName::new(section.name());
-        if name.is_none() {
+        if name.is_err() {
             let title = format!("`{}` can't be the name of a sink", section.name());
             let label = format!("wanted 1 to {NAME_BYTES_MAX} of a-z, 0-9, `_` and `-`, a letter or digit first");
             reader.push(Diagnostic::new(title, section.span().clone(), label));
         }
-        if let (Some(config), Some(name)) = (read_one(reader, section, folders, upstreams), name) {
+        if let (Some(config), Ok(name)) = (read_one(reader, section, folders, upstreams), name) {
             sinks.valid.insert(name, config);
         }
     }
@@ -54,7 +54,7 @@ pub(crate) fn read(
 /// After all sinks, so that their names are known.
 fn read_shards(reader: &mut SettingsReader<'_>, tables: &[Section<'_>], folders: Folders<'_>, sinks: &mut Sinks) {
     for section in tables {
-        let Some(name) = SinkName::new(section.name()) else { continue };
+        let Ok(name) = SinkName::new(section.name()) else { continue };
         let Some(settings) = sinks.valid.get(&name).cloned() else { continue };
         if let Some(shards) = shards::read(reader, section, folders, &settings.store) {
             sinks.add_shards(reader, &name, &settings, shards);
@@ -91,5 +91,5 @@ fn read_one(
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
-    number_within(number, 1..=event::limits::DEAD_LETTERS_SET_MAX as u64)
+    number_within(number, 1..=limits::DEAD_LETTERS_SET_MAX as u64)
 }

@@ -76,8 +76,8 @@ pub(crate) fn copies(
     let mut copies = Vec::new();
     for (server, _) in servers {
         match SinkName::new(&format!("{}-{server}", section.name())) {
-            Some(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
-            None => {
+            Ok(name) => copies.push((name, RemoteConfig { server: Some(server.clone()), ..config.clone() })),
+            Err(_) => {
                 let title = format!("`{server}` can't be the name of a server in mode = \"all\"");
                 let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";
                 reader.push(Diagnostic::new(title, section.span().clone(), label));
@@ -107,7 +107,7 @@ fn check_embedded(reader: &mut SettingsReader<'_>, section: &Section<'_>, config
 fn sink(text: &str) -> Result<String, InvalidValue> {
     let wrong =
         || InvalidValue::new("can't be the name of a sink", "wanted the sink's name in the writer's configuration");
-    SinkName::new(text).map(|name| name.to_string()).ok_or_else(wrong)
+    SinkName::new(text).map(|name| name.to_string()).map_err(|_| wrong())
 }
 
 fn store(text: &str) -> Result<&'static SinkKind, InvalidValue> {

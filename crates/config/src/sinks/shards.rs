@@ -108,7 +108,7 @@ fn shard(
     folders: Folders<'_>,
     common: &SinkConfig,
 ) -> Option<Shard> {
-    let name = SinkName::new(&format!("{}-{}", sink.name(), section.name()));
+    let name = SinkName::new(&format!("{}-{}", sink.name(), section.name())).ok();
     if name.is_none() {
         let title = format!("`{}` can't be the name of a shard", section.name());
         let label = "it becomes a part of a sink's name, of 64 bytes at most: wanted a-z, 0-9, `_` and `-`";

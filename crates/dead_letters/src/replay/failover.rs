@@ -48,12 +48,14 @@ impl Replayer {
         let (count, mut outcome) = (lost.len(), DeadOutcome::none(self.dead.sink().clone()));
         let failure = self.recall(&mut lost, &mut outcome).await.err();
         self.watch.put_back(lost);
-        let why = failure.map_or_else(String::new, |why| format!(": {why}"));
-        self.dead.report(&format!(
-            "the store has lost {count} that were replayed: it is another server now, or an older copy. {} of them are stored \
-             again, and what isn't is a dead letter, or comes with its lane{why}",
-            outcome.stored
-        ));
+        tracing::warn!(
+            sink = &**self.dead.sink(),
+            lost = count,
+            stored = outcome.stored,
+            reason = failure,
+            "the store has lost replayed dead letters: it is another server now, or an older copy. Those that are not stored again are \
+             dead letters, or are delivered by their lane"
+        );
     }
 
     /// Takes out of `lost` what was seen to.

@@ -52,10 +52,12 @@ impl ReplayIntent {
             make_directory(&*dead.files.disk, &directory)?;
             let (file, state) = StateFile::open(dead.files.disk.clone(), &directory, dead.sink())?;
             if !state.damaged.is_empty() {
-                dead.report(&format!(
-                    "{} is damaged: if a replay broke off before, those of its letters that were stored are sent again",
-                    directory.join(&**dead.sink()).display()
-                ));
+                let path = directory.join(&**dead.sink());
+                tracing::warn!(
+                    sink = &**dead.sink(),
+                    "{} is damaged: if a replay was interrupted before, dead letters of it that were stored are resent",
+                    path.display()
+                );
             } else if let Some(content) = state.content {
                 self.sent = Sent::decode(&content).ok_or(io::ErrorKind::InvalidData)?;
             }
@@ -133,7 +135,7 @@ impl Replayer {
                 break;
             }
         }
-        self.is_answered();
+        self.clear_attempt();
         let places: Vec<_> = page.records(&page.letters).iter().map(place_of).collect();
         let mut places = places.into_iter();
         page.letters.retain(|at| places.next().is_none_or(|place| !sent.has(*at, place)));
@@ -157,7 +159,7 @@ impl Replayer {
         if !stored.is_empty() {
             let letters: Vec<u64> = stored.iter().map(|(at, _)| *at).collect();
             self.look_after(stored);
-            self.has_stored(page, &letters, outcome)?;
+            self.record_stored(page, &letters, outcome)?;
         }
         let before = last;
         let (in_order, others): (Vec<Numbered>, Vec<Numbered>) = lacking.into_iter().partition(|(_, number)| {
@@ -238,7 +240,7 @@ impl Replayer {
     }
 
     /// All that was sent has its answer.
-    pub(super) fn is_answered(&mut self) {
+    pub(super) fn clear_attempt(&mut self) {
         self.attempt.sent = Sent::default();
     }
 }

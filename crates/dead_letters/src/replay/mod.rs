@@ -39,10 +39,11 @@ mod tracker;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::{Lane, OperatorCommand, Origin};
+use event::{Lane, Origin};
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{Ledger, SinkName};
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
+use text::OperatorCommand;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 
@@ -116,23 +117,23 @@ pub struct ReplaySink {
 pub struct SinkHandle(Arc<Mutex<Option<ReplaySink>>>);
 
 impl SinkHandle {
-    fn held(&self) -> MutexGuard<'_, Option<ReplaySink>> {
+    fn lock(&self) -> MutexGuard<'_, Option<ReplaySink>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn get(&self) -> Option<ReplaySink> {
-        self.held().clone()
+        self.lock().clone()
     }
 
     /// Whether the sink is in the configuration.
     #[must_use]
     pub fn is_configured(&self) -> bool {
-        self.held().is_some()
+        self.lock().is_some()
     }
 
     /// The sink is configured like this now, or not at all.
     pub fn set(&self, sink: Option<ReplaySink>) {
-        *self.held() = sink;
+        *self.lock() = sink;
     }
 }
 
@@ -343,37 +344,37 @@ impl Replayer {
                 WriteOutcome::Committed => {
                     let letters: Vec<u64> = part.iter().map(|(at, _)| *at).collect();
                     self.look_after(part);
-                    self.has_stored(page, &letters, outcome)?;
-                    self.is_answered();
+                    self.record_stored(page, &letters, outcome)?;
+                    self.clear_attempt();
                     return Ok(());
                 }
                 WriteOutcome::Rejected { refused } if refused.is_empty() => {
                     return Err("the sink withheld a batch and named no record".into());
                 }
                 WriteOutcome::Rejected { refused } => {
-                    self.was_refused(page, &part, &refused, outcome)?;
+                    self.record_rejections(page, &part, &refused, outcome)?;
                     part = without(&part, &refused.iter().map(|refusal| refusal.index).collect::<Vec<_>>());
                 }
                 WriteOutcome::Partial { refused, retry } => {
                     // They stay dead letters either way: the newest reason is the one to show.
                     let (refused, retry) = judge_unclear(refused, retry, true);
-                    self.was_refused(page, &part, &refused, outcome)?;
+                    self.record_rejections(page, &part, &refused, outcome)?;
                     outcome.left += retry.len() as u64;
                     let mut out: Vec<usize> = refused.iter().map(|refusal| refusal.index).collect();
                     out.extend(retry.iter().map(|retry| retry.index));
                     out.sort_unstable();
                     let stored: Vec<u64> = without(&part, &out).into_iter().map(|(at, _)| at).collect();
-                    return self.has_stored(page, &stored, outcome);
+                    return self.record_stored(page, &stored, outcome);
                 }
             }
         }
-        self.is_answered();
+        self.clear_attempt();
         Ok(())
     }
 
     /// The store has these letters' events: ends the letters. One whose lane has gone back meanwhile, since its store
     /// was exchanged, stays, because the lane has taken it for a dead letter already.
-    fn has_stored(&self, page: &Page, letters: &[u64], outcome: &mut DeadOutcome) -> Result<(), String> {
+    fn record_stored(&self, page: &Page, letters: &[u64], outcome: &mut DeadOutcome) -> Result<(), String> {
         let mut records = page.records(letters);
         let all = records.len();
         records.retain(|record| self.lane_has_passed(record));
@@ -385,7 +386,7 @@ impl Replayer {
     }
 
     /// The store refuses these again: notes its reasons where they have changed.
-    fn was_refused(
+    fn record_rejections(
         &self,
         page: &Page,
         part: &[Numbered],

@@ -1,6 +1,6 @@
 //! Retries of events that a lane has set aside: a keyed store rejects them for now while it accepts others.
 //!
-//! Only the lane itself does, between two batches: so an older revision never meets a newer one on its way.
+//! Only the lane sends them, between two batches, so an older revision is never in flight together with a newer one.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(crate) struct Retries {
     pub(crate) due: Instant,
     /// The last event that was sent again in this round.
     after: u64,
-    /// Whether each event is sent by itself in this round.
+    /// Whether each event is sent alone in this round.
     are_apart: bool,
 }
 
@@ -34,13 +34,13 @@ impl Retries {
 }
 
 impl Lane {
-    /// Whether its store takes an event out of order, and knows it by its id.
+    /// Whether the store accepts events out of order, and recognises each by its id.
     pub(super) fn sets_aside(&self) -> bool {
         !self.sink.capabilities().fenced && ObjectSink::of(&self.sink).is_none()
     }
 
-    /// What is set aside when the lane takes its place, of which `beyond` lies behind its cursor. A store that can't take it out of order
-    /// gets that from the lane, and the others are dead letters.
+    /// Takes over what is set aside when the lane begins; the events `beyond` follow its cursor. If the store doesn't accept events out of order,
+    /// the lane sends those in order, and the others become dead letters.
     pub(crate) fn take_over_aside(&self, beyond: BTreeSet<u64>) -> Result<BTreeSet<u64>, Blocked> {
         let shard = self.name.shard;
         self.dead.release_given_up()?;
@@ -69,9 +69,12 @@ impl Lane {
             return Ok(());
         }
         match self.resend(run).await {
-            // The events are still set aside, and come again.
+            // The events are still set aside, and are sent again later.
             Err(Blocked::Retry(reason)) => {
-                self.options.reporter.report(&format!("lane {}: what is set aside waits: {reason}", self.name));
+                tracing::warn!(
+                    lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason,
+                    "events that are set aside wait"
+                );
                 run.retries.pause();
                 Ok(())
             }
@@ -89,7 +92,7 @@ impl Lane {
             run.retries.pause();
             return Ok(());
         };
-        if events.len() == 0 {
+        if events.is_empty() {
             run.retries.after = events.last();
             return Ok(());
         }

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use dead_letters::as_sent;
-use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
+use limits::memory::Budgets;
 use sink::Batch;
 
 use crate::log_cursor::records_at;
@@ -26,8 +26,8 @@ pub(crate) struct DeliveryState {
 }
 
 impl DeliveryState {
-    /// Whether the store has had the event: then nobody asks any more whether it should.
-    fn had(&self, sequence: u64) -> bool {
+    /// Whether the store has the event: then the route's condition doesn't matter.
+    fn is_stored(&self, sequence: u64) -> bool {
         sequence <= self.fence || self.replayed.contains(&sequence)
     }
 }
@@ -161,7 +161,7 @@ impl BatchBuilder {
         match rules.judge(slot, sequence, record.payload) {
             RouteDecision::Taken => None,
             RouteDecision::Skipped => Some(&mut self.by_slot.of(slot).skipped),
-            RouteDecision::Undecided(_) if known.had(sequence) => None,
+            RouteDecision::Undecided(_) if known.is_stored(sequence) => None,
             RouteDecision::Undecided(reason) => {
                 self.undecided.push((sequence, reason));
                 Some(&mut self.by_slot.of(slot).dead)

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use dead_letters::{AsideEnd, Letter};
 use ledger::{RouteFilter, Undecided};
-use sink::{Batch, Cursor, Record, SinkError, WriteOutcome};
+use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
 use tokio::time::Instant;
 
 use crate::lane::aside::Retries;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
-use crate::lane::core::{Gathered, Judgement, Newest, Policy, is_batch_due, left};
+use crate::lane::core::{Judgement, Newest, Policy, is_batch_due, left};
 use crate::lane::driver::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
@@ -47,12 +47,13 @@ impl BatchSession {
         batch.without(&dead)
     }
 
-    /// Records of the batch as the log has them, with the store's reasons. Their sequences ascend.
-    fn letters<'a>(&'a self, reasons: &[(u64, &'a str)]) -> Vec<Letter<'a>> {
-        let sequences: Vec<u64> = reasons.iter().map(|(sequence, _)| *sequence).collect();
+    /// Records of `part` as the log has them, with the store's reasons. The indices ascend.
+    fn letters<'a>(&'a self, part: &Batch, reasons: impl Iterator<Item = (usize, &'a Reason)>) -> Vec<Letter<'a>> {
+        let reasons = reasons.filter_map(|(index, reason)| Some((part.get(index)?.sequence, &**reason)));
+        let (sequences, reasons): (Vec<u64>, Vec<&str>) = reasons.unzip();
         let with_reason = |(sequence, record)| {
             let at = sequences.binary_search(&sequence).ok()?;
-            Some(Letter { sequence, record, reason: reasons[at].1 })
+            Some(Letter { sequence, record, reason: reasons[at] })
         };
         self.builder.originals(&sequences).into_iter().filter_map(with_reason).collect()
     }
@@ -67,13 +68,9 @@ impl BatchSession {
     }
 
     fn is_due(&self, lane: &Lane, fill: FillResult) -> bool {
-        let gathered = Gathered {
-            covers_any: self.builder.covers_any(),
-            has_records: !self.builder.batch().is_empty(),
-            is_old: lane.is_halted() || self.opened.elapsed() >= lane.options.cover_every,
-            needs_no_write: self.needs_no_write(),
-        };
-        is_batch_due(fill, gathered)
+        let has_records = !self.builder.batch().is_empty();
+        let is_old = lane.is_halted() || self.opened.elapsed() >= lane.options.cover_every;
+        self.builder.covers_any() && is_batch_due(fill, has_records, is_old, self.needs_no_write())
     }
 }
 
@@ -205,10 +202,7 @@ impl Lane {
         run: &mut BatchSession,
         Judgement { part, rejected, .. }: &Judgement,
     ) -> Result<(), LaneExit> {
-        let with_reason =
-            rejected.iter().filter_map(|rejected| Some((part.get(rejected.index)?.sequence, &*rejected.reason)));
-        let reasons: Vec<(u64, &str)> = with_reason.collect();
-        let mut letters = run.letters(&reasons);
+        let mut letters = run.letters(part, rejected.iter().map(|rejected| (rejected.index, &rejected.reason)));
         letters.retain(|letter| !run.known.dead_lettered.contains(&letter.sequence));
         self.until_written(|lane| lane.dead.write(lane.name.shard, &letters)).await?;
         for record in rejected.iter().filter_map(|rejected| part.get(rejected.index)) {
@@ -226,9 +220,7 @@ impl Lane {
         run: &mut BatchSession,
         Judgement { part, aside, .. }: &Judgement,
     ) -> Result<usize, LaneExit> {
-        let with_reason = aside.iter().filter_map(|retry| Some((part.get(retry.index)?.sequence, &*retry.reason)));
-        let reasons: Vec<(u64, &str)> = with_reason.collect();
-        let events = run.letters(&reasons);
+        let events = run.letters(part, aside.iter().map(|retry| (retry.index, &retry.reason)));
         let count = self.until_written(|lane| lane.dead.set_aside(lane.name.shard, &events)).await?;
         for record in aside.iter().take(count).filter_map(|retry| part.get(retry.index)) {
             if let Some(slot) = run.slot_of(&record) {
@@ -252,7 +244,10 @@ impl Lane {
         let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
         let lower = self.dead.superseded(shard, self.status.cursor(), stored);
         if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
-            self.options.reporter.report(&format!("lane {}: a lower revision stays set aside: {error}", self.name));
+            tracing::warn!(
+                lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error,
+                "a lower revision stays set aside"
+            );
         }
     }
 

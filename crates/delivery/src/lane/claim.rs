@@ -18,9 +18,9 @@
 
 use std::pin::pin;
 
-use event::OperatorCommand;
 use ledger::{Accept, Dispute, SAVED_SOON};
 use sink::{Cursor, Held, Takeover};
+use text::OperatorCommand;
 use tokio::time::timeout;
 
 use crate::lane::{Lane, LaneExit};
@@ -51,10 +51,10 @@ impl Lane {
                 Ok(held) => {
                     if let Takeover::Forced(position) = takeover {
                         self.ledger.accepted(&self.name);
-                        self.options.reporter.report(&format!(
-                            "lane {}: what its store has up to position {position} is accepted; it goes on behind that",
-                            self.name
-                        ));
+                        tracing::warn!(
+                            lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position,
+                            "the store's cursor is accepted: the lane continues after this position"
+                        );
                     }
                     held
                 }
@@ -78,7 +78,7 @@ impl Lane {
         if mark.is_none() || self.ledger.mark(sink) == mark {
             return;
         }
-        let change = self.ledger.with_sink(sink, |book| book.mark = mark);
+        let change = self.ledger.set_mark(sink, mark);
         let saved = self.ledger.saved_with(change);
         self.until_saved(saved, "the ledger can't be saved with the mark of its store").await;
     }
@@ -100,7 +100,7 @@ impl Lane {
 
     /// In what the store and the journal disagree, if they do: in words, with what to do.
     fn disputed(&self, held: &Held) -> Option<(Dispute, String)> {
-        let (book, end, known) = (self.ledger.lane(&self.name), self.reach(), self.ledger.claims(&self.name.sink));
+        let (progress, end, known) = (self.ledger.lane(&self.name), self.reach(), self.ledger.claims(&self.name.sink));
         let (position, shard, sink) = (held.position, self.name.shard, &self.name.sink);
         if held.claims.iter().any(|claim| *claim != self.claim && !known.contains(claim)) {
             let reason = format!(
@@ -111,7 +111,7 @@ impl Lane {
             );
             return Some((Dispute::Claimed, reason));
         }
-        if book.ahead || position > end {
+        if progress.ahead || position > end {
             let reason = format!(
                 "the store has positions up to {position}, the journal of shard {shard} ended at {end}: was the data directory \
                  restored from a copy? What the store has beyond that is none of these events. To accept it and deliver what was \
@@ -120,8 +120,8 @@ impl Lane {
             );
             return Some((Dispute::StoreAhead, reason));
         }
-        let (goes_on_at, oldest) = (book.resume_at(position), self.shard.segments().oldest().unwrap_or(1));
-        (goes_on_at < book.cursor && goes_on_at + 1 < oldest).then(|| {
+        let (goes_on_at, oldest) = (progress.resume_at(position), self.shard.segments().oldest().unwrap_or(1));
+        (goes_on_at < progress.cursor && goes_on_at + 1 < oldest).then(|| {
             let reason = format!(
                 "the store's cursor is {goes_on_at}, the oldest event that shard {shard} still has is {oldest}, and those \
                  between were stored before: was the store restored from a copy? Bring the newer one back. Or accept the loss and \
@@ -135,8 +135,8 @@ impl Lane {
 
     /// Where the store's cursor is set: everything up to there is in the store, as far as anybody can tell, or gone from the journal.
     fn accepted_position(&self, held: &Held, accept: Accept) -> u64 {
-        let (book, oldest) = (self.ledger.lane(&self.name), self.shard.segments().oldest().unwrap_or(1));
-        let most = if accept.again { book.cursor } else { self.reach() };
-        held.position.min(most).max(oldest.saturating_sub(1)).max(book.start)
+        let (progress, oldest) = (self.ledger.lane(&self.name), self.shard.segments().oldest().unwrap_or(1));
+        let most = if accept.again { progress.cursor } else { self.reach() };
+        held.position.min(most).max(oldest.saturating_sub(1)).max(progress.start)
     }
 }

@@ -14,16 +14,16 @@ use crate::lane::{DeliveryState, Lane};
 impl Lane {
     /// Brings the ledger to where the store stands, which agrees with the journal, and says what is known of the events behind its cursor.
     pub(crate) fn reconcile_cursor(&self, cursor: Cursor) -> Result<DeliveryState, Blocked> {
-        let book = self.ledger.lane(&self.name);
+        let progress = self.ledger.lane(&self.name);
         let fence = match cursor {
             Cursor::Delivery => 0,
             Cursor::Store(position) => position,
         };
         let mut goes_on_at = match cursor {
-            Cursor::Delivery => book.cursor,
-            Cursor::Store(position) => book.resume_at(position),
+            Cursor::Delivery => progress.cursor,
+            Cursor::Store(position) => progress.resume_at(position),
         };
-        let behind = goes_on_at < book.cursor;
+        let behind = goes_on_at < progress.cursor;
         let oldest = self.shard.segments().oldest().unwrap_or(1);
         if goes_on_at + 1 < oldest {
             self.pass_over(goes_on_at, oldest - 1);
@@ -32,7 +32,8 @@ impl Lane {
         let dead_lettered = self.dead.beyond(self.name.shard, goes_on_at)?;
         let aside: BTreeSet<u64> = self.dead.aside_beyond(self.name.shard, goes_on_at).into_iter().collect();
         if behind {
-            let (tally, lost) = self.recount(goes_on_at, book.cursor, &dead_lettered, &aside).map_err(unreadable)?;
+            let (tally, lost) =
+                self.recount(goes_on_at, progress.cursor, &dead_lettered, &aside).map_err(unreadable)?;
             self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
             self.status.contacts.set_back();
         }
@@ -46,7 +47,7 @@ impl Lane {
     /// The last position that the store can have from this journal. What was accepted since the first start after which it hasn't
     /// answered isn't any of it: a store that is ahead of what was there then has something else at these positions.
     pub(crate) fn reach(&self) -> u64 {
-        self.ledger.lane(&self.name).unheard_since.unwrap_or_else(|| self.shard.durable())
+        self.ledger.lane(&self.name).unconfirmed_since.unwrap_or_else(|| self.shard.durable())
     }
 
     /// Goes on behind events that this lane has never had, and whose segments are not there any more: segments are
@@ -55,12 +56,10 @@ impl Lane {
         let lost = last - after;
         self.status.lost.add(lost);
         self.ledger.advance_cursor(&self.name, last, &Tally::new(), lost);
-        self.options.reporter.report(&format!(
-            "lane {}: {lost} positions from {} on are missing in the journal, their segments are gone or can't be read; \
-             what comes behind them is delivered",
-            self.name,
-            after + 1
-        ));
+        tracing::warn!(
+            lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, position = after + 1, lost,
+            "positions are missing in the journal, because their segments are gone or can't be read; later events are delivered"
+        );
     }
 
     /// What the events after `after` and up to `last` came to when they were delivered, and how many were lost.

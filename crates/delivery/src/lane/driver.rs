@@ -157,21 +157,16 @@ impl Lane {
     /// Pauses before the next attempt, or until an event arrives that the core waits for.
     async fn wait_as(&mut self, reader: &BatchReader, wait: &Wait, is_full: bool) {
         let pause = self.begin_wait(&wait.reason);
-        if wait.is_outage {
+        if wait.is_outage() {
             self.dead.outage(self.name.shard);
         }
         let ends_after_event = wait.ends_after_event(is_full, reader.has_ended());
-        let event = async {
+        self.pause(pause, async {
             let Some(after) = ends_after_event else { return std::future::pending().await };
             reader.log.ready().await;
             sleep(after).await;
-        };
-        tokio::select! {
-            biased;
-            () = sleep(pause) => {}
-            () = event => {}
-            Ok(()) = self.halt.changed() => {}
-        }
+        })
+        .await;
     }
 
     /// Writes until that is durable, however long it takes.

@@ -1,6 +1,9 @@
-//! A lane is a delivery worker: it reads one shard's log for one sink, and writes one batch at a time until the sink has it.
+//! A lane delivers the events of one shard to one sink: it reads the log, and writes one batch at a time until the sink has it.
 //!
-//! Whatever a sink answers, no event is dropped: it is stored, a dead letter, or sent again.
+//! No answer of a sink drops an event: the event is stored, becomes a dead letter, or is sent again.
+//!
+//! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop that obeys. It gathers batches (`batches.rs`) or
+//! objects (`objects.rs`). `claim.rs` and `cursor_sync.rs` find the lane's place, `aside.rs` sends again what was set aside.
 
 mod aside;
 mod batch_builder;
@@ -44,23 +47,23 @@ pub(crate) struct Lane {
     pub(crate) backoff: Backoff,
 }
 
-/// Why a lane doesn't go on as it was.
+/// Why a session of a lane ends.
 pub(crate) enum LaneExit {
-    /// The store stands elsewhere: begin again from there.
+    /// The store's cursor or claim is another one: the lane begins again from there.
     Moved,
-    /// A person must act.
+    /// The operator must act.
     Stop(String),
 }
 
 impl Lane {
-    /// Delivers until it is told to stop, and has caught up if it is to.
+    /// Delivers until the lane is to stop, after it has caught up if it is to.
     pub(crate) async fn run(mut self) {
         loop {
             match self.deliver().await {
                 Ok(()) => return,
                 Err(LaneExit::Moved) => {}
                 Err(LaneExit::Stop(reason)) => {
-                    self.options.reporter.report(&format!("lane {} stops: {reason}", self.name));
+                    tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "lane stops");
                     self.enter(LaneState::Stopped(reason));
                     return;
                 }
@@ -86,10 +89,10 @@ impl Lane {
         }
     }
 
-    /// Says what the store may lose although it has answered: nobody else looks at how it is set up.
+    /// Reports what the store may lose although it has answered. No other part checks how the store is set up.
     fn warn(&self) {
         if let Some(caution) = self.sink.warning() {
-            self.options.reporter.report(&format!("lane {}: {caution}", self.name));
+            tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{caution}");
         }
     }
 
@@ -99,19 +102,17 @@ impl Lane {
         self.sink.held(&self.name).await
     }
 
-    /// Enters a state. Whoever reads the log learns why a lane waits, once for each reason, and when that is over.
+    /// Enters a state. The log shows why a lane waits, once for each reason, and when the wait is over.
     pub(crate) fn enter(&self, state: LaneState) {
-        let message = match &state {
-            LaneState::Waiting(reason) => {
-                Some(format!("waits: {reason}; its events stay in the journal, and it tries on"))
-            }
-            LaneState::Delivering => Some("delivers again".to_owned()),
-            LaneState::Connecting | LaneState::Stopped(_) => None,
-        };
         let before = self.status.set(state.clone());
-        let changed = matches!(before, LaneState::Waiting(_)) || matches!(state, LaneState::Waiting(_));
-        if let Some(message) = message.filter(|_| changed && before != state) {
-            self.options.reporter.report(&format!("lane {} {message}", self.name));
+        match &state {
+            LaneState::Waiting(reason) if before != state => {
+                tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason, "lane waits: events stay in the journal, and the lane retries");
+            }
+            LaneState::Delivering if matches!(before, LaneState::Waiting(_)) => {
+                tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "lane delivers again");
+            }
+            _ => {}
         }
     }
 
@@ -124,12 +125,18 @@ impl Lane {
         self.sink.retry_max().map_or(pause, |longest| pause.min(longest))
     }
 
-    /// Pauses after a failed attempt. The order to stop ends one pause early.
+    /// Pauses after a failed attempt.
     pub(crate) async fn wait(&mut self, reason: &str) {
         let pause = self.begin_wait(reason);
+        self.pause(pause, std::future::pending()).await;
+    }
+
+    /// Pauses for this time, or until `event` happens. The order to stop ends one pause early.
+    async fn pause(&mut self, pause: Duration, event: impl Future<Output = ()>) {
         tokio::select! {
             biased;
             () = sleep(pause) => {}
+            () = event => {}
             Ok(()) = self.halt.changed() => {}
         }
     }
@@ -138,12 +145,8 @@ impl Lane {
     pub(crate) fn advance_cursor_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
-            let message = format!(
-                "lane {}: {} before position {last} can't be read; the next start counts them as lost",
-                self.name,
-                event::counted(lost, "event")
-            );
-            self.options.reporter.report(&message);
+            let events = text::counted(lost, "event");
+            tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{events} before position {last} can't be read; the next start counts them as lost");
         }
         self.ledger.advance_cursor(&self.name, last, tally, lost);
         self.status.set_cursor(last);

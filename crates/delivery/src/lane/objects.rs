@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dead_letters::Blocked;
-use event::OperatorCommand;
 use ledger::{Dispute, RouteFilter, Tally, Undecided};
 use objects::{ObjectFormat, ObjectSink, Parts};
 use sink::Cursor;
+use text::OperatorCommand;
 use tokio::time::Instant;
 
 use crate::lane::core::is_object_due;
@@ -125,10 +125,12 @@ impl Lane {
         RouteFilter::new(self.ledger.clone(), self.name.clone())
     }
 
-    /// Brings the ledger to where the intent begins: what stands before it is written.
+    /// Brings the ledger to where the intent begins: the events before it are written.
     fn reconcile_with_intents(&self) -> Result<(IntentLog, Arc<BTreeSet<u64>>), Blocked> {
         let (mut file, damaged) = IntentLog::of(&self.files, &self.name)?;
-        damaged.iter().for_each(|finding| self.options.reporter.report(finding));
+        damaged.iter().for_each(
+            |finding| tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{finding}"),
+        );
         let end = self.reach();
         if let Some(open) = file.newest().filter(|open| open.last > end) {
             if self.ledger.lane(&self.name).accept.is_none() {

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dead_letters::as_sent;
 use event::Lane;
-use event::limits::OBJECTS_GATHERED_MAX;
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
+use limits::OBJECTS_GATHERED_MAX;
 use objects::{Manifest, ObjectFormat, ObjectSink, Period, Portion, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;

@@ -32,14 +32,14 @@ impl BacklogLimits {
 
     /// Measures what waits, and closes and opens the gates of types accordingly. Says which sinks are at their limits
     /// now and weren't, or the other way round.
-    pub(crate) fn look(&mut self, log: &EventLog, book: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
+    pub(crate) fn look(&mut self, log: &EventLog, state: &LedgerState, disk_bytes: u64) -> Vec<(SinkName, bool)> {
         let full: BTreeSet<SinkName> = self
             .limits
             .iter()
             .filter_map(|(name, limit)| {
                 let limit = limit.bytes.unwrap_or(disk_bytes / 2);
                 let limit = if self.full.contains(name) { limit - limit / MARGIN_PART } else { limit };
-                let waiting = bytes_waiting(log, book.sinks.get(name)?);
+                let waiting = bytes_waiting(log, state.sinks.get(name)?);
                 (waiting >= limit).then(|| name.clone())
             })
             .collect();
@@ -47,7 +47,7 @@ impl BacklogLimits {
         // Also while nothing changes: a type may have been met since.
         if !full.is_empty() || !self.full.is_empty() {
             for (name, gate) in log.types().gates() {
-                gate.set_closed(full.iter().any(|sink| book.routes.leads(&name, sink)));
+                gate.set_closed(full.iter().any(|sink| state.routes.leads(&name, sink)));
             }
         }
         self.full = full;
@@ -56,12 +56,12 @@ impl BacklogLimits {
 
     /// Has the log keep free what the stores on this disk will take for what waits for them, and for what still fits the segments
     /// that are being written.
-    pub(crate) fn reserve(&self, log: &EventLog, book: &LedgerState) {
+    pub(crate) fn reserve(&self, log: &EventLog, state: &LedgerState) {
         // Asked first: what is begun meanwhile is owed besides.
         let begun = log.disk_guard().bytes_begun();
         let local = || self.limits.iter().filter(|(_, limit)| limit.on_this_disk);
         let stores = local().count() as u64;
-        let waiting: u64 = local().filter_map(|(name, _)| Some(bytes_waiting(log, book.sinks.get(name)?))).sum();
+        let waiting: u64 = local().filter_map(|(name, _)| Some(bytes_waiting(log, state.sinks.get(name)?))).sum();
         let of_newest =
             |bytes: fn(&Segments) -> u64| log.shards().iter().map(|shard| bytes(shard.segments())).sum::<u64>();
         let left = of_newest(Segments::newest_left).saturating_mul(stores);

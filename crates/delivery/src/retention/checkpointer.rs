@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use aggregation::AggregateRetention;
 use dead_letters::DeadLetters;
-use eventlog::{DataDirectory, EventLog, Reporter, Reserve, Shard, StateFile};
+use eventlog::{DataDirectory, EventLog, Reserve, Shard, StateFile};
 use ledger::{Document, Ledger, LedgerState, SavedLedger, SinkName, Stamp};
 
 use crate::retention::backlog_limit::{BacklogLimit, BacklogLimits};
@@ -26,7 +26,6 @@ pub(crate) struct Checkpointer {
     file: StateFile,
     reserve: Arc<Reserve>,
     counters: Arc<CheckpointCounters>,
-    reporter: Arc<dyn Reporter>,
     pub(crate) pins: Arc<AggregateRetention>,
     text: String,
     /// The ledger as it was last looked at.
@@ -59,8 +58,8 @@ struct Reached {
 
 impl Reached {
     fn of(document: &Document) -> Self {
-        let dead = document.book.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
-        Self { cursors: document.book.passed(&document.counted_up_to), dead: dead.collect() }
+        let dead = document.state.sinks.iter().map(|(name, sink)| (name.clone(), sink.dead_up_to));
+        Self { cursors: document.state.passed(&document.counted_up_to), dead: dead.collect() }
     }
 }
 
@@ -71,7 +70,6 @@ impl Checkpointer {
         saved: SavedLedger,
         directory: &DataDirectory,
         pins: Arc<AggregateRetention>,
-        reporter: Arc<dyn Reporter>,
     ) -> Self {
         let (file, saved) = saved.into_parts();
         let nothing = Reached { cursors: vec![0; log.shards().len()], dead: BTreeMap::new() };
@@ -84,7 +82,6 @@ impl Checkpointer {
             file,
             reserve: directory.reserve().clone(),
             counters: Arc::default(),
-            reporter,
             pins,
             text: String::new(),
             last: None,
@@ -139,8 +136,8 @@ impl Checkpointer {
     }
 
     /// Saves the ledger if it has changed, in both generations where somebody waits for that, and frees what may be freed.
-    pub(crate) fn save_as_wished(&mut self) {
-        if self.ledger.is_waited_for() {
+    pub(crate) fn save_as_requested(&mut self) {
+        if self.ledger.has_waiters() {
             self.save_both();
         } else {
             self.tick();
@@ -155,9 +152,9 @@ impl Checkpointer {
         let before = self.last.take().filter(|(before, _)| *before == stamp);
         let is_known = before.is_some();
         let document = before.map_or_else(|| self.ledger.document(), |(_, document)| document);
-        self.backlogs.reserve(&self.log, &document.book);
+        self.backlogs.reserve(&self.log, &document.state);
         self.look_at_disk();
-        self.look_at_backlogs(&document.book);
+        self.look_at_backlogs(&document.state);
         self.remember(&document, settling);
         let passed = Reached::of(&document);
         let is_saved = is_known && self.newer == passed && self.older == self.newer;
@@ -201,28 +198,28 @@ impl Checkpointer {
             // What can't be given back now is tried again with the next look.
             let _ = shard.segments().be_thrifty(is_short);
         }
-        if changed {
-            let message = if is_short {
-                format!(
-                    "the disk has {} MB and {} files left: no events are taken until there is more, and what was taken \
-                     is delivered",
-                    space.bytes / 1_000_000,
-                    space.files
-                )
-            } else {
-                format!("the disk has {} MB left: events are taken again", space.bytes / 1_000_000)
-            };
-            self.reporter.report(&message);
+        let (megabytes, files) = (space.bytes / 1_000_000, space.files);
+        if changed && is_short {
+            tracing::warn!(
+                "the disk has {megabytes} MB and {files} files left: new events are rejected until there is more, and accepted ones \
+                 are delivered"
+            );
+        } else if changed {
+            tracing::warn!("the disk has {megabytes} MB left: events are accepted again");
         }
     }
 
-    fn look_at_backlogs(&mut self, book: &LedgerState) {
-        for (sink, is_full) in self.backlogs.look(&self.log, book, self.log.disk_guard().bytes_all()) {
-            self.reporter.report(&if is_full {
-                format!("as much waits for sink {sink} as may: events with a route to it are refused until it has taken some")
+    fn look_at_backlogs(&mut self, state: &LedgerState) {
+        for (sink, is_full) in self.backlogs.look(&self.log, state, self.log.disk_guard().bytes_all()) {
+            let sink = &*sink;
+            if is_full {
+                tracing::warn!(
+                    sink,
+                    "sink has reached max_backlog: events with a route to it are rejected until it catches up"
+                );
             } else {
-                format!("sink {sink} has taken enough: events with a route to it are taken again")
-            });
+                tracing::warn!(sink, "sink has caught up: events with a route to it are accepted again");
+            }
         }
     }
 
@@ -230,9 +227,7 @@ impl Checkpointer {
         self.counters.failed_saves.add(1);
         if !self.failing {
             self.failing = true;
-            let message =
-                format!("can't save the ledger: {error}; nothing is lost, but no segment is freed until it can");
-            self.reporter.report(&message);
+            tracing::warn!(reason = %error, "can't save the ledger: nothing is lost, but no segment is freed until it is saved");
         }
     }
 
@@ -246,8 +241,7 @@ impl Checkpointer {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.ids_failing, true) {
-                    let message = format!("can't write the ids of events that may come again, and tries on: {error}");
-                    self.reporter.report(&message);
+                    tracing::warn!(reason = %error, "can't save the ids of events for dedup, and retries");
                 }
                 if error.kind() != std::io::ErrorKind::StorageFull {
                     limits.fill(0);
@@ -266,7 +260,7 @@ impl Checkpointer {
     fn remember(&mut self, document: &Document, lanes: Vec<(Arc<LaneStatus>, u64)>) {
         for (status, setbacks) in lanes {
             let (lane, steady) = (status.lane(), status.contacts.steady());
-            let sink = document.book.sinks.get(&lane.sink);
+            let sink = document.state.sinks.get(&lane.sink);
             let Some(known) = sink.and_then(|sink| sink.lanes.get(usize::from(lane.shard))) else { continue };
             // A lane that was set back meanwhile may stand elsewhere than the ledger said.
             if steady.setbacks == setbacks {
@@ -316,8 +310,8 @@ impl Checkpointer {
                 Err(error) => {
                     self.counters.failed_frees.add(1);
                     if self.stuck.insert(shard.number()) {
-                        let number = shard.number();
-                        self.reporter.report(&format!("can't free a segment of shard {number}, and tries on: {error}"));
+                        let (shard, reason) = (shard.number(), error);
+                        tracing::warn!(shard, %reason, "can't free a segment of the journal, and retries");
                     }
                 }
             }
@@ -338,9 +332,8 @@ impl Checkpointer {
                 Err(error) => {
                     self.counters.failed_frees.add(1);
                     if self.stuck_dead.insert(dead.sink().clone()) {
-                        let sink = dead.sink();
-                        let message = format!("can't free a segment of the dead letters of sink {sink}, and tries on");
-                        self.reporter.report(&format!("{message}: {error}"));
+                        let (sink, reason) = (&**dead.sink(), error);
+                        tracing::warn!(sink, %reason, "can't free a segment of the dead letters, and retries");
                     }
                 }
             }

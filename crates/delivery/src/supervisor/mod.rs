@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use aggregation::{AggregateManager, Halt};
 use dead_letters::{DeadLetterService, DeadLetters, DeliveryFiles, ReplaySink, Replayer, replayer};
-use event::OperatorCommand;
 use eventlog::{DeliveryStatusSource, EventLog};
 use ledger::{Ledger, SinkName};
 use objects::ObjectSink;
+use text::OperatorCommand;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -55,8 +55,8 @@ impl Supervisor {
         if let Some(dead) = self.dead.iter().find(|dead| dead.sink() == name) {
             return dead.clone();
         }
-        let (memory, reporter) = (self.options.memory, self.options.reporter.clone());
-        let dead = Arc::new(DeadLetters::new(&self.files, name.clone(), self.ledger.clone(), memory, reporter));
+        let memory = self.options.memory;
+        let dead = Arc::new(DeadLetters::new(&self.files, name.clone(), self.ledger.clone(), memory));
         let stop = self.stop_replayers.subscribe();
         let owner = (self.files.origin, self.options.claim);
         let (replayer, queue) = replayer(&dead, owner, self.ledger.clone(), stop);
@@ -67,7 +67,7 @@ impl Supervisor {
         dead
     }
 
-    /// Takes over the sinks of a configuration that the book has already.
+    /// Takes over the sinks of a configuration that the ledger has already.
     pub(crate) fn adopt(&mut self, sinks: Vec<SinkSetup>) {
         self.checkpointer.configure(&sinks);
         let known = self.board.lanes();
@@ -98,19 +98,20 @@ impl Supervisor {
 
     fn report_left_behind(&self) {
         for (sink, events) in self.ledger.left_behind() {
-            self.options.reporter.report(&format!(
-                "sink {sink} is no longer configured and holds {}: no segment behind them is freed until \
-                 it is configured again and has taken them, or {} discards them",
-                event::counted(events, "event"),
-                OperatorCommand::RouteDrop(&sink)
-            ));
+            let discard = OperatorCommand::RouteDrop(&sink);
+            tracing::warn!(
+                sink = &*sink,
+                events,
+                "sink is no longer configured and has pending events: the journal keeps them and all later ones until the sink is \
+                 configured again and has stored them, or {discard} discards them"
+            );
         }
     }
 
     /// Starts all lanes, and replayers and aggregates that don't work yet.
     pub(crate) fn start_lanes(&mut self) {
         if let Err(error) = self.aggregates.start() {
-            self.options.reporter.report(&format!("can't start the thread of aggregates, and tries on: {error}"));
+            tracing::warn!(reason = %error, "can't start the thread of aggregates, and retries");
         }
         for replayer in self.new_replayers.drain(..) {
             self.replayers.spawn(replayer.run());
@@ -146,7 +147,7 @@ impl Supervisor {
     /// Delivers until it is told otherwise.
     pub(crate) async fn run(mut self, mut orders: watch::Receiver<Command>, mut changes: mpsc::Receiver<Change>) {
         self.start_lanes();
-        let (mut wishes, mut save_at) = (self.ledger.wishes(), Instant::now() + self.options.save_every);
+        let (mut save_requests, mut save_at) = (self.ledger.save_requests(), Instant::now() + self.options.save_every);
         loop {
             let order = *orders.borrow_and_update();
             match order {
@@ -159,12 +160,12 @@ impl Supervisor {
                 biased;
                 () = sleep_until(save_at) => {
                     save_at = Instant::now() + self.options.save_every;
-                    self.checkpointer.save_as_wished();
+                    self.checkpointer.save_as_requested();
                     self.lanes.report_bugs();
                     self.aggregates.report_bugs();
-                    self.dead.iter().for_each(|dead| dead.tell());
+                    self.dead.iter().for_each(|dead| dead.log_new());
                 }
-                Ok(()) = wishes.changed() => self.checkpointer.save_as_wished(),
+                Ok(()) = save_requests.changed() => self.checkpointer.save_as_requested(),
                 Ok(()) = orders.changed() => {}
                 Some(change) = changes.recv() => self.change(change).await,
             }
@@ -200,15 +201,15 @@ impl Supervisor {
             let in_time = self.aggregates.end_when(when, aggregates_over).await;
             self.lanes.end_when(when, &self.ledger, over()).await && in_time
         };
-        let (mut wishes, checkpointer, save_every) =
-            (self.ledger.wishes(), &mut self.checkpointer, self.options.save_every);
+        let (mut save_requests, checkpointer, save_every) =
+            (self.ledger.save_requests(), &mut self.checkpointer, self.options.save_every);
         let saving = async {
             loop {
-                checkpointer.save_as_wished();
+                checkpointer.save_as_requested();
                 tokio::select! {
                     biased;
                     () = sleep(save_every) => {}
-                    Ok(()) = wishes.changed() => {}
+                    Ok(()) = save_requests.changed() => {}
                 }
             }
         };
@@ -229,16 +230,16 @@ impl Supervisor {
     async fn close(&mut self, in_time: bool) {
         let pending: u64 = self.ledger.pending_by_sink().values().sum();
         if pending > 0 {
-            let pending = event::counted(pending, "event");
-            self.options.reporter.report(&format!("{pending} not stored yet, left for the next start"));
+            let pending = text::counted(pending, "event");
+            tracing::warn!("{pending} not stored yet, left for the next start");
         } else if !in_time {
-            self.options.reporter.report("some work did not end in time; the next start resumes it");
+            tracing::warn!("some work did not end in time; the next start resumes it");
         }
         self.replayers.shutdown().await;
         self.close_all_but(&[]).await;
         self.checkpointer.tick();
-        for error in self.dead.iter().filter_map(|dead| dead.close().err()) {
-            self.options.reporter.report(&format!("can't close the dead letters: {error}"));
+        for (dead, error) in self.dead.iter().filter_map(|dead| Some((dead, dead.close().err()?))) {
+            tracing::warn!(sink = &**dead.sink(), reason = %error, "can't close the dead letters");
         }
     }
 
@@ -248,11 +249,11 @@ impl Supervisor {
             if kept.iter().any(|kept| kept.sink.is_same(&setup.sink)) {
                 continue;
             }
-            let report = |text: String| self.options.reporter.report(&format!("sink {}: {text}", setup.name));
+            let sink = &*setup.name;
             match timeout(CLOSE_MAX, setup.sink.close()).await {
                 Ok(Ok(())) => {}
-                Ok(Err(error)) => report(error.to_string()),
-                Err(_) => report("it didn't close in time".into()),
+                Ok(Err(error)) => tracing::warn!(sink, reason = %error, "can't close the sink"),
+                Err(_) => tracing::warn!(sink, "the sink did not close in time"),
             }
         }
     }

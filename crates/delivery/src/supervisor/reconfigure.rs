@@ -1,13 +1,14 @@
 //! Changes of a delivery that runs: another configuration, and routes that are given up.
 //!
-//! No lane runs while the book is changed; what the gateway takes meanwhile waits in the journal. Either everything is as
+//! No lane runs while the ledger is changed; what the gateway takes meanwhile waits in the journal. Either everything is as
 //! it is to be and saved, or everything is as it was before.
 
 use std::sync::Arc;
 
 use dead_letters::set_aside_events;
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
 use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
+use text::OperatorCommand;
 
 use crate::command::{Change, ChangeError};
 use crate::setup::Setup;
@@ -54,15 +55,15 @@ impl Supervisor {
         let before = self.ledger.copy();
         let set_aside = |sink: &SinkName| set_aside_events(&self.files.disk, &self.files.data, sink);
         let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
-        let (book, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
+        let (state, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
         let was_routed = |name: &TypeName| before.routes.has_entry(name);
         self.aggregates.prepare(&setup.aggregates, Some(was_routed)).map_err(ChangeError::Aggregates)?;
-        self.save(book, before)
+        self.save(state, before)
     }
 
     /// Where a route begins must be known to the next start, or it would begin later there.
-    fn save(&mut self, book: LedgerState, before: LedgerState) -> Result<(), ChangeError> {
-        self.ledger.replace(book);
+    fn save(&mut self, state: LedgerState, before: LedgerState) -> Result<(), ChangeError> {
+        self.ledger.replace(state);
         if self.checkpointer.save_both() {
             return Ok(());
         }
@@ -72,8 +73,8 @@ impl Supervisor {
 
     fn give_up(&mut self, name: &SinkName, only: Option<&TypeName>) -> Result<GivenUp, ChangeError> {
         let before = self.ledger.copy();
-        let mut book = before.clone();
-        let Some(sink) = book.sinks.get_mut(name) else {
+        let mut state = before.clone();
+        let Some(sink) = state.sinks.get_mut(name) else {
             return Err(ChangeError::NothingHeld(format!("no route to a sink {name} is known")));
         };
         let mut given_up = GivenUp { routes: sink.give_up(only), lanes: 0 };
@@ -89,7 +90,7 @@ impl Supervisor {
         if given_up == GivenUp::default() {
             return Err(ChangeError::NothingHeld(nothing_held(name, only)));
         }
-        self.save(book, before)?;
+        self.save(state, before)?;
         for dead in self.dead.iter().filter(|dead| dead.sink() == name) {
             // If it fails, its lane does it before it sends any of them again.
             let _ = dead.release_given_up();
@@ -99,10 +100,10 @@ impl Supervisor {
 
     fn accept(&mut self, name: &SinkName, accept: Accept) -> Result<u64, ChangeError> {
         let before = self.ledger.copy();
-        let mut book = before.clone();
+        let mut state = before.clone();
         let refused = self.refused_lanes(name);
         let mut count = 0;
-        if let Some(sink) = book.sinks.get_mut(name) {
+        if let Some(sink) = state.sinks.get_mut(name) {
             for (shard, lane) in sink.lanes.iter_mut().enumerate() {
                 if lane.dispute.is_some() || refused.contains(&shard) {
                     lane.accept = Some(accept);
@@ -119,7 +120,7 @@ impl Supervisor {
                 OperatorCommand::RouteList
             )));
         }
-        self.save(book, before)?;
+        self.save(state, before)?;
         if !refused.is_empty() {
             self.sinks.iter().filter(|setup| setup.name == *name).for_each(|setup| setup.sink.bind(None));
         }

@@ -28,18 +28,17 @@ impl Supervisor {
         saved: SavedLedger,
         options: Options,
     ) -> Result<Self, StartError> {
-        saved.findings().iter().for_each(|finding| options.reporter.report(finding));
+        saved.findings().iter().for_each(|finding| tracing::warn!("{finding}"));
         let before = saved.state().cloned();
         let options = Arc::new(options);
         let mut aggregates = AggregateManager::new(log, directory, options.aggregation());
         let was_routed = before.as_ref().map(|before| |name: &TypeName| before.routes.has_entry(name));
         aggregates.prepare(&setup.aggregates, was_routed).map_err(StartError::Aggregates)?;
-        let (book, changed) = reconcile(log, directory, &setup, before)?;
-        let ledger = Arc::new(Ledger::new(log, book));
+        let (state, changed) = reconcile(log, directory, &setup, before)?;
+        let ledger = Arc::new(Ledger::new(log, state));
         let board = LaneBoard::default();
         let pins = aggregates.pins().clone();
-        let mut checkpointer =
-            Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins, options.reporter.clone());
+        let mut checkpointer = Checkpointer::new(log.clone(), ledger.clone(), saved, directory, pins);
         checkpointer.watch(board.clone());
         checkpointer.configure(&setup.sinks);
         // The next start must know where a route begins, or it would begin later there.
@@ -53,7 +52,7 @@ impl Supervisor {
         let mut supervisor = Self {
             log: log.clone(),
             files: DeliveryFiles::of(directory, log.losses()),
-            lanes: LaneTasks::new(options.reporter.clone()),
+            lanes: LaneTasks::new(),
             aggregates,
             replayers: JoinSet::new(),
             new_replayers: Vec::new(),
@@ -85,7 +84,7 @@ impl Supervisor {
             let mut rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);
             if rows.any(|row| row.removed && row.pending > 0) {
                 // No lane does it. If the journal can't be read now, the next request for the letters fails.
-                let _ = dead.look();
+                let _ = dead.open_existing();
             }
         }
         Ok(())
@@ -101,9 +100,9 @@ fn reconcile(
 ) -> Result<(LedgerState, bool), StartError> {
     let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
     let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
-    let (mut book, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
-    for sink in book.sinks.values_mut() {
-        sink.hear_nothing(log.shards().iter().map(|shard| shard.recovered()));
+    let (mut state, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
+    for sink in state.sinks.values_mut() {
+        sink.reset_confirmation(log.shards().iter().map(|shard| shard.recovered()));
     }
-    Ok((book, changed))
+    Ok((state, changed))
 }

@@ -424,12 +424,7 @@ fn a_state_that_is_gone_or_damaged_begins_with_the_oldest_event() {
                 }
             }
             harness.start();
-            assert_eq!(
-                harness.reported("aggregate hits.sums has lost its state"),
-                1,
-                "{damage}: {:?}",
-                harness.messages()
-            );
+            assert_eq!(harness.reported("aggregate has lost its state"), 1, "{damage}: {:?}", harness.messages());
             close(&harness).await;
             journals.look(&harness);
             assert_eq!(stored(&harness, "hits.sums"), journals.results(&harness, &definition()), "{damage}");
@@ -452,7 +447,7 @@ fn a_changed_aggregate_begins_anew_and_a_removed_one_leaves_nothing() {
         harness.aggregates = vec![setup("hits", "sums", &other), setup("hits", "more", &definition())];
         let routes = harness.routes.clone().with(name("hits.more"), [FENCED.into()]);
         harness.change(routes).await.unwrap();
-        assert_eq!(harness.reported("aggregate hits.sums is defined otherwise than before"), 1);
+        assert_eq!(harness.reported("aggregate has another definition than before"), 1);
         assert_eq!(harness.messages().len(), 1, "{:?}", harness.messages());
         hit(&mut harness, 0, 3, 1, 1).await;
         hit(&mut harness, 0, 60, 1, 1).await;
@@ -539,7 +534,7 @@ fn a_change_that_came_to_nothing_is_no_beginning_for_the_next() {
         seconds(1).await;
         harness.aggregates = other;
         harness.change(harness.routes.clone()).await.unwrap();
-        assert_eq!(harness.reported("aggregate hits.sums is defined otherwise than before"), 1);
+        assert_eq!(harness.reported("aggregate has another definition than before"), 1);
         hit(&mut harness, 0, 3, 1, 1).await;
         hit(&mut harness, 0, 60, 1, 1).await;
         seconds(1).await;
@@ -614,21 +609,21 @@ fn what_is_in_no_result_is_told_at_once_and_then_in_sums() {
         hit(&mut harness, 0, 1, 1, 1).await;
         hit(&mut harness, 0, 100, 1, 1).await;
         seconds(1).await;
-        assert_eq!(harness.reported("aggregate hits.sums"), 0, "{:?}", harness.messages());
+        assert_eq!(harness.reported("aggregate=hits.sums"), 0, "{:?}", harness.messages());
         hit(&mut harness, 0, 2, 1, 1).await;
         seconds(1).await;
-        let first = "aggregate hits.sums: 1 event of type hits came too late, up to 98 s behind";
+        let first = "1 event up to 98 s behind the newest";
         assert_eq!(harness.reported(first), 1, "{:?}", harness.messages());
         hit(&mut harness, 0, 3, 1, 1).await;
         hit(&mut harness, 0, 4, 1, 1).await;
         hit(&mut harness, 0, 3_600 + 301, 1, 1).await;
         seconds(1).await;
-        assert_eq!(harness.reported("aggregate hits.sums"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("aggregate=hits.sums"), 1, "{:?}", harness.messages());
         seconds(10).await;
-        assert_eq!(harness.reported("2 events of type hits came too late, up to 97 s"), 1, "{:?}", harness.messages());
-        assert_eq!(harness.reported("1 event of type hits dated further ahead"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("2 events up to 97 s behind"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("1 event dated further ahead"), 1, "{:?}", harness.messages());
         seconds(30).await;
-        assert_eq!(harness.reported("aggregate hits.sums"), 3, "nothing more came: {:?}", harness.messages());
+        assert_eq!(harness.reported("aggregate=hits.sums"), 3, "nothing more came: {:?}", harness.messages());
         harness.stop().await;
     });
 }

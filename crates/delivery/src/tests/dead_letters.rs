@@ -90,7 +90,7 @@ fn damage_among_dead_letters_is_reported_once_a_start() {
         for starts in 1..3 {
             harness.start();
             seconds(3).await;
-            assert_eq!(harness.reported("dead letters of sink fenced: case"), starts, "{:?}", harness.messages());
+            assert_eq!(harness.reported("dead letters: case"), starts, "{:?}", harness.messages());
             harness.stop().await;
             harness.kill(starts as u64).await;
         }
@@ -130,14 +130,14 @@ fn new_letters_are_told_at_once_and_then_in_sums() {
         harness.start();
         harness.append(0, "other", 3).await;
         harness.wait_until_settled().await;
-        assert_eq!(harness.reported("dead letters of sink fenced: 3 new of type other"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("3 new dead letters"), 1, "{:?}", harness.messages());
         harness.append(0, "other", 2).await;
         harness.wait_until_settled().await;
-        assert_eq!(harness.reported("dead letters of sink fenced"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("sink=fenced type=other"), 1, "{:?}", harness.messages());
         seconds(10).await;
-        assert_eq!(harness.reported("dead letters of sink fenced: 2 new of type other"), 1, "{:?}", harness.messages());
+        assert_eq!(harness.reported("2 new dead letters"), 1, "{:?}", harness.messages());
         seconds(30).await;
-        assert_eq!(harness.reported("dead letters of sink fenced"), 2, "nothing more came: {:?}", harness.messages());
+        assert_eq!(harness.reported("sink=fenced type=other"), 2, "nothing more came: {:?}", harness.messages());
         assert_eq!(harness.reported("told to"), 0, "a store's words may quote the event: {:?}", harness.messages());
         let last = harness.process().office.last("fenced", &name("other")).unwrap();
         assert!(last.reason.contains("told to"), "{last:?}");

@@ -44,7 +44,7 @@ fn a_replay_that_the_store_has_lost_is_sent_again_by_itself() {
         seconds(15).await;
         assert_eq!((harness.fenced.count(), harness.held(FENCED)), (3, vec![]), "{:?}", harness.messages());
         assert_eq!(harness.stored_and_dead(FENCED), (3, 0));
-        assert_eq!(harness.reported("has lost 3"), 1);
+        assert_eq!(harness.reported("lost=3 stored="), 1);
         harness.kill(1).await;
         harness.start();
         seconds(1).await;

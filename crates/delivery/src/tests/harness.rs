@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aggregation::{AggregateBoard, AggregateSetup, Clock};
 use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadLetters, DeadList, DeadOutcome};
 use event::{EventId, TypeName};
 use eventlog::{
-    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, Reporter, ShardOptions,
-    SourceLine, StateFile, fields, find_shard,
+    AppendBatch, DataDirectory, EventLog, FoundShard, JournalRecord, LogChunk, Reader, ShardOptions, SourceLine,
+    StateFile, fields, find_shard,
 };
 use journal::simulated_disk::SimulatedDisk;
 use ledger::{Begin, Ledger, LedgerRow, Routes, SavedLedger};
@@ -21,6 +21,7 @@ use sink::Sink;
 use sink_directory::DirectoryConfig;
 use sink_sqlite::{Sqlite, SqliteConfig};
 use sink_testing::MemoryHandle;
+use testkit::logged::Logged;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
@@ -36,16 +37,6 @@ use crate::supervisor::Supervisor;
 pub(super) const FENCED: &str = "fenced";
 pub(super) const KEYED: &str = "keyed";
 const DATA: &str = "/data";
-
-/// Keeps what was reported.
-#[derive(Default)]
-pub(super) struct Messages(Mutex<Vec<String>>);
-
-impl Reporter for Messages {
-    fn report(&self, message: &str) {
-        self.0.lock().unwrap().push(message.to_owned());
-    }
-}
 
 pub(super) struct Harness {
     pub(super) disk: SimulatedDisk,
@@ -63,7 +54,7 @@ pub(super) struct Harness {
     pub(super) process: Option<Process>,
     /// Acknowledged events: number and type.
     pub(super) acknowledged: Vec<(u64, String)>,
-    pub(super) messages: Arc<Messages>,
+    logged: Logged,
     pub(super) begin: Begin,
     pub(super) max_backlog: Option<u64>,
     pub(super) max_dead_letters: Option<u64>,
@@ -164,7 +155,7 @@ impl Harness {
             segment_bytes: 16 * 1024,
             process: None,
             acknowledged: Vec::new(),
-            messages: Arc::default(),
+            logged: Logged::start(),
             begin: Begin::End,
             max_backlog: None,
             max_dead_letters: None,
@@ -198,7 +189,7 @@ impl Harness {
         let handles = sinks.iter().map(|setup| setup.sink.clone()).collect();
         let clock = self.clock.clone();
         let clock: Clock = Arc::new(move || clock.load(Ordering::Relaxed));
-        let options = Options { seed: 7, clock, aggregate_threads: 0, ..Options::new(self.messages.clone()) };
+        let options = Options { seed: 7, clock, aggregate_threads: 0, ..Options::new() };
         self.forget_journaled(&directory);
         let setup = Setup { routes: self.routes.clone(), sinks, aggregates: self.aggregates.clone() };
         let supervisor = Supervisor::new(&log, &directory, setup, saved, options);
@@ -478,7 +469,7 @@ impl Harness {
     }
 
     pub(super) fn messages(&self) -> Vec<String> {
-        self.messages.0.lock().unwrap().clone()
+        self.logged.lines()
     }
 
     /// The ledger balances, and never had to be set right.
@@ -608,20 +599,10 @@ impl Harness {
 
 fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalRecord<'a> {
     JournalRecord {
-        id: id(number),
-        received_at: 1,
         // In the names of objects that follow it.
         event_time: Some(i64::try_from(number % 3).unwrap() * 3_600_000_000),
-        type_name,
-        source: "",
         client: Some([127, 0, 0, 1].into()),
-        payload,
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
+        ..JournalRecord::new(id(number), 1, type_name, payload)
     }
 }
 

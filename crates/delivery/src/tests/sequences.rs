@@ -315,6 +315,6 @@ fn a_cursor_that_passes_an_event_set_aside_that_is_not_durable_is_noticed() {
 }
 
 #[test]
-fn dead_letters_that_a_start_does_not_find_are_noticed() {
+fn missing_dead_letters_are_noticed_after_a_start() {
     assert!(refusals_and_crashes(Some(Mutation::LostDeadLetters)));
 }

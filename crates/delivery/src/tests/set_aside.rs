@@ -50,7 +50,8 @@ fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
         let (count, reason) = set_aside(&harness);
         assert_eq!(count, 1);
         assert!(reason.contains(&id(3).to_string()) && reason.contains("told to take event"), "{reason}");
-        assert_eq!(harness.reported("1 event of type named set aside"), 1);
+        assert_eq!(harness.reported("1 event set aside"), 1);
+        assert_eq!(harness.reported("sink=keyed type=named"), 1);
         assert!(harness.messages().iter().any(|message| message.contains(&id(3).to_string())));
         harness.append(0, "named", 10_000).await;
         seconds(10).await;
@@ -445,6 +446,29 @@ fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
         harness.append(0, "named", 5).await;
         seconds(200).await;
         assert_eq!((counts(&harness), set_aside(&harness).0), ((5, 10, 0), 0));
+        harness.check_all().await;
+    });
+}
+
+#[test]
+fn store_failing_between_probes_makes_no_dead_letters() {
+    run(async {
+        let mut harness = Harness::new(124);
+        harness.shards = 1;
+        let payload = format!("\"{}\"", "x".repeat(900_000));
+        (1..=10).for_each(|number| harness.keyed.doubt_id(id(number)));
+        harness.start();
+        harness.append_request("named", 10, payload.as_bytes()).await;
+        seconds(100).await;
+        harness.append(0, "named", 5).await;
+        // A batch has four of the large events, and the newest four show that the store works.
+        harness.keyed.until(|store| store.count() == 4).await;
+        // From now on it accepts nothing, and says so of each event.
+        (11..=15).for_each(|number| harness.keyed.doubt_id(id(number)));
+        seconds(1000).await;
+        assert_eq!(counts(&harness), (0, 0, 15), "it may be the store");
+        harness.keyed.heal();
+        harness.wait_until_settled().await;
         harness.check_all().await;
     });
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use event::limits::HANDOVER_BYTES_MAX;
 use event::{Lane, Origin};
 use eventlog::{FilterStep, SequenceRange, WatchRequest};
 use ledger::{Begin, Routes, SinkRow};
+use limits::HANDOVER_BYTES_MAX;
 use sink_testing::MemoryHandle;
 
 use super::harness::FENCED;
@@ -380,7 +380,7 @@ fn memory_is_flat_while_a_store_is_down() {
         harness.fenced.release();
         harness.wait_until_settled().await;
         let largest = harness.fenced.calls().iter().map(|call| call.ids.len()).max();
-        assert!(largest <= Some(event::limits::DELIVERY_RECORDS_MAX));
+        assert!(largest <= Some(limits::DELIVERY_RECORDS_MAX));
         harness.check_all().await;
     });
 }
@@ -396,7 +396,7 @@ fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
         }
         seconds(3).await;
         // So full that the reserve makes no room either.
-        harness.disk.set_capacity(Some(harness.disk.bytes_used() - event::limits::RESERVE_BYTES));
+        harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         harness.fenced.release();
         harness.wait_until_settled().await;
         seconds(5).await;
@@ -433,8 +433,8 @@ fn on_a_full_disk_the_reserve_lets_the_ledger_be_saved_and_segments_be_freed() {
         seconds(1).await;
         assert!(!harness.process().log.disk_guard().is_short());
         let messages = harness.messages();
-        assert!(messages.len() == 2 && messages[0].contains("no events are taken"), "{messages:?}");
-        assert!(messages[1].contains("taken again"), "{messages:?}");
+        assert!(messages.len() == 2 && messages[0].contains("new events are rejected"), "{messages:?}");
+        assert!(messages[1].contains("accepted again"), "{messages:?}");
         harness.check_all().await;
     });
 }
@@ -470,8 +470,8 @@ fn a_sink_that_takes_nothing_closes_the_gates_of_its_types_and_of_no_others() {
         seconds(1).await;
         assert!(closed(&harness).is_empty());
         let messages = harness.messages();
-        assert!(messages.iter().any(|text| text.contains("as much waits for sink fenced as may")), "{messages:?}");
-        assert!(messages.last().is_some_and(|text| text.contains("taken again")), "{messages:?}");
+        assert!(messages.iter().any(|text| text.contains("reached max_backlog")), "{messages:?}");
+        assert!(messages.last().is_some_and(|text| text.contains("accepted again")), "{messages:?}");
         harness.check_all().await;
     });
 }

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use event::limits::DUPLICATE_WINDOW_BYTES;
 use event::{EventId, Position};
 use journal::{DataDirectory, Finding};
+use limits::DUPLICATE_WINDOW_BYTES;
 
 use super::entry::PackedPosition;
 use super::id_file::{Frame, IdFiles};

@@ -7,12 +7,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::limits::TURN_BYTES_MAX;
 use event::{EventId, TypeName};
 use eventlog::{
     AppendBatch, AppendError, DataDirectory, EventLog, JournalRecord, LogChunk, LogOptions, Shard, SourceLine,
 };
 use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
+use limits::TURN_BYTES_MAX;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 struct Harness {
@@ -88,21 +88,7 @@ async fn append(log: &EventLog) -> Result<u64, AppendError> {
 }
 
 fn record() -> JournalRecord<'static> {
-    JournalRecord {
-        id: EventId([1; 16]),
-        received_at: 1,
-        event_time: None,
-        type_name: "event",
-        source: "",
-        client: None,
-        payload: b"{\"a\":1}",
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
-    }
+    JournalRecord::new(EventId([1; 16]), 1, "event", b"{\"a\":1}")
 }
 
 fn sorted(results: Vec<Result<u64, AppendError>>) -> Vec<u64> {
@@ -232,7 +218,7 @@ fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
     let harness = Harness::new(SimulatedDisk::new(5), INLINE);
     let mut lane = harness.shard().reader(0);
     harness.run(1, 3_000);
-    assert!(harness.shard().tail_cache_bytes() <= event::limits::HANDOVER_BYTES_MAX);
+    assert!(harness.shard().tail_cache_bytes() <= limits::HANDOVER_BYTES_MAX);
     let mut next = 1;
     while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
         for (sequence, _) in block.records() {

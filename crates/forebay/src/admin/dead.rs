@@ -17,7 +17,7 @@ use super::auth::Caller;
 use super::query::DeadQuery;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::admin_json::dead::{LetterJson, ListJson, OutcomeJson, OutcomesJson};
-use crate::log;
+use crate::log::UNLIMITED;
 
 /// Letters in a list, unless the query says otherwise.
 const LIST_DEFAULT: u64 = 100;
@@ -98,10 +98,11 @@ fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
         if stored + refused + dropped + edited + left == 0 && failure.is_none() {
             continue;
         }
-        let failure = failure.as_ref().map_or_else(String::new, |why| format!("; it was interrupted: {why}"));
-        log::bounded_info(format_args!(
-            "dead {action}: by={caller} sink={sink} stored={stored} refused={refused} dropped={dropped} edited={edited} left={left}{failure}"
-        ));
+        let (sink, reason) = (&**sink, failure.as_deref());
+        tracing::info!(
+            target: UNLIMITED, by = %caller, sink, stored, refused, dropped, edited, left, reason,
+            "dead {action}"
+        );
     }
 }
 

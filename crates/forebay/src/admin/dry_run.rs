@@ -7,11 +7,11 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use event::{percent, rfc3339};
 use eventlog::unix_microseconds;
 use gateway::RequestContext;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, StatusCode};
+use text::{percent, rfc3339};
 use tokio::sync::Semaphore;
 
 use super::payload::Payloads;

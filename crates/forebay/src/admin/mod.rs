@@ -38,7 +38,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 
 use crate::admin_json::reload::ReloadJson;
-use crate::log;
+use crate::log::UNLIMITED;
 use crate::metrics::collect::Metrics;
 use crate::metrics::text_format;
 use crate::reload::{ReloadError, ReloadHandle};
@@ -93,7 +93,7 @@ pub(crate) async fn serve<F>(
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                log::warning(format_args!("the admin port can't take a connection: {error}"));
+                tracing::warn!(reason = %error, "the admin port can't accept a connection");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
@@ -202,7 +202,7 @@ async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Cal
 }
 
 async fn reload(admin: &Admin, caller: &Caller) -> Result<ReloadJson, ReloadError> {
-    log::bounded_info(format_args!("reload: requested by {caller}"));
+    tracing::info!(target: UNLIMITED, by = %caller, "reload requested");
     admin.reload.reload().await
 }
 

@@ -1,8 +1,9 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-use event::{Origin, percent, rfc3339};
+use event::Origin;
 use hyper::StatusCode;
+use text::{percent, rfc3339};
 
 use super::response::{AdminResponse, problem};
 
@@ -76,7 +77,7 @@ impl DeadQuery {
             ("again", self.again.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
         ];
-        let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", encode(&value?))));
+        let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
         format!("?{}", set.collect::<Vec<_>>().join("&"))
     }
 }
@@ -88,14 +89,6 @@ pub(super) fn pairs(query: &str) -> impl Iterator<Item = Result<(&str, String), 
         let value = percent::decode(value).ok_or_else(|| format!("{key} isn't percent-encoded UTF-8"))?;
         Ok((key, value))
     })
-}
-
-fn encode(value: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => char::from(byte).to_string(),
-        _ => format!("%{byte:02X}"),
-    };
-    value.bytes().map(byte).collect()
 }
 
 #[cfg(test)]

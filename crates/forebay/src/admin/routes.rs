@@ -17,7 +17,7 @@ use super::auth::Caller;
 use super::query::DeadQuery;
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, RoutesJson};
-use crate::log;
+use crate::log::UNLIMITED;
 
 /// The beginning of all paths here.
 pub(super) const PATH: &str = "/api/routes";
@@ -67,8 +67,8 @@ impl Routes {
         let sink = sink(query)?;
         let accepted = self.control.accept(sink.clone(), query.again).await;
         let lanes = accepted.map_err(|error| refused(error, "nothing_stopped"))?;
-        let again = if query.again { " again=true" } else { "" };
-        log::bounded_info(format_args!("route accept: by={caller} sink={sink} lanes={lanes}{again}"));
+        let again = query.again.then_some(true);
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, lanes, again, "route accept");
         Ok(json(StatusCode::OK, &AcceptedJson { lanes }))
     }
 
@@ -79,7 +79,7 @@ impl Routes {
         let given_up =
             self.control.give_up(sink.clone(), only).await.map_err(|error| refused(error, "nothing_held"))?;
         let (events, lanes) = (given_up.routes.iter().map(|(_, events)| events).sum::<u64>(), given_up.lanes);
-        log::bounded_info(format_args!("route drop: by={caller} sink={sink} events={events} lanes={lanes}"));
+        tracing::info!(target: UNLIMITED, by = %caller, sink = &*sink, events, lanes, "route drop");
         Ok(json(StatusCode::OK, &GivenUpJson::of(given_up)))
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use config::Role;
 use delivery::{DeadLetterService, Delivery, LaneBoard, Ledger};
-use event::{OperatorCommand, rfc3339};
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
+use text::{OperatorCommand, rfc3339};
 
 use crate::admin_json::status::{JournalJson, SinkStatusJson, StatusJson};
 use crate::admin_json::upstream::WriterStatusJson;

@@ -27,10 +27,9 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use config::Role;
 use config::{ConfigError, Configuration, Flags, WriterConfiguration};
-use event::set_own_flags;
 use settings::{Diagnostics, Environment};
+use text::set_own_flags;
 
-use crate::log;
 use path_value::path;
 
 /// What people call a configuration.
@@ -287,7 +286,7 @@ impl Common {
     /// may think that it is read.
     pub(crate) fn warn_of_overlooked(&self) {
         if self.config.is_none() && Path::new(USUAL_NAME).is_file() {
-            log::warning(format_args!("{USUAL_NAME} lies here, and isn't read: name it with --config {USUAL_NAME}"));
+            tracing::warn!("{USUAL_NAME} is here, and isn't read: name it with --config {USUAL_NAME}");
         }
     }
 }
@@ -354,7 +353,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
     use config::OF_FLAGS;
-    use event::{OperatorCommand, OwnFlags};
+    use text::{OperatorCommand, OwnFlags};
 
     fn parse(line: &str) -> Result<Command, clap::Error> {
         Cli::try_parse_from(line.split(' ')).map(Cli::into_command)

@@ -26,7 +26,7 @@ impl CaFlag {
     pub(crate) fn server(&self, target: &ServerUrl) -> anyhow::Result<ServerConnector> {
         let Some(path) = &self.ca else { return Ok(ServerConnector::new(target.clone(), None)?) };
         let authorities = tls_files::read(path).map_err(unreadable(path))?;
-        let server = ServerConnector::new(target.clone(), Some(&authorities));
+        let server = ServerConnector::new(target.clone(), Some((path, &authorities)));
         server.map_err(|error| anyhow!("{}: {error}", path.display()))
     }
 }

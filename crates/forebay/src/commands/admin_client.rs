@@ -6,10 +6,10 @@ use std::time::Duration;
 use access::Scope;
 use anyhow::anyhow;
 use config::Role;
-use event::OperatorCommand;
 use load::ServerConnector;
 use serde::de::DeserializeOwned;
 use settings::Environment;
+use text::OperatorCommand;
 
 use crate::admin_address;
 use crate::admin_json::dead::ProblemJson;
@@ -43,7 +43,7 @@ impl AdminClient {
         self.server.target().to_string()
     }
 
-    /// Sends a request. Each read and write may take `limit`. The inner error is the server's refusal.
+    /// Sends a request. The whole exchange may take `limit`. The inner error is the server's refusal.
     ///
     /// # Errors
     /// It can't be asked, or its answer is of no admin port that knows the path.
@@ -55,7 +55,7 @@ impl AdminClient {
         let asked = self.server.ask((method, path, body), self.token.as_deref(), (CONNECT_MAX, limit));
         let answer = asked.map_err(|error| self.failed(&error))?;
         if answer.status == 200 {
-            return serde_json::from_str(&answer.body).map(Ok).map_err(|error| self.failed(&error.into()));
+            return serde_json::from_slice(&answer.body).map(Ok).map_err(|error| self.failed(&error.into()));
         }
         let other = |_| {
             let path = path.split('?').next().unwrap_or(path);
@@ -63,7 +63,7 @@ impl AdminClient {
                 "it has no {path}: is it of another role or version, or no Forebay?"
             )))
         };
-        serde_json::from_str(&answer.body).map(Err).map_err(other)
+        serde_json::from_slice(&answer.body).map(Err).map_err(other)
     }
 
     fn failed(&self, error: &io::Error) -> anyhow::Error {

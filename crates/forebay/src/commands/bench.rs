@@ -14,7 +14,6 @@ use crate::commands::interrupt;
 use crate::commands::output::print;
 use crate::commands::progress::{ProgressLine, bar};
 use crate::errors::cannot;
-use crate::log;
 
 /// What `bench` exits with when something was not sent in time, not answered 200, or isn't stored once.
 const EXIT_NOT_CLEAN: u8 = 3;
@@ -91,13 +90,13 @@ fn line((elapsed, duration): (Duration, Duration), events: u64, rate: f64, faile
 /// Says how the figures are to be taken.
 fn warn(report: &Report, was_stopped: bool) {
     if was_stopped {
-        log::warning("stopped before the end; these are the figures until then");
+        tracing::warn!("stopped before the end; these are the figures until then");
     }
     if let Some(failure) = &report.failure {
-        log::error(failure);
+        tracing::error!("{failure}");
     }
     if report.verified.is_some_and(|check| check.is_all_lost()) && !was_stopped {
-        log::warning("none of the events is in the store: is it the one that their type is routed to?");
+        tracing::warn!("none of the events is in the store: is it the one that their type is routed to?");
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
             } else {
                 log::text(LogLevel::Error, &problem.detail);
             }
-            log::error("nothing has changed: the server goes on with the configuration that it had");
+            tracing::error!("nothing has changed: the server goes on with the configuration that it had");
             Ok(EXIT_CONFIGURATION)
         }
         Err(problem) => Err(server.refused(problem)),
@@ -48,7 +48,8 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
 
 fn text(reloaded: &ReloadJson) -> String {
     let ReloadJson { file, changes, .. } = reloaded;
-    let of = file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), event::visible);
+    let of =
+        file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), text::escape_control);
     let changes = if changes.is_empty() { "nothing has changed".to_owned() } else { changes.join("\n") };
     format!("reloaded {of}\n{changes}\n")
 }

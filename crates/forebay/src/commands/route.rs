@@ -5,8 +5,8 @@ use std::io::{self, BufWriter, Write};
 
 use anyhow::bail;
 use delivery::{DeadFilter, SavedLedger};
-use event::counted;
 use serde::Serialize;
+use text::counted;
 
 use crate::admin::DeadQuery;
 use crate::admin_json::route::{AcceptedJson, GivenUpJson, LastDeadJson, RouteJson, RoutesJson};

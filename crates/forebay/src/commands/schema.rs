@@ -129,11 +129,11 @@ fn load(path: &Path, formats: bool) -> Option<Schema> {
     match SchemaFolder::new(folder).compile(Path::new(name), formats) {
         Ok(compiled) => Some(compiled.schema),
         Err(SchemaError::Unreadable { path, why }) => {
-            crate::log::error(format_args!("can't read {}: {why}", path.display()));
+            tracing::error!("can't read {}: {why}", path.display());
             None
         }
         Err(SchemaError::Wrong { mistakes, .. }) => {
-            mistakes.iter().for_each(|mistake| crate::log::error(format_args!("{}: {mistake}", path.display())));
+            mistakes.iter().for_each(|mistake| tracing::error!("{}: {mistake}", path.display()));
             None
         }
     }

@@ -9,15 +9,14 @@ use access::{InvalidToken, Name, NewToken, PartialStatus, RANDOM_BYTES, Scope, S
 use anyhow::{anyhow, bail};
 use config::token_file::{Kept, TokenFile};
 use config::{Role, owner_file};
-use event::{OperatorCommand, rfc3339};
 use eventlog::unix_microseconds;
 use serde::Serialize;
 use settings::{Environment, files};
+use text::{OperatorCommand, rfc3339};
 
 use crate::cli::{TokenCommand, TokenList, TokenNew, TokenPlace};
 use crate::commands::output::print;
 use crate::commands::table::{Column, Table, terminal_width};
-use crate::log;
 
 /// Runs the command and gives the process's exit code.
 ///
@@ -70,10 +69,10 @@ fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
     match (&new.secret, made) {
         (None, Some(secret)) => {
             print(|output| writeln!(output, "{}", secret.expose()))?;
-            log::info(format_args!("token {} is in {place}; it is shown only now", new.name));
+            tracing::info!("token {} is in {place}; it is shown only now", new.name);
         }
         (Some(secret), _) => {
-            log::info(format_args!("token {} is in {place}; the token itself is in {}", new.name, secret.display()));
+            tracing::info!("token {} is in {place}; the token itself is in {}", new.name, secret.display());
         }
         (None, None) => {}
     }
@@ -140,17 +139,17 @@ fn take_away(file: &TokenFile, name: &Name) -> anyhow::Result<()> {
         anyhow::Ok(())
     })?;
     for scope in missing {
-        log::info(format_args!(
+        tracing::info!(
             "no token with the scope {scope} is left; requests that need one are refused. Make one: {}",
             OperatorCommand::TokenNew(scope.as_str())
-        ));
+        );
     }
     Ok(())
 }
 
 fn list(list: &TokenList, file: &TokenFile) -> anyhow::Result<()> {
     let Some(Kept { mut tokens, .. }) = file.read()? else {
-        log::info(format_args!("no token was ever made: there is no {}", file.path().display()));
+        tracing::info!("no token was ever made: there is no {}", file.path().display());
         return Ok(());
     };
     tokens.sort_by(|one, other| one.name.cmp(&other.name));

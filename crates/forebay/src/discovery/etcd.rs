@@ -12,7 +12,6 @@ use tokio::time::sleep;
 use super::LOOK_UP_EVERY;
 use super::report::{LookUpReport, listed};
 use crate::etcd::{Client, Entries, Watch};
-use crate::log;
 
 /// The pause after a look-up that no member answered.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
@@ -125,7 +124,11 @@ impl Registry {
     fn report(&mut self, unusable: &[String]) {
         let text = unusable.join("; ");
         if !text.is_empty() && text != self.reported {
-            log::warning(format_args!("upstream {}: etcd: {}", self.name, listed(unusable, "; ")));
+            tracing::warn!(
+                upstream = &*self.name,
+                reason = listed(unusable, "; "),
+                "etcd has registrations that can't be used"
+            );
         }
         self.reported = text;
     }

@@ -97,7 +97,7 @@ mod tests {
             spread: Spread::Lane,
             token: None,
             ca: None,
-            response_timeout: event::limits::RESPONSE_TIMEOUT,
+            response_timeout: limits::RESPONSE_TIMEOUT,
         })
     }
 

@@ -2,8 +2,6 @@
 
 use sink_remote::Upstream;
 
-use crate::log;
-
 /// The number of writers or registrations that one log line names.
 const NAMED_MAX: usize = 10;
 
@@ -23,14 +21,14 @@ impl LookUpReport {
     /// The answer named writers, which the upstream now uses.
     pub(super) fn resolved(&mut self, has_changed: bool) {
         self.upstream.lookups().resolved.add(1);
-        let (name, service) = (&self.upstream.config().name, self.service);
+        let (upstream, service) = (&*self.upstream.config().name, self.service);
         if has_changed {
             let labels: Vec<String> = self.upstream.servers().iter().map(|server| server.label()).collect();
             let noun = if labels.len() == 1 { "writer" } else { "writers" };
             let list = listed(&labels, ", ");
-            log::info(format_args!("upstream {name}: {service} names {} {noun}: {list}", labels.len()));
+            tracing::info!(upstream, "{service} names {} {noun}: {list}", labels.len());
         } else if self.has_failed {
-            log::info(format_args!("upstream {name}: {service} answers again"));
+            tracing::info!(upstream, "{service} answers again");
         }
         self.has_failed = false;
     }
@@ -39,9 +37,9 @@ impl LookUpReport {
     pub(super) fn failed(&mut self, reason: &str) {
         self.upstream.lookups().failed.add(1);
         if !self.has_failed {
-            let (name, service) = (&self.upstream.config().name, self.service);
+            let (upstream, service) = (&*self.upstream.config().name, self.service);
             let message = "the last known writers stay in use, and the look-up is repeated";
-            log::warning(format_args!("upstream {name}: {service} names no writers: {reason}; {message}"));
+            tracing::warn!(upstream, reason, "{service} names no writers: {message}");
         }
         self.has_failed = true;
     }

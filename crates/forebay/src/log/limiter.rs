@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 /// Messages of one kind in one [`WINDOW`].
 const MESSAGES_MAX: u32 = 20;
 const WINDOW: Duration = Duration::from_secs(10);
-/// So much of a message, without its numbers, is its kind: what stands behind is a store's words as a rule.
-const KIND_BYTES: usize = 40;
+/// This much of a message, without its digits, is its kind, together with what it is about. The rest may be an error message.
+const KIND_CHARACTERS: usize = 40;
 /// Kinds that are remembered; the program has fewer.
 const KINDS_MAX: usize = 500;
 
 /// What becomes of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LogDecision {
-    /// It is written; so many of its kind were left out before it.
-    Write { left_out: u64 },
+    /// It is written, and this many of its kind before it weren't.
+    Write { suppressed: u64 },
     /// It is only counted.
     Suppress,
 }
@@ -23,7 +23,7 @@ pub(super) enum LogDecision {
 struct Window {
     since: Instant,
     written: u32,
-    left_out: u64,
+    suppressed: u64,
 }
 
 /// Counts messages by their kinds.
@@ -36,26 +36,38 @@ impl Limiter {
         Self { kinds: BTreeMap::new() }
     }
 
-    pub(super) fn judge(&mut self, message: &str, now: Instant) -> LogDecision {
+    /// Decides on a message about `subject`, as a sink: many messages about one hide none about another.
+    pub(super) fn judge<'a>(
+        &mut self,
+        message: &str,
+        subject: impl Iterator<Item = &'a str>,
+        now: Instant,
+    ) -> LogDecision {
         if self.kinds.len() > KINDS_MAX {
             self.kinds.retain(|_, window| now.duration_since(window.since) < WINDOW);
         }
-        let window = self.kinds.entry(kind(message)).or_insert(Window { since: now, written: 0, left_out: 0 });
+        let window =
+            self.kinds.entry(kind(message, subject)).or_insert(Window { since: now, written: 0, suppressed: 0 });
         if now.duration_since(window.since) >= WINDOW {
             (window.since, window.written) = (now, 0);
         }
         if window.written >= MESSAGES_MAX {
-            window.left_out += 1;
+            window.suppressed += 1;
             return LogDecision::Suppress;
         }
         window.written += 1;
-        LogDecision::Write { left_out: std::mem::take(&mut window.left_out) }
+        LogDecision::Write { suppressed: std::mem::take(&mut window.suppressed) }
     }
 }
 
-fn kind(message: &str) -> Box<str> {
-    let without_numbers = message.chars().filter(|character| !character.is_ascii_digit());
-    without_numbers.take(KIND_BYTES).collect::<String>().into()
+fn kind<'a>(message: &str, subject: impl Iterator<Item = &'a str>) -> Box<str> {
+    let without_digits = message.chars().filter(|character| !character.is_ascii_digit());
+    let mut kind: String = without_digits.take(KIND_CHARACTERS).collect();
+    for name in subject {
+        kind.push('\n');
+        kind += name;
+    }
+    kind.into()
 }
 
 #[cfg(test)]
@@ -63,18 +75,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_thick_and_fast_is_counted_by_kind() {
+    fn repeated_messages_are_counted_by_kind() {
         let mut limiter = Limiter::new();
         let start = Instant::now();
-        let mut judge = |message: &str, seconds| limiter.judge(message, start + Duration::from_secs(seconds));
+        let mut judge = |message: &str, seconds| {
+            let subject = std::iter::once("search");
+            limiter.judge(message, subject, start + Duration::from_secs(seconds))
+        };
         for number in 0..20 {
-            assert_eq!(judge(&format!("lane {number} waits"), 0), LogDecision::Write { left_out: 0 }, "{number}");
+            assert_eq!(judge(&format!("lane {number} waits"), 0), LogDecision::Write { suppressed: 0 }, "{number}");
         }
         assert_eq!(judge("lane 20 waits", 9), LogDecision::Suppress);
         assert_eq!(judge("lane 21 waits", 9), LogDecision::Suppress);
-        assert_eq!(judge("another kind", 9), LogDecision::Write { left_out: 0 });
-        assert_eq!(judge("lane 22 waits", 10), LogDecision::Write { left_out: 2 });
-        assert_eq!(judge("lane 23 waits", 10), LogDecision::Write { left_out: 0 });
+        assert_eq!(judge("another kind", 9), LogDecision::Write { suppressed: 0 });
+        assert_eq!(judge("lane 22 waits", 10), LogDecision::Write { suppressed: 2 });
+        assert_eq!(judge("lane 23 waits", 10), LogDecision::Write { suppressed: 0 });
+    }
+
+    #[test]
+    fn messages_about_one_sink_suppress_none_about_another() {
+        let mut limiter = Limiter::new();
+        let start = Instant::now();
+        let mut judge = |sink| limiter.judge("lane waits", std::iter::once(sink), start);
+        while judge("search") != LogDecision::Suppress {}
+        assert_eq!(judge("archive"), LogDecision::Write { suppressed: 0 });
     }
 
     #[test]
@@ -82,9 +106,9 @@ mod tests {
         let mut limiter = Limiter::new();
         let start = Instant::now();
         for letter in (0..2_000_u32).filter_map(|number| char::from_u32(0x4e00 + number)) {
-            limiter.judge(&letter.to_string(), start);
+            limiter.judge(&letter.to_string(), std::iter::empty(), start);
         }
-        limiter.judge("last", start + WINDOW);
+        limiter.judge("last", std::iter::empty(), start + WINDOW);
         assert_eq!(limiter.kinds.len(), 1);
     }
 }

@@ -1,9 +1,10 @@
-//! The log on stderr: one message after the other, each with its time and level, as text or JSON. Payloads
-//! and secrets are never part of a message. Messages of one kind that come thick and fast are counted instead.
-//! In a server no caller ever waits for stderr.
+//! The log on stderr: one event after the other, each with its time, level, message and fields, as text or JSON. Payloads and secrets are
+//! never part of an event. Repeated messages are counted instead. In a server no caller ever waits for stderr.
 
 mod limiter;
+mod line;
 pub(crate) mod refusals;
+mod subscriber;
 mod writer;
 
 use std::fmt;
@@ -14,12 +15,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use config::{LogFormat, LogLevel};
-use event::cells::Counter;
-use event::rfc3339;
-use serde::Serialize;
+use metrics::Counter;
+use tracing::level_filters::LevelFilter;
 
 use limiter::{Limiter, LogDecision};
+use line::Line;
+use subscriber::LogSubscriber;
 use writer::Writer;
+
+/// The target of events that are never suppressed, because the caller limits their number.
+pub(crate) const UNLIMITED: &str = "unlimited";
 
 static LEAST: AtomicU8 = AtomicU8::new(LogLevel::Info as u8);
 static FORMAT: AtomicU8 = AtomicU8::new(LogFormat::Text as u8);
@@ -28,16 +33,22 @@ static SUPPRESSED: Counter = Counter::new();
 static WRITER: Writer = Writer::new();
 /// Lines get this long to be written when the process ends.
 const FLUSH_MAX: Duration = Duration::from_secs(1);
-/// Bytes of a time down to its milliseconds.
-const MILLISECONDS_END: usize = 23;
 
-/// How messages are written from now on, and from which level.
+/// From now on the events of `tracing` are written.
+pub(crate) fn subscribe() {
+    // There is no other subscriber: nothing but `main` sets one.
+    let _ = tracing::subscriber::set_global_default(LogSubscriber);
+}
+
+/// How events are written from now on, and from which level.
 pub(crate) fn configure(format: LogFormat, least: LogLevel) {
     FORMAT.store(format as u8, Ordering::Relaxed);
     LEAST.store(least as u8, Ordering::Relaxed);
+    // `tracing` remembers for each event whether it is written.
+    tracing::callsite::rebuild_interest_cache();
 }
 
-/// Messages that were left out because there were too many of their kind.
+/// Events that were left out because there were too many of their kind.
 pub(crate) fn suppressed() -> u64 {
     SUPPRESSED.get()
 }
@@ -51,8 +62,8 @@ pub(crate) fn dropped() -> u64 {
 pub(crate) fn start_thread() {
     let notice = |dropped| {
         let message =
-            format!("the log lacks {}: stderr took no more. Keep its reader running.", event::counted(dropped, "line"));
-        line(LogLevel::Warning, &message, is_json())
+            format!("the log lacks {}: stderr took no more. Keep its reader running.", text::counted(dropped, "line"));
+        Line::now(LogLevel::Warning, &message).shown(is_json())
     };
     WRITER.start(io::stderr(), notice);
 }
@@ -61,8 +72,7 @@ pub(crate) fn start_thread() {
 pub(crate) fn abort_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         let thread = thread::current();
-        let message = format!("thread {} {panic}", thread.name().unwrap_or("without a name"));
-        put(line(LogLevel::Error, &message, is_json()), true);
+        fatal(format_args!("thread {} {panic}", thread.name().unwrap_or("without a name")));
         flush();
         std::process::abort();
     }));
@@ -73,15 +83,15 @@ pub(crate) fn flush() {
     WRITER.flush(FLUSH_MAX);
 }
 
-/// Writes the reason for which the process ends, whatever waits before it.
+/// Writes the reason for which the process ends, regardless of the level and of lines that wait.
 pub(crate) fn fatal(message: impl fmt::Display) {
-    put(line(LogLevel::Error, &message.to_string(), is_json()), true);
+    put(Line::now(LogLevel::Error, &message.to_string()).shown(is_json()), true);
 }
 
-/// Writes a text of several lines unchanged, or as the message of one JSON object.
+/// Writes a text of several lines unchanged, or as the message of one JSON object, regardless of the level.
 pub(crate) fn text(level: LogLevel, text: &str) {
     let text = text.trim_end_matches('\n');
-    put(if is_json() { line(level, text, true) } else { format!("{text}\n") }, true);
+    put(if is_json() { Line::now(level, text).shown(true) } else { format!("{text}\n") }, true);
 }
 
 /// If stderr refuses a line, there is no other place for it.
@@ -96,74 +106,28 @@ pub(crate) fn is_json() -> bool {
     FORMAT.load(Ordering::Relaxed) == LogFormat::Json as u8
 }
 
-/// Writes a message.
-pub(crate) fn write(level: LogLevel, message: impl fmt::Display) {
-    if (level as u8) < LEAST.load(Ordering::Relaxed) {
-        return;
-    }
-    let mut message = message.to_string();
-    let verdict = LIMITER.lock().unwrap_or_else(PoisonError::into_inner).judge(&message, Instant::now());
-    match verdict {
-        LogDecision::Suppress => return SUPPRESSED.add(1),
-        LogDecision::Write { left_out: 0 } => {}
-        LogDecision::Write { left_out } => message += &format!(" ({left_out} more like this were left out)"),
-    }
-    put(line(level, &message, is_json()), false);
-}
-
-#[derive(Serialize)]
-struct Line<'a> {
-    time: &'a str,
-    level: &'a str,
-    message: &'a str,
-}
-
-fn line(level: LogLevel, message: &str, is_json: bool) -> String {
-    line_at(clock::unix_microseconds(), level, message, is_json)
-}
-
-fn line_at(at: i64, level: LogLevel, message: &str, is_json: bool) -> String {
-    let time = rfc3339::format(at);
-    let time = time.get(..MILLISECONDS_END).unwrap_or_default().to_owned() + "Z";
-    // A message may have several lines. Nothing in one is obeyed by the terminal that shows it.
-    let message = &*message.split('\n').map(event::visible).collect::<Vec<_>>().join("\n");
-    if !is_json {
-        return format!("{time} {level:5} {message}\n");
-    }
-    let level = match level {
-        LogLevel::Info => "info",
-        LogLevel::Warning => "warning",
-        LogLevel::Error => "error",
-    };
-    // Texts can't fail to be written.
-    serde_json::to_string(&Line { time: &time, level, message }).unwrap_or_default() + "\n"
-}
-
-/// Writes something worth knowing, of a kind of which the caller bounds the number of messages.
-pub(crate) fn bounded_info(message: impl fmt::Display) {
-    bounded_info_at(clock::unix_microseconds(), message);
-}
-
-/// The same for something that happened at this time, in microseconds since 1970.
-pub(crate) fn bounded_info_at(at: i64, message: impl fmt::Display) {
-    if (LogLevel::Info as u8) >= LEAST.load(Ordering::Relaxed) {
-        put(line_at(at, LogLevel::Info, &message.to_string(), is_json()), false);
+/// The lowest level that is written.
+fn least() -> LevelFilter {
+    match LEAST.load(Ordering::Relaxed) {
+        least if least == LogLevel::Info as u8 => LevelFilter::INFO,
+        least if least == LogLevel::Warning as u8 => LevelFilter::WARN,
+        _ => LevelFilter::ERROR,
     }
 }
 
-/// Writes something worth knowing.
-pub(crate) fn info(message: impl fmt::Display) {
-    write(LogLevel::Info, message);
-}
-
-/// Writes what isn't as it should be.
-pub(crate) fn warning(message: impl fmt::Display) {
-    write(LogLevel::Warning, message);
-}
-
-/// Writes what failed.
-pub(crate) fn error(message: impl fmt::Display) {
-    write(LogLevel::Error, message);
+/// Writes an event, or counts it if there were too many of its kind.
+fn write(mut line: Line<'_>, is_limited: bool) {
+    if is_limited {
+        let mut limiter = LIMITER.lock().unwrap_or_else(PoisonError::into_inner);
+        let decision = limiter.judge(line.message, line.subject(), Instant::now());
+        drop(limiter);
+        match decision {
+            LogDecision::Suppress => return SUPPRESSED.add(1),
+            LogDecision::Write { suppressed: 0 } => {}
+            LogDecision::Write { suppressed } => line.fields.push(("suppressed", suppressed.into())),
+        }
+    }
+    put(line.shown(is_json()), false);
 }
 
 #[cfg(test)]
@@ -189,12 +153,5 @@ mod tests {
         assert_eq!((output.status.code(), text.lines().count()), (None, 1), "{text}");
         let line: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert!(line["message"].as_str().unwrap().ends_with("two\nlines"), "{text}");
-    }
-
-    #[test]
-    fn json_is_one_object_on_one_line() {
-        let line = line(LogLevel::Warning, "two\nlines and \"quotes\"", true);
-        assert!(line.ends_with("\"level\":\"warning\",\"message\":\"two\\nlines and \\\"quotes\\\"\"}\n"), "{line}");
-        assert_eq!(line.lines().count(), 1);
     }
 }

@@ -1,71 +1,60 @@
-//! What was refused, in the log: a few lines in a second, and how many more there were. No line has a value of an event in it.
+//! Rejected events and requests in the log: a few lines per second, and the number of the others. No line has a value of an event in it.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gateway::{GatewayCounters, RefusalNews, RefusalSample};
 
-/// How often the log tells what was refused.
+use super::UNLIMITED;
+
+/// The pause between two looks for rejections.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A line of the log.
-struct Line<'a>(&'a RefusalSample);
-
-impl fmt::Display for Line<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let RefusalSample { code, pointer, type_name, source, client, line, at: _ } = self.0;
-        write!(f, "refused: code={}", code.as_str())?;
-        if !type_name.is_empty() {
-            write!(f, " type={type_name}")?;
-        }
-        if !source.is_empty() {
-            write!(f, " source={source}")?;
-        }
-        write!(f, " client={client}")?;
-        if let Some(pointer) = pointer {
-            write!(f, " pointer={pointer:?}")?;
-        }
-        line.map_or(Ok(()), |line| write!(f, " line={line}"))
-    }
-}
-
-/// Tells what is refused, for as long as the process runs.
+/// Logs rejections for as long as the process runs.
 pub(crate) async fn follow(gateway: Arc<GatewayCounters>) {
     loop {
         let RefusalNews { samples, left_out } = gateway.refusal_news().await;
-        samples.iter().for_each(|sample| super::bounded_info_at(sample.at, Line(sample)));
-        match left_out {
-            0 => {}
-            1 => super::bounded_info("refused: 1 more; forebay_refusals_total counts all by code, type and source"),
-            more => super::bounded_info(format_args!(
-                "refused: {more} more; forebay_refusals_total counts all by code, type and source"
-            )),
+        samples.iter().for_each(write);
+        if left_out > 0 {
+            let message = "more were rejected; forebay_refusals_total counts all by code, type and source";
+            tracing::info!(target: UNLIMITED, rejected = left_out, "{message}");
         }
         tokio::time::sleep(EVERY).await;
     }
 }
 
+fn write(sample: &RefusalSample) {
+    let RefusalSample { at, code, pointer, type_name, source, client, line } = sample;
+    tracing::info!(
+        target: UNLIMITED, time = *at, code = code.as_str(), "type" = known(type_name), source = known(source), %client,
+        pointer = pointer.as_deref(), line, "rejected"
+    );
+}
+
+fn known(name: &str) -> Option<&str> {
+    (!name.is_empty()).then_some(name)
+}
+
 #[cfg(test)]
 mod tests {
     use gateway::ErrorCode;
+    use testkit::logged::Logged;
 
     use super::*;
 
     #[test]
-    fn a_line_has_what_is_known() {
-        let all = RefusalSample {
-            at: 0,
+    fn line_has_the_known_fields_only() {
+        let logged = Logged::start();
+        write(&RefusalSample {
+            at: 7,
             code: ErrorCode::Schema,
             pointer: Some("/a \"b".into()),
             type_name: "orders".into(),
             source: "shop".into(),
             client: [10, 0, 0, 7].into(),
             line: Some(3),
-        };
-        let expected = "refused: code=schema type=orders source=shop client=10.0.0.7 pointer=\"/a \\\"b\" line=3";
-        assert_eq!(Line(&all).to_string(), expected);
-        let none = RefusalSample {
+        });
+        write(&RefusalSample {
             at: 0,
             code: ErrorCode::Unauthorized,
             pointer: None,
@@ -73,7 +62,11 @@ mod tests {
             source: "".into(),
             client: std::net::Ipv6Addr::LOCALHOST.into(),
             line: None,
-        };
-        assert_eq!(Line(&none).to_string(), "refused: code=unauthorized client=::1");
+        });
+        let expected = [
+            "rejected time=7 code=schema type=orders source=shop client=10.0.0.7 pointer=/a \"b line=3",
+            "rejected time=0 code=unauthorized client=::1",
+        ];
+        assert_eq!(logged.lines(), expected);
     }
 }

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use settings::Environment;
 
-use crate::log;
-
 /// The manager's variable: the path of its socket, or the name of an abstract socket behind `@`.
 const VARIABLE: &str = "NOTIFY_SOCKET";
 /// The longest wait for a manager whose receive queue is full.
@@ -40,7 +38,7 @@ impl ServiceManager {
     pub(crate) fn notify(&self, state: State) {
         let Some(name) = &self.0 else { return };
         if let Err(error) = send(name, state) {
-            log::warning(format_args!("can't notify the service manager at {VARIABLE}={name} of {state:?}: {error}"));
+            tracing::warn!(reason = %error, "can't notify the service manager at {VARIABLE}={name} of {state:?}");
         }
     }
 }

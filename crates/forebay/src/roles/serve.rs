@@ -10,14 +10,14 @@ use access::Tokens;
 use anyhow::anyhow;
 use config::{Configuration, Role, Stopping};
 use delivery::{Delivery, SinkSetup};
-use event::memory::Budgets;
-use event::set_own_flags;
 use eventlog::{EventLog, Types};
 use gateway::{Gateway, GatewayOptions};
 use journal::DataDirectory;
 use journal::disk::OsDisk;
+use limits::memory::Budgets;
 use load::ServerUrl;
 use settings::Environment;
+use text::set_own_flags;
 use tokio::signal::unix::Signal;
 use tokio::sync::watch;
 
@@ -119,7 +119,7 @@ async fn serve(
     running.gateway.announce_stop();
     let Stopping { delay, deliver } = *times.borrow();
     if !delay.is_zero() {
-        log::info(delayed(delay, "requests"));
+        tracing::info!("{}", delayed(delay, "requests"));
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
             reason = running.log.failed() => return running.fail(reason),
@@ -128,7 +128,7 @@ async fn serve(
     // A reload in progress is cancelled: the components stop with the configuration that they have.
     reloads.abort();
     let shown = humantime::format_duration(deliver);
-    log::info(format_args!("stopping: requests in flight are answered, then events are delivered for up to {shown}"));
+    tracing::info!("stopping: requests in flight are answered, then events are delivered for up to {shown}");
     // On a blocking thread, so that the runtime still receives a second signal.
     let stopped = tokio::task::spawn_blocking(move || running.stop(deliver)).await;
     stopped.unwrap_or_else(|_| Err(anyhow!("the stop was interrupted by a bug")))
@@ -249,18 +249,18 @@ impl Running {
 
     /// Answers 500 to the requests that wait for the journal. Then the process ends, so that the next start recovers the journal.
     fn fail(self, reason: String) -> anyhow::Result<u8> {
-        log::error(&reason);
+        tracing::error!("{reason}");
         self.gateway.stop(Instant::now() + ANSWER_MAX);
         Err(anyhow!(reason))
     }
 
     fn stop(self, deliver: Duration) -> anyhow::Result<u8> {
         if !self.gateway.stop(Instant::now() + ANSWER_MAX) {
-            log::warning("some requests were still in flight and got no answer");
+            tracing::warn!("some requests were still in flight and got no answer");
         }
         self.delivery.stop(deliver);
         seal(&self.log)?;
-        log::info("stopped");
+        tracing::info!("stopped");
         Ok(0)
     }
 }
@@ -269,11 +269,11 @@ impl Running {
 async fn tell_unread_times(types: Arc<Types>) {
     loop {
         for (name, reason) in types.unread_times().news().await {
-            log::warning(format_args!(
-                "the time of an event of type {name} cannot be read ({reason}): it counts as happened when it was received. Others of \
-                 the type are counted in forebay_event_times_unread_total. See time_format and time_zone, or refuse them with \
-                 time_unreadable = \"refuse\""
-            ));
+            tracing::warn!(
+                "type" = %name, %reason,
+                "the time of an event can't be read: it counts as happened when it was received. Others of the type are counted in \
+                 forebay_event_times_unread_total. See time_format and time_zone, or reject them with time_unreadable = \"refuse\""
+            );
         }
     }
 }

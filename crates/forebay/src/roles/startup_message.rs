@@ -28,7 +28,7 @@ pub(crate) struct Ports {
 /// So a reader that has stopped reading doesn't block the server. If nothing reads it, nothing is lost.
 pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
     if log::is_json() {
-        return log::info(text(ports, configuration, data, false).trim_end());
+        return tracing::info!("{}", text(ports, configuration, data, false).trim_end());
     }
     let text = text(ports, configuration, data, io::stdout().is_terminal());
     let write = move || {

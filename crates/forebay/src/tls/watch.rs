@@ -7,7 +7,6 @@ use config::port::tls_files::{TlsFiles, TlsFilesError};
 use net::tls::{Identity, ServerTls};
 
 use crate::file_stamp::{self, Stamp};
-use crate::log;
 
 /// A port's files, and what is shown of them. Shared by whoever serves the port and whoever reloads.
 pub(crate) struct TlsWatch {
@@ -86,7 +85,7 @@ impl TlsWatch {
             Ok(identity) => {
                 self.tls.publish(identity);
                 (state.seen, state.warned) = (seen, None);
-                log::info(format_args!("{} is shown from now on", state.files.certificate.display()));
+                tracing::info!("{} is shown from now on", state.files.certificate.display());
             }
             Err(error) => state.warn(error.to_string()),
         }
@@ -100,7 +99,7 @@ impl TlsWatch {
 impl State {
     fn warn(&mut self, what: String) {
         if self.warned.as_ref() != Some(&what) {
-            log::warning(format_args!("{what}: the certificate that was shown before still is"));
+            tracing::warn!("{what}: the certificate that was shown before still is");
             self.warned = Some(what);
         }
     }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use event::rfc3339;
 use serde_json::Value;
+use text::rfc3339;
 
 use crate::fixture::Fixture;
 use crate::support::wait_until;
@@ -215,11 +215,7 @@ fn a_hangup_adds_changes_and_removes() {
     let kept = "2026-11-20T10:01:00 200 requests 1 bytes 3 clients 1";
     fixture.expect(&[added, kept]);
     fixture.reload(&config(&MINUTES.replace("\"1m\"\ngroup", "\"2m\"\ngroup")));
-    assert!(
-        wait_until(|| fixture.log().contains("aggregate access.hits is defined otherwise than before")),
-        "{}",
-        fixture.log()
-    );
+    assert!(wait_until(|| fixture.log().contains("aggregate has another definition than before")), "{}", fixture.log());
     fixture.hit("2026-11-20T10:02:30Z", 200, 5);
     fixture.hit("2026-11-20T10:04:00Z", 200, 6);
     let changed = "2026-11-20T10:02:00 200 requests 1 bytes 5 clients 1";

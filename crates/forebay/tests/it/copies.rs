@@ -106,7 +106,7 @@ fn two_servers(store: &Store<'_>) {
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains("stopped 6 10 "), "{text}");
     assert!(text.contains("another server has claimed it") && text.contains("forebay route accept s"), "{text}");
     let log = || std::fs::read_to_string(two.path("log")).unwrap();
-    assert!(wait_until(|| log().contains("stops: another server has claimed it")), "{}", log());
+    assert!(wait_until(|| log().contains("reason=\"another server has claimed it")), "{}", log());
     // After a restart it is the same.
     drop(second);
     let second = store.start(&two);

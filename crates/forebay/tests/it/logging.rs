@@ -62,11 +62,10 @@ fn outputs(mut command: Command) -> (Running, Receiver<String>) {
     (Running(process), lines)
 }
 
-/// The message of a line, which must be one object with exactly the fields of a line.
+/// The message of a line, which must be one object with a time and a level.
 fn message(line: &str) -> String {
     let object: serde_json::Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-    let fields: Vec<_> = object.as_object().unwrap().keys().map(String::as_str).collect();
-    assert_eq!(fields, ["level", "message", "time"], "{line}");
+    assert!(object["time"].is_string() && object["level"].is_string(), "{line}");
     object["message"].as_str().unwrap().to_owned()
 }
 
@@ -106,7 +105,7 @@ fn every_line_of_a_running_role_is_json() {
     let intake = banner.split("takes events on http://").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
     let request = "POST /ingest/event HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno";
     assert_eq!(exchange(intake, request).0, 400);
-    wait_message(&lines, "refused: code=json");
+    wait_message(&lines, "rejected");
     folder.write("forebay.toml", "nonsense\n[log]\nformat = \"json\"\n");
     server.signal("-HUP");
     wait_message(&lines, "nothing has changed");
@@ -199,9 +198,8 @@ fn log_says_who_changed_dead_letters_and_routes() {
     let payload = folder.write("payload.json", "{\"good\": 1}");
     assert!(command("", &["dead", "edit", id, "--payload", &payload]).status.success());
     assert!(
-        wait_until(
-            || log().contains("dead edit: by=loopback without token sink=local stored=0 refused=0 dropped=0 edited=1")
-        ),
+        wait_until(|| log()
+            .contains("dead edit  by=\"loopback without token\" sink=local stored=0 refused=0 dropped=0 edited=1")),
         "{}",
         log()
     );
@@ -211,13 +209,13 @@ fn log_says_who_changed_dead_letters_and_routes() {
     let token = token.trim_end();
     assert!(wait_until(|| !command("", &["route", "list"]).status.success()), "the server follows the file of tokens");
     assert_eq!(command(token, &["dead", "replay"]).status.code(), Some(1));
-    assert!(wait_until(|| log().contains("dead replay: by=token ops sink=local stored=1 refused=2")), "{}", log());
+    assert!(wait_until(|| log().contains("dead replay  by=\"token ops\" sink=local stored=1 refused=2")), "{}", log());
     assert!(command(token, &["dead", "drop", "--all"]).status.success());
     assert!(
-        wait_until(|| log().contains("dead drop: by=token ops sink=local stored=0 refused=0 dropped=2")),
+        wait_until(|| log().contains("dead drop  by=\"token ops\" sink=local stored=0 refused=0 dropped=2")),
         "{}",
         log()
     );
     assert!(command(token, &["reload"]).status.success());
-    assert!(wait_until(|| log().contains("reload: requested by token ops")), "{}", log());
+    assert!(wait_until(|| log().contains("reload requested  by=\"token ops\"")), "{}", log());
 }

@@ -26,6 +26,7 @@ mod load_refused;
 mod load_resumed;
 mod load_unread;
 mod load_where;
+mod log_fields;
 mod logging;
 mod lost;
 mod marks;

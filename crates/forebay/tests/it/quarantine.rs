@@ -91,8 +91,8 @@ fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is
 
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     let told = [
-        "refused: code=schema type=orders client=127.0.0.1 pointer=\"/n\"",
-        "refused: code=schema type=cards client=127.0.0.1\n",
+        "rejected  code=schema type=orders client=127.0.0.1 pointer=/n",
+        "rejected  code=schema type=cards client=127.0.0.1\n",
         "line=2",
     ];
     assert!(wait_until(|| told.iter().all(|line| log().contains(line))), "{}", log());

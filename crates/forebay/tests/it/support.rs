@@ -200,6 +200,14 @@ impl Server {
         Self { process: Running(process), intake, admin, banner }
     }
 
+    /// Starts it on these addresses, with a log in JSON: its banner is in the log.
+    pub(crate) fn start_at(mut command: Command, data: &Path, [intake, admin]: [SocketAddr; 2]) -> Self {
+        command.args(["--listen", &intake.to_string(), "--admin", &admin.to_string(), "--data"]).arg(data);
+        let process = Running(command.stdout(Stdio::null()).spawn().unwrap());
+        assert!(wait_until(|| [intake, admin].iter().all(|address| TcpStream::connect(address).is_ok())));
+        Self { process, intake, admin, banner: String::new() }
+    }
+
     /// What the operating system says of its memory, in bytes: `VmRSS` now, `VmHWM` the most so far.
     pub(crate) fn memory(&self, field: &str) -> usize {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.0.id())).unwrap();

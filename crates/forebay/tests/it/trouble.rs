@@ -41,7 +41,7 @@ fn routes_say_why_their_last_event_died_and_why_and_since_when_they_wait() {
     let mut text = String::new();
     let is_logged = wait_until(|| {
         text = std::fs::read_to_string(&log).unwrap();
-        text.contains("dead letters of sink local: 1 new of type access") && text.contains("away waits: ")
+        text.contains("1 new dead letter, ") && text.contains("lane=0/away sink=away")
     });
     assert!(is_logged, "{text}");
     assert!(!text.contains("no bad ones"), "a store's words may quote the event: {text}");

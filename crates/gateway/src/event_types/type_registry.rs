@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use access::PartialStatus;
 use event::TypeName;
-use event::limits::OPEN_TYPES_MAX;
 use event::read::StoreReader;
 use eventlog::{TypeId, Types};
 use json::JsonPointer;
+use limits::OPEN_TYPES_MAX;
 
 use super::refused_to::RefusedTo;
 use super::type_entry::{TypeEntry, TypeState};

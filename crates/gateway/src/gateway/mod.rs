@@ -13,10 +13,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use access::{Demand, Tokens};
-use event::limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIMEOUT, IN_FLIGHT_BYTES_MAX};
-use event::memory::Budgets;
 use eventlog::EventLog;
 use ipnet::IpNet;
+use limits::memory::Budgets;
+use limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIMEOUT, IN_FLIGHT_BYTES_MAX};
 use net::connections::ConnectionLimiter;
 use net::draining::DrainLimiter;
 use net::tls::ServerTls;

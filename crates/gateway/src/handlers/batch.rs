@@ -1,7 +1,7 @@
 //! `POST /ingest/batch`: many payloads, whose good ones become durable together.
 
-use event::limits::BATCH_BYTES_MAX;
 use eventlog::{AppendError, WatchRequest};
+use limits::BATCH_BYTES_MAX;
 
 use super::{batch_stream, quarantine};
 use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};

@@ -1,8 +1,8 @@
 //! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::until_durable`] says so.
 
-use event::limits::EVENT_BYTES_MAX;
 use event::{EventId, Position};
 use eventlog::{AppendOutcome, JournalRecord};
+use limits::EVENT_BYTES_MAX;
 
 use super::batch::new_builder;
 use super::quarantine;

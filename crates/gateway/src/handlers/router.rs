@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::event::limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 use http::StatusCode;
+use limits::{BATCH_BYTES_MAX, EVENT_BYTES_MAX};
 
 use super::client_ip::AddressForm;
 use super::read::{ObjectRequest, ReadRequest};

@@ -4,9 +4,9 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use event::limits::BLOCK_BYTES_MAX;
 use event::{Origin, TypeName};
 use eventlog::ContentHash;
+use limits::BLOCK_BYTES_MAX;
 
 use super::ack_mode::AckMode;
 use super::dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use event::EventId;
-use event::limits::TRACED_STEPS_MAX;
+use limits::TRACED_STEPS_MAX;
 use schema::Violation;
 use serde::{Serialize, Serializer};
 use transform::{Context, Filtered, Scratch, StepError, Traced, Transform, TransformOutcome, Windows};

@@ -51,19 +51,10 @@ impl Envelope {
         payload: &'a str,
     ) -> JournalRecord<'a> {
         JournalRecord {
-            id,
-            received_at: self.received_at,
             event_time,
-            type_name: entry.name.as_str(),
             source: &self.source,
             client: Some(self.client),
-            payload: payload.as_bytes(),
-            request_start: true,
-            request_end: true,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
+            ..JournalRecord::new(id, self.received_at, entry.name.as_str(), payload.as_bytes())
         }
     }
 }

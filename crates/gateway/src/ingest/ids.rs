@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use event::limits::KEY_BYTES_MAX;
 use event::{EventId, KeyedIds, TypeName};
 use eventlog::ContentHash;
 use json::JsonPointer;
 use json::text::scalar_text;
+use limits::KEY_BYTES_MAX;
 use transform::{DerivedEvent, Element};
 
 use crate::error_code::ErrorCode;

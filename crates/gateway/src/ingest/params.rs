@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use event::percent;
 use json::batch::Form;
+use text::percent;
 
 use super::ack_mode::AckMode;
 use super::ids::check_key;

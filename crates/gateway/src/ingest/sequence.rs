@@ -16,7 +16,6 @@
 
 use std::borrow::Cow;
 
-use event::limits::TRANSFORM_WORK_MAX;
 use event::{KeyedIds, TypeName};
 use eventlog::ContentHash;
 use json::JsonErrorKind;
@@ -24,6 +23,7 @@ use json::JsonPointer;
 use json::batch::Item;
 use json::text::read_string;
 use json::{RejectionCode, ValueIndex, ValueView};
+use limits::TRANSFORM_WORK_MAX;
 use transform::{Context, DerivedEvent, Filtered, Scratch, Several, TransformOutcome, WindowMark};
 
 use super::ack_mode::AckMode;

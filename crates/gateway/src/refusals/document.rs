@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use event::rfc3339;
 use serde::Serialize;
+use text::{hex, rfc3339};
 
 use super::refused_event::RefusedEvent;
 use crate::error_code::ErrorCode;
@@ -67,15 +67,11 @@ impl RefusedEvent {
             time: rfc3339::format(received_at),
             source,
             size: self.size,
-            sha256: self.head.as_ref().map(|_| hexadecimal(&self.digest)),
+            sha256: self.head.as_ref().map(|_| hex::encode(&self.digest)),
             head: self.head.as_ref().map(|head| Head::of(head, head.len() < self.size)),
         };
         serde_json::to_vec(&document).expect("numbers and texts can be written as JSON")
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

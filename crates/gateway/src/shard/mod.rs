@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::Tokens;
-use event::limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
-use event::memory::Budgets;
 use event::{EventId, IdGenerator};
 use eventlog::{ContentHash, DeliveryWatch, RecordBuffer, Shard};
 use http::StatusCode;
+use limits::memory::Budgets;
+use limits::{BLOCK_BYTES_MAX, SPARE_RECORDS_MAX};
 
 use crate::admission::{Admission, Permit, wait_queue};
 use crate::admission::{ClientBucket, FairSemaphore, ReadBudget};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use access::Demand;
-use event::limits::{BATCH_BYTES_MAX, DRAIN_BYTES_MAX};
 use gateway::GatewayOptions;
+use limits::{BATCH_BYTES_MAX, DRAIN_BYTES_MAX};
 use net::draining::DrainLimiter;
 
 use crate::fixture::{Client, Fixture, open_types};

@@ -1,10 +1,10 @@
 //! Single events: every answer of `POST /ingest/event`.
 
 use crate::fixture::{Fixture, named_types, open_types};
-use event::cells::HistogramSnapshot;
-use event::limits::{EVENT_BYTES_MAX, KEY_BYTES_MAX};
 use event::{KeyedIds, TypeName};
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, RouteName, StatusClass};
+use limits::{EVENT_BYTES_MAX, KEY_BYTES_MAX};
+use metrics::HistogramSnapshot;
 
 fn keyed(type_name: &str, key: &str) -> String {
     KeyedIds::new("", &TypeName::new(type_name).unwrap(), key.as_bytes()).id(0).to_string()

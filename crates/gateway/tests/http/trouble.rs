@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::fixture::{Client, Fixture, LOOK_EVERY, open_types};
 use event::TypeName;
-use event::limits::HEADER_BYTES_MAX;
 use eventlog::Gate;
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes, RouteName, StatusClass};
 use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
+use limits::HEADER_BYTES_MAX;
 
 const FAR: Duration = Duration::from_secs(60);
 

@@ -28,21 +28,7 @@ fn damaged() -> SimulatedDisk {
     let disk = SimulatedDisk::new(1);
     let mut shard = open_shard(&options(&disk, 1)).unwrap();
     for number in 1..=6_u64 {
-        shard.appender.push(&JournalRecord {
-            id: EventId(u128::from(number).to_be_bytes()),
-            received_at: 5,
-            event_time: None,
-            type_name: "t",
-            source: "",
-            client: None,
-            payload: &[b'1'; 1000],
-            request_start: true,
-            request_end: true,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
-        });
+        shard.appender.push(&JournalRecord::new(EventId(u128::from(number).to_be_bytes()), 5, "t", &[b'1'; 1000]));
         if number % 2 == 0 {
             shard.committer.commit(shard.appender.take(), 1).unwrap();
         }

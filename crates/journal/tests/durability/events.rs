@@ -27,19 +27,11 @@ impl Event {
 
     fn record(&self, request_start: bool, request_end: bool) -> JournalRecord<'_> {
         JournalRecord {
-            id: self.id,
-            received_at: 5,
             event_time: self.payload.len().is_multiple_of(2).then_some(7),
-            type_name: "campaign",
-            source: "",
             client: Some([127, 0, 0, 1].into()),
-            payload: &self.payload,
             request_start,
             request_end,
-            owner_fields: &[],
-            content: None,
-            batch: None,
-            revision: None,
+            ..JournalRecord::new(self.id, 5, "campaign", &self.payload)
         }
     }
 }

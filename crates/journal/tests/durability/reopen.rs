@@ -16,19 +16,8 @@ fn options(directory: &Path) -> ShardOptions {
 
 fn record(number: u64, payload: &[u8]) -> JournalRecord<'_> {
     JournalRecord {
-        id: EventId(u128::from(number).to_be_bytes()),
-        received_at: 5,
-        event_time: None,
-        type_name: "event",
-        source: "",
         client: Some([127, 0, 0, 1].into()),
-        payload,
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
+        ..JournalRecord::new(EventId(u128::from(number).to_be_bytes()), 5, "event", payload)
     }
 }
 

@@ -13,10 +13,10 @@ fn lane(cursor: u64) -> LaneProgress {
 
 /// A sink to which type `a` goes from sequence 6 on.
 fn sink(lane: LaneProgress) -> SinkProgress {
-    let pair = RouteState { from: vec![5], ..RouteState::default() };
+    let route = RouteState { from: vec![5], ..RouteState::default() };
     SinkProgress {
         lanes: vec![lane],
-        pairs: BTreeMap::from([(name("a"), pair)]),
+        routes: BTreeMap::from([(name("a"), route)]),
         configured: true,
         ..SinkProgress::default()
     }
@@ -55,14 +55,15 @@ fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
     let closed = Closed { until: vec![10], accepted: 3, passed: false };
     let mut gone = sink(LaneProgress { confirmed: false, ..lane(8) });
     gone.configured = false;
-    gone.pairs.insert(name("a"), RouteState { from: vec![5], closed: Some(closed.clone()), ..RouteState::default() });
+    gone.routes.insert(name("a"), RouteState { from: vec![5], closed: Some(closed.clone()), ..RouteState::default() });
     assert_eq!(pending(&gone, "a", 10, 10), Some(None));
     assert_eq!(pending(&gone, "a", 8, 8), None, "stored before it went");
     assert_eq!(pending(&gone, "a", 11, 11), None, "it came later");
     gone.configured = true;
     assert_eq!(pending(&gone, "a", 10, 10), Some(Some(10)), "the sink is still there for other types");
     gone.configured = false;
-    gone.pairs.insert(name("a"), RouteState { from: vec![10], closed: Some(closed), base: 3, ..RouteState::default() });
+    gone.routes
+        .insert(name("a"), RouteState { from: vec![10], closed: Some(closed), base: 3, ..RouteState::default() });
     assert_eq!(pending(&gone, "a", 10, 10), None);
 }
 
@@ -70,7 +71,7 @@ fn a_route_that_is_gone_holds_its_events_until_they_are_given_up() {
 fn nobody_waits_for_what_came_while_a_route_was_out() {
     let mut back = sink(lane(0));
     let gaps = vec![Gap { after: vec![10], until: vec![20] }, Gap { after: vec![20], until: vec![20] }];
-    back.pairs.insert(name("a"), RouteState { from: vec![5], gaps, ..RouteState::default() });
+    back.routes.insert(name("a"), RouteState { from: vec![5], gaps, ..RouteState::default() });
     assert_eq!(pending(&back, "a", 11, 20), None);
     assert_eq!(pending(&back, "a", 9, 12), Some(Some(10)), "but for those before");
     assert_eq!(pending(&back, "a", 15, 21), Some(Some(21)));
@@ -79,6 +80,6 @@ fn nobody_waits_for_what_came_while_a_route_was_out() {
 #[test]
 fn nobody_waits_for_a_lane_that_has_stopped_until_the_operator_acts() {
     let mut stopped = sink(LaneProgress { dispute: Some(Dispute::Claimed), ..lane(8) });
-    stopped.pairs.insert(name("a"), RouteState::default());
+    stopped.routes.insert(name("a"), RouteState::default());
     assert_eq!(pending(&stopped, "a", 9, 9), Some(None));
 }

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::event::epoll::{self, EventData, EventFlags};
 
+use super::answer;
+use super::stream::{self, Wire};
 use crate::ServerConnector;
-use crate::http::answer;
-use crate::http::stream::Wire;
 
-const CONNECT_MAX: Duration = Duration::from_secs(5);
 /// So much of what an answer says is shown.
 const WORDS_CHARACTERS_MAX: usize = 200;
 
@@ -45,8 +44,7 @@ pub(super) struct Answered {
 impl Client {
     /// Connects, and lets epoll tell of it as `number`.
     pub(super) fn connect(server: &ServerConnector, epoll: &OwnedFd, number: u64) -> io::Result<Self> {
-        let wire = server.connect(CONNECT_MAX, None)?;
-        wire.socket().set_nonblocking(true)?;
+        let wire = stream::connect(server)?;
         epoll::add(epoll, wire.socket().as_fd(), EventData::new_u64(number), EventFlags::IN)?;
         let (out, received) = (Vec::new(), Vec::new());
         Ok(Self { wire, out, sent: 0, received, watches_out: false, flight: None })

@@ -26,7 +26,7 @@ pub(super) struct Batch<'a, 'w> {
 
 impl Batch<'_, '_> {
     /// How many lines were refused; none if it is time to stop.
-    pub(super) fn deliver(&self, sender: &mut Sender<'_>) -> anyhow::Result<Option<u64>> {
+    pub(super) fn deliver(&self, sender: &Sender<'_>) -> anyhow::Result<Option<u64>> {
         let split = match self.work.watermark.split(self.offset()) {
             Some(split) => {
                 // The run that sent the batch has counted them.
@@ -48,7 +48,7 @@ impl Batch<'_, '_> {
         self.send_split(split, sender)
     }
 
-    fn send_split(&self, mut split: Split, sender: &mut Sender<'_>) -> anyhow::Result<Option<u64>> {
+    fn send_split(&self, mut split: Split, sender: &Sender<'_>) -> anyhow::Result<Option<u64>> {
         let mut refused = split.refused;
         let mut next = split.alone.clone();
         loop {
@@ -64,7 +64,7 @@ impl Batch<'_, '_> {
         }
     }
 
-    fn send_alone(&self, line: usize, sender: &mut Sender<'_>) -> anyhow::Result<Option<u64>> {
+    fn send_alone(&self, line: usize, sender: &Sender<'_>) -> anyhow::Result<Option<u64>> {
         let Some(body) = self.piece.line(line) else { return Ok(Some(0)) };
         let key = format!("{}-line-{line}", self.key());
         let Some(result) = sender.send(&key, body, &self.work.halt)? else { return Ok(None) };
@@ -72,7 +72,7 @@ impl Batch<'_, '_> {
     }
 
     /// Sends the batch again, to be told of lines that weren't listed: what was sent alone isn't in the way of others any more.
-    fn hear_more(&self, split: &mut Split, sender: &mut Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
+    fn hear_more(&self, split: &mut Split, sender: &Sender<'_>) -> anyhow::Result<Option<BTreeSet<usize>>> {
         let Some(mut result) = self.send(sender)? else { return Ok(None) };
         let AloneLines { lines, has_more } = result.take_alone();
         let new: BTreeSet<_> = lines.into_iter().filter(|line| !split.alone.contains(line)).collect();
@@ -89,7 +89,7 @@ impl Batch<'_, '_> {
         Ok(Some(new))
     }
 
-    fn send(&self, sender: &mut Sender<'_>) -> anyhow::Result<Option<BatchResult>> {
+    fn send(&self, sender: &Sender<'_>) -> anyhow::Result<Option<BatchResult>> {
         let mut result = sender.send(&self.key(), self.piece.body, &self.work.halt)?;
         if let Some(result) = &mut result {
             let is_one_value = |line| self.piece.line(line).is_none_or(|line| json::check(line).is_ok());

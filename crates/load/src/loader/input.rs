@@ -11,6 +11,7 @@ use super::packing::{self, Packing};
 use super::unpack::Unpack;
 use super::unreadable;
 use anyhow::anyhow;
+use text::hex;
 
 /// What is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +85,7 @@ impl Opened {
                 Err(error) => return Err(error),
             }
         }
-        Ok(head[..length].iter().map(|byte| format!("{byte:02x}")).collect())
+        Ok(hex::encode(&head[..length]))
     }
 
     /// Whether it is this file, begins as that did, and has lost bytes before `offset`.

@@ -5,21 +5,30 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use http::{Method, Request};
+use net::http_client::full;
 use serde::Deserialize;
 
 use super::batch_result::BatchResult;
 use super::counters::LoadCounters;
 use super::state::sum;
 use super::{Halt, Notify};
-use crate::http::connection::Connection;
-use crate::http::server::ServerConnector;
+use crate::ServerConnector;
+use crate::blocking_client::BlockingClient;
+use crate::server::with_token;
+
+/// How long a connection may take.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// No commit takes that long: a server that is silent for longer has gone.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// The first wait after a failure; each further one is twice as long.
 const WAIT_MIN: Duration = Duration::from_millis(50);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// However long a server asks to wait, somebody may have started it again.
-const RETRY_AFTER_MAX_SECONDS: u64 = 60;
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60);
 /// A server that stays away is told of again after so many attempts: about once a minute.
 const TOLD_EACH: u32 = 16;
 /// How soon a waiting sender hears that it is time to stop.
@@ -35,33 +44,33 @@ pub(super) struct Post<'a> {
     pub(super) notify: Notify<'a>,
 }
 
-/// One worker's connection.
+/// One worker, with a connection of its own.
 pub(super) struct Sender<'a> {
     post: &'a Post<'a>,
-    connection: Option<Connection>,
+    client: BlockingClient,
 }
 
 /// What one attempt came to.
 enum Attempt {
     Answered(BatchResult),
-    /// Worth another one, after so many seconds where the server says so.
+    /// Worth another one, after this time if the server says so.
     Failed {
         why: String,
-        retry_after: Option<u64>,
+        retry_after: Option<Duration>,
     },
 }
 
 impl<'a> Sender<'a> {
-    pub(super) const fn new(post: &'a Post<'a>) -> Self {
-        Self { post, connection: None }
+    pub(super) fn new(post: &'a Post<'a>) -> anyhow::Result<Self> {
+        let client = post.server.client(CONNECT_MAX, SILENCE_MAX).context("can't make a client")?;
+        Ok(Self { post, client })
     }
 
     /// Sends until there is an answer, and no line is for later; none when it is time to stop.
-    pub(super) fn send(&mut self, key: &str, body: &[u8], halt: &Halt<'_>) -> anyhow::Result<Option<BatchResult>> {
-        let head = self.head(key, body.len());
+    pub(super) fn send(&self, key: &str, body: &[u8], halt: &Halt<'_>) -> anyhow::Result<Option<BatchResult>> {
         let (mut attempt, mut accepted) = (0, 0);
         loop {
-            let (why, until, retry_after) = match self.attempt(head.as_bytes(), body)? {
+            let (why, until, retry_after) = match self.attempt(key, body)? {
                 Attempt::Answered(result) => {
                     let Some(why) = result.wants_again() else {
                         return Ok(Some(result.with_accepted_before(accepted)));
@@ -83,43 +92,26 @@ impl<'a> Sender<'a> {
         }
     }
 
-    fn head(&self, key: &str, length: usize) -> String {
+    fn attempt(&self, key: &str, body: &[u8]) -> anyhow::Result<Attempt> {
         let Post { server, path, token, .. } = self.post;
-        let token = token.map_or_else(String::new, |token| format!("Authorization: Bearer {token}\r\n"));
-        format!(
-            "POST {path} HTTP/1.1\r\nHost: {}\r\nUser-Agent: forebay-load\r\nContent-Type: application/x-ndjson\r\n\
-             Idempotency-Key: {key}\r\n{token}Content-Length: {length}\r\n\r\n",
-            server.target().authority()
-        )
-    }
-
-    fn attempt(&mut self, head: &[u8], body: &[u8]) -> anyhow::Result<Attempt> {
-        let opened = self.connection.take().map_or_else(|| self.post.server.open(), Ok);
-        let mut connection = match opened {
-            Ok(connection) => connection,
+        let request = Request::builder().method(Method::POST).uri(server.target().url(path));
+        let request = request.header(USER_AGENT, "forebay-load").header(CONTENT_TYPE, "application/x-ndjson");
+        let request = with_token(request.header("Idempotency-Key", key), *token).body(full(body.to_vec()))?;
+        let response = match self.client.exchange(request, None) {
+            Ok(response) => response,
             // A server that can't be trusted now can't be after a while either.
-            Err(source) if source.kind() == io::ErrorKind::InvalidData => {
-                bail!("{}: {source}", self.post.server.target());
+            Err(source) if source.kind() == io::ErrorKind::InvalidData => bail!("{}: {source}", server.target()),
+            Err(error) => return Ok(Attempt::Failed { why: error.to_string(), retry_after: None }),
+        };
+        let attempt = match response.status {
+            200 | 207 | 400 | 422 => BatchResult::parse(&response.body, body).map(Attempt::Answered),
+            408 | 429 | 500..=599 => {
+                let why = format!("answered {}", response.status);
+                Some(Attempt::Failed { why, retry_after: response.retry_after })
             }
-            Err(error) => return Ok(failed(&error)),
-        };
-        let answer = match connection.exchange(head, body) {
-            Ok(answer) => answer,
-            Err(error) => return Ok(failed(&error)),
-        };
-        let (closes, retry_after) = (answer.closes, answer.retry_after);
-        let attempt = match answer.status {
-            200 | 207 | 400 | 422 => BatchResult::parse(&answer.body, body).map(Attempt::Answered),
-            408 | 429 | 500..=599 => Some(Attempt::Failed { why: format!("answered {}", answer.status), retry_after }),
             _ => None,
         };
-        let Some(attempt) = attempt else {
-            bail!("{}", refusal(answer.status, &answer.body));
-        };
-        if !closes {
-            self.connection = Some(connection);
-        }
-        Ok(attempt)
+        attempt.with_context(|| refusal(response.status, &response.body))
     }
 }
 
@@ -133,7 +125,7 @@ fn refusal(status: u16, body: &[u8]) -> String {
     let detail = serde_json::from_slice::<Problem<'_>>(body).map(|problem| problem.detail.into_owned());
     let words = detail.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
     let advice = if matches!(status, 401 | 403) { "; set FOREBAY_TOKEN to a token with the scope ingest" } else { "" };
-    format!("the server answered {status}: {}{advice}", event::visible(words.trim_end()))
+    format!("the server answered {status}: {}{advice}", text::escape_control(words.trim_end()))
 }
 
 /// The first failures may be a server that is started anew: not worth a message. One that stays away is told of again.
@@ -141,14 +133,10 @@ const fn is_told(attempt: u32) -> bool {
     attempt == 4 || attempt.is_multiple_of(TOLD_EACH)
 }
 
-fn failed(error: &io::Error) -> Attempt {
-    Attempt::Failed { why: error.to_string(), retry_after: None }
-}
-
 /// How long to wait before the next attempt. Half of it follows from the key, so that workers don't come all at once.
-fn wait(key: &str, attempt: u32, retry_after: Option<u64>) -> Duration {
-    if let Some(seconds) = retry_after {
-        return Duration::from_secs(seconds.min(RETRY_AFTER_MAX_SECONDS));
+fn wait(key: &str, attempt: u32, retry_after: Option<Duration>) -> Duration {
+    if let Some(asked) = retry_after {
+        return asked.min(RETRY_AFTER_MAX);
     }
     let whole = (WAIT_MIN * (1 << (attempt - 1).min(16))).min(WAIT_MAX);
     let share = sum(format!("{key} {attempt}").as_bytes()) % 1000;
@@ -181,8 +169,7 @@ mod tests {
             assert!(waited >= whole / 2 && waited <= whole, "{attempt}: {waited:?}");
         }
         assert_ne!(wait("a", 5, None), wait("b", 5, None));
-        assert_eq!(wait("a", 1, Some(7)), Duration::from_secs(7));
-        assert_eq!(wait("a", 1, Some(7000)), Duration::from_secs(60));
+        assert_eq!([7, 7000].map(|asked| wait("a", 1, Some(Duration::from_secs(asked))).as_secs()), [7, 60]);
     }
 
     #[test]

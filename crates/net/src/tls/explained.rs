@@ -57,11 +57,8 @@ fn of_certificate(wrong: &CertificateError) -> String {
         }
         CertificateError::ExpiredContext { time, not_after } => {
             let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
-            let ago = if days == 0 {
-                "today or yesterday".to_owned()
-            } else {
-                format!("{} ago", event::counted(days, "day"))
-            };
+            let ago =
+                if days == 0 { "today or yesterday".to_owned() } else { format!("{} ago", text::counted(days, "day")) };
             format!("its certificate has expired, {ago}: renew it on the server (or set this machine's clock right)")
         }
         CertificateError::Expired => {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use event::Lane;
 use http::{HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
+use text::hex;
 
 use super::body::UploadBody;
 use super::digests::Digests;
@@ -16,7 +17,6 @@ use super::refusal::{REFUSAL_BYTES_MAX, ServiceRefusal};
 use super::request::{ContainerRequest, words};
 use super::service::Service;
 use super::upload::{DESCRIPTION, Upload, UploadTarget};
-use crate::description::hexadecimal;
 use net::http_client::HttpResponse;
 
 /// A body of which a server that doesn't want it may not read all.
@@ -218,7 +218,7 @@ pub(super) fn length(answer: &HttpResponse) -> Option<u64> {
 fn has_digest(answer: &HttpResponse, digests: Digests) -> bool {
     let text = |name| answer.headers().get(name).and_then(|value: &HeaderValue| value.to_str().ok());
     let tag = text(header::ETAG.as_str());
-    tag.is_some_and(|tag| tag.trim_matches('"').eq_ignore_ascii_case(&hexadecimal(&digests.md5)))
+    tag.is_some_and(|tag| tag.trim_matches('"').eq_ignore_ascii_case(&hex::encode(&digests.md5)))
         || text(CHECKSUM).is_some_and(|checksum| checksum == STANDARD.encode(digests.sha256))
 }
 

@@ -109,9 +109,7 @@ fn is_token(text: &str) -> bool {
 
 /// 32 digits in the one way in which they are written.
 fn origin(text: &str) -> Option<Origin> {
-    let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-    let bits = u128::from_str_radix(text, 16).ok().filter(|_| text.len() == 32 && text.bytes().all(is_digit))?;
-    Some(Origin(bits.to_be_bytes()))
+    text.parse().ok().filter(|origin: &Origin| origin.to_string() == text)
 }
 
 /// `20261121T130000Z`.

@@ -1,9 +1,9 @@
 //! Reads over several indices, by mappings of several kinds, and beside what others have put there.
 
 use bytes::Bytes;
-use event::limits::{EVENT_BYTES_MAX, READ_BYTES_MAX};
 use event::read::{Filter, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
+use limits::{EVENT_BYTES_MAX, READ_BYTES_MAX};
 use sink::{Batch, Record, Sink, Write, WriteOutcome};
 
 use crate::fixture::{Fixture, server};

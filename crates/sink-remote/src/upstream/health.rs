@@ -78,16 +78,14 @@ impl Health {
         }
     }
 
-    /// A probe has succeeded. The pauses stay long for a writer that answers probes and fails otherwise.
-    pub(super) fn passes_probe(&mut self) {
-        self.state = ServerState::Available;
+    /// A probe or a request of a lane has succeeded. Returns whether that ends an ejection. After a probe, the pauses stay long, for a
+    /// writer that answers probes and fails otherwise.
+    pub(super) fn succeeds(&mut self, is_probe: bool) -> bool {
         self.succeeded_at = Some(Instant::now());
-    }
-
-    /// A request of a lane has succeeded.
-    pub(super) fn succeeds(&mut self) {
-        self.passes_probe();
-        self.failure = None;
+        if !is_probe {
+            self.failure = None;
+        }
+        std::mem::replace(&mut self.state, ServerState::Available) == ServerState::Ejected
     }
 
     /// A request has failed. Returns whether that ejects it.
@@ -119,7 +117,7 @@ mod tests {
             health.fails("gone".into());
             pauses.push(pause(&health).as_secs());
             tokio::time::advance(pause(&health)).await;
-            health.passes_probe();
+            health.succeeds(true);
         }
         assert_eq!(pauses, [1, 2, 4, 8, 16, 30, 30]);
         tokio::time::advance(2 * PROBE_AFTER_MAX).await;
@@ -136,7 +134,7 @@ mod tests {
         tokio::time::advance(Duration::from_hours(1)).await;
         assert_eq!((health.state, health.succeeded_at), (ServerState::Ejected, None));
         assert!(health.is_probe_due(Instant::now(), Duration::ZERO));
-        health.succeeds();
+        health.succeeds(false);
         assert_eq!((health.state, health.succeeded_at), (ServerState::Available, Some(Instant::now())));
         health.fails("gone".into());
         assert_eq!(pause(&health).as_secs(), 1);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
-use event::cells::Counter;
+use metrics::Counter;
 
 use super::etcd::EtcdConfig;
 use super::token::DeliverToken;
@@ -93,7 +93,7 @@ pub struct Upstream {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Shared {
     servers: Servers,
     lookups: Lookups,
@@ -125,7 +125,8 @@ impl Upstream {
     /// An upstream with a state of its own.
     #[must_use]
     pub fn new(config: UpstreamConfig) -> Self {
-        let upstream = Self { config: Arc::new(config), shared: Arc::default() };
+        let shared = Shared { servers: Servers::of(&config.name), lookups: Lookups::default() };
+        let upstream = Self { config: Arc::new(config), shared: Arc::new(shared) };
         upstream.apply();
         upstream
     }

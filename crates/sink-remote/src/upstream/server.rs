@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use event::cells::{Counter, Histogram};
+use metrics::{Counter, Histogram};
 use tokio::time::Instant;
 
 use super::health::{Health, ServerState};
@@ -63,6 +63,8 @@ pub(super) enum ServerRank {
 /// A writer.
 #[derive(Debug)]
 pub struct WriterServer {
+    /// The upstream's name.
+    upstream: Arc<str>,
     key: ServerKey,
     state: Mutex<State>,
     requests: [Counter; RequestOutcome::ALL.len()],
@@ -92,8 +94,9 @@ struct Load {
 }
 
 impl WriterServer {
-    pub(super) fn new(key: ServerKey) -> Self {
+    pub(super) fn new(upstream: Arc<str>, key: ServerKey) -> Self {
         Self {
+            upstream,
             key,
             state: Mutex::default(),
             requests: Default::default(),
@@ -212,20 +215,33 @@ impl WriterServer {
 
     /// Ejects the writer for all sinks: it does not answer, drains, refuses the token, or does not answer as a writer.
     pub(crate) fn eject(&self, reason: Reason) {
-        let is_new = self.held().health.fails(reason);
-        self.ejections.add(u64::from(is_new));
+        let is_new = self.held().health.fails(reason.clone());
+        if is_new {
+            self.ejections.add(1);
+            let (upstream, server) = (&*self.upstream, self.label());
+            tracing::warn!(upstream, server, %reason, "writer ejected: lanes prefer other writers until it answers a probe");
+        }
     }
 
     /// Ejects the writer for this sink: its store failed, or the writer refused the request.
     pub(crate) fn eject_for(&self, sink: &str, reason: Reason) {
-        let is_new = self.held().of_sinks.entry(sink.to_owned()).or_default().fails(reason);
-        self.ejections.add(u64::from(is_new));
+        let is_new = self.held().of_sinks.entry(sink.to_owned()).or_default().fails(reason.clone());
+        if is_new {
+            self.ejections.add(1);
+            let (upstream, server) = (&*self.upstream, self.label());
+            tracing::warn!(
+                upstream, server, server_sink = sink, %reason,
+                "writer ejected for one sink: its lanes prefer other writers until a probe succeeds"
+            );
+        }
     }
 
     /// The writer has answered as a writer. A small request is a probe.
     pub(crate) fn answers(&self, is_probe: bool) {
-        let mut held = self.held();
-        if is_probe { held.health.passes_probe() } else { held.health.succeeds() }
+        let was_ejected = self.held().health.succeeds(is_probe);
+        if was_ejected {
+            tracing::info!(upstream = &*self.upstream, server = self.label(), "writer available again");
+        }
     }
 
     /// The writer's sink has answered: a probe, or if the request stores something, a batch or an object.
@@ -235,7 +251,12 @@ impl WriterServer {
             Some(health) => health,
             None => held.of_sinks.entry(sink.to_owned()).or_default(),
         };
-        if is_probe { health.passes_probe() } else { health.succeeds() }
+        let was_ejected = health.succeeds(is_probe);
+        drop(held);
+        if was_ejected {
+            let (upstream, server) = (&*self.upstream, self.label());
+            tracing::info!(upstream, server, server_sink = sink, "writer available again for one sink");
+        }
     }
 
     /// Counts a request while it is in flight.

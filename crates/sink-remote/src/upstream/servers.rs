@@ -13,7 +13,11 @@ use super::server::{ServerKey, ServerRank, WriterServer};
 
 /// The current writers of an upstream.
 #[derive(Debug, Default)]
-pub(crate) struct Servers(Mutex<State>);
+pub(crate) struct Servers {
+    /// The upstream's name.
+    upstream: Arc<str>,
+    state: Mutex<State>,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -66,8 +70,16 @@ pub(crate) struct Choice<'a> {
 }
 
 impl Servers {
+    pub(super) fn of(upstream: &str) -> Self {
+        Self { upstream: upstream.into(), state: Mutex::default() }
+    }
+
     fn held(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn server(&self, key: ServerKey) -> Arc<WriterServer> {
+        Arc::new(WriterServer::new(Arc::clone(&self.upstream), key))
     }
 
     pub(super) fn all(&self) -> Vec<Arc<WriterServer>> {
@@ -83,8 +95,7 @@ impl Servers {
         let mut held = self.held();
         let before = std::mem::take(&mut held.servers);
         let known = |key: &ServerKey| before.iter().find(|server| server.key() == key).cloned();
-        held.servers =
-            keys.into_iter().map(|key| known(&key).unwrap_or_else(|| Arc::new(WriterServer::new(key)))).collect();
+        held.servers = keys.into_iter().map(|key| known(&key).unwrap_or_else(|| self.server(key))).collect();
         let is_same = before.len() == held.servers.len()
             && held.servers.iter().all(|server| before.iter().any(|known| Arc::ptr_eq(known, server)));
         let State { servers, used, .. } = &mut *held;
@@ -97,7 +108,7 @@ impl Servers {
         let servers = &mut self.held().servers;
         for key in keys {
             if !servers.iter().any(|server| *server.key() == key) {
-                servers.push(Arc::new(WriterServer::new(key)));
+                servers.push(self.server(key));
             }
         }
     }

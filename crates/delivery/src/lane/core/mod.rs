@@ -17,7 +17,7 @@ use sink::{Batch, Claim, Held, Reason, RejectedRecord, Retry, RetryScope, SinkEr
 
 pub(crate) use parts::left;
 pub(crate) use resends::{Resent, dead_after_resend};
-pub(crate) use turn::{Gathered, Turn, is_batch_due, is_object_due, when_caught_up};
+pub(crate) use turn::{Turn, is_batch_due, is_object_due, when_caught_up};
 
 use rejections::Rejections;
 
@@ -115,8 +115,6 @@ pub(crate) struct Judgement {
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: Reason,
-    /// The store accepts nothing. This time doesn't count for events that are set aside.
-    pub(crate) is_outage: bool,
     then: AfterWait,
 }
 
@@ -128,6 +126,11 @@ enum AfterWait {
 }
 
 impl Wait {
+    /// Whether the store accepts nothing. This time doesn't count for events that are set aside.
+    pub(crate) fn is_outage(&self) -> bool {
+        self.then != AfterWait::Send
+    }
+
     /// How soon after the next event the pause ends, if an event ends it. `is_full`: the batch has no room for later events. `has_read_all`:
     /// there is none in the log yet.
     pub(crate) fn ends_after_event(&self, is_full: bool, has_read_all: bool) -> Option<Duration> {
@@ -177,7 +180,7 @@ impl BatchProgress {
 
     /// Whether the store has accepted a record in the last attempt that it hadn't rejected before.
     pub(crate) const fn accepts_others(&self) -> bool {
-        self.rejections.accepts_others()
+        self.rejections.accepts_others
     }
 
     /// The first attempt, or the next one.
@@ -203,7 +206,7 @@ impl BatchProgress {
     }
 
     fn answered(&mut self, part: Batch, outcome: WriteOutcome, now: Duration) -> Next {
-        self.rejections.begin_answer();
+        self.rejections.accepts_others = false;
         match outcome {
             WriteOutcome::Committed if part.len() == self.open.len() => self.advance(self.open.last()),
             WriteOutcome::Committed => {
@@ -213,7 +216,7 @@ impl BatchProgress {
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
                 let reason = "the sink withheld a batch and named no record".into();
-                Next::Wait(Wait { reason, is_outage: false, then: AfterWait::Send })
+                Next::Wait(Wait { reason, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
                 Next::DeadLetter(Judgement { part, rejected, aside: Vec::new(), again: None })
@@ -225,12 +228,10 @@ impl BatchProgress {
     /// The store has accepted all records of `part` but these.
     fn judge(&mut self, part: Batch, rejected: Vec<RejectedRecord>, retry: Vec<Retry>, now: Duration) -> Next {
         self.has_accepted |= rejected.len() + retry.len() < part.len();
-        let (rejected, again) = self.rejections.judge(&part, rejected, retry, self.newer_accepted, now);
-        if !self.has_accepted || !self.policy.sets_aside {
-            return self.give_up(Judgement { part, rejected, aside: Vec::new(), again: Some(again) }, now);
-        }
-        let (aside, again): (Vec<Retry>, Vec<Retry>) =
-            again.into_iter().partition(|retry| retry.scope == RetryScope::Record);
+        let (rejected, mut again) = self.rejections.judge(&part, rejected, retry, self.newer_accepted, now);
+        let can_set_aside = self.has_accepted && self.policy.sets_aside;
+        let aside: Vec<Retry> =
+            again.extract_if(.., |retry| can_set_aside && retry.scope == RetryScope::Record).collect();
         let judgement = Judgement { part, rejected, aside, again: Some(again) };
         if judgement.aside.is_empty() { self.give_up(judgement, now) } else { Next::SetAside(judgement) }
     }
@@ -238,18 +239,20 @@ impl BatchProgress {
     /// The records without room stay in the batch.
     fn set_aside(&mut self, mut judgement: Judgement, count: usize, now: Duration) -> Next {
         let without_room = judgement.aside.split_off(count.min(judgement.aside.len()));
-        let without_room = without_room.into_iter().map(parts::without_room).collect();
-        judgement.again = judgement.again.map(|again| parts::merged(without_room, again, |retry| retry.index));
+        if let Some(again) = &mut judgement.again {
+            again.extend(without_room.into_iter().map(parts::without_room));
+            again.sort_by_key(|retry| retry.index);
+        }
         self.give_up(judgement, now)
     }
 
     /// Rejects the records that the store has rejected for now for too long.
-    fn give_up(&mut self, judgement: Judgement, now: Duration) -> Next {
-        let Judgement { part, rejected, aside, again } = judgement;
-        let (again, given_up) =
-            self.rejections.give_up(again.unwrap_or_default(), self.has_accepted, self.policy.alone_max, now);
-        let rejected = parts::merged(rejected, given_up, |rejected| rejected.index);
-        let judgement = Judgement { part, rejected, aside, again: Some(again) };
+    fn give_up(&mut self, mut judgement: Judgement, now: Duration) -> Next {
+        let Judgement { rejected, again, .. } = &mut judgement;
+        if let Some(again) = again {
+            rejected.extend(self.rejections.give_up(again, self.has_accepted, self.policy.alone_max, now));
+            rejected.sort_by_key(|rejected| rejected.index);
+        }
         if judgement.rejected.is_empty() { self.end_records(judgement) } else { Next::DeadLetter(judgement) }
     }
 
@@ -267,7 +270,7 @@ impl BatchProgress {
             None => self.send(),
             Some(first) => {
                 let then = if self.sends_sample { AfterWait::SendWithNeighbours } else { AfterWait::Send };
-                Next::Wait(Wait { reason: first.reason, is_outage: self.sends_sample, then })
+                Next::Wait(Wait { reason: first.reason, then })
             }
         }
     }
@@ -277,7 +280,7 @@ impl BatchProgress {
         self.rejections.outage();
         self.newer_accepted = false;
         let needs_later = self.policy.fenced && matches!(error, SinkError::Misconfigured(_));
-        Next::Wait(Wait { reason: error.into_reason(), is_outage: true, then: AfterWait::AskStore { needs_later } })
+        Next::Wait(Wait { reason: error.into_reason(), then: AfterWait::AskStore { needs_later } })
     }
 
     fn waited(&self, then: AfterWait, is_full: bool) -> Next {

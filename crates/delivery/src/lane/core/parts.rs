@@ -55,10 +55,3 @@ pub(super) fn without_room(retry: Retry) -> Retry {
     let reason = format!("as many events are set aside as may be, and another is refused for now: {}", retry.reason);
     Retry { reason: reason.into(), ..retry }
 }
-
-/// Both lists as one, in the order of the indices.
-pub(super) fn merged<T>(mut one: Vec<T>, other: Vec<T>, index: impl Fn(&T) -> usize) -> Vec<T> {
-    one.extend(other);
-    one.sort_by_key(index);
-    one
-}

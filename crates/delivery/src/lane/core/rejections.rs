@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use sink::{Batch, RejectedRecord, Retry, RetryScope};
 
-use super::parts::{left, merged, sequences};
+use super::parts::{left, sequences};
 
 /// If there is no other record, a second rejection counts this long after the store has accepted others.
 const ALONE: Duration = Duration::from_secs(5);
@@ -22,19 +22,11 @@ pub(super) struct Rejections {
     pub(super) accepted_at: Option<Duration>,
     /// When the store first rejected a record for now; no outage since.
     pub(super) since: Option<Duration>,
-    accepts_others: bool,
+    /// The store has accepted a record in the last answer that isn't a suspect.
+    pub(super) accepts_others: bool,
 }
 
 impl Rejections {
-    /// Whether the store has accepted a record in the last answer that isn't a suspect.
-    pub(super) const fn accepts_others(&self) -> bool {
-        self.accepts_others
-    }
-
-    pub(super) const fn begin_answer(&mut self) {
-        self.accepts_others = false;
-    }
-
     /// The store accepts nothing: earlier rejections and their time don't count.
     pub(super) fn outage(&mut self) {
         (self.since, self.accepts_others) = (None, false);
@@ -50,8 +42,8 @@ impl Rejections {
     pub(super) fn judge(
         &mut self,
         part: &Batch,
-        rejected: Vec<RejectedRecord>,
-        retry: Vec<Retry>,
+        mut rejected: Vec<RejectedRecord>,
+        mut retry: Vec<Retry>,
         newer_accepted: bool,
         now: Duration,
     ) -> (Vec<RejectedRecord>, Vec<Retry>) {
@@ -59,43 +51,39 @@ impl Rejections {
         let others = || part.records().enumerate().filter(|(_, record)| !self.suspects.contains(&record.sequence));
         let has_others = newer_accepted || others().next().is_some();
         self.accepts_others = newer_accepted || others().any(|(index, _)| !left.contains(&index));
-        let is_alone_for_long = || self.accepted_at.is_some_and(|at| now.saturating_sub(at) >= ALONE);
-        let is_proven = if has_others { self.accepts_others } else { is_alone_for_long() };
+        let is_alone_for_long = self.accepted_at.is_some_and(|at| now.saturating_sub(at) >= ALONE);
+        let is_proven = self.accepts_others || is_alone_for_long;
         if has_others && !self.accepts_others {
             self.clear_suspects();
         }
         let suspects = &self.suspects;
         let is_suspect = |retry: &Retry| part.get(retry.index).is_some_and(|at| suspects.contains(&at.sequence));
-        let (dead, again): (Vec<Retry>, Vec<Retry>) =
-            retry.into_iter().partition(|retry| is_suspect(retry) && retry.scope.is_rejected(is_proven));
+        let dead = retry.extract_if(.., |retry| is_suspect(retry) && retry.scope.is_rejected(is_proven));
+        rejected.extend(dead.map(RejectedRecord::from));
+        rejected.sort_by_key(|rejected| rejected.index);
         if self.accepts_others {
-            let unclear = again.iter().filter(|retry| retry.scope == RetryScope::Unclear);
+            let unclear = retry.iter().filter(|retry| retry.scope == RetryScope::Unclear);
             self.suspects = sequences(part, unclear.map(|retry| retry.index));
             self.accepted_at = Some(now);
         }
-        let dead = dead.into_iter().map(RejectedRecord::from).collect();
-        (merged(rejected, dead, |rejected| rejected.index), again)
+        (rejected, retry)
     }
 
     /// Splits off the records that the store has rejected for now for `alone_max`, if it has accepted others. An error of the store says nothing
     /// about a record, however long it lasts.
     pub(super) fn give_up(
         &mut self,
-        retry: Vec<Retry>,
+        retry: &mut Vec<Retry>,
         has_accepted: bool,
         alone_max: Duration,
         now: Duration,
-    ) -> (Vec<Retry>, Vec<RejectedRecord>) {
+    ) -> impl Iterator<Item = RejectedRecord> {
         let elapsed = now.saturating_sub(*self.since.get_or_insert(now));
-        if !has_accepted || elapsed < alone_max {
-            return (retry, Vec::new());
-        }
-        let (given_up, again): (Vec<Retry>, Vec<Retry>) =
-            retry.into_iter().partition(|retry| retry.scope == RetryScope::Record);
-        let reject = |Retry { index, reason, .. }: Retry| {
+        let is_too_long = has_accepted && elapsed >= alone_max;
+        let given_up = retry.extract_if(.., move |retry| is_too_long && retry.scope == RetryScope::Record);
+        given_up.map(move |Retry { index, reason, .. }| {
             let reason = dead_letters::not_stored_in_time(elapsed.as_secs(), &reason).into();
             RejectedRecord { index, reason }
-        };
-        (again, given_up.into_iter().map(reject).collect())
+        })
     }
 }

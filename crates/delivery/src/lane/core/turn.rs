@@ -25,23 +25,14 @@ pub(crate) fn when_caught_up(halt: Halt, has_read_all: bool, has_aside: impl FnO
     }
 }
 
-/// What a lane has gathered for its next batch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Gathered {
-    /// The batch accounts for a position.
-    pub(crate) covers_any: bool,
-    pub(crate) has_records: bool,
-    /// The batch is old enough to move the cursor of the store, or the lane is to stop.
-    pub(crate) is_old: bool,
-    /// The store has all of the batch, or keeps no cursor and there is no record.
-    pub(crate) needs_no_write: bool,
-}
-
-/// Whether the batch is written now.
-pub(crate) fn is_batch_due(fill: FillResult, gathered: Gathered) -> bool {
-    let Gathered { covers_any, has_records, is_old, needs_no_write } = gathered;
-    let is_complete = fill == FillResult::Full || (fill == FillResult::CaughtUp && has_records);
-    covers_any && (is_complete || (!has_records && (is_old || needs_no_write)))
+/// Whether a batch that accounts for some positions is written now. `is_old`: it is old enough to move the store's cursor, or the lane is to stop.
+/// `needs_no_write`: the store has all of the batch, or keeps no cursor and there is no record.
+pub(crate) fn is_batch_due(fill: FillResult, has_records: bool, is_old: bool, needs_no_write: bool) -> bool {
+    match fill {
+        FillResult::Full => true,
+        FillResult::CaughtUp if has_records => true,
+        FillResult::CaughtUp | FillResult::Pause | FillResult::Midway => !has_records && (is_old || needs_no_write),
+    }
 }
 
 /// Whether the gathered objects are written now. `is_old`: their first event was read long enough ago. `has_waited`: it was received long enough

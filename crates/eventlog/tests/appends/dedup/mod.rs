@@ -111,21 +111,7 @@ impl Harness {
 }
 
 fn record(payload: &str) -> JournalRecord<'_> {
-    JournalRecord {
-        id: EventId([0; 16]),
-        received_at: 1,
-        event_time: None,
-        type_name: "event",
-        source: "",
-        client: None,
-        payload: payload.as_bytes(),
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
-    }
+    JournalRecord::new(EventId([0; 16]), 1, "event", payload.as_bytes())
 }
 
 /// A batch of events, of which some have ids of their own. Each is a line of its own.

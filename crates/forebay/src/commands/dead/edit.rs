@@ -13,7 +13,6 @@ use super::{EXIT_SOME_STAY, order, query, read_event};
 use crate::cli::{DeadChoice, DeadEvent};
 use crate::commands::input;
 use crate::errors::{at, cannot};
-use crate::log;
 
 /// Letters of one event that are looked at: one too many for an editor.
 const SHOWN_MAX: u64 = 2;
@@ -51,7 +50,7 @@ fn edited(event: &DeadEvent) -> anyhow::Result<Option<Vec<u8>>> {
     let text = in_editor(payload)?;
     let is_changed = text.trim_ascii() != payload.trim().as_bytes();
     if !is_changed {
-        log::warning("the payload was left as it is: nothing is changed");
+        tracing::warn!("the payload was left as it is: nothing is changed");
     }
     Ok(is_changed.then_some(text))
 }

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use config::Role;
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
-use event::OperatorCommand;
 use eventlog::unix_microseconds;
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
 use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
+use text::OperatorCommand;
 
 use crate::admin::DeadQuery;
 use crate::admin_address;
@@ -28,7 +28,6 @@ use crate::commands::admin_client::AdminClient;
 use crate::commands::output::{Output, print as printed};
 use crate::commands::table::terminal_width;
 use crate::errors::{at as failed_at, unusable};
-use crate::log;
 pub(crate) use print::{json as letter_as_json, on_one_line};
 use settings::Environment;
 
@@ -123,14 +122,14 @@ fn run_list(list: &DeadList) -> anyhow::Result<u8> {
         printed(|output| output.write_all(text.as_bytes()))?;
     }
     if found.lost > 0 {
-        log::warning(format_args!(
+        tracing::warn!(
             "{} positions of the journals of dead letters are lost, with the letters on them: {} shows where",
             found.lost,
             OperatorCommand::JournalVerify
-        ));
+        );
     }
     if found.more {
-        log::info(format_args!("there are more than {}: choose with filters, or raise --limit", list.limit));
+        tracing::info!("there are more than {}: choose with filters, or raise --limit", list.limit);
     }
     Ok(0)
 }
@@ -150,7 +149,7 @@ fn read_event(event: &DeadEvent, max: u64) -> anyhow::Result<ListJson> {
     let choice = DeadChoice { sink: sink.clone(), id: Some(*id), ..DeadChoice::default() };
     let found = read(at, query(&choice, Some(max), false), &format!("/{id}"))?;
     if found.letters.is_empty() {
-        log::warning(format_args!("no dead letter that is held has the id {id}"));
+        tracing::warn!("no dead letter that is held has the id {id}");
     }
     Ok(found)
 }
@@ -202,7 +201,7 @@ fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8
     };
     let answer = server.ask(at, (method, &format!("/api/dead/{path}")), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
-        log::warning("no dead letter that is held has this id");
+        tracing::warn!("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);
     };
     let sinks: Vec<_> =

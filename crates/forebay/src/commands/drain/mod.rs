@@ -101,11 +101,10 @@ async fn drain(
     };
     match end {
         End::Drained => {}
-        End::NoProgress => log::warning(format_args!(
-            "nothing was stored for {}: giving up (--timeout)",
-            humantime::format_duration(timeout)
-        )),
-        End::Signal => log::info("stopping: events that aren't stored yet remain in the directory"),
+        End::NoProgress => {
+            tracing::warn!("nothing was stored for {}: giving up (--timeout)", humantime::format_duration(timeout));
+        }
+        End::Signal => tracing::info!("stopping: events that aren't stored yet remain in the directory"),
     }
     tokio::spawn(end_at_once(signals));
     // On a blocking thread, so that the runtime still receives a second signal.
@@ -116,7 +115,7 @@ async fn drain(
     stays.add(local_files::find(configuration, data).map_err(at(data))?);
     if let Some(Err(error)) = letters.map(|letters| letters.write(&directory)) {
         let message = format!("the dead letters weren't exported: {error}");
-        log::error(&message);
+        tracing::error!("{message}");
         stays.add(vec![message]);
     }
     stays.print(data)?;
@@ -155,7 +154,7 @@ fn log_progress(ledger: &Arc<Ledger>, aggregates: &AggregateBoard) {
     let pending: Vec<String> = pending.collect();
     let windows: usize = aggregates.aggregates().iter().map(|aggregate| aggregate.figures().windows).sum();
     if !pending.is_empty() || windows > 0 {
-        log::info(format_args!("draining: pending events: {}; open windows: {windows}", none_or(&pending)));
+        tracing::info!("draining: pending events: {}; open windows: {windows}", none_or(&pending));
     }
 }
 

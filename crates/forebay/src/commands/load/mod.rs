@@ -9,15 +9,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use event::counted;
 use load::loader::{self, Counts, Ended, LoadCounters};
+use text::counted;
 
 use crate::cli::LoadFlags;
 use crate::commands::interrupt;
 use crate::commands::output::print;
 use crate::commands::progress::{self, ProgressLine};
 use crate::errors::cannot;
-use crate::log;
 use load_progress::{LoadProgress, SHOW_EVERY};
 
 /// What `load` exits with when everything was answered, and some lines were refused, couldn't be judged, or may have been left unread.
@@ -46,7 +45,7 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
         let progress = ProgressLine::start(scope, SHOW_EVERY, move || text.text());
         let notify = |message: &str| {
             progress::clear();
-            log::warning(message);
+            tracing::warn!("{message}");
         };
         let ended = loader::run((&to, &options), &counters, &stop, &notify);
         if let Some(progress) = progress {
@@ -63,7 +62,7 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
     match ended? {
         // Nothing else ends a load that follows its file.
         Ended::Stopped if !options.follow => {
-            log::warning("stopped before the end; start it again, and it goes on from there");
+            tracing::warn!("stopped before the end; start it again, and it goes on from there");
             Ok(EXIT_STOPPED)
         }
         Ended::Stopped | Ended::Complete => Ok(exit_code(&counts)),
@@ -73,10 +72,8 @@ pub(crate) fn run(LoadFlags { options, to }: LoadFlags) -> anyhow::Result<u8> {
 /// A load that is gone on with isn't without refused lines because none was refused this time.
 fn exit_code(counts: &Counts) -> u8 {
     if counts.refused_before > 0 {
-        log::warning(format_args!(
-            "refused in earlier runs of this load, named then, and not sent again: {}",
-            counted(counts.refused_before, "line")
-        ));
+        let refused = counted(counts.refused_before, "line");
+        tracing::warn!("refused in earlier runs of this load, named then, and not sent again: {refused}");
     }
     if counts.refused + counts.refused_before + counts.undecided + counts.gaps > 0 { EXIT_REFUSED } else { 0 }
 }

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use config::Role;
-use event::rfc3339;
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::{Request, Response, StatusCode};
+use text::rfc3339;
 use tokio::net::TcpListener;
 use writer::{Offered, Writer};
 

@@ -70,10 +70,10 @@ async fn serve(
     let is_loopback = configuration.listens_on_loopback();
     let memory = WriterPlan::of(configuration);
     if let Some(warning) = memory.warning() {
-        log::warning(warning);
+        tracing::warn!("{warning}");
     }
     if let Some(summary) = memory.summary() {
-        log::info(summary);
+        tracing::info!("{summary}");
     }
     let writer = Writer::new(offered, tokens.tokens().clone(), configuration.demand(), is_loopback, shown);
     let writer = Arc::new(writer.with_memory(&memory.budgets));
@@ -105,28 +105,28 @@ async fn serve(
     }
     let delay = configuration.stop_delay;
     if !delay.is_zero() {
-        log::info(signals::delayed(delay, "batches"));
+        tracing::info!("{}", signals::delayed(delay, "batches"));
         tokio::time::sleep(delay).await;
     }
-    log::info("stopping: batches in flight are answered for up to 10 s; gateways go to another writer");
+    tracing::info!("stopping: batches in flight are answered for up to 10 s; gateways use another writer");
     drop(stop);
     tokio::select! {
         _ = &mut serving => {}
-        () = tokio::time::sleep(ANSWER_MAX) => log::warning("some batches were still in flight and got no answer"),
+        () = tokio::time::sleep(ANSWER_MAX) => tracing::warn!("some batches were still in flight and got no answer"),
     }
     for offered in writer.offered().values() {
         // What was answered is stored all the same.
         let _ = offered.sink.close().await;
     }
-    log::info("stopped");
+    tracing::info!("stopped");
     Ok(0)
 }
 
 /// A writer keeps nothing, so a restart loses nothing; a reload would only be another way to do the same.
 async fn warn_of_hangups(mut hangup: Signal) {
     while hangup.recv().await.is_some() {
-        log::warning(
-            "SIGHUP: a writer doesn't reload its configuration. Restart it: gateways use another writer or wait.",
+        tracing::warn!(
+            "SIGHUP: a writer doesn't reload its configuration. Restart it: gateways use another writer or wait."
         );
     }
 }
@@ -148,11 +148,11 @@ fn tell(listener: &TcpListener, admin: &TcpListener, writer: &Writer, is_secure:
     let shown = |listener: &TcpListener| listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     let scheme = if is_secure { "https" } else { "http" };
     let sinks: Vec<&str> = writer.offered().keys().map(String::as_str).collect();
-    log::info(format_args!(
+    tracing::info!(
         "writer {} takes batches on {scheme}://{} for the sinks {}; metrics on http://{}/metrics",
         env!("CARGO_PKG_VERSION"),
         shown(listener),
         sinks.join(", "),
         shown(admin)
-    ));
+    );
 }

@@ -12,7 +12,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::etcd::{Client, EtcdError, LeaseId};
-use crate::log;
 
 /// The longest pause between two renewals, so that a long lease doesn't delay a new registration after etcd lost its data.
 const RENEW_MAX: Duration = Duration::from_secs(5);
@@ -54,7 +53,7 @@ impl Registration {
     pub(crate) async fn leave(self) {
         drop(self.stop);
         if timeout(LEAVE_MAX, self.task).await.is_err() {
-            log::warning("etcd did not end the registration: gateways keep this writer until its lease ends");
+            tracing::warn!("etcd did not end the registration: gateways keep this writer until its lease ends");
         }
     }
 }
@@ -76,8 +75,8 @@ impl Registrar {
         }
         let Some(lease) = self.lease else { return };
         match self.client.revoke(&lease).await {
-            Ok(()) => log::info("etcd: the writer is no longer registered"),
-            Err(error) => log::warning(format_args!("etcd: gateways keep this writer until its lease ends: {error}")),
+            Ok(()) => tracing::info!("etcd: the writer is no longer registered"),
+            Err(error) => tracing::warn!(reason = %error, "etcd: gateways keep this writer until its lease ends"),
         }
     }
 
@@ -89,14 +88,14 @@ impl Registrar {
             match renewed {
                 Ok(()) => {
                     if std::mem::take(&mut self.has_failed) {
-                        log::info("etcd answers again, and the writer is registered");
+                        tracing::info!("etcd answers again, and the writer is registered");
                     }
                     sleep(pause).await;
                 }
                 Err(error) => {
                     if !std::mem::replace(&mut self.has_failed, true) {
                         let message = "gateways that know this writer keep it, and the writer retries";
-                        log::warning(format_args!("etcd: the writer can't be registered: {error}; {message}"));
+                        tracing::warn!(reason = %error, "etcd: the writer can't be registered; {message}");
                     }
                     sleep(if error.is_refusal() { RENEW_MAX } else { pause.min(RETRY_MAX) }).await;
                 }
@@ -116,7 +115,7 @@ impl Registrar {
         if !self.client.has(&key).await? {
             let value = json!({ "url": self.config.advertise.to_string() }).to_string();
             self.client.put(&key, &value, &lease).await?;
-            log::info(format_args!("etcd: the writer is registered as {} by {key}", self.config.advertise));
+            tracing::info!("etcd: the writer is registered as {} by {key}", self.config.advertise);
         }
         Ok(())
     }

@@ -114,7 +114,7 @@ fn a_replay_that_a_standby_lacks_is_stored_again() {
     standby.promote();
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(wait_until(|| numbers(&standby).len() == 20), "{}", log());
-    assert!(wait_until(|| log().contains("has lost 1 that were replayed")), "{}", log());
+    assert!(wait_until(|| log().contains("sink=warehouse lost=1 stored=")), "{}", log());
     assert_eq!(server.metric("forebay_events_stored_total{"), 20);
     assert_eq!(server.metric("forebay_events_dead_total{"), 0);
 }

@@ -36,7 +36,10 @@ fn what_waits_for_its_store_is_pending_and_then_there() {
     server = Server::start_with(&folder.data(), &[], &log);
     expect_pending(&server);
     let text = std::fs::read_to_string(&log).unwrap();
-    assert!(text.contains("sink local can't be read back: SQLite file"), "the operator is told why: {text}");
+    assert!(
+        text.contains("events can't be read back  sink=local reason=\"SQLite file"),
+        "the operator is told why: {text}"
+    );
 
     std::fs::remove_dir(folder.path("data/events.db")).unwrap();
     assert!(wait_until(|| get(&server, &format!("/events/{keyed}")).0 == 200), "the store is back");

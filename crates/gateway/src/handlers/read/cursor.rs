@@ -3,6 +3,7 @@
 //! given for the same query all the same, for else pages would be left out without anybody knowing.
 
 use event::read::{Bookmark, ReadOrder, Wanted};
+use text::hex;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error_code::ErrorCode;
@@ -52,16 +53,15 @@ impl Belonging<'_> {
 
     /// The text for a bookmark: hexadecimal, so that it needs no escapes in a URL.
     pub(super) fn write(&self, Bookmark(bookmark): &Bookmark) -> String {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let check = self.check(bookmark);
-        let bytes = [VERSION].into_iter().chain(check).chain(bookmark.iter().copied());
-        bytes.flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
+        hex::encode(&[&[VERSION][..], &check, bookmark].concat())
     }
 
     /// # Errors
     /// The text is no cursor of this query.
     pub(super) fn read(&self, text: &str) -> Result<Bookmark, Refused> {
-        let bytes = from_hexadecimal(text).ok_or_else(none_at_all)?;
+        let is_short = text.len() <= 2 * (1 + CHECK_BYTES + BOOKMARK_BYTES_MAX);
+        let bytes = Some(text).filter(|_| is_short).and_then(hex::decode).ok_or_else(none_at_all)?;
         match bytes.split_first() {
             Some((&VERSION, rest)) => match rest.split_first_chunk::<CHECK_BYTES>() {
                 Some((check, bookmark)) if *check == self.check(bookmark) => Ok(Bookmark(bookmark.to_vec())),
@@ -75,14 +75,6 @@ impl Belonging<'_> {
 
 fn written(time: Option<i64>) -> Vec<u8> {
     time.map_or_else(Vec::new, |time| time.to_le_bytes().to_vec())
-}
-
-fn from_hexadecimal(text: &str) -> Option<Vec<u8>> {
-    if text.len() > 2 * (1 + CHECK_BYTES + BOOKMARK_BYTES_MAX) || !text.len().is_multiple_of(2) {
-        return None;
-    }
-    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    text.as_bytes().chunks_exact(2).map(|pair| Some(digit(&pair[0])? << 4 | digit(&pair[1])?)).collect()
 }
 
 fn none_at_all() -> Refused {

@@ -1,7 +1,7 @@
 //! The duplicates that the log has found in a batch.
 
-use event::limits::REFUSALS_LISTED_MAX;
 use eventlog::{LineRejection, Original};
+use limits::REFUSALS_LISTED_MAX;
 
 use super::RecordBuilder;
 use crate::error_code::ErrorCode;

@@ -10,10 +10,10 @@ mod tallied;
 use std::sync::Arc;
 
 use access::PartialStatus;
-use event::limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use event::{EventId, KeyedIds, Position, TypeName, id};
 use eventlog::{AppendBatch, ContentHash, DedupKey, JournalRecord, SourceLine};
 use json::batch::{Form, Item};
+use limits::{BLOCK_BYTES_MAX, REFUSALS_LISTED_MAX};
 use transform::Filtered;
 
 use super::ack_mode::AckMode;

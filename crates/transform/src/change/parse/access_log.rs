@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::Members;
 use crate::change::Changed;
-use timestamp::{TimeFormat, Zone, rfc3339};
+use text::rfc3339;
+use timestamp::{TimeFormat, Zone};
 
 const WRONG: &str = "the string is no line of an access log: client, ident, user, [time], \"request\", status, bytes, and \
                      perhaps \"referrer\" and \"agent\"";
@@ -27,7 +28,7 @@ fn read(line: &str, out: &mut String) -> Option<()> {
     let mut members = Members::begin(out);
     members.string("client", client);
     nullable(&mut members, "user", user);
-    members.string("time", &rfc3339(time));
+    members.string("time", &rfc3339::format_short(time));
     write_request(&request, &mut members);
     members.json("status", digits(status)?);
     members.json("bytes", if bytes == "-" { "null" } else { digits(bytes)? });

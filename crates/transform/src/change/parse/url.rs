@@ -2,8 +2,8 @@
 
 use super::{Members, Repeating};
 use crate::change::Changed;
+use ::text::percent;
 use json::text;
-use percent_encoding::percent_decode_str;
 
 /// The parts that there are, as they are written; a port is a number.
 pub(super) fn parse(text: &str, out: &mut String) -> Changed {
@@ -71,5 +71,5 @@ fn write_authority(text: &str, members: &mut Members<'_>) -> Changed {
 
 /// `+` is a blank; a `%` without two digits stays, and bytes that are no UTF-8 become `\u{fffd}`.
 fn decode(text: &str) -> String {
-    percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned()
+    percent::decode_lossy(&text.replace('+', " "))
 }

@@ -118,7 +118,7 @@ impl Core {
                 aside: Vec::new(),
                 again: Some(Vec::new()),
             }),
-            (Bug::AdvancesEarly, Next::Wait(wait)) if !wait.is_outage => Next::Advance,
+            (Bug::AdvancesEarly, Next::Wait(wait)) if !wait.is_outage() => Next::Advance,
             (Bug::SendsBeforeAsking, Next::AskStore { .. }) | (Bug::IgnoresLostClaim, Next::Moved) => self.inner.send(),
             (Bug::SkipsDeadLetters, Next::DeadLetter(judgement)) => self.step(Happened::DeadLettered(judgement), now),
             (Bug::SkipsSetAside, Next::SetAside(judgement)) => {

@@ -332,7 +332,7 @@ fn pause(wait: &Wait) -> Then {
 }
 
 #[test]
-fn every_answer_in_every_state_is_decided_as_the_table_says() {
+fn answers_are_decided_as_the_table_says() {
     let cases = cases();
     for case in &cases {
         assert_eq!(FATES.iter().filter(|row| (row.is)(case)).count(), 1, "rows for the record of {case:?}");
@@ -345,7 +345,7 @@ fn every_answer_in_every_state_is_decided_as_the_table_says() {
 }
 
 #[test]
-fn a_pause_counts_as_an_outage_while_the_store_accepts_nothing() {
+fn pause_is_an_outage_while_nothing_is_accepted() {
     for case in cases() {
         let mut progress = case.progress();
         let mut next = progress.step(case.happened(), NOW);
@@ -357,7 +357,7 @@ fn a_pause_counts_as_an_outage_while_the_store_accepts_nothing() {
             };
         }
         if let Next::Wait(wait) = next {
-            assert_eq!(wait.is_outage, case.is_error() || pause(&wait) == Then::PauseForNeighbours, "{case:?}");
+            assert_eq!(wait.is_outage(), case.is_error() || pause(&wait) == Then::PauseForNeighbours, "{case:?}");
         }
         let accepts_others = is_partial(&case)
             && (case.newer_accepted || case.accepts_other() || (case.is(Reply::Accepted) && !case.is_suspect));
@@ -366,7 +366,7 @@ fn a_pause_counts_as_an_outage_while_the_store_accepts_nothing() {
 }
 
 #[test]
-fn a_pause_is_followed_by_what_it_is_for_and_ends_early_for_an_event_that_helps() {
+fn pause_leads_to_its_purpose_or_ends_early() {
     let thens = [
         AfterWait::Send,
         AfterWait::AskStore { needs_later: false },
@@ -376,7 +376,7 @@ fn a_pause_is_followed_by_what_it_is_for_and_ends_early_for_an_event_that_helps(
     for (then, fenced, is_full, has_read_all) in
         thens.into_iter().flat_map(|then| (0..8).map(move |bits| (then, bits & 1 != 0, bits & 2 != 0, bits & 4 != 0)))
     {
-        let wait = Wait { reason: "r".into(), is_outage: false, then };
+        let wait = Wait { reason: "r".into(), then };
         let early = wait.ends_after_event(is_full, has_read_all).map(|after| after.as_millis());
         let mut progress = BatchProgress::new(policy(fenced), batch(11, 20, [11]), STORE_AT);
         let next = progress.step(Happened::Waited { wait, is_full }, NOW);
@@ -396,7 +396,7 @@ fn a_pause_is_followed_by_what_it_is_for_and_ends_early_for_an_event_that_helps(
 
 /// The batch ends at position 20, and the journal is durable up to 25.
 #[test]
-fn what_the_store_holds_after_a_failed_call_decides_whether_the_call_took_effect() {
+fn store_cursor_decides_whether_a_failed_call_counted() {
     let other = Claim([2; 16]);
     let claims = [vec![CLAIM], vec![other], vec![], vec![CLAIM, other]];
     let places: Vec<Option<u64>> = std::iter::once(None).chain([0, 9, 10, 11, 19, 20, 21, 25, 26].map(Some)).collect();
@@ -444,7 +444,7 @@ fn newest_events_show_whether_the_records_are_at_fault() {
 }
 
 #[test]
-fn a_grown_batch_has_its_open_records_and_the_later_ones() {
+fn grown_batch_keeps_open_records_and_adds_later_ones() {
     let mut progress = BatchProgress::new(policy(false), batch(1, 9, [2, 5, 9]), 0);
     let next = progress.step(Happened::Grown(batch(1, 14, [2, 3, 5, 8, 9, 10, 14])), NOW);
     let Next::Send(part) = next else { panic!("{next:?}") };

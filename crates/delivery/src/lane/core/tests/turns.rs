@@ -5,14 +5,14 @@ use std::time::Duration;
 use aggregation::Halt;
 use sink::{RejectedRecord, Retry, RetryScope, SinkError, WriteOutcome};
 
-use super::super::{Gathered, Resent, Turn, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
+use super::super::{Resent, Turn, dead_after_resend, is_batch_due, is_object_due, when_caught_up};
 use super::ALONE_MAX;
 use crate::log_cursor::FillResult;
 
 const FILLS: [FillResult; 4] = [FillResult::Full, FillResult::CaughtUp, FillResult::Pause, FillResult::Midway];
 
 #[test]
-fn a_lane_that_caught_up_ends_when_its_work_is_done() {
+fn caught_up_lane_ends_when_its_work_is_done() {
     let turn = |halt, has_read_all, has_aside| when_caught_up(halt, has_read_all, || has_aside);
     for (has_read_all, has_aside) in [(false, false), (false, true), (true, false), (true, true)] {
         let done = if has_read_all { Turn::End } else { Turn::ReadOn };
@@ -24,22 +24,20 @@ fn a_lane_that_caught_up_ends_when_its_work_is_done() {
 }
 
 #[test]
-fn a_batch_is_due_when_it_is_full_or_the_log_has_no_more() {
-    for (fill, bits) in FILLS.into_iter().flat_map(|fill| (0..16).map(move |bits| (fill, bits))) {
-        let [covers_any, has_records, is_old, needs_no_write] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
-        let is_due = is_batch_due(fill, Gathered { covers_any, has_records, is_old, needs_no_write });
-        let expected = match (covers_any, fill, has_records) {
-            (false, ..) => false,
-            (true, FillResult::Full, _) | (true, FillResult::CaughtUp, true) => true,
-            (true, FillResult::Pause | FillResult::Midway, true) => false,
-            (true, FillResult::CaughtUp | FillResult::Pause | FillResult::Midway, false) => is_old || needs_no_write,
+fn batch_is_due_when_full_or_caught_up() {
+    for (fill, bits) in FILLS.into_iter().flat_map(|fill| (0..8).map(move |bits| (fill, bits))) {
+        let [has_records, is_old, needs_no_write] = [1, 2, 4].map(|bit| bits & bit != 0);
+        let expected = match (fill, has_records) {
+            (FillResult::Full, _) | (FillResult::CaughtUp, true) => true,
+            (FillResult::Pause | FillResult::Midway, true) => false,
+            (FillResult::CaughtUp | FillResult::Pause | FillResult::Midway, false) => is_old || needs_no_write,
         };
-        assert_eq!(is_due, expected, "{bits:#b}");
+        assert_eq!(is_batch_due(fill, has_records, is_old, needs_no_write), expected, "{bits:#b}");
     }
 }
 
 #[test]
-fn an_object_is_due_when_it_is_full_or_old() {
+fn object_is_due_when_full_or_old() {
     for (fill, bits) in FILLS.into_iter().flat_map(|fill| (0..8).map(move |bits| (fill, bits))) {
         let [is_halted, has_waited, is_old] = [1, 2, 4].map(|bit| bits & bit != 0);
         let expected =
@@ -66,7 +64,7 @@ fn every_answer_to_a_resend_is_decided() {
 }
 
 #[test]
-fn resent_events_are_dead_when_rejected_or_rejected_for_now_for_too_long() {
+fn resent_event_is_dead_when_rejected_for_too_long() {
     let ages = [None, Some(ALONE_MAX - Duration::from_nanos(1)), Some(ALONE_MAX)];
     let dead = |rejected: &[RejectedRecord], retry: &[Retry], age| -> Vec<usize> {
         dead_after_resend(rejected, retry, |_| age, ALONE_MAX).into_iter().map(|(index, _)| index).collect()

@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// `\u001b` begins the commands of terminals), line breaks (which would forge lines of a log), and what reorders or hides the text
 /// around it.
 #[must_use]
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn escape_control(text: &str) -> Cow<'_, str> {
     // Few texts have such a character, and most are ASCII.
     let Some(first) = text.find(has_effect) else { return Cow::Borrowed(text) };
     let mut shown = String::with_capacity(text.len() + 16);
@@ -52,10 +52,10 @@ mod tests {
             ("user\u{202e}nimda\u{2066}x\u{200b}\u{feff}", "user\\u202enimda\\u2066x\\u200b\\ufeff"),
             ("\u{2028}\u{e0041}", "\\u2028\\udb40\\udc41"),
         ] {
-            assert_eq!(visible(text), shown);
+            assert_eq!(escape_control(text), shown);
         }
         for text in ["", "plain: \"quoted\" \\ /", "日本語 é נ म\u{200d}़", "👩\u{200d}🚀"] {
-            assert!(matches!(visible(text), Cow::Borrowed(same) if same == text), "{text}");
+            assert!(matches!(escape_control(text), Cow::Borrowed(same) if same == text), "{text}");
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Every limit of Forebay, with its reason. The asserts at the end relate them, so that no limit can be
 //! changed into one that another contradicts.
 
+pub mod memory;
+
 use std::time::Duration;
 
 /// Bytes of a single payload. One event is one row or document: more is a file.

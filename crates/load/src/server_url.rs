@@ -56,6 +56,11 @@ impl ServerUrl {
         }
     }
 
+    /// The URL of a path on the server.
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("{}://{}{path}", if self.is_secure { "https" } else { "http" }, self.authority())
+    }
+
     /// A path of Forebay's as this server has it.
     pub(crate) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
@@ -64,7 +69,7 @@ impl ServerUrl {
 
 impl std::fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}{}", if self.is_secure { "https" } else { "http" }, self.authority(), self.prefix)
+        f.write_str(&self.url(&self.prefix))
     }
 }
 

@@ -1,7 +1,7 @@
-//! How the memory of a process is divided. Each budget of [`limits`](crate::limits) is what a part takes at most on a machine
+//! How the memory of a process is divided. Each budget of [this crate](crate) is what a part takes at most on a machine
 //! with enough memory. Where there is less, all are scaled down by one factor, so that their sum fits.
 
-use crate::limits::{
+use crate::{
     AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX, DEAD_LETTERS_MIN,
     DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
     HANDOVER_BYTES_MAX, IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX,

@@ -9,24 +9,22 @@ const HEADERS_MAX: usize = 64;
 
 /// A whole answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Answer<'a> {
-    pub(crate) status: u16,
-    /// Seconds, where the answer says how long to wait.
-    pub(crate) retry_after: Option<u64>,
+pub(super) struct Answer<'a> {
+    pub(super) status: u16,
     /// Whether the server closes the connection after it.
-    pub(crate) closes: bool,
-    pub(crate) body: Cow<'a, [u8]>,
+    pub(super) closes: bool,
+    pub(super) body: Cow<'a, [u8]>,
     /// How many of the bytes belong to it.
-    pub(crate) length: usize,
+    pub(super) length: usize,
 }
 
 /// Bytes that are no answer.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the server's answer is no HTTP/1.1 with a length")]
-pub(crate) struct Malformed;
+pub(super) struct Malformed;
 
 /// The first answer in `bytes`; none while its end isn't there.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
     let mut before = 0;
     loop {
         let Some((head, facts)) = parse_head(&bytes[before..])? else { return Ok(None) };
@@ -37,15 +35,14 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Answer<'_>>, Malformed> {
             continue;
         }
         let Some((body, taken)) = body(&bytes[start..], &facts)? else { return Ok(None) };
-        let Facts { status, retry_after, closes, .. } = facts;
-        return Ok(Some(Answer { status, retry_after, closes, body, length: start + taken }));
+        let Facts { status, closes, .. } = facts;
+        return Ok(Some(Answer { status, closes, body, length: start + taken }));
     }
 }
 
 /// What a head says.
 struct Facts {
     status: u16,
-    retry_after: Option<u64>,
     closes: bool,
     framing: Option<Framing>,
 }
@@ -61,7 +58,7 @@ fn parse_head(bytes: &[u8]) -> Result<Option<(usize, Facts)>, Malformed> {
     let Status::Complete(length) = response.parse(bytes).map_err(|_| Malformed)? else { return Ok(None) };
     let status = response.code.ok_or(Malformed)?;
     // HTTP/1.0 closes unless it says otherwise, and what says so there isn't worth reading.
-    let mut facts = Facts { status, retry_after: None, closes: response.version != Some(1), framing: None };
+    let mut facts = Facts { status, closes: response.version != Some(1), framing: None };
     for header in &*response.headers {
         take_header(&mut facts, header)?;
     }
@@ -82,8 +79,6 @@ fn take_header(facts: &mut Facts, header: &Header<'_>) -> Result<(), Malformed> 
         facts.framing = Some(Framing::Chunked);
     } else if is("connection") {
         facts.closes |= value.eq_ignore_ascii_case(b"close");
-    } else if is("retry-after") {
-        facts.retry_after = number();
     }
     Ok(())
 }
@@ -127,7 +122,7 @@ mod tests {
     use super::*;
 
     /// Cut anywhere before its end, an answer isn't there yet; whatever follows doesn't belong to it.
-    fn check(text: &str, expected: (u16, Option<u64>, bool, &str)) {
+    fn check(text: &str, expected: (u16, bool, &str)) {
         for end in 0..text.len() {
             assert_eq!(parse(&text.as_bytes()[..end]), Ok(None), "{:?}", &text[..end]);
         }
@@ -135,21 +130,18 @@ mod tests {
         let answer = parse(more.as_bytes()).unwrap().unwrap();
         assert_eq!(answer.length, text.len());
         let body = std::str::from_utf8(&answer.body).unwrap();
-        assert_eq!((answer.status, answer.retry_after, answer.closes, body), expected);
+        assert_eq!((answer.status, answer.closes, body), expected);
     }
 
     #[test]
     fn an_answer_ends_where_its_head_says() {
-        check("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", (200, None, false, "hi"));
-        check(
-            "HTTP/1.1 503 No\r\nRetry-After: 7\r\nConnection: Close\r\nContent-Length:0\r\n\r\n",
-            (503, Some(7), true, ""),
-        );
-        check("HTTP/1.1 204 No Content\r\n\r\n", (204, None, false, ""));
-        check("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", (200, None, true, "x"));
+        check("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi", (200, false, "hi"));
+        check("HTTP/1.1 503 No\r\nConnection: Close\r\nContent-Length:0\r\n\r\n", (503, true, ""));
+        check("HTTP/1.1 204 No Content\r\n\r\n", (204, false, ""));
+        check("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx", (200, true, "x"));
         check(
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 207 M\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n1;x=y\r\nd\r\n0\r\n\r\n",
-            (207, None, false, "abcd"),
+            (207, false, "abcd"),
         );
     }
 

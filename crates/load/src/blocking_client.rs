@@ -1,0 +1,76 @@
+//! Requests of a thread that waits for each response.
+
+use std::io;
+use std::time::Duration;
+
+use http::Request;
+use net::http_client::{HttpClient, HttpFailure, HttpFailureKind, HttpOptions, RequestBody, retry_after};
+use tokio::runtime::{self, Runtime};
+
+/// A response lists at most a thousand rejected records: far below.
+const RESPONSE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// A client that keeps its connection for the next request.
+pub(crate) struct BlockingClient {
+    runtime: Runtime,
+    http: HttpClient,
+}
+
+/// A whole response.
+#[derive(Debug)]
+pub struct ServerResponse {
+    /// The status.
+    pub status: u16,
+    /// How long the server asks the client to wait.
+    pub retry_after: Option<Duration>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl ServerResponse {
+    /// The body as text.
+    #[must_use]
+    pub fn text(&self) -> std::borrow::Cow<'_, str> {
+        String::from_utf8_lossy(&self.body)
+    }
+}
+
+impl BlockingClient {
+    pub(crate) fn new(options: HttpOptions) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { runtime, http: HttpClient::new(options) })
+    }
+
+    /// Sends a request and waits for the whole response, for `limit` at most.
+    ///
+    /// # Errors
+    /// There is no whole response. [`io::ErrorKind::InvalidData`] means that the server isn't trusted. After other errors it is unknown
+    /// whether the server has processed the request.
+    pub(crate) fn exchange(
+        &self,
+        request: Request<RequestBody>,
+        limit: Option<Duration>,
+    ) -> io::Result<ServerResponse> {
+        let receive = async { self.receive(request).await.map_err(cause) };
+        self.runtime.block_on(async {
+            let Some(limit) = limit else { return receive.await };
+            let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {limit:?}"));
+            tokio::time::timeout(limit, receive).await.map_err(late)?
+        })
+    }
+
+    async fn receive(&self, request: Request<RequestBody>) -> Result<ServerResponse, HttpFailure> {
+        let response = self.http.send(request).await?.at_any_rate();
+        let (status, retry_after) = (response.status().as_u16(), retry_after(response.headers()));
+        let body = response.bytes(RESPONSE_BYTES_MAX).await?.into();
+        Ok(ServerResponse { status, retry_after, body })
+    }
+}
+
+/// The failure without the server's name, which callers add themselves; the operating system's error if there is one.
+fn cause(failure: HttpFailure) -> io::Error {
+    match failure.kind {
+        HttpFailureKind::Connect(error) | HttpFailureKind::Untrusted(error) => error,
+        kind => io::Error::other(kind.to_string()),
+    }
+}
