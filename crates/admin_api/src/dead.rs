@@ -1,6 +1,6 @@
 //! Dead letters as JSON: what the admin API answers, what the command reads from it, and what it prints.
 
-use delivery::{DeadLetter, DeadOutcome};
+use dead_letters::{DeadLetter, DeadOutcome};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use text::rfc3339;

@@ -1,6 +1,6 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
-use delivery::DeadFilter;
+use dead_letters::DeadFilter;
 use text::{percent, rfc3339};
 
 /// What is asked for.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use delivery::{DeadLetterService, GivenUp, LaneState, LaneStatus, LastDead, LedgerRow};
+use dead_letters::{DeadLetterService, LastDead};
+use delivery::{LaneState, LaneStatus};
+use ledger::{GivenUp, LedgerRow};
 use serde::{Deserialize, Serialize};
 use text::rfc3339;
 

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use delivery::{DeadLetterService, LaneState, LaneStatus, LedgerRow, SinkRow};
+use dead_letters::DeadLetterService;
+use delivery::{LaneState, LaneStatus};
+use ledger::{LedgerRow, SinkRow};
 use serde::{Deserialize, Serialize};
 use text::{counted, rfc3339};
 

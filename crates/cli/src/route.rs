@@ -4,7 +4,8 @@
 use std::io::{self, BufWriter, Write};
 
 use anyhow::bail;
-use delivery::{DeadFilter, SavedLedger};
+use dead_letters::DeadFilter;
+use ledger::SavedLedger;
 use serde::Serialize;
 use text::counted;
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use delivery::{Begin, Delivery, Options, Routes, SavedLedger, Setup, SinkSetup};
+use delivery::{Delivery, Options, Setup, SinkSetup};
 use event::{EventId, TypeName};
 use eventlog::{AppendBatch, DataDirectory, EventLog, JournalRecord, SourceLine};
 use journal::disk::OsDisk;
+use ledger::{Begin, Routes, SavedLedger};
 use sink::{Null, Sink};
 use sink_testing::MemoryHandle;
 

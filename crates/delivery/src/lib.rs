@@ -1,9 +1,9 @@
-//! Delivery: brings events from the event log to the sinks, on a thread of its own. Batching, retry, dead letters, cursors
-//! and the ledger exist once, here; a sink only writes.
+//! Delivery: brings events from the event log to the sinks, on a thread of its own. Batching, retry and retention exist once, here; a sink only
+//! writes. The crates [`ledger`], [`dead_letters`] and [`aggregation`] are below it.
 //!
-//! A *lane* (`lane/`) reads one shard for one sink, and writes one batch at a time. It counts the outcomes in the [`Ledger`]. The
+//! A *lane* (`lane/`) reads one shard for one sink, and writes one batch at a time. It counts the outcomes in the [`ledger::Ledger`]. The
 //! *checkpointer* (`retention/`) saves the ledger with all cursors in one file, and frees the segments that no cursor needs. The *supervisor*
-//! (`supervisor/`) runs all of them, with the aggregates of the crate [`aggregation`] and the replays of the crate [`dead_letters`].
+//! (`supervisor/`) runs all of them, and the aggregates and replays.
 
 mod backoff;
 mod command;
@@ -23,18 +23,8 @@ mod supervisor;
 mod tests;
 mod timer;
 
-pub use aggregation::{
-    AggregateBoard, AggregateFigures, AggregateSetup, AggregateStatus, UnusableState, unusable_states,
-};
 pub use command::{ChangeError, DeliveryControl};
-pub use dead_letters::{
-    DeadAction, DeadCounters, DeadError, DeadFilter, DeadLetter, DeadLetterService, DeadList, DeadOutcome, LastDead,
-    damaged_dead_letters, each_dead_letter, read_dead_letters,
-};
 pub use delivery::Delivery;
-pub use ledger::{
-    Begin, Condition, GiveUpError, GivenUp, Ledger, LedgerLoadError, LedgerRow, Routes, SavedLedger, SinkName, SinkRow,
-};
 pub use options::Options;
 pub use setup::{Setup, SinkSetup};
 pub use start_error::StartError;

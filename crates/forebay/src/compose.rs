@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use aggregation::AggregateSetup;
 use config::ConnectionLimits;
 use config::{self, AggregateConfig, Configuration, TypeConfig};
-use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
+use delivery::{LaneBoard, SinkSetup};
 use event::TypeName;
 use event::read::StoreReader;
 use gateway::{GatewayOptions, GatewayTypes, RefusedTo, TypeNames, TypeResolver, TypeRules};
+use ledger::Routes;
 use limits::memory::Budgets;
 use objects::ObjectSink;
 use sink::Sink;

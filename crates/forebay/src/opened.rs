@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::thread;
 
 use config::Configuration;
-use delivery::{Delivery, Options, SavedLedger, SinkSetup};
+use delivery::{Delivery, Options, SinkSetup};
 use eventlog::{EventLog, LogOptions, LostFrom};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
+use ledger::SavedLedger;
 use limits::memory::Budgets;
 
 use crate::memory_plan::Plan;

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use anyhow::{anyhow, bail};
 use config::Role;
-use delivery::{DeadFilter, SavedLedger, read_dead_letters};
+use dead_letters::{DeadFilter, read_dead_letters};
 use eventlog::unix_microseconds;
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
+use ledger::SavedLedger;
 use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
 use text::OperatorCommand;

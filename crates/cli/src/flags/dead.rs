@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use delivery::Condition;
 use event::EventId;
+use ledger::Condition;
 use load::ServerUrl;
 use text::rfc3339;
 

@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use config::token_file::TokenFile;
-use delivery::{SavedLedger, damaged_dead_letters};
+use dead_letters::damaged_dead_letters;
 use eventlog::{Losses, damaged_id_files};
 use journal::{DataDirectory, Finding, Inspected, damaged_state_files};
+use ledger::SavedLedger;
 use text::{OperatorCommand, counted};
 
 use super::EXIT_DAMAGED;

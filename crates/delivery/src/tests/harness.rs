@@ -521,7 +521,7 @@ impl Harness {
                 let wanted = if routed { found.0 != found.1 } else { found == (false, false) };
                 assert!(wanted, "{sink}, event {number} of {type_name}: (stored, dead) = {found:?}");
             }
-            let sum = |pick: fn(&crate::SinkRow) -> u64| -> u64 {
+            let sum = |pick: fn(&ledger::SinkRow) -> u64| -> u64 {
                 rows.iter().flat_map(|row| &row.sinks).filter(|row| &*row.sink == sink).map(pick).sum()
             };
             assert_eq!(sum(|row| row.stored), store.count() as u64, "{sink}: stored; {rows:?}");

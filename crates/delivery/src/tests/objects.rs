@@ -378,7 +378,7 @@ fn dead_letters_of_another_store_are_not_sent_to_one_of_objects() {
         harness.objects = Some(RULES);
         harness.start();
         seconds(5).await;
-        let outcome = harness.act(crate::DeadAction::Replay, &crate::DeadFilter::default()).await;
+        let outcome = harness.act(dead_letters::DeadAction::Replay, &dead_letters::DeadFilter::default()).await;
         assert!(
             outcome
                 .failure

@@ -477,7 +477,7 @@ fn letters_of_a_sink_that_is_gone_are_shown_and_can_be_dropped() {
         let mut harness = with_one_letter(61).await;
         harness.stop().await;
         harness.kill(1).await;
-        harness.routes = crate::Routes::new().with_others([KEYED.into()]);
+        harness.routes = ledger::Routes::new().with_others([KEYED.into()]);
         harness.start();
         assert_eq!(harness.held(FENCED), [2]);
         let outcome = harness.act(DeadAction::Replay, &all()).await;

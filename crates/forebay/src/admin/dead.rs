@@ -8,7 +8,7 @@
 //! | `POST /api/dead/replay?…` | `{"sinks": [{"sink", "stored", "refused", "dropped", "edited", "left", "failure"}]}` |
 //! | `POST /api/dead/drop?…` | the same; without a filter only with `all=true` |
 
-use delivery::{DeadAction, DeadFilter, DeadLetterService, DeadList, DeadOutcome};
+use dead_letters::{DeadAction, DeadFilter, DeadLetterService, DeadList, DeadOutcome};
 use hyper::body::Incoming;
 use hyper::{Method, Request, StatusCode};
 

@@ -22,7 +22,7 @@ use std::time::Duration;
 use access::Scope;
 use admin_api::paths;
 use bytes::Bytes;
-use delivery::DeadLetterService;
+use dead_letters::DeadLetterService;
 use event::Origin;
 use gateway::Readiness;
 use http_body_util::Full;

@@ -9,9 +9,11 @@
 
 use std::sync::Arc;
 
-use delivery::{ChangeError, DeadLetterService, Delivery, DeliveryControl, LaneBoard, Ledger};
+use dead_letters::DeadLetterService;
+use delivery::{ChangeError, Delivery, DeliveryControl, LaneBoard};
 use event::{Origin, TypeName};
 use hyper::{Method, StatusCode};
+use ledger::Ledger;
 
 use super::auth::Caller;
 use super::dead_query;

@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use config::Role;
-use delivery::{DeadLetterService, Delivery, LaneBoard, Ledger};
+use dead_letters::DeadLetterService;
+use delivery::{Delivery, LaneBoard};
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
+use ledger::Ledger;
 use text::{OperatorCommand, rfc3339};
 
 use admin_api::status::{JournalJson, SinkStatusJson, StatusJson};

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use delivery::{
-    AggregateBoard, AggregateFigures, AggregateStatus, CheckpointCounters, DeadCounters, DeadLetterService, Delivery,
-    LaneBoard, LaneState, LaneStatus, Ledger, LedgerRow, SinkRow,
-};
+use aggregation::{AggregateBoard, AggregateFigures, AggregateStatus};
+use dead_letters::{DeadCounters, DeadLetterService};
+use delivery::{CheckpointCounters, Delivery, LaneBoard, LaneState, LaneStatus};
 use eventlog::{EventLog, FilterStep, Shard, unix_microseconds};
 use gateway::{GatewayCounters, RouteName, StatusClass};
+use ledger::{Ledger, LedgerRow, SinkRow};
 
 use crate::log;
 use crate::metrics::refusals;

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use config::owner_file;
-use delivery::{DeadFilter, each_dead_letter};
+use dead_letters::{DeadFilter, each_dead_letter};
 use journal::DataDirectory;
 
 use super::local_files::lies_in;

@@ -9,10 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use aggregation::{AggregateBoard, UnusableState, unusable_states};
 use anyhow::{anyhow, bail};
 use config::{Configuration, Role};
-use delivery::{AggregateBoard, Delivery, Ledger, UnusableState, unusable_states};
+use delivery::Delivery;
 use journal::DataDirectory;
+use ledger::Ledger;
 use settings::Environment;
 use tokio::time::{Instant, sleep};
 

@@ -5,9 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
-use delivery::{AggregateBoard, DeadFilter, DeadLetterService, Delivery, LaneBoard, Ledger, each_dead_letter};
+use aggregation::AggregateBoard;
+use dead_letters::{DeadFilter, DeadLetterService, each_dead_letter};
+use delivery::{Delivery, LaneBoard};
 use eventlog::EventLog;
 use journal::DataDirectory;
+use ledger::Ledger;
 use text::{OperatorCommand, counted};
 
 use admin_api::route::{RouteJson, RoutesJson};
