@@ -184,7 +184,7 @@ mod tests {
             route("job", "local", (0, 5_310, 0)),
         ];
         let text = table(&routes, Some(80));
-        let page = include_str!("../../../../docs/operations.md");
+        let page = include_str!("../../../docs/operations.md");
         assert!(page.contains(&format!("```text\n{text}```\n")), "docs/operations.md lacks:\n{text}");
     }
 

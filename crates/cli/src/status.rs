@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_page_shows_what_is_printed() {
         let text = screen(&status(), Some(80));
-        let page = include_str!("../../../../docs/operations.md");
+        let page = include_str!("../../../docs/operations.md");
         assert!(page.contains(&format!("```text\n{text}```\n")), "docs/operations.md lacks:\n{text}");
     }
 
