@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 
-use xtask::report::{Row, median};
+use harness::report::{Row, median};
 
 use crate::{Arguments, measure};
 

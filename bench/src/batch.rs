@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::records::Records;
+use crate::Setup;
 use crate::reference::check_loop::{self, Piece};
-use crate::{READY_LIMIT, Setup};
-use xtask::http::{self, Connection};
-use xtask::metrics;
-use xtask::report::{Bar, Row, median};
-use xtask::server::NULL_SINK;
+use harness::http::{self, Connection};
+use harness::metrics;
+use harness::report::{Bar, Row, median};
+use harness::server::NULL_SINK;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -34,20 +34,18 @@ pub(super) fn into_null(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
         println!("round {round}: reference {reference:.0} events/s, server {server:.0} events/s");
         turns.push((server, reference));
     }
-    let rate = Row {
-        what: "batches into null".into(),
-        measured: median(turns.iter().map(|turn| turn.0).collect()),
-        unit: "events/s",
-        reference: None,
-        bar: Bar::AtLeast(600_000.0),
-    };
+    let rate = Row::alone(
+        "batches into null",
+        "events/s",
+        median(turns.iter().map(|turn| turn.0).collect()),
+        Bar::AtLeast(600_000.0),
+    );
     Ok(vec![rate, Row::in_turn("batches into null, against check-loop", "events/s", &turns, Bar::AtLeast(0.3))])
 }
 
 fn measure_server(setup: &Setup, batches: &[Batch], connections: u32) -> Result<f64> {
     let launch = setup.fresh_server(Some(NULL_SINK))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let sent = send(launch.intake, batches, connections, Until::Elapsed(setup.duration))?;
     server.wait_stored()?;
     let accepted = metrics::sum(&server.metrics()?, "forebay_events_accepted_total");

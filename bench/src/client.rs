@@ -11,13 +11,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use super::records::Records;
+use crate::Setup;
 use crate::cores::{Side, on_core_of};
-use crate::{READY_LIMIT, Setup};
-use xtask::report::{Bar, Row, median};
-use xtask::server::NULL_SINK;
-use xtask::server::children_cpu;
-use xtask::workspace;
-use xtask::wrk::{self, WrkLoad};
+use harness::report::{Bar, Row, median};
+use harness::server::NULL_SINK;
+use harness::server::children_cpu;
+use harness::workspace;
+use harness::wrk::{self, WrkLoad};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -76,8 +76,7 @@ fn load(setup: &Setup, options: &Options, file: &Path) -> Result<Row> {
     let mut rates = Vec::new();
     for round in 1..=setup.rounds {
         let launch = setup.fresh_server(None)?;
-        let mut server = launch.start()?;
-        server.wait_ready(READY_LIMIT)?;
+        let server = launch.ready()?;
         let url = format!("http://{}", launch.intake);
         let state = setup.folder.join(format!("state-{round}"));
         let mut command = Command::new(&setup.binary);
@@ -87,13 +86,7 @@ fn load(setup: &Setup, options: &Options, file: &Path) -> Result<Row> {
         rates.push(lines as f64 / begun.elapsed().as_secs_f64());
         server.stop()?;
     }
-    Ok(Row {
-        what: "load, gzip, into SQLite".into(),
-        measured: median(rates),
-        unit: "lines/s",
-        reference: None,
-        bar: Bar::AtLeast(400_000.0),
-    })
+    Ok(Row::alone("load, gzip, into SQLite", "lines/s", median(rates), Bar::AtLeast(400_000.0)))
 }
 
 fn search(setup: &Setup, file: &Path, bytes: u64, pattern: &str) -> Result<Row> {
@@ -126,8 +119,7 @@ fn timed(command: &mut Command) -> Result<(String, f64)> {
 /// higher rate because it is cheaper, not because it counts in another way.
 fn bench(setup: &Setup) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(Some(NULL_SINK))?;
-    let mut server = on_core_of(Side::Server, || launch.start())?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = on_core_of(Side::Server, || launch.ready())?;
     let rows = on_core_of(Side::Client, || bench_in_turn(setup, launch.intake))?;
     server.stop()?;
     Ok(rows)

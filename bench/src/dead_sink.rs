@@ -3,17 +3,18 @@
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use super::{READY_LIMIT, Setup};
-use xtask::http::{self, Connection};
-use xtask::latency::latency_ms;
-use xtask::report::{Bar, Row};
-use xtask::server::{Launch, Server};
-use xtask::workspace;
+use super::Setup;
+use harness::http::{self, Connection};
+use harness::latency::latency_ms;
+use harness::report::{Bar, Row};
+use harness::server::{Launch, READY_LIMIT, Server};
+use harness::wait::until;
+use harness::workspace;
 
 /// Each has a type and a sink of its own name; the last is the one that dies.
 const NAMES: [&str; 3] = ["one", "two", "three"];
@@ -59,7 +60,7 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 }
 
 fn share(what: &str, measured: f64, bar: Bar) -> Row {
-    Row { what: what.to_owned(), measured, unit: "", reference: None, bar }
+    Row::alone(what, "", measured, bar)
 }
 
 /// A type and a SQLite file for each name.
@@ -90,8 +91,7 @@ impl Beside {
             let blocker = launch.data.join(format!("{DEAD}.db")).join("in-the-way");
             std::fs::create_dir_all(&blocker).with_context(|| format!("making {}", blocker.display()))?;
         }
-        let mut server = launch.start()?;
-        server.wait_ready(READY_LIMIT)?;
+        let server = launch.ready()?;
         Ok(Self { launch, server })
     }
 
@@ -103,15 +103,10 @@ impl Beside {
 
     /// Waits until the dead sink's type is refused.
     fn wait_full(&self) -> Result<()> {
-        let begun = Instant::now();
         let request = http::post(&format!("/ingest/event/{DEAD}"), &[], b"1");
-        while Connection::open(self.launch.intake)?.send(&request)?.status != 503 {
-            if begun.elapsed() > READY_LIMIT {
-                bail!("events for the dead sink are taken though more than {FULL_BACKLOG} waits for it");
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        until("events for the dead sink are rejected", READY_LIMIT, || {
+            Ok(Connection::open(self.launch.intake)?.send(&request)?.status == 503)
+        })
     }
 }
 

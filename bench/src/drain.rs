@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
+use super::Setup;
 use super::batch::{self, Until};
 use super::records::Records;
-use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::{Piece, pieces_of_file};
-use xtask::report::{Bar, Row};
-use xtask::server::{Launch, children_cpu};
-use xtask::store::BulkLoaded;
+use harness::report::{Bar, Row};
+use harness::server::{Launch, children_cpu};
+use harness::store::BulkLoaded;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -90,8 +90,7 @@ fn drain<S: BulkLoaded>(setup: &Setup, options: &Options, store: &mut S, pieces:
     store.run()?;
     store.settle()?;
     let begun = Instant::now();
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     server.wait_stored()?;
     let (time, cpu) = (begun.elapsed(), server.process.cpu()?);
     server.stop()?;
@@ -104,8 +103,7 @@ fn drain<S: BulkLoaded>(setup: &Setup, options: &Options, store: &mut S, pieces:
 
 /// Has a server take events that it can't store, and ends it.
 fn take(launch: &Launch, events: u64, connections: u32, pieces: &[Piece]) -> Result<f64> {
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let sent = batch::send(launch.intake, &batch::batches(pieces), connections, Until::Sent(events))?;
     let pending = server.pending()?;
     // Not a stop, which would wait for the store.

@@ -8,15 +8,16 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{READY_LIMIT, Setup};
+use super::Setup;
+use harness::ab;
+use harness::metrics;
+use harness::report::{Bar, Row, median};
+use harness::server::{Process, READY_LIMIT};
+use harness::two_services::{Pair, SinkSpec};
+use harness::wait::until;
+use harness::workspace::{self, has_program, root};
+use harness::wrk::{self, WrkLoad};
 use testkit::ports::free_address;
-use xtask::ab;
-use xtask::metrics;
-use xtask::report::{Bar, Row, median};
-use xtask::server::Process;
-use xtask::two_services::{Pair, SinkSpec};
-use xtask::workspace::{self, has_program, root};
-use xtask::wrk::{self, WrkLoad};
 
 const DISCARDED: SinkSpec<'_> = SinkSpec { name: "none", settings: "kind = \"null\"\n" };
 /// The peer's program, within the repository.
@@ -125,7 +126,7 @@ impl Hop<'_> {
         }
         let what = format!("ab, {} requests, {} connections", load.requests, load.connections);
         let mut rows = rows(&what, &turns);
-        rows.push(row(&format!("{what}: failed"), failed as f64, "requests", Bar::AtMost(0.0)));
+        rows.push(Row::alone(&format!("{what}: failed"), "requests", failed as f64, Bar::AtMost(0.0)));
         Ok(rows)
     }
 
@@ -200,13 +201,9 @@ fn rows(what: &str, turns: &[Turn]) -> Vec<Row> {
         compared("rate", "requests/s", |of| of.requests_per_second, Bar::AtLeast(RATE_LEAST)),
         compared("CPU of both processes", "µs/request", |of| of.cpu, Bar::AtMost(1.0)),
         compared("memory of both processes", "MB", |of| of.memory, Bar::AtMost(1.0)),
-        row(&format!("{what}: pending of accepted when the load ends"), pending, "", Bar::AtMost(PENDING_MOST)),
-        row(&format!("{what}: pending 5 s later, at most"), left, "events", Bar::AtMost(0.0)),
+        Row::alone(&format!("{what}: pending of accepted when the load ends"), "", pending, Bar::AtMost(PENDING_MOST)),
+        Row::alone(&format!("{what}: pending 5 s later, at most"), "events", left, Bar::AtMost(0.0)),
     ]
-}
-
-fn row(what: &str, measured: f64, unit: &'static str, bar: Bar) -> Row {
-    Row { what: what.to_owned(), measured, unit, reference: None, bar }
 }
 
 /// The front-end and the back-end in Go.
@@ -253,15 +250,9 @@ fn service(program: &Path, name: &str, listen: SocketAddr, arguments: &[&str]) -
     let mut command = Command::new(program);
     command.arg(name).args(["-listen", &listen.to_string()]).args(arguments).stdin(Stdio::null());
     let mut process = Process::start(&mut command)?;
-    let begun = Instant::now();
-    while TcpStream::connect(listen).is_err() {
-        if let Some(status) = process.ended()? {
-            bail!("the peer's {name}-end ended with {status} before it listened on {listen}");
-        }
-        if begun.elapsed() > READY_LIMIT {
-            bail!("the peer's {name}-end doesn't listen on {listen}");
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the peer listens", READY_LIMIT, || match process.ended()? {
+        Some(status) => bail!("the peer's {name}-end ended with {status} before it listened on {listen}"),
+        None => Ok(TcpStream::connect(listen).is_ok()),
+    })?;
     Ok(process)
 }

@@ -8,10 +8,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::Setup;
-use xtask::report::{Bar, Row};
-use xtask::server::{Process, Server};
-use xtask::store::{CampaignStore, PostgresStore};
-use xtask::two_services::{Pair, SinkSpec};
+use harness::report::{Bar, Row};
+use harness::server::{Process, Server};
+use harness::store::{CampaignStore, PostgresStore, StoreServer};
+use harness::two_services::{Pair, SinkSpec};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -33,7 +33,7 @@ const WRITER_MOST: f64 = 10.0;
 const GROWTH_MOST: f64 = 0.2;
 
 pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
-    let mut store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+    let mut store = PostgresStore::require()?;
     let settings = store.sink();
     let pair = Pair::start(&setup.binary, &setup.folder, SinkSpec { name: "warehouse", settings: &settings })?;
     let mut load = start_load(setup, &pair, options)?;
@@ -48,7 +48,7 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     }
     let least = Duration::from_secs(options.load_seconds / 3);
     println!("the writer took {:.3} of a core", writer.cpu);
-    let row = |what: &str, measured, unit, bar| Row { what: what.into(), measured, unit, reference: None, bar };
+    let row = |what: &str, measured, unit, bar| Row::alone(what, unit, measured, bar);
     Ok(vec![
         row("gateway, user and system time", gateway.cpu, "cores", Bar::AtMost(CPU_MOST)),
         row("gateway, most anonymous memory", gateway.most(), "MB", Bar::AtMost(GATEWAY_MOST)),

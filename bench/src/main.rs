@@ -1,5 +1,5 @@
-//! `cargo xtask bench`, `cargo xtask reference` and `cargo xtask campaign origins`: the server and a reference loop, measured in turn in
-//! one run, each figure with its bar.
+//! `cargo xtask bench` and `cargo xtask reference`: the server and a reference loop, measured in turn in one run, each figure with its
+//! bar. And two campaigns that measure: `cargo xtask campaign origins` and `cargo xtask campaign store-down`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a tool for the terminal: printing is its output")]
 
@@ -22,6 +22,7 @@ mod reference;
 mod single;
 mod start;
 mod steps;
+mod store_down;
 mod stored_ack;
 mod stores;
 mod sustained;
@@ -33,9 +34,9 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use xtask::server::Launch;
-use xtask::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
-use xtask::{report, workspace};
+use harness::server::Launch;
+use harness::store::{OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
+use harness::{report, workspace};
 
 /// What `cargo xtask` passes on.
 #[derive(Parser)]
@@ -47,6 +48,8 @@ enum Task {
     Reference(reference::Arguments),
     /// A thousand gateways through one writer: its connections to the store, its memory, and each event stored once.
     Origins(origins::Options),
+    /// One store is down while millions of events come for it: latency of the others, memory, and how fast the backlog drains.
+    StoreDown(store_down::Options),
 }
 
 /// Options of `cargo xtask bench`.
@@ -138,9 +141,6 @@ impl Setup {
     }
 }
 
-/// No start takes longer, unless something is wrong.
-const READY_LIMIT: Duration = Duration::from_secs(20);
-
 /// Runs one benchmark; fails if a figure is short of its bar.
 fn run(arguments: &Arguments) -> Result<()> {
     let server = workspace::release_binary(arguments.binary.as_deref())?;
@@ -191,6 +191,7 @@ fn main() -> ExitCode {
         Task::Bench(arguments) => run(&arguments),
         Task::Reference(arguments) => reference::run(&arguments),
         Task::Origins(options) => origins::run(&options),
+        Task::StoreDown(options) => store_down::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -10,13 +10,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::Setup;
 use super::batch::{self, Until};
-use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::Piece;
-use xtask::http::{self, Connection};
-use xtask::metrics;
-use xtask::report::{Bar, Row};
-use xtask::server::Server;
+use harness::http::{self, Connection};
+use harness::metrics;
+use harness::report::{Bar, Row};
+use harness::server::Server;
+use harness::wait::until;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -97,8 +98,7 @@ impl std::fmt::Display for Seen {
 impl Seen {
     fn of(setup: &Setup, options: &Options, budget: Option<u64>) -> Result<Self> {
         let launch = setup.fresh_server(Some(&config(budget)))?;
-        let mut server = launch.start()?;
-        server.wait_ready(READY_LIMIT)?;
+        let server = launch.ready()?;
         sleep(Duration::from_secs(1));
         let idle = server.process.memory()?.now;
         server.process.forget_peak()?;
@@ -125,12 +125,14 @@ impl Seen {
             metrics::sum(text, &format!("forebay_aggregate_{name}{{aggregate=\"visit.users\"}}"))
         };
         if has_groups {
-            wait(|| Ok(figure(&server.metrics()?, "events_total") >= options.groups as f64))?;
+            until("the aggregate is there", DONE_LIMIT, || {
+                Ok(figure(&server.metrics()?, "events_total") >= options.groups as f64)
+            })?;
         }
         let text = server.metrics()?;
         end_window(intake)?;
         if has_groups {
-            wait(|| {
+            until("the aggregate is there", DONE_LIMIT, || {
                 let text = server.metrics()?;
                 Ok(figure(&text, "groups") < 100.0 && figure(&text, "results_total") > 0.0)
             })?;
@@ -165,12 +167,8 @@ impl Seen {
 
     fn rows(&self, without: &Self, budget: u64) -> [Row; 3] {
         let more = (self.most - self.idle) as f64 - (without.most - without.idle) as f64;
-        let row = |what: &str, measured: f64, unit: &'static str, most: f64| Row {
-            what: format!("{budget} MiB: {what}"),
-            measured,
-            unit,
-            reference: None,
-            bar: Bar::AtMost(most),
+        let row = |what: &str, measured: f64, unit: &'static str, most: f64| {
+            Row::alone(&format!("{budget} MiB: {what}"), unit, measured, Bar::AtMost(most))
         };
         [
             row("more in memory than without", more / 1e6, "MB", mib(budget) / 1e6),
@@ -182,17 +180,6 @@ impl Seen {
 
 fn mib(count: u64) -> f64 {
     (count * 1024 * 1024) as f64
-}
-
-fn wait(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let begun = Instant::now();
-    while !holds()? {
-        if begun.elapsed() > DONE_LIMIT {
-            bail!("the aggregate hasn't come to that after {DONE_LIMIT:?}");
-        }
-        sleep(PAUSE);
-    }
-    Ok(())
 }
 
 fn batches(groups: u64) -> Vec<batch::Batch> {

@@ -11,9 +11,9 @@ use anyhow::{Context, Result, bail};
 use super::Setup;
 use super::batch::{self, Until};
 use crate::reference::check_loop::Piece;
-use xtask::metrics;
-use xtask::report::{Bar, Row, median};
-use xtask::server::{Launch, Server};
+use harness::metrics;
+use harness::report::{Bar, Row, median};
+use harness::server::{Launch, Server};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -51,7 +51,7 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
 
 fn row(what: &str, options: &Options, measured: f64) -> Row {
     let what = format!("{} types, {what}, median of {STARTS}", options.types);
-    Row { what, measured, unit: "ms", reference: None, bar: Bar::AtMost(READY_MOST_MS) }
+    Row::alone(&what, "ms", measured, Bar::AtMost(READY_MOST_MS))
 }
 
 /// How a server ends before it starts again.

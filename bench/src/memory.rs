@@ -7,13 +7,13 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::Setup;
 use super::batch::{self, Until};
-use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::pieces;
-use xtask::http::Connection;
-use xtask::report::{Bar, Row};
-use xtask::server::{Launch, Server};
-use xtask::wrk::{self, WrkLoad};
+use harness::http::Connection;
+use harness::report::{Bar, Row};
+use harness::server::{Launch, Server};
+use harness::wrk::{self, WrkLoad};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -41,7 +41,7 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
 
 fn idle_and_busy(setup: &Setup) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(None)?;
-    let server = start(&launch)?;
+    let server = launch.ready()?;
     sleep(SETTLE);
     let idle = server.process.memory()?.now;
     let busy = busy(setup, &launch, &server)?;
@@ -55,7 +55,7 @@ fn busy_with_backlog(setup: &Setup, backlog: u64) -> Result<Row> {
     let launch = setup.fresh_server(None)?;
     let blocker = launch.data.join("events.db").join("in-the-way");
     std::fs::create_dir_all(&blocker).with_context(|| format!("making {}", blocker.display()))?;
-    let server = start(&launch)?;
+    let server = launch.ready()?;
     let line = b"{\"job\":\"7f03a1c2e994\",\"status\":\"Success: process exited with code 0.\",\"attempt\":1}\n";
     let batches = batch::batches(&pieces(line));
     let sent = batch::send(launch.intake, &batches, 1, Until::Sent(backlog))?;
@@ -77,7 +77,7 @@ fn busy(setup: &Setup, launch: &Launch, server: &Server) -> Result<u64> {
 
 fn idle_connections(setup: &Setup, count: u32) -> Result<Row> {
     let launch = setup.fresh_server(None)?;
-    let server = start(&launch)?;
+    let server = launch.ready()?;
     sleep(SETTLE);
     let before = server.process.memory()?.now;
     let connections = open_idle(launch.intake, count)?;
@@ -86,13 +86,7 @@ fn idle_connections(setup: &Setup, count: u32) -> Result<Row> {
     drop(connections);
     server.stop()?;
     let each = (after as f64 - before as f64) / f64::from(count) / 1024.0;
-    Ok(Row {
-        what: format!("{count} idle connections, each"),
-        measured: each,
-        unit: "KiB",
-        reference: None,
-        bar: Bar::AtMost(12.0),
-    })
+    Ok(Row::alone(&format!("{count} idle connections, each"), "KiB", each, Bar::AtMost(12.0)))
 }
 
 fn open_idle(server: SocketAddr, count: u32) -> Result<Vec<Connection>> {
@@ -107,14 +101,8 @@ fn open_idle(server: SocketAddr, count: u32) -> Result<Vec<Connection>> {
     (1..=count).map(open).collect()
 }
 
-fn start(launch: &Launch) -> Result<Server> {
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
-    Ok(server)
-}
-
 fn row(what: &str, bytes: u64, most: f64) -> Row {
-    Row { what: what.to_owned(), measured: bytes as f64 / 1e6, unit: "MB", reference: None, bar: Bar::AtMost(most) }
+    Row::alone(what, "MB", bytes as f64 / 1e6, Bar::AtMost(most))
 }
 
 /// Both ends of every connection need a descriptor: ours here, and the server inherits the limit.

@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::Value;
 
-use super::{READY_LIMIT, Setup};
-use xtask::http::{self, Connection};
-use xtask::latency::latency_ms;
-use xtask::priority::come_last;
-use xtask::report::{Bar, Row, median};
-use xtask::server::Server;
+use super::Setup;
+use harness::http::{self, Connection};
+use harness::latency::latency_ms;
+use harness::priority::come_last;
+use harness::report::{Bar, Row, median};
+use harness::server::Server;
 
 /// Large events are searched, hashed and made several of.
 const CONFIG: &str = r#"
@@ -52,8 +52,7 @@ const LATENCY_MOST: f64 = 2.0;
 
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(Some(CONFIG))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let large = Large { server: launch.intake, request: http::post("/ingest/event/large", &[], large().as_bytes()) };
     let mut bench = Bench { setup, server: &server, large, per_second: 1.0 };
     bench.calibrate()?;
@@ -73,13 +72,12 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 fn rows(turns: &[Turn]) -> Vec<Row> {
     let pairs: Vec<_> = turns.iter().map(|turn| (turn.with.p99_ms, turn.alone.p99_ms)).collect();
     let middle: Vec<_> = turns.iter().map(|turn| (turn.with.p50_ms, turn.alone.p50_ms)).collect();
-    let cores = Row {
-        what: "large events' part of a core".into(),
-        measured: median(turns.iter().map(|turn| turn.cores).collect()),
-        unit: "",
-        reference: None,
-        bar: Bar::AtLeast(CORES_LEAST),
-    };
+    let cores = Row::alone(
+        "large events' part of a core",
+        "",
+        median(turns.iter().map(|turn| turn.cores).collect()),
+        Bar::AtLeast(CORES_LEAST),
+    );
     vec![
         cores,
         Row::in_turn("p50 of 2,000 small/s beside large ones, against alone", "ms", &middle, Bar::AtMost(LATENCY_MOST)),

@@ -20,12 +20,12 @@ use tokio::runtime::{Builder, Runtime};
 use xxhash_rust::xxh3::xxh3_128;
 
 use gateway::Gateway;
+use harness::clients::any_seed;
+use harness::server::{Launch, ProcessRole, Server};
+use harness::store::{PostgresStore, RedisStore, Shared};
+use harness::two_services::{SinkSpec, writer_config};
+use harness::workspace;
 use random::Random;
-use xtask::any_seed;
-use xtask::server::{Launch, ProcessRole, Server};
-use xtask::store::{PostgresStore, RedisStore, Shared};
-use xtask::two_services::{SinkSpec, ready, writer_config};
-use xtask::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -91,7 +91,7 @@ fn into_store<S: Shared + Sync>(
     options: &Options,
     (seed, binary, folder): (u64, &Path, &Path),
 ) -> Result<()> {
-    let store = S::start()?.with_context(|| format!("{} is missing: `cargo xtask services` installs it", S::NAME))?;
+    let store = S::require()?;
     println!("{}: at most {CONNECTIONS_MAX} connections", S::NAME);
     let settings = format!("{}max_connections = {CONNECTIONS_MAX}\n{}", store.sink(), kind.settings);
     let mut site = Site::start(binary, folder, &settings, kind.store, options, seed)?;
@@ -147,7 +147,7 @@ impl Site {
         let launch = Launch::of_role(ProcessRole::Writer, binary, &folder, Some(&config))?;
         Ok(Self {
             writer: launch.intake,
-            server: ready(&launch)?,
+            server: launch.ready()?,
             kind,
             gateways: (0..options.origins).map(|number| Gateway::new(number, seed)).collect(),
             order: Random::new(seed),
@@ -259,15 +259,12 @@ fn check<S: Shared>(mut store: S, gateways: &[Gateway], folder: &Path) -> Result
     let mut missing: HashSet<u128> =
         gateways.iter().flat_map(Gateway::payloads).map(|payload| hash(&payload)).collect();
     let events = missing.len();
-    store.read_payloads(folder, |payloads| {
-        for payload in payloads.lines() {
-            let payload = payload.context("reading what is stored")?;
-            if !missing.remove(&hash(&payload)) {
-                bail!("stored twice, or never sent: {payload:.60}");
-            }
+    for payload in store.payloads(folder)?.lines() {
+        let payload = payload.context("reading what is stored")?;
+        if !missing.remove(&hash(&payload)) {
+            bail!("stored twice, or never sent: {payload:.60}");
         }
-        Ok(())
-    })?;
+    }
     ensure!(missing.is_empty(), "{} of {events} events are missing", missing.len());
     println!("  {events} events, each once, and {} cursors", cursors.len());
     Ok(())

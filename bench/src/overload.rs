@@ -18,11 +18,11 @@ use anyhow::Result;
 use self::batches::Batches;
 use self::memory::Memory;
 use self::singles::Singles;
+use super::Setup;
 use super::records::Records;
-use super::{READY_LIMIT, Setup};
 use crate::cores::{Side, on_core_of};
-use xtask::report::{Bar, Row, median};
-use xtask::server::Server;
+use harness::report::{Bar, Row, median};
+use harness::server::Server;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -121,8 +121,7 @@ fn p99_of<L: Load>(load: &L, server: SocketAddr, rate: f64, setup: &Setup) -> Re
 /// Has `load` meet a server with an empty data directory, from another core.
 fn on_fresh_server<T>(setup: &Setup, load: impl FnOnce(&Server, SocketAddr) -> Result<T>) -> Result<T> {
     let launch = setup.fresh_server(None)?;
-    let mut server = on_core_of(Side::Server, || launch.start())?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = on_core_of(Side::Server, || launch.ready())?;
     let done = on_core_of(Side::Client, || load(&server, launch.intake))?;
     server.wait_stored()?;
     server.stop()?;
@@ -140,13 +139,12 @@ fn rows<L: Load>(goodput: (Sent, Sent), memory: Memory, latency: (f64, f64)) -> 
             (goodput.0.events, goodput.1.events),
             Bar::AtLeast(0.9),
         ),
-        Row {
-            what: format!("{}, most memory under overload", L::WHAT),
-            measured: megabytes(memory.most),
-            unit: "MB",
-            reference: None,
-            bar: Bar::AtMost(MEMORY_MB_MAX),
-        },
+        Row::alone(
+            &format!("{}, most memory under overload", L::WHAT),
+            "MB",
+            megabytes(memory.most),
+            Bar::AtMost(MEMORY_MB_MAX),
+        ),
         row(
             "memory in the last quarter of it, against the first",
             "MB",

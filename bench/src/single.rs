@@ -2,18 +2,19 @@
 
 use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::{READY_LIMIT, Setup};
+use crate::Setup;
+use harness::metrics;
+use harness::report::{Bar, Row, median};
+use harness::server::{NULL_SINK, READY_LIMIT};
+use harness::server::{Process, Server};
+use harness::wait::until;
+use harness::workspace;
+use harness::wrk::{self, WrkLoad};
 use testkit::ports::free_address;
-use xtask::metrics;
-use xtask::report::{Bar, Row, median};
-use xtask::server::NULL_SINK;
-use xtask::server::{Process, Server};
-use xtask::workspace;
-use xtask::wrk::{self, WrkLoad};
 
 /// What one load showed.
 struct Measured {
@@ -47,13 +48,12 @@ pub(super) fn into_null(setup: &Setup) -> Result<Vec<Row>> {
 
 pub(super) fn into_sqlite(setup: &Setup) -> Result<Vec<Row>> {
     let turns = in_turn(setup, 256, None, false)?;
-    let pending = Row {
-        what: "SQLite, pending of accepted when the load ends".into(),
-        measured: median(turns.iter().map(|turn| turn.pending).collect()),
-        unit: "",
-        reference: None,
-        bar: Bar::AtMost(0.2),
-    };
+    let pending = Row::alone(
+        "SQLite, pending of accepted when the load ends",
+        "",
+        median(turns.iter().map(|turn| turn.pending).collect()),
+        Bar::AtMost(0.2),
+    );
     Ok(vec![rate_row("SQLite, 256 connections", &turns, 0.5), pending])
 }
 
@@ -74,8 +74,7 @@ fn in_turn(setup: &Setup, connections: u32, config: Option<&str>, is_keyed: bool
     let load = WrkLoad { connections, duration: TURN, is_keyed };
     let (address, reference) = start_reference(setup)?;
     let launch = setup.fresh_server(config)?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let mut measured = Vec::new();
     for turn in 0..=turns {
         let reference = measure_reference(setup, load, address, &reference)?;
@@ -102,13 +101,7 @@ fn start_reference(setup: &Setup) -> Result<(SocketAddr, Process)> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(["reference", "http-durable", "--port", &address.port().to_string(), "--directory"]).arg(&folder);
     let process = Process::start(&mut command)?;
-    let begun = Instant::now();
-    while TcpStream::connect(address).is_err() {
-        if begun.elapsed() > READY_LIMIT {
-            bail!("the reference doesn't listen on {address}");
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    until("the reference loop listens", READY_LIMIT, || Ok(TcpStream::connect(address).is_ok()))?;
     Ok((address, process))
 }
 

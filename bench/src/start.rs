@@ -6,15 +6,14 @@ use std::fmt::Write;
 use anyhow::{Result, bail};
 
 use super::batch::{self, Until};
+use crate::Setup;
 use crate::reference::check_loop::Piece;
-use crate::{READY_LIMIT, Setup};
+use harness::metrics;
+use harness::report::{Bar, Row, median};
+use harness::server::NULL_SINK;
+use harness::server::{Launch, ProcessRole};
+use harness::two_services::{SinkSpec, gateway_config, writer_config};
 use testkit::ports::free_address;
-use xtask::metrics;
-use xtask::report::{Bar, Row, median};
-use xtask::server::NULL_SINK;
-use xtask::server::{Launch, ProcessRole};
-use xtask::two_services::{SinkSpec, gateway_config, writer_config};
-use xtask::workspace;
 
 const STARTS: u32 = 20;
 const KILLS: u32 = 5;
@@ -26,13 +25,7 @@ const IDS_REMEMBERED_MIN: f64 = 1_000_000.0;
 
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let bytes = std::fs::metadata(&setup.binary)?.len();
-    let row = |what: &str, measured, unit, most| Row {
-        what: what.into(),
-        measured,
-        unit,
-        reference: None,
-        bar: Bar::AtMost(most),
-    };
+    let row = |what: &str, measured, unit, most| Row::alone(what, unit, measured, Bar::AtMost(most));
     Ok(vec![
         row("binary", bytes as f64 / 1e6, "MB", 20.0),
         row("ready with an empty directory, median of 20", from_nothing(setup)?, "ms", 50.0),
@@ -45,8 +38,8 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 fn from_nothing(setup: &Setup) -> Result<f64> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
-        let mut server = setup.fresh_server(None)?.start()?;
-        times.push(server.wait_ready(READY_LIMIT)?.as_secs_f64() * 1e3);
+        let (server, took) = setup.fresh_server(None)?.ready_after()?;
+        times.push(took.as_secs_f64() * 1e3);
         server.stop()?;
     }
     Ok(median(times))
@@ -61,10 +54,9 @@ fn of_role(setup: &Setup, role: ProcessRole) -> Result<f64> {
     };
     let mut times = Vec::new();
     for _ in 0..STARTS {
-        let folder = setup.folder.join(role.subcommand());
-        workspace::empty_directory(&folder)?;
-        let mut server = Launch::of_role(role, &setup.binary, &folder, Some(&config))?.start()?;
-        times.push(server.wait_ready(READY_LIMIT)?.as_secs_f64() * 1e3);
+        let launch = Launch::fresh(role, &setup.binary, &setup.folder.join(role.subcommand()), &config)?;
+        let (server, took) = launch.ready_after()?;
+        times.push(took.as_secs_f64() * 1e3);
         server.stop()?;
     }
     Ok(median(times))
@@ -72,16 +64,16 @@ fn of_role(setup: &Setup, role: ProcessRole) -> Result<f64> {
 
 fn after_kills(setup: &Setup) -> Result<f64> {
     let launch = setup.fresh_server(Some(&NULL_SINK.replace("routes", "id = \"/id\"\nroutes")))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let mut server = launch.ready()?;
     let mut slowest = 0.0_f64;
     for kill in 0..u64::from(KILLS) {
         let batches = batch::batches(&pieces(kill * IDS));
         // One connection sends them in their order, and each once.
         batch::send(launch.intake, &batches, 1, Until::Sent(IDS))?;
         server.kill()?;
-        server = launch.start()?;
-        slowest = slowest.max(server.wait_ready(READY_LIMIT)?.as_secs_f64() * 1e3);
+        let took;
+        (server, took) = launch.ready_after()?;
+        slowest = slowest.max(took.as_secs_f64() * 1e3);
         let remembered = metrics::sum(&server.metrics()?, "forebay_duplicate_window_ids");
         if remembered < IDS_REMEMBERED_MIN {
             bail!("{remembered} ids are remembered after a kill: the window isn't full");

@@ -3,11 +3,11 @@
 
 use anyhow::{Context, Result};
 
+use super::Setup;
 use super::batch::{self, Batch, Until};
 use super::records::Records;
-use super::{READY_LIMIT, Setup};
-use xtask::report::{Bar, Row, median};
-use xtask::server::{Launch, Server};
+use harness::report::{Bar, Row, median};
+use harness::server::{Launch, Server};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -61,8 +61,7 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(Some(CONFIG))?;
     let schema = launch.data.parent().context("the data directory has a folder")?.join("access.json");
     std::fs::write(&schema, SCHEMA).with_context(|| format!("writing {}", schema.display()))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let [plain, access] = ["plain", "access"].map(|of| batch::batches_of_type(of, &pieces));
     let mut turns = Vec::new();
     // The first turn, in which files grow, isn't counted.
@@ -80,13 +79,12 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
         of(|turn| turn.1),
         of(|turn| turn.0)
     );
-    Ok(vec![Row {
-        what: "schema and five steps, CPU of an event".into(),
-        measured: of(|turn| turn.0 - turn.1),
-        unit: "µs",
-        reference: None,
-        bar: Bar::AtMost(COST_MOST),
-    }])
+    Ok(vec![Row::alone(
+        "schema and five steps, CPU of an event",
+        "µs",
+        of(|turn| turn.0 - turn.1),
+        Bar::AtMost(COST_MOST),
+    )])
 }
 
 /// Microseconds of all threads for each event.

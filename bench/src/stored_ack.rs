@@ -2,9 +2,9 @@
 
 use anyhow::Result;
 
-use crate::{READY_LIMIT, Setup};
-use xtask::report::{Bar, Row};
-use xtask::wrk::{self, WrkLoad};
+use crate::Setup;
+use harness::report::{Bar, Row};
+use harness::wrk::{self, WrkLoad};
 
 /// The types differ in their acknowledgement only.
 const CONFIG: &str = "[sinks.null]\nkind = \"null\"\n[types.disk]\nroutes = [\"null\"]\n\
@@ -14,8 +14,7 @@ const CONNECTIONS: u32 = 256;
 /// Loads one server in turn. The first turn, in which files grow, isn't counted.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     let launch = setup.fresh_server(Some(CONFIG))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let load = WrkLoad { connections: CONNECTIONS, duration: setup.duration, is_keyed: false };
     let rate = |name: &str| -> Result<f64> {
         let url = format!("http://{}/ingest/event/{name}", launch.intake);

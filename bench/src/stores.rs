@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 
+use super::Setup;
 use super::batch::{self, Until};
 use super::records::Records;
-use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::Piece;
-use xtask::metrics;
-use xtask::open_loop::{AckLevel, OpenLoop, PATIENT, percentile};
-use xtask::report::{Bar, Row};
-use xtask::server::{Launch, Server};
-use xtask::store::{Purpose, RunningStore, SERVERS};
+use harness::metrics;
+use harness::open_loop::{AckLevel, OpenLoop, PATIENT, percentile};
+use harness::report::{Bar, Row};
+use harness::server::{Launch, Server};
+use harness::store::{Purpose, RunningStore, SERVERS};
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -95,8 +95,7 @@ impl StoresFixture {
             bail!("{} stores: there is nobody beside anybody", places.len());
         }
         let launch = setup.fresh_server(Some(&configuration(&places)))?;
-        let mut server = launch.start()?;
-        server.wait_ready(READY_LIMIT)?;
+        let server = launch.ready()?;
         Ok(Self { places, launch, server, duration: setup.duration, offers: Vec::new() })
     }
 
@@ -170,11 +169,7 @@ impl StoresFixture {
 
 /// A type for each store, with a route to it alone.
 fn configuration(places: &[RunningStore]) -> String {
-    let of = |place: &RunningStore| {
-        let (label, sink) = (place.label(), &place.sink);
-        format!("[types.{label}]\nroutes = [\"{label}\"]\n[sinks.{label}]\n{sink}\n")
-    };
-    let sections: String = places.iter().map(of).collect();
+    let sections: String = places.iter().map(RunningStore::section).collect();
     format!("{PATIENT}{sections}")
 }
 

@@ -9,12 +9,12 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use super::Setup;
 use super::batch::{self, Until};
 use super::records::Records;
-use super::{READY_LIMIT, Setup};
 use crate::reference::check_loop::Piece;
-use xtask::report::{Bar, Row};
-use xtask::workspace;
+use harness::report::{Bar, Row};
+use harness::workspace;
 
 #[derive(clap::Args)]
 pub(super) struct Options {
@@ -45,8 +45,7 @@ pub(super) fn run(setup: &Setup, options: &Options) -> Result<Vec<Row>> {
 /// Events a second from the first byte sent until nothing is pending, and the table that they are in.
 fn measure_server(setup: &Setup, pieces: &[Piece], options: &Options) -> Result<(f64, String)> {
     let launch = setup.fresh_server(None)?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let server = launch.ready()?;
     let begun = Instant::now();
     let until = Until::Sent(options.events);
     let sent = batch::send(launch.intake, &batch::batches(pieces), options.connections, until)?;

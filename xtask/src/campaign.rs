@@ -9,30 +9,31 @@ pub(crate) mod batches;
 pub(crate) mod cross_shard_duplicates;
 pub(crate) mod duplicates;
 mod four_stores;
+mod frame;
 pub(crate) mod fsync_order;
 pub(crate) mod full_disk;
+mod keyed_batches;
 pub(crate) mod kills;
+mod ledger;
 pub(crate) mod loads;
+mod memory_disk;
 pub(crate) mod package;
 pub(crate) mod power_cuts;
 pub(crate) mod reloads;
 mod sent;
 pub(crate) mod slow_clients;
+mod sqlite;
 pub(crate) mod stops;
-mod store_down;
 pub(crate) mod store_faults;
 pub(crate) mod store_kills;
 mod stores;
 pub(crate) mod two_services;
-
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Subcommand;
 
 use crate::benchmarks::{Passed, run_bench};
 use crate::store::{NatsStore, OpenSearchStore, PostgresStore, RedisStore, SwiftStore};
-use crate::workspace;
 
 /// Options of `cargo xtask campaign`.
 #[derive(clap::Args)]
@@ -92,7 +93,7 @@ enum Campaign {
     /// The Debian package on a machine with systemd: installed, upgraded under load, removed, purged.
     Package(package::Options),
     /// One store is down while millions of events come for it: what the others, memory and the drain behind it notice.
-    StoreDown(store_down::Options),
+    StoreDown(Passed),
 }
 
 /// Runs one campaign.
@@ -121,22 +122,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Campaign::TwoServices(options) => two_services::run(options),
         Campaign::Origins(passed) => run_bench("origins", passed),
         Campaign::Package(options) => package::run(options),
-        Campaign::StoreDown(options) => store_down::run(options),
+        Campaign::StoreDown(passed) => run_bench("store-down", passed),
     }
-}
-
-/// Runs a campaign's short form on the server that the tests were built with, unless the program that looks at its store is
-/// missing.
-fn short_with_sqlite3(run: impl FnOnce(Option<PathBuf>) -> Result<()>) -> Result<()> {
-    if !workspace::has_program("sqlite3") {
-        workspace::skipped("it reads what is stored with sqlite3, which `cargo xtask services` installs")?;
-        return Ok(());
-    }
-    run(Some(workspace::tested_binary(None)?))
-}
-
-/// A seed that nobody has chosen. It is printed, so that the run can be repeated.
-pub fn any_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    now.as_secs() ^ u64::from(now.subsec_nanos()) << 32
 }

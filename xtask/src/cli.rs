@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::benchmarks::{Passed, run_bench};
+use crate::tidy::lines;
 use crate::{campaign, ci, deployments, dist, fuzz, image, lab, scale, services, test, tidy};
 
 /// Forebay's tooling.
@@ -27,7 +28,9 @@ enum Task {
     #[command(hide = true)]
     Step { name: String },
     /// The project's own rules: crate edges, bans, file length, links.
-    Tidy(tidy::Arguments),
+    Tidy,
+    /// Counts production lines, of each crate and in all.
+    Lines(lines::Arguments),
     /// Installs the programs that benchmarks and campaigns use, with apt.
     Services(services::Arguments),
     /// Builds an archive and a Debian package with the static binary, in target/packages.
@@ -56,7 +59,8 @@ pub fn main() -> ExitCode {
         Task::Test(arguments) => test::run_tests(&arguments),
         Task::Step { name } => test::run_step(&name),
         Task::Deployments => deployments::check(),
-        Task::Tidy(arguments) => tidy::run(&arguments),
+        Task::Tidy => tidy::check(),
+        Task::Lines(arguments) => lines::run(&arguments),
         Task::Services(arguments) => services::install(&arguments),
         Task::Dist(arguments) => dist::run(&arguments),
         Task::Reference(passed) => run_bench("reference", &passed),

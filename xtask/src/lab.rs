@@ -9,7 +9,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -17,13 +16,15 @@ use clap::Subcommand;
 
 use crate::http::{self, Connection};
 use crate::metrics;
-use crate::server::{Launch, ProcessRole};
-use crate::store::{CampaignStore, PostgresStore};
+use crate::server::{Launch, ProcessRole, tail};
+use crate::store::{CampaignStore, PostgresStore, StoreServer};
 use crate::two_services::{SinkSpec, gateway_config, writer_config};
+use crate::wait::until;
 use crate::workspace;
 use layout::{GATEWAYS, Ports, WRITERS};
 use state::{Kind, Member, State};
 use testkit::ports::free_port;
+use testkit::postgres::PostgresServer;
 
 /// Options of `cargo xtask lab`.
 #[derive(clap::Args)]
@@ -54,8 +55,6 @@ struct Options {
 
 const SINK: &str = "warehouse";
 const READY_LIMIT: Duration = Duration::from_secs(20);
-const POLL: Duration = Duration::from_millis(5);
-const LOG_LINES: usize = 10;
 
 /// Does what the command line says.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
@@ -69,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// A lab of its own: an event goes in at HAProxy and is in PostgreSQL, and afterwards no process and no file is left.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("haproxy") || !PostgresStore::is_installed() {
+    if !workspace::has_program("haproxy") || !PostgresServer::is_installed() {
         workspace::skipped("HAProxy or PostgreSQL is missing, which `cargo xtask services` installs")?;
         return Ok(());
     }
@@ -127,7 +126,7 @@ impl Lab {
     }
 
     fn start_all(&self, binary: &Path, ports: Ports, state: &mut State) -> Result<()> {
-        let store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+        let store = PostgresStore::require()?;
         let settings = store.sink();
         let (pid, folder) = store.leave_running()?;
         let mut member = Member::new("postgresql".into(), Kind::Postgres, pid, None)?;
@@ -233,14 +232,8 @@ impl Lab {
         if answer.status != 200 {
             bail!("HAProxy answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
         }
-        let begun = Instant::now();
-        while State::read(&self.folder)?.rows() != Some(1) {
-            if begun.elapsed() > READY_LIMIT {
-                self.status()?;
-                bail!("the event wasn't in PostgreSQL after {READY_LIMIT:?}");
-            }
-            thread::sleep(POLL);
-        }
+        let is_stored = || Ok(State::read(&self.folder)?.rows() == Some(1));
+        until("the event is in PostgreSQL", READY_LIMIT, is_stored)?;
         self.status()
     }
 }
@@ -255,24 +248,11 @@ struct Started {
 
 impl Started {
     fn wait_ready(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        let is_ready = |address| Connection::open(address).and_then(|mut one| one.get("/readyz"));
-        while is_ready(self.address).ok().is_none_or(|answer| answer.status != 200) {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended before it was ready: {status}\n{}", self.name, self.log_tail());
-            }
-            if begun.elapsed() > READY_LIMIT {
-                bail!("{} wasn't ready after {READY_LIMIT:?}\n{}", self.name, self.log_tail());
-            }
-            thread::sleep(POLL);
-        }
-        Ok(())
-    }
-
-    fn log_tail(&self) -> String {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+        let ready = until(&format!("{} is ready", self.name), READY_LIMIT, || match self.child.try_wait()? {
+            Some(status) => bail!("{} ended before it was ready: {status}", self.name),
+            None => Ok(http::is_ready(self.address)),
+        });
+        ready.with_context(|| tail(&self.log))
     }
 }
 
@@ -283,7 +263,7 @@ fn refuse_used(address: SocketAddr) -> Result<()> {
 
 /// What a member's metrics say; none where it doesn't answer.
 fn figures(admin: SocketAddr, names: &[(&str, &str)]) -> Option<String> {
-    let answer = Connection::open(admin).and_then(|mut one| one.get("/metrics")).ok()?;
+    let answer = http::get(admin, "/metrics").ok()?;
     let text = String::from_utf8(answer.body).ok()?;
     // An empty sum is -0.0.
     let shown = names.iter().map(|(name, shown)| format!("{} {shown}", metrics::sum(&text, name) + 0.0));

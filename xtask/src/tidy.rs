@@ -8,18 +8,20 @@ mod code;
 mod edges;
 mod import_cycles;
 mod line_links;
+pub(crate) mod lines;
 mod links;
 mod page_metrics;
 mod page_tests;
 mod printed_commands;
 mod shape;
+mod signatures;
 mod source;
 mod type_names;
 mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -52,28 +54,9 @@ const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     shape::module_doc,
     shape::file_length,
     shape::module_names,
+    signatures::lying_names,
     words::forbidden_words,
 ];
-
-/// What `tidy` is asked for.
-#[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Lists the import cycles of one crate, such as crates/gateway, and checks nothing else.
-    #[arg(long, value_name = "FOLDER")]
-    cycles: Option<String>,
-    /// The tree whose crate is meant, if not this one.
-    #[arg(long, requires = "cycles")]
-    root: Option<PathBuf>,
-}
-
-/// Checks the rules, or lists what the arguments ask for.
-pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    if let Some(folder) = &arguments.cycles {
-        let root = arguments.root.clone().map_or_else(workspace::root, Ok)?;
-        return list_cycles(&root, folder);
-    }
-    check()
-}
 
 /// Checks every rule on the files that git knows or could be given.
 pub(crate) fn check() -> Result<()> {
@@ -86,7 +69,7 @@ pub(crate) fn check() -> Result<()> {
     findings.extend(edges::forbidden_edges(&metadata)?);
     findings.extend(page_metrics::unknown_metrics(&sources));
     findings.extend(page_tests::dead_test_commands(&sources, &metadata, &root)?);
-    findings.extend(import_cycles::findings(&root)?);
+    findings.extend(import_cycles::import_cycles(&sources)?);
     findings.extend(links::broken_links(&sources, &|path| paths.contains(path) || root.join(path).is_dir()));
     findings.extend(links::unlinked_pages(&sources));
     findings.extend(line_links::misplaced_lines(&sources));
@@ -98,15 +81,6 @@ pub(crate) fn check() -> Result<()> {
         bail!("{} places break a rule of the project", findings.len());
     }
     println!("tidy: {} files, nothing to mend", sources.len());
-    Ok(())
-}
-
-fn list_cycles(root: &Path, folder: &str) -> Result<()> {
-    let reports = import_cycles::reports(root, folder.trim_end_matches('/'))?;
-    for report in &reports {
-        println!("{report}\n");
-    }
-    println!("{folder}: {} import cycles", reports.len());
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
-use event::limits::RESPONSE_TIMEOUT;
 use event::{EventId, Lane, Origin};
+use limits::RESPONSE_TIMEOUT;
 use sink::{Batch, Claim, Record, Sink, Takeover, Write, WriteOutcome};
 use sink_remote::{Remote, RemoteConfig, Spread, Upstream, UpstreamConfig, Writers};
 

@@ -10,8 +10,8 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use super::{Load, Pace, Sent};
 use crate::reference::check_loop::Piece;
-use xtask::http::{self, Connection};
-use xtask::workspace::gzip;
+use harness::http::{self, Connection};
+use harness::workspace::gzip;
 
 /// As many as keep the server busy.
 const PEAK_CONNECTIONS: u32 = 8;

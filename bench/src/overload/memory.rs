@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 
-use xtask::report::median;
-use xtask::server::Server;
+use harness::report::median;
+use harness::server::Server;
 
 const EACH: Duration = Duration::from_millis(100);
 

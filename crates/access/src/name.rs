@@ -1,7 +1,7 @@
 //! Names of tokens and of the sources that they stand for.
 
-use event::limits::SOURCE_BYTES_MAX;
-use event::{CheckedName, NameRule, is_name_of};
+use limits::SOURCE_BYTES_MAX;
+use text::{CheckedName, NameRule, is_name_of};
 
 /// The name of a token or a source. Cheap to clone.
 pub type Name = CheckedName<TokenNameRule>;

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use event::hex::{self, Hex};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
+use text::hex::{self, Hex};
 
 /// What every token begins with, so that people and scanners of source code know one when they see it.
 pub(crate) const PREFIX: &str = "fb_";

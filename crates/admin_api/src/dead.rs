@@ -1,9 +1,9 @@
 //! Dead letters as JSON: what the admin API answers, what the command reads from it, and what it prints.
 
 use delivery::{DeadLetter, DeadOutcome};
-use event::rfc3339;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use text::rfc3339;
 
 /// One letter.
 #[derive(Debug, Deserialize, Serialize)]

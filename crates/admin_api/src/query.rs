@@ -1,7 +1,7 @@
 //! The query of a request for dead letters: read by the admin API, written by the command.
 
 use delivery::DeadFilter;
-use event::{percent, rfc3339};
+use text::{percent, rfc3339};
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

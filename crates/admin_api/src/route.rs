@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use delivery::{DeadLetterService, GivenUp, LaneState, LaneStatus, LastDead, LedgerRow};
-use event::rfc3339;
 use serde::{Deserialize, Serialize};
+use text::rfc3339;
 
 /// One route.
 #[derive(Debug, Deserialize, Serialize)]

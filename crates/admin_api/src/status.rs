@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use delivery::{DeadLetterService, LaneState, LaneStatus, LedgerRow, SinkRow};
-use event::{counted, rfc3339};
 use serde::{Deserialize, Serialize};
+use text::{counted, rfc3339};
 
 use crate::route::{LastDeadJson, Trouble};
 use crate::upstream::WriterStatusJson;

@@ -1,8 +1,8 @@
 //! The writers of a gateway's upstreams as JSON.
 
-use event::{rfc3339, visible};
 use serde::{Deserialize, Serialize};
 use sink_remote::{ServerState, Upstream, WriterServer};
+use text::{escape_control, rfc3339};
 
 /// One writer of an upstream.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -46,9 +46,9 @@ impl WriterStatusJson {
             state: server.state().as_str().to_owned(),
             // The second is exact enough, and the same in two requests.
             last_success: ago.map(|ago| now.saturating_sub(ago)).map(|at| rfc3339::format(at - at % 1_000_000)),
-            reason: server.reason().map(|reason| visible(&reason).into_owned()),
+            reason: server.reason().map(|reason| escape_control(&reason).into_owned()),
             ejected_for: ejected_for
-                .map(|(sink, reason)| EjectedForJson { sink, reason: visible(&reason).into_owned() })
+                .map(|(sink, reason)| EjectedForJson { sink, reason: escape_control(&reason).into_owned() })
                 .collect(),
         }
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use event::Position;
-use event::limits::AGGREGATE_GROUP_BYTES_MAX;
+use limits::AGGREGATE_GROUP_BYTES_MAX;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::accumulator::Accumulator;

@@ -1,7 +1,7 @@
 //! Measures as they are written: `count`, `sum:/bytes`, `p99:/took`, `top(10):/path`.
 
 use did_you_mean::nearest;
-use event::limits::AGGREGATE_TOP_MAX;
+use limits::AGGREGATE_TOP_MAX;
 
 use super::accumulator::Kind;
 use super::sample::Side;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use event::{hex, rfc3339};
+use text::{hex, rfc3339};
 
 use super::codec::Reader;
 use super::group::{Group, Key};

@@ -1,8 +1,9 @@
 //! What an aggregate gives out: an event for each group of a window.
 
-use event::{EventId, Origin, hex, rfc3339};
+use event::{EventId, Origin};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use text::{hex, rfc3339};
 
 use super::accumulator::{Accumulator, Kind};
 use super::codec::Writer;

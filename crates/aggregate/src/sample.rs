@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use event::Position;
-use event::limits::AGGREGATE_VALUE_BYTES_MAX;
+use limits::AGGREGATE_VALUE_BYTES_MAX;
 
 use super::codec::{Damaged, Reader, Writer};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use event::limits::{AGGREGATE_OVERLAP_MAX, AGGREGATE_WINDOW_MAX, AGGREGATE_WINDOW_MIN};
+use limits::{AGGREGATE_OVERLAP_MAX, AGGREGATE_WINDOW_MAX, AGGREGATE_WINDOW_MIN};
 
 /// The windows of an aggregate. Times are microseconds since 1970, UTC; a window holds its start and not its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Span {
 
 fn length(text: &str) -> Result<i64, String> {
     const WANTED: &str = "wanted a length such as `1m`, `5m every 1m` or `session 30m`";
-    let length = event::length::parse(text.trim()).map_err(|error| format!("`{text}`: {error}; {WANTED}"))?;
+    let length = text::duration::parse(text.trim()).map_err(|error| format!("`{text}`: {error}; {WANTED}"))?;
     if !(AGGREGATE_WINDOW_MIN..=AGGREGATE_WINDOW_MAX).contains(&length) {
         let (min, max) = (AGGREGATE_WINDOW_MIN, AGGREGATE_WINDOW_MAX);
         let (min, max) = (humantime::format_duration(min), humantime::format_duration(max));

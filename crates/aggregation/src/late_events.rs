@@ -3,7 +3,8 @@
 use std::fmt;
 
 use aggregate::LeftOut;
-use event::{TypeName, counted};
+use event::TypeName;
+use text::counted;
 
 /// One line for each reason. `of` is the type of the events, `name` that of the results.
 pub(crate) fn log(of: &TypeName, name: &TypeName, left_out: LeftOut) {

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aggregate::{Fold, FoldCounts};
 use event::TypeName;
-use event::cells::Counter;
 use eventlog::EventLog;
+use metrics::Counter;
 
 /// How an aggregate stands at one moment.
 #[derive(Clone, Debug, Default)]

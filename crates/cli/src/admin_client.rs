@@ -6,10 +6,10 @@ use std::time::Duration;
 use access::Scope;
 use anyhow::anyhow;
 use config::Role;
-use event::OperatorCommand;
 use load::ServerConnector;
 use serde::de::DeserializeOwned;
 use settings::Environment;
+use text::OperatorCommand;
 
 use crate::admin_address;
 use crate::flags::AdminServer;
@@ -49,7 +49,9 @@ impl AdminClient {
     /// It can't be asked, or its answer is of no admin port that knows the path.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
-        (method, path, body): (&str, &str, &[u8]),
+        method: &str,
+        path: &str,
+        body: &[u8],
         limit: Option<Duration>,
     ) -> anyhow::Result<Result<T, ProblemJson>> {
         let asked = self.server.ask((method, path, body), self.token.as_deref(), (CONNECT_MAX, limit));

@@ -23,7 +23,7 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
     }
     let server = AdminClient::find(&flags.at, Role::Serve, environment)?;
     // Each store that is new gets its time to answer.
-    match server.ask(("POST", RELOAD, &[]), None)? {
+    match server.ask("POST", RELOAD, &[], None)? {
         Ok(reloaded) => {
             let text = if flags.output.is_json() { serde_json::to_string(&reloaded)? + "\n" } else { text(&reloaded) };
             print(|output| output.write_all(text.as_bytes()))?;
@@ -47,7 +47,8 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
 
 fn text(reloaded: &ReloadJson) -> String {
     let ReloadJson { file, changes, .. } = reloaded;
-    let of = file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), event::visible);
+    let of =
+        file.as_deref().map_or_else(|| "the environment and flags (there is no file)".into(), text::escape_control);
     let changes = if changes.is_empty() { "nothing has changed".to_owned() } else { changes.join("\n") };
     format!("reloaded {of}\n{changes}\n")
 }

@@ -31,7 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let process = AdminClient::find(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let ask = || -> anyhow::Result<StatusJson> {
-        process.ask(("GET", STATUS, &[]), Some(LIMIT))?.map_err(|problem| process.refused(problem))
+        process.ask("GET", STATUS, &[], Some(LIMIT))?.map_err(|problem| process.refused(problem))
     };
     let (before, begun) = (ask()?, Instant::now());
     thread::sleep(INTERVAL);
@@ -49,7 +49,7 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
 fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     let StatusJson { version, role, started, uptime_seconds, events, refused, .. } = status;
     let mut text = String::new();
-    let mut row = |name: &str, value: String| text += &format!("{name:<10}{}\n", event::visible(&value));
+    let mut row = |name: &str, value: String| text += &format!("{name:<10}{}\n", text::escape_control(&value));
     row("forebay", format!("{version}, {role}, up {} since {started}", age(*uptime_seconds)));
     row("ready", status.reason.as_ref().map_or_else(|| "yes".to_owned(), |reason| format!("NO: {reason}")));
     let rate = status.events_per_second.unwrap_or_default();
@@ -62,7 +62,7 @@ fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     if !status.writers.is_empty() {
         text += &format!("{}\n", writers(&status.writers, terminal));
     }
-    let mut row = |name: &str, value: &str| text += &format!("{name:<10}{}\n", event::visible(value));
+    let mut row = |name: &str, value: &str| text += &format!("{name:<10}{}\n", text::escape_control(value));
     if status.problems.is_empty() {
         row("result", "well");
     }
@@ -110,8 +110,10 @@ fn note_of(sink: &SinkStatusJson) -> String {
     let nothing = BacklogJson::default();
     let backlog = backlog.as_ref().unwrap_or(&nothing);
     note(
-        (reason.as_ref(), since.as_ref()),
-        (backlog.set_aside, backlog.last_set_aside.as_ref()),
+        reason.as_ref(),
+        since.as_ref(),
+        backlog.set_aside,
+        backlog.last_set_aside.as_ref(),
         backlog.last_dead.as_ref().filter(|_| backlog.dead_letters > 0),
     )
 }

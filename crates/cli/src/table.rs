@@ -65,7 +65,7 @@ impl Table {
         let cells: Vec<String> = cells.into();
         debug_assert_eq!(cells.len(), self.columns.len(), "a cell for each column");
         // A store's or a client's text must not be obeyed by the terminal.
-        self.rows.push(cells.iter().map(|cell| event::visible(cell).into_owned()).collect());
+        self.rows.push(cells.iter().map(|cell| text::escape_control(cell).into_owned()).collect());
     }
 
     /// The table as text, each line at most `width` wide where the columns that may be cut allow it.

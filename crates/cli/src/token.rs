@@ -9,10 +9,10 @@ use access::{InvalidToken, Name, NewToken, PartialStatus, RANDOM_BYTES, Scope, S
 use anyhow::{anyhow, bail};
 use config::token_file::{Kept, TokenFile};
 use config::{Role, owner_file};
-use event::{OperatorCommand, rfc3339};
 use eventlog::unix_microseconds;
 use serde::Serialize;
 use settings::{Environment, files};
+use text::{OperatorCommand, rfc3339};
 
 use crate::flags::{TokenCommand, TokenList, TokenNew, TokenPlace};
 use crate::output::print;

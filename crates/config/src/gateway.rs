@@ -5,10 +5,9 @@ use std::num::{NonZeroU16, NonZeroUsize};
 use std::time::Duration;
 
 use access::{Demand, Scope};
-use event::limits;
-use event::memory::Budgets;
 use ipnet::IpNet;
 use json::JsonPointer;
+use limits::memory::Budgets;
 use settings::{
     Diagnostic, InvalidValue, Located, Section, SettingsReader, client, duration, number_within, pointer, size,
 };

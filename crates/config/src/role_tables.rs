@@ -1,7 +1,7 @@
 //! The tables of a file, of which each role reads its own.
 
-use event::OperatorCommand;
 use settings::{Diagnostic, Section, SettingsReader};
+use text::OperatorCommand;
 
 use crate::configuration_file;
 

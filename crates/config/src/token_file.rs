@@ -8,9 +8,9 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use access::{Scope, Scopes, Token, TokenSet};
-use event::rfc3339;
 use serde::{Deserialize, Serialize};
 use settings::files;
+use text::rfc3339;
 
 use crate::owner_file::{self, OWNER_ONLY};
 

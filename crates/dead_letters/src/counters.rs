@@ -1,6 +1,6 @@
 //! Counts of what was done with a sink's dead letters.
 
-use event::cells::Counter;
+use metrics::Counter;
 
 /// What was done with a sink's dead letters.
 #[derive(Debug, Default)]

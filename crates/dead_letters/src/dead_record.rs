@@ -97,21 +97,7 @@ mod tests {
 
     use super::*;
 
-    const EVENT: JournalRecord<'_> = JournalRecord {
-        id: EventId([1; 16]),
-        received_at: 1,
-        event_time: None,
-        type_name: "job",
-        source: "",
-        client: None,
-        payload: b"{}",
-        request_start: true,
-        request_end: true,
-        owner_fields: &[],
-        content: None,
-        batch: None,
-        revision: None,
-    };
+    const EVENT: JournalRecord<'_> = JournalRecord::new(EventId([1; 16]), 1, "job", b"{}");
 
     const LETTER: DeadRecord<'_> =
         DeadRecord { event: EVENT, shard: 0x0301, sequence: 0x16, kind: RecordKind::Letter, reason: "no" };

@@ -112,7 +112,7 @@ impl Entries {
 
 #[cfg(test)]
 mod tests {
-    use event::memory::DEAD_LETTER_BYTES;
+    use limits::memory::DEAD_LETTER_BYTES;
 
     use super::*;
 

@@ -31,11 +31,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::limits::RESERVE_BYTES;
-use event::memory::Budgets;
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
 use eventlog::{Appender, CommitError, Committer, JournalRecord, Segments, list_directory, unix_microseconds};
 use ledger::{Ledger, Recount, SinkName};
+use limits::RESERVE_BYTES;
+use limits::memory::Budgets;
+use text::OperatorCommand;
 
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
@@ -168,7 +169,7 @@ impl DeadLetters {
         Err(Blocked::Retry(format!(
             "the sink has {} and max_dead_letters is {held_max}, so its lanes pause: {} lists them, {} resends them, and {} discards all of \
              them",
-            event::counted(held, "dead letter"),
+            text::counted(held, "dead letter"),
             OperatorCommand::DeadList(&self.sink, None),
             OperatorCommand::DeadReplay(&self.sink, None),
             OperatorCommand::DeadDrop(&self.sink)
@@ -218,7 +219,7 @@ impl DeadLetters {
     pub fn log_new(&self) {
         let due = self.pending_aside_notices().take_due();
         for (type_name, count) in due {
-            let (ids, events) = (self.aside_ids(&type_name), event::counted(count, "event"));
+            let (ids, events) = (self.aside_ids(&type_name), text::counted(count, "event"));
             tracing::warn!(
                 sink = &*self.sink,
                 "type" = &*type_name,
@@ -229,7 +230,7 @@ impl DeadLetters {
         }
         let due = self.pending_notices().take_due();
         for (type_name, count) in due {
-            let letters = event::counted(count, "new dead letter");
+            let letters = text::counted(count, "new dead letter");
             tracing::warn!(
                 sink = &*self.sink,
                 "type" = &*type_name,

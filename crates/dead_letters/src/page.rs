@@ -1,8 +1,8 @@
 //! Dead letters that are handled together.
 
 use event::Lane;
-use event::memory::Budgets;
 use eventlog::LogChunk;
+use limits::memory::Budgets;
 use sink::{Batch, Claim};
 
 use crate::dead_record::DeadRecord;

@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use event::limits::DELIVERY_BYTES_MAX;
 use event::{EventId, Lane, TypeName};
 use eventlog::{JournalRecord, PendingLane, SequenceRange, WatchRequest};
 use ledger::Recount;
+use limits::DELIVERY_BYTES_MAX;
 use sink::{Batch, Claim, Write};
 use tokio::time::Instant;
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aggregation::{AggregationOptions, Clock};
-use event::memory::Budgets;
 use eventlog::unix_microseconds;
+use limits::memory::Budgets;
 use sink::Claim;
 
 /// How a delivery behaves.

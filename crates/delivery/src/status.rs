@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dead_letters::ContactLog;
 use event::Lane;
-use event::cells::{Counter, Histogram, SizeHistogram};
 use eventlog::{Shard, unix_microseconds};
+use metrics::{Counter, Histogram, SizeHistogram};
 
 /// What a lane is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use random::Random;
 use sha2::{Digest, Sha256};
 
 use crate::TypeName;
-use crate::limits::BATCH_RECORDS_MAX;
+use limits::BATCH_RECORDS_MAX;
 
 /// The id of an event.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 //! Type names: what decides an event's schema, transform and routes.
 
-use crate::checked_name::{CheckedName, NameRule};
-use crate::limits::TYPE_NAME_BYTES_MAX;
+use limits::TYPE_NAME_BYTES_MAX;
+use text::{CheckedName, NameRule};
 
 /// The name of an event's type. Cheap to clone.
 pub type TypeName = CheckedName<TypeNameRule>;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::hex::{self, Hex};
+use serde::{Deserialize, Serialize};
+use text::hex::{self, Hex};
 
 /// The random 128-bit name of a data directory, made once when the directory is made.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -20,6 +21,8 @@ impl fmt::Display for Origin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an origin has 32 hexadecimal digits, as `forebay check` shows it")]
 pub struct InvalidOrigin;
+
+crate::serde_as_text!(Origin);
 
 impl FromStr for Origin {
     type Err = InvalidOrigin;
@@ -72,7 +75,8 @@ impl FromStr for Position {
 }
 
 /// What a cursor belongs to: the events of one shard of one origin on their way into one sink.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Lane {
     /// The data directory that the events come from.
     pub origin: Origin,

@@ -5,8 +5,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use crate::limits::EVENT_BYTES_MAX;
 use crate::{EventId, TypeName};
+use limits::EVENT_BYTES_MAX;
 
 /// An event as a store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use event::limits::{KEEP_FREE_FILES, KEEP_FREE_PART, STORE_BYTES_PER_BYTE};
 use journal::DiskQuota;
 use journal::disk::{SharedDisk, Space};
+use limits::{KEEP_FREE_FILES, KEEP_FREE_PART, STORE_BYTES_PER_BYTE};
 
 /// Events are accepted again once this much more than the watermark is free: else each freed segment would let in as many events as
 /// were just delivered.
@@ -105,8 +105,8 @@ impl DiskGuard {
 
 #[cfg(test)]
 mod tests {
-    use event::limits::KEEP_FREE_BYTES;
     use journal::simulated_disk::SimulatedDisk;
+    use limits::KEEP_FREE_BYTES;
 
     use super::*;
 

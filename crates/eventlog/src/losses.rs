@@ -1,12 +1,12 @@
 //! Acknowledged events that starts have found lost, until the operator accepts that.
 //!
 //! A start finds the loss of a log's end once: then it goes on behind it. So the loss is made durable before the log is opened. The
-//! state file `losses` holds a line for each:
+//! state file `losses` holds a [fact](crate::encode_facts) for each:
 //!
 //! ```text
-//! forebay-losses 1                     the version
-//! lost 0 N 571 600 3 open              shard, case, first and last position (`-` if unknown), the segment's generation, `open` or `accepted`
-//! dead local N 12 18 1 accepted          the same of the journal of a sink's dead letters
+//! {"format":"forebay-losses","version":2}
+//! {"lost":{"shard":0,"case":"N","first":571,"last":600,"generation":3,"accepted":false}}
+//! {"dead_letters":{"sink":"local","case":"H","first":null,"last":null,"generation":1,"accepted":true}}
 //! ```
 
 use std::fmt;
@@ -14,17 +14,16 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use event::OperatorCommand;
 use journal::{
     DataDirectory, Finding, LOG_BEGINS_LATE, LOG_ENDS_EARLY, SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED, StateFile,
 };
+use serde::{Deserialize, Serialize};
+use text::OperatorCommand;
+
+use crate::saved_facts::{FactFormat, InvalidFact, decode_facts, encode_facts};
 
 const FILE: &str = "losses";
-const HEADING: &str = "forebay-losses 1";
-const SHARD: &str = "lost";
-const DEAD: &str = "dead";
-const ACCEPTED: &str = "accepted";
-const UNKNOWN: &str = "-";
+const FORMAT: FactFormat = FactFormat { name: "forebay-losses", renamed: &[("dead", "dead_letters")] };
 /// Cases in which events were acknowledged before: the log went on behind them, or was known to.
 const ACKNOWLEDGED: [char; 7] =
     ['B', 'D', 'F', SEGMENT_HEADER_DAMAGED, SEGMENT_TRUNCATED, LOG_ENDS_EARLY, LOG_BEGINS_LATE];
@@ -99,33 +98,6 @@ impl Loss {
         // Without positions only the segment tells two losses apart.
         is_alike && (self.positions.is_some() || self.generation == other.generation)
     }
-
-    fn encode(&self) -> String {
-        let (word, name) = match &self.from {
-            LostFrom::Shard(shard) => (SHARD, shard.to_string()),
-            LostFrom::Dead(sink) => (DEAD, sink.clone()),
-        };
-        let position = |at: Option<u64>| at.map_or(UNKNOWN.to_owned(), |at| at.to_string());
-        let (first, last) = (position(self.positions.map(|(first, _)| first)), position(self.positions.map(|at| at.1)));
-        let state = if self.is_accepted { ACCEPTED } else { "open" };
-        format!("{word} {name} {} {first} {last} {} {state}\n", self.letter, self.generation)
-    }
-
-    fn decode(line: &str) -> Option<Self> {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [word, name, letter, first, last, generation, state] = words[..] else { return None };
-        let from = match word {
-            SHARD => LostFrom::Shard(name.parse().ok()?),
-            DEAD => LostFrom::Dead(name.into()),
-            _ => return None,
-        };
-        let positions = if first == UNKNOWN { None } else { Some((first.parse().ok()?, last.parse().ok()?)) };
-        if positions.is_some_and(|(first, last): (u64, u64)| last < first) {
-            return None;
-        }
-        let (letter, generation) = (letter.parse().ok()?, generation.parse().ok()?);
-        Some(Self { from, letter, positions, generation, is_accepted: state == ACCEPTED })
-    }
 }
 
 impl fmt::Display for Loss {
@@ -135,6 +107,39 @@ impl fmt::Display for Loss {
             None => write!(f, "{}: an unknown number of events is lost", self.from)?,
         }
         write!(f, " (case {})", self.letter)
+    }
+}
+
+/// The order of fields is version 1's.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Fact {
+    Lost { shard: u16, case: char, first: Option<u64>, last: Option<u64>, generation: u64, accepted: bool },
+    DeadLetters { sink: String, case: char, first: Option<u64>, last: Option<u64>, generation: u64, accepted: bool },
+}
+
+impl From<Loss> for Fact {
+    fn from(loss: Loss) -> Self {
+        let Loss { from, letter: case, positions, generation, is_accepted: accepted } = loss;
+        let (first, last) = positions.unzip();
+        match from {
+            LostFrom::Shard(shard) => Self::Lost { shard, case, first, last, generation, accepted },
+            LostFrom::Dead(sink) => Self::DeadLetters { sink, case, first, last, generation, accepted },
+        }
+    }
+}
+
+impl From<Fact> for Loss {
+    fn from(fact: Fact) -> Self {
+        let (from, letter, first, last, generation, is_accepted) = match fact {
+            Fact::Lost { shard, case, first, last, generation, accepted } => {
+                (LostFrom::Shard(shard), case, first, last, generation, accepted)
+            }
+            Fact::DeadLetters { sink, case, first, last, generation, accepted } => {
+                (LostFrom::Dead(sink), case, first, last, generation, accepted)
+            }
+        };
+        Self { from, letter, positions: first.zip(last), generation, is_accepted }
     }
 }
 
@@ -152,7 +157,7 @@ impl Losses {
     /// Reads what was found before.
     ///
     /// # Errors
-    /// What the file system says; [`io::ErrorKind::InvalidData`] where both copies of the file are damaged.
+    /// What the file system says; [`io::ErrorKind::InvalidData`] where both copies of the file are damaged, or another version wrote it.
     pub fn open(directory: &DataDirectory) -> io::Result<Self> {
         let (disk, path) = (directory.disk().clone(), directory.path().to_owned());
         let mut held = Held { file: None, home: (disk, path), losses: Vec::new() };
@@ -213,13 +218,16 @@ impl Losses {
 impl Held {
     fn read(&mut self) -> io::Result<()> {
         let (file, state) = StateFile::open(self.home.0.clone(), &self.home.1, FILE)?;
-        let damaged =
-            || io::Error::new(io::ErrorKind::InvalidData, "the files losses.0 and losses.1 are damaged: remove both");
-        let content = match state.content {
+        let invalid = |message| io::Error::new(io::ErrorKind::InvalidData, message);
+        self.losses = match state.content {
+            Some(text) => decode(&text).map_err(|error| {
+                invalid(format!(
+                    "the losses are not in a format that this version reads: {error}. Use the version that wrote them"
+                ))
+            })?,
             None if state.damaged.is_empty() => Vec::new(),
-            content => content.ok_or_else(damaged)?,
+            None => return Err(invalid("the files losses.0 and losses.1 are damaged: remove both".into())),
         };
-        self.losses = if content.is_empty() { Vec::new() } else { decode(&content).ok_or_else(damaged)? };
         self.file = Some(file);
         Ok(())
     }
@@ -233,10 +241,8 @@ impl Held {
         if self.file.is_none() {
             self.read()?;
         }
-        let lines: String = losses.iter().map(Loss::encode).collect();
-        let text = format!("{HEADING}\n{lines}");
         if let Some(file) = &mut self.file {
-            file.write(text.as_bytes())?;
+            file.write(&encode(&losses)?)?;
         }
         self.losses = losses;
         Ok(())
@@ -247,10 +253,19 @@ fn is_copy(extension: &str) -> bool {
     matches!(extension, ".0" | ".1")
 }
 
-fn decode(content: &[u8]) -> Option<Vec<Loss>> {
-    let mut lines = std::str::from_utf8(content).ok()?.lines();
-    (lines.next()? == HEADING).then_some(())?;
-    lines.map(Loss::decode).collect()
+fn encode(losses: &[Loss]) -> io::Result<Vec<u8>> {
+    encode_facts(&FORMAT, losses.iter().cloned().map(Fact::from))
+}
+
+/// Reads what [`encode`] wrote, or version 1.
+fn decode(text: &[u8]) -> Result<Vec<Loss>, InvalidFact> {
+    let mut losses = Vec::new();
+    let add = |fact: Fact| match Loss::from(fact) {
+        Loss { positions: Some((first, last)), .. } if last < first => Err(format!("no positions {first} to {last}")),
+        loss => Ok(losses.push(loss)),
+    };
+    decode_facts(&FORMAT, text, add)?;
+    Ok(losses)
 }
 
 #[cfg(test)]
@@ -259,6 +274,9 @@ mod tests {
     use std::sync::Arc;
 
     use journal::simulated_disk::{CutStyle, SimulatedDisk};
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -299,9 +317,59 @@ mod tests {
     }
 
     #[test]
+    fn losses_of_version_1_are_loaded() {
+        let loss =
+            |from, positions, generation, is_accepted| Loss { from, letter: 'N', positions, generation, is_accepted };
+        let text = "forebay-losses 1\nlost 3 N 571 600 3 open\ndead local N - - 1 accepted\n";
+        let losses = vec![
+            loss(LostFrom::Shard(3), Some((571, 600)), 3, false),
+            loss(LostFrom::Dead("local".into()), None, 1, true),
+        ];
+        assert_eq!(decode(text.as_bytes()), Ok(losses.clone()));
+        let text = String::from_utf8(encode(&losses).unwrap()).unwrap();
+        let lines = [
+            r#"{"format":"forebay-losses","version":2}"#,
+            r#"{"lost":{"shard":3,"case":"N","first":571,"last":600,"generation":3,"accepted":false}}"#,
+            r#"{"dead_letters":{"sink":"local","case":"N","first":null,"last":null,"generation":1,"accepted":true}}"#,
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+        assert_eq!(decode(b"forebay-losses 1\n"), Ok(Vec::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn saved_losses_are_loaded(
+            losses in vec((any::<(bool, u16, char)>(), option::of((any::<u32>(), any::<u64>())), any::<(u64, bool)>()), 0..4)
+        ) {
+            let losses: Vec<Loss> = losses
+                .into_iter()
+                .map(|((is_shard, shard, letter), positions, (generation, is_accepted))| Loss {
+                    from: if is_shard { LostFrom::Shard(shard) } else { LostFrom::Dead(format!("sink-{shard}")) },
+                    letter,
+                    positions: positions.map(|(first, last)| (first.into(), last.max(first.into()))),
+                    generation,
+                    is_accepted,
+                })
+                .collect();
+            let text = encode(&losses).unwrap();
+            prop_assert_eq!(decode(&text), Ok(losses));
+        }
+    }
+
+    #[test]
     fn a_file_that_makes_no_sense_is_an_error() {
-        assert_eq!(decode(b"forebay-losses 2\n"), None);
-        assert_eq!(decode(b"forebay-losses 1\nlost 0 N 1 x 1 open\n"), None);
-        assert_eq!(decode(b"forebay-losses 1\nlost 0 N 2 1 1 open\n"), None);
+        let line = |text: &str| decode(text.as_bytes()).unwrap_err().line;
+        assert_eq!(line("forebay-losses 2\n"), 1);
+        assert_eq!(line("forebay-losses 1\nlost 0 N 1 x 1 open\n"), 2);
+        assert_eq!(line("forebay-losses 1\nlost 0 N 2 1 1 open\n"), 2);
+        let header = "{\"format\":\"forebay-losses\",\"version\":2}\n";
+        let loss = |fact, last| {
+            let loss = format!(
+                r#"{{"{fact}":{{"shard":0,"case":"N","first":2,"last":{last},"generation":1,"accepted":true}}}}"#
+            );
+            decode(format!("{header}{loss}\n").as_bytes()).map_err(|error| error.line)
+        };
+        assert_eq!(loss("lost", 2).unwrap().len(), 1);
+        assert_eq!((loss("lost", 1), loss("found", 2)), (Err(2), Err(2)));
     }
 }

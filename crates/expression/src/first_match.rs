@@ -1,6 +1,6 @@
 //! The first of several conditions that is true on a document: which of several kinds it is.
 
-use event::limits::EXPRESSION_STEPS_MAX;
+use limits::EXPRESSION_STEPS_MAX;
 
 use crate::Expression;
 use json::parts;

@@ -1,7 +1,7 @@
 //! Conditions and computed values: CEL, the Common Expression Language, over one JSON document.
 //!
 //! An expression is compiled once. On a document it reads only what it names, and never takes more than
-//! [`event::limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can hold up whoever
+//! [`limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can hold up whoever
 //! works it out. `docs/expressions.md` says what there is, and where it differs from CEL elsewhere; why this is no
 //! crate of others, `docs/decisions/010-expressions.md`.
 

@@ -3,7 +3,7 @@
 mod call;
 mod primary;
 
-use event::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX};
+use limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX};
 
 use super::InvalidExpression;
 use super::token::{self, Token, TokenKind};

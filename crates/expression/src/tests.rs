@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use event::limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX};
+use limits::{EXPRESSION_BYTES_MAX, EXPRESSION_DEPTH_MAX};
 use proptest::prelude::*;
 
 use super::*;

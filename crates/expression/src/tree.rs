@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use event::limits::EXPRESSION_DEPTH_MAX;
+use limits::EXPRESSION_DEPTH_MAX;
 
 use pattern::Pattern;
 

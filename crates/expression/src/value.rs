@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::rc::Rc;
 
-use event::limits::EVENT_BYTES_MAX;
+use limits::EVENT_BYTES_MAX;
 
 /// What an expression gives.
 #[derive(Clone, Debug)]

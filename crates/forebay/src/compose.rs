@@ -6,9 +6,9 @@ use config::ConnectionLimits;
 use config::{self, AggregateConfig, Configuration, TypeConfig};
 use delivery::{AggregateSetup, LaneBoard, Routes, SinkSetup};
 use event::TypeName;
-use event::memory::Budgets;
 use event::read::StoreReader;
 use gateway::{GatewayOptions, GatewayTypes, RefusedTo, TypeNames, TypeResolver, TypeRules};
+use limits::memory::Budgets;
 use objects::ObjectSink;
 use sink::Sink;
 

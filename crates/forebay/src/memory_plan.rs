@@ -4,7 +4,7 @@ use std::fs;
 use std::num::NonZeroUsize;
 
 use config::{AggregateConfig, Configuration, WriterConfiguration};
-use event::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts, WriterBudgets};
+use limits::memory::{Budgets, MEMORY_RESERVE_BYTES, MemoryParts, WriterBudgets};
 use writer::Writer;
 
 use crate::process::memory_limit;
@@ -154,7 +154,7 @@ fn parts(configuration: &Configuration, shards: usize) -> MemoryParts {
     let sinks = || configuration.sinks.values();
     let cache = configuration.gateway.object_cache.map_or(0, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let letters = sinks().filter_map(|sink| sink.max_dead_letters).sum::<u64>();
-    let letters = usize::try_from(letters).unwrap_or(usize::MAX).saturating_mul(event::memory::DEAD_LETTER_BYTES);
+    let letters = usize::try_from(letters).unwrap_or(usize::MAX).saturating_mul(limits::memory::DEAD_LETTER_BYTES);
     let fixed = own
         .clone()
         .map(|aggregate| aggregate.rules.memory_bytes())

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use config::{Configuration, SinkSettings};
 use delivery::{LaneBoard, SinkSetup};
 use event::Position;
-use event::memory::Budgets;
 use event::object::{FoundObject, Looking, ObjectReader, Opening, Pieces};
 use event::read::ReadError;
 use gateway::ObjectReaders;
+use limits::memory::Budgets;
 use objects::ObjectSink;
 use objects::read::{ObjectCache, ObjectReads};
 

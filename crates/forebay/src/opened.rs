@@ -7,10 +7,10 @@ use std::thread;
 
 use config::Configuration;
 use delivery::{Delivery, Options, SavedLedger, SinkSetup};
-use event::memory::Budgets;
 use eventlog::{EventLog, LogOptions, LostFrom};
 use journal::disk::OsDisk;
 use journal::{DataDirectory, Finding};
+use limits::memory::Budgets;
 
 use crate::memory_plan::Plan;
 use crate::process::disk_size;

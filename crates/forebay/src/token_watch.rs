@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::{TokenSet, Tokens};
 use config::token_file::{Kept, TokenFile, TokenFileError};
-use event::counted;
+use text::counted;
 
 use crate::file_stamp::{self, Stamp};
 

@@ -1,6 +1,6 @@
 //! Follows a chunked body to its end (RFC 9112 §7.1), strictly: lines end in CR LF, and sizes are digits.
 
-use event::limits::HEADER_BYTES_MAX;
+use limits::HEADER_BYTES_MAX;
 
 use crate::chunk_extension::Extension;
 use crate::syntax::{BadChunk, is_of_name, is_of_value};

@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use event::limits::HEADER_BYTES_MAX;
 use event::object::Pieces;
+use limits::HEADER_BYTES_MAX;
 use tokio::net::TcpStream;
 
 use crate::accept::{self, Opened};

@@ -1,7 +1,7 @@
 //! How long a connection may take for what it is doing. A tick is a second (in tests less); a shard looks at all its connections
 //! once a tick, which costs less than a timer for each request.
 
-use event::limits::DRAIN_TIME_MAX;
+use limits::DRAIN_TIME_MAX;
 
 use crate::connection::{BODY_GRACE_TICKS, ConnectionState, Order, Phase};
 

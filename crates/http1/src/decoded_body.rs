@@ -1,7 +1,7 @@
 //! A request's body in a coding: decoded as it arrives, never more at once than a piece. Its bytes are limited before
 //! the decoder here; what comes out is limited and counted by who takes it, as every body is.
 
-use event::limits::DECODER_BYTES;
+use limits::DECODER_BYTES;
 
 use crate::body_budget::BodyBudget;
 use crate::decoder::{Broken, Coding, DecodeProgress, Decoder};

@@ -1,8 +1,8 @@
 //! Undoes gzip (RFC 1952) and zstd (RFC 8878), a bounded piece of output at a time. Members of gzip and frames of zstd
 //! may follow each other.
 
-use event::limits::ZSTD_WINDOW_LOG_MAX;
 use flate2::{Decompress, FlushDecompress, Status};
+use limits::ZSTD_WINDOW_LOG_MAX;
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
 /// The largest window that RFC 1952 has.

@@ -4,8 +4,8 @@
 use std::mem::MaybeUninit;
 use std::net::Ipv6Addr;
 
-use event::limits::HEADER_BYTES_MAX;
 use httparse::{Header, Request, Status};
+use limits::HEADER_BYTES_MAX;
 
 use crate::error::{RequestError, RequestErrorKind};
 

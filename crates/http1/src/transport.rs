@@ -5,8 +5,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::limits::HEADER_BYTES_MAX;
-use net::draining::DrainLimiter;
+use limits::HEADER_BYTES_MAX;
+use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
 
 use crate::target::Scheme;

@@ -2,7 +2,7 @@
 //! `docs/journal-format.md` has the layout.
 
 use bytes::Bytes;
-use event::limits::PAGE_BYTES;
+use limits::PAGE_BYTES;
 
 use crate::checksum;
 use crate::endian::{get_i64, get_u32, get_u64, length_field, put, round_up};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use event::Origin;
-use event::limits::{PAGE_BYTES, SEGMENT_BYTES_MAX};
+use limits::{PAGE_BYTES, SEGMENT_BYTES_MAX};
 
 use crate::block::{Block, BlockKind, OpenBlock, Placement};
 use crate::checksum;

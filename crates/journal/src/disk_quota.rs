@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use event::limits::{
+use limits::{
     KEEP_FREE_BYTES, KEEP_FREE_BYTES_MIN, KEEP_FREE_PART, KEEP_FREE_PART_MAX, SEGMENT_BYTES_MIN, STORE_BYTES_PER_BYTE,
 };
 

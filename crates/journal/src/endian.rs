@@ -23,7 +23,7 @@ pub(crate) fn put(bytes: &mut [u8], at: usize, field: &[u8]) {
     bytes[at..at + field.len()].copy_from_slice(field);
 }
 
-/// A length as the format stores it. Blocks are far below 4 GiB (`event::limits::BLOCK_BYTES_MAX`).
+/// A length as the format stores it. Blocks are far below 4 GiB (`limits::BLOCK_BYTES_MAX`).
 pub(crate) fn length_field(length: usize) -> u32 {
     u32::try_from(length).expect("a block's length fits 32 bits")
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use event::limits::PAGE_BYTES;
+use limits::PAGE_BYTES;
 
 use crate::disk::DiskFile;
 

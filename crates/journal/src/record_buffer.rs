@@ -3,7 +3,7 @@
 use crate::record::{self, DedupKey, Head, JournalRecord};
 use crate::type_bits::type_bit;
 use event::EventId;
-use event::limits::RECORD_OVERHEAD_BYTES_MAX;
+use limits::RECORD_OVERHEAD_BYTES_MAX;
 
 /// Records are kept in pieces of this size. One piece that doubles would leave holes behind in the heap that nobody's next
 /// piece fits into: with hundreds of batches under way those had come to more than what was in flight.

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use event::limits::PAGE_BYTES;
+use limits::PAGE_BYTES;
 
 use crate::appender::Appender;
 use crate::block::OpenBlock;

@@ -91,7 +91,7 @@ impl fmt::Display for Finding {
         write!(f, "case {}: {} (segment {:016x}, byte {})", self.letter, self.what(), self.generation, self.offset)?;
         if !self.lost.is_empty() {
             let ranges: Vec<String> = self.lost.iter().map(|lost| format!("{}-{}", lost.start, lost.end - 1)).collect();
-            write!(f, "; lost {} at {}", event::counted(self.lost_count(), "record"), ranges.join(", "))?;
+            write!(f, "; lost {} at {}", text::counted(self.lost_count(), "record"), ranges.join(", "))?;
         }
         if let Some(saved) = &self.saved {
             write!(f, "; the bytes as found are in {}", saved.display())?;

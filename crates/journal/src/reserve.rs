@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use event::limits::RESERVE_BYTES;
+use limits::RESERVE_BYTES;
 
 use crate::disk::SharedDisk;
 

@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use event::limits::PAGE_BYTES;
+use limits::PAGE_BYTES;
 
 use crate::block::{Block, BlockHeader};
 use crate::damaged::Damaged;

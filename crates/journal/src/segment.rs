@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use event::Origin;
-use event::limits::PAGE_BYTES;
+use limits::PAGE_BYTES;
 
 use crate::checksum;
 use crate::disk::SharedDisk;

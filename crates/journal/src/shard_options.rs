@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use event::Origin;
-use event::limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
+use limits::{SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 
 use crate::committer::Seeds;
 use crate::disk::SharedDisk;

@@ -17,7 +17,7 @@ mod span;
 mod tests;
 mod values;
 
-use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
+use limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 
 use crate::{JsonError, RecordRejection, RejectionCode, first_byte};
 use array::Array;

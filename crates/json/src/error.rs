@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;
 
 use super::looks_like;

@@ -25,7 +25,7 @@ pub mod text;
 pub mod value_index;
 mod words;
 
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 use serde::de::IgnoredAny;
 
 pub use beyond_syntax::too_deep;
@@ -43,7 +43,7 @@ pub(crate) const REPLACEMENT: &[u8] = b"\\ufffd";
 ///
 /// # Errors
 /// [`JsonError`] where the text is not UTF-8, is no JSON, nests deeper than
-/// [`event::limits::JSON_DEPTH_MAX`], or has an escape that is half of a surrogate pair. Of several faults of one kind
+/// [`limits::JSON_DEPTH_MAX`], or has an escape that is half of a surrogate pair. Of several faults of one kind
 /// the first is told; of several kinds, the one that stands first in this list.
 pub fn check(text: &[u8]) -> Result<&str, JsonError> {
     let value = trim(text);

@@ -6,7 +6,7 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 
 use crate::parts;
 

@@ -1,6 +1,6 @@
 //! What JSON is and is not, with the offset of the first fault, against a reader that builds documents.
 
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
 
 use super::testing::json_text;

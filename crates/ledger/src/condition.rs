@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use event::limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
 use expression::{Expression, InvalidExpression};
+use limits::{CONDITION_STEPS_A_BYTE, CONDITION_STEPS_LEAST, EXPRESSION_STEPS_MAX};
+use serde::{Deserialize, Serialize};
 
 /// The reason of a dead letter on which a condition failed begins with this.
 pub const CONDITION_FAILED: &str = "the condition of its route is neither true nor false: ";
@@ -54,6 +55,8 @@ fn steps_max(bytes: usize) -> usize {
     CONDITION_STEPS_A_BYTE.saturating_mul(bytes).saturating_add(CONDITION_STEPS_LEAST).min(EXPRESSION_STEPS_MAX)
 }
 
+event::serde_as_text!(Condition);
+
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
         self.to_string() == other.to_string()
@@ -66,32 +69,6 @@ impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
-}
-
-/// A route's condition as it is saved: the last part of a line. `-` where there is none, which is no expression.
-pub fn written(when: Option<&Condition>) -> String {
-    let escaped = |when: &Condition| when.to_string().replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r");
-    when.map_or_else(|| "-".to_owned(), escaped)
-}
-
-/// Reads what [`written`] gave.
-pub fn read(text: &str) -> Option<Option<Condition>> {
-    if text == "-" {
-        return Some(None);
-    }
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        plain.push(match character {
-            '\\' => match characters.next()? {
-                'n' => '\n',
-                'r' => '\r',
-                escaped => escaped,
-            },
-            other => other,
-        });
-    }
-    plain.parse().ok().map(Some)
 }
 
 /// From some position on, a route has this condition, or none.
@@ -136,7 +113,8 @@ impl Terms {
 }
 
 /// The events of a type that go one lane's way: a run of positions, and conditions from some of them on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Passage {
     /// The last sequence before the run.
     pub after: u64,

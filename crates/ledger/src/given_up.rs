@@ -1,6 +1,7 @@
 //! Events of removed routes that the operator gives up.
 
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
+use text::OperatorCommand;
 
 use crate::routes::SinkName;
 

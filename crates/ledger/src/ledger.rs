@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::cells::Counter;
 use event::{Lane, TypeName};
 use eventlog::{Accepted, AcceptedCounts, DeliveryWatch, EventLog, FilterStep, PendingLane, Types, WatchRequest};
+use metrics::Counter;
 use sink::Mark;
 use tokio::sync::watch;
 

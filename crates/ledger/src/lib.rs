@@ -21,10 +21,7 @@ mod state;
 
 pub use claims::SAVED_SOON;
 pub use codec::Document;
-pub use condition::{
-    CONDITION_FAILED, Condition, Passage, RouteDecision, Undecided, read as read_condition,
-    written as written_condition,
-};
+pub use condition::{CONDITION_FAILED, Condition, Passage, RouteDecision, Undecided};
 pub use dispute::{Accept, Dispute};
 pub use given_up::{GivenUp, nothing_held};
 pub use ledger::{Ledger, Stamp};

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use event::TypeName;
-use eventlog::{DataDirectory, LogOptions, StateFile};
+use eventlog::{DataDirectory, InvalidFact, LogOptions, StateFile};
 
 use crate::codec::Document;
 use crate::given_up::{GivenUp, nothing_held};
@@ -33,13 +33,13 @@ pub enum LedgerLoadError {
         /// What the file system said.
         source: io::Error,
     },
-    /// Its content is sound and makes no sense: another version wrote it.
-    #[error("line {line} of {path} is not of a ledger that this version reads; use the version that wrote it")]
+    /// The checksum is right and the content is unknown: another version wrote it.
+    #[error("{path} is not a ledger that this version reads: {source}. Use the version that wrote it")]
     Format {
         /// The file, without the number of its generation.
         path: PathBuf,
-        /// The line, from 1.
-        line: usize,
+        /// The line, and why.
+        source: InvalidFact,
     },
 }
 
@@ -70,13 +70,8 @@ impl SavedLedger {
                 "no copy of the ledger is sound: events are counted anew, from the oldest that the journal has".into(),
             );
         }
-        let document = match state.content.map(String::from_utf8) {
-            None => None,
-            Some(text) => {
-                let decoded = text.map_err(|_| 1).and_then(|text| Document::decode(&text));
-                Some(decoded.map_err(|line| LedgerLoadError::Format { path, line })?)
-            }
-        };
+        let document = state.content.map(|text| Document::decode(&text)).transpose();
+        let document = document.map_err(|source| LedgerLoadError::Format { path, source })?;
         Ok(Self { file, document, findings })
     }
 
@@ -161,7 +156,7 @@ impl SavedLedger {
         let Some(document) = self.document.as_ref().filter(|_| !routes.is_empty()) else {
             return Err(GiveUpError::NothingHeld(nothing_held(sink, only)));
         };
-        self.file.write(document.encode().as_bytes())?;
+        self.file.write(&document.encode()?)?;
         Ok(GivenUp { routes, lanes: 0 })
     }
 

@@ -39,7 +39,7 @@ pub struct BenchOptions {
     #[arg(long, value_name = "R", value_parser = rate)]
     pub rate: Option<f64>,
     /// How long to send
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = event::length::parse)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = text::duration::parse)]
     pub duration: Duration,
     /// Send batches of so many events; without it each is posted alone
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]

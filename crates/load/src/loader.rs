@@ -60,7 +60,7 @@ use undecided::UndecidedLines;
 const BATCH_BYTES: usize = 1024 * 1024;
 /// The most that a batch may be told to have: with one line more it must fit the server's limit.
 const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
-const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < event::limits::BATCH_BYTES_MAX);
+const _: () = assert!(BATCH_BYTES_MAX + LINE_BYTES_MAX < limits::BATCH_BYTES_MAX);
 
 /// What is only counted is read in pieces that stay in a core's cache.
 const COUNT_BYTES: usize = 256 * 1024;

@@ -93,6 +93,8 @@ impl fmt::Display for Codec {
     }
 }
 
+event::serde_as_text!(Codec);
+
 impl FromStr for Codec {
     type Err = UnknownCodec;
 

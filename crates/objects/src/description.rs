@@ -3,7 +3,8 @@
 
 use std::fmt::{Display, Write};
 
-use event::{Position, hex, rfc3339};
+use event::Position;
+use text::{hex, rfc3339};
 
 use super::sealed::{Edge, Sealed};
 use super::{Codec, Line, Manifest};

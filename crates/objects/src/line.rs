@@ -12,7 +12,8 @@ use sink::Record;
 use sink::envelope::{write_members, write_text};
 
 /// What stands in a line of an object.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Line {
     /// The payload.
     #[default]

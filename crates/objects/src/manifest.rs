@@ -2,7 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use event::{Lane, rfc3339};
+use event::Lane;
+use serde::{Deserialize, Serialize};
+use text::rfc3339;
 
 use super::{AttachmentRule, Codec, Line, ObjectFormat, Period};
 use sink::Claim;
@@ -11,7 +13,8 @@ use sink::Claim;
 pub(super) const TOKEN: usize = 16;
 
 /// What an object is, fixed and durable before its first byte is written: its events, its coding and its name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// The lane whose events it holds.
     pub lane: Lane,
@@ -26,12 +29,14 @@ pub struct Manifest {
     /// How it is coded.
     pub codec: Codec,
     /// What of its events' payloads is an object of its own.
+    #[serde(rename = "attachments")]
     pub apart: Option<AttachmentRule>,
     /// The name of the lane's object before this one.
     pub previous: Option<String>,
     /// Its own name.
     pub name: String,
     /// The name of its description.
+    #[serde(rename = "manifest")]
     pub description: String,
     /// The period of its events, if it holds those of one period.
     pub period: Option<Period>,

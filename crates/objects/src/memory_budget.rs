@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
-use event::memory::Budgets;
+use limits::memory::Budgets;
+use limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 /// The bytes that a store may keep of all its objects together.

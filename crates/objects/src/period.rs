@@ -58,6 +58,8 @@ impl fmt::Display for Period {
     }
 }
 
+event::serde_as_text!(Period);
+
 impl FromStr for Period {
     type Err = InvalidPeriod;
 

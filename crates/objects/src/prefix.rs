@@ -4,8 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use event::limits::TYPE_NAME_BYTES_MAX;
-use event::{TypeName, rfc3339};
+use event::TypeName;
+use limits::TYPE_NAME_BYTES_MAX;
+use text::rfc3339;
 
 use crate::period::{Period, PeriodUnit};
 

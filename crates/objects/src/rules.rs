@@ -37,7 +37,7 @@ impl ObjectFormat {
         let age = humantime::format_duration(*age_max);
         let envelopes = if *line == Line::Envelope { ", in envelopes" } else { "" };
         let apart = apart.as_ref().map_or_else(String::new, |apart| format!(", {} apart", apart.data));
-        let records = event::counted(*records_max, "event");
+        let records = text::counted(*records_max, "event");
         format!("{bytes_max} bytes, {records}, {age}{envelopes}{apart}")
     }
 

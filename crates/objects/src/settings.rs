@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use event::limits;
 use settings::{InvalidValue, Section, SettingsReader, duration, parsed, size};
 use sink::{Layout, NONE};
 

@@ -65,6 +65,8 @@ impl SideFolder {
     }
 }
 
+event::serde_as_text!(SideFolder);
+
 impl FromStr for SideFolder {
     type Err = InvalidFolder;
 

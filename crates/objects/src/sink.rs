@@ -7,8 +7,8 @@ use ::sink::{
     Batch, Capabilities, Mark, Reason, RejectedRecord, Sink, SinkError, Store, StoreBinding, WriteOutcome, make_visible,
 };
 use async_trait::async_trait;
-use event::memory::Budgets;
 use http_body_util::BodyExt;
+use limits::memory::Budgets;
 
 use crate::parts::OnePart;
 use crate::portions;

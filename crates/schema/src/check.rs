@@ -7,7 +7,7 @@ mod closest;
 mod object;
 mod scalar;
 
-use event::limits::{SCHEMA_DEPTH_MAX, SCHEMA_ERRORS_MAX, SCHEMA_STEPS_MAX};
+use limits::{SCHEMA_DEPTH_MAX, SCHEMA_ERRORS_MAX, SCHEMA_STEPS_MAX};
 
 use super::error::{ValidationError, Violation, Violations};
 use super::ids::{ResourceId, SubschemaId};

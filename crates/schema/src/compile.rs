@@ -7,7 +7,7 @@ mod scalar;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-use event::limits::{SCHEMA_MISTAKES_MAX, SCHEMA_RULES_MAX};
+use limits::{SCHEMA_MISTAKES_MAX, SCHEMA_RULES_MAX};
 
 use super::draft::Draft;
 use super::error::InvalidSchema;

@@ -1,7 +1,7 @@
 //! Schemas that refer to each other without going down into the document: round in a circle they would never end, and through
 //! too many they would take too much of the stack.
 
-use event::limits::SCHEMA_CHAIN_MAX;
+use limits::SCHEMA_CHAIN_MAX;
 
 use super::ids::SubschemaId;
 use super::subschema::Subschema;

@@ -1,7 +1,7 @@
 //! Formats of strings, which a schema names and which are asserted where that is asked for.
 
 use core::net::{Ipv4Addr, Ipv6Addr};
-use event::calendar;
+use text::calendar;
 
 use super::ecma_pattern::SchemaPattern;
 use super::uri::is_scheme;

@@ -1,7 +1,7 @@
 //! JSON Schema: whether a payload is what its type wants, and else all that is wrong with it.
 //!
 //! A schema is compiled once, with every document that it refers to: nothing is fetched. A check reads the payload once, converts no
-//! number, and never takes more than [`event::limits::SCHEMA_STEPS_MAX`] steps. `docs/schemas.md` says what is
+//! number, and never takes more than [`limits::SCHEMA_STEPS_MAX`] steps. `docs/schemas.md` says what is
 //! there, and where it differs from other validators; why this is no crate of others, `docs/decisions/011-schemas.md`.
 
 mod check;

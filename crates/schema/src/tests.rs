@@ -106,7 +106,7 @@ fn the_closest_is_looked_for_within_a_limit() {
 #[test]
 fn errors_are_cut_at_the_limit() {
     let found = compile(r#"{"items": false}"#).check(&format!("[{}1]", "1,".repeat(99))).unwrap_err();
-    assert_eq!((found.list.len(), found.is_cut), (event::limits::SCHEMA_ERRORS_MAX, true));
+    assert_eq!((found.list.len(), found.is_cut), (limits::SCHEMA_ERRORS_MAX, true));
     let found = compile(r#"{"items": false}"#).check("[1, 2]").unwrap_err();
     assert_eq!((found.list.len(), found.is_cut), (2, false));
 }

@@ -1,6 +1,6 @@
 //! Names of documents: how a reference is read where it stands (RFC 3986 §5).
 
-use event::percent;
+use text::percent;
 
 /// The parts of a reference; the fragment is apart.
 #[derive(Clone, Copy, Debug, Default)]

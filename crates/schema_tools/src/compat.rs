@@ -8,7 +8,7 @@ mod scalar;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use event::limits::SCHEMA_COMPARISONS_MAX;
+use limits::SCHEMA_COMPARISONS_MAX;
 
 use crate::lookup;
 use json::ValueKind;

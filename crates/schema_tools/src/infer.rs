@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use event::limits::{SCHEMA_INFER_MEMBERS_MAX, SCHEMA_INFER_SHAPES_MAX};
+use limits::{SCHEMA_INFER_MEMBERS_MAX, SCHEMA_INFER_SHAPES_MAX};
 use serde_json::{Map, Value, json};
 
 use json::{ValueIndex, ValueKind, ValueView};

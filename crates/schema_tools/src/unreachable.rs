@@ -6,7 +6,7 @@ mod closed;
 
 use std::collections::BTreeMap;
 
-use event::limits::SCHEMA_LOOKS_MAX;
+use limits::SCHEMA_LOOKS_MAX;
 
 use closed::{Fault, Look, Why};
 use did_you_mean::nearest;

@@ -4,8 +4,6 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use event::limits;
-
 use crate::diagnostics::Diagnostic;
 use crate::invalid_value::{InvalidValue, number_within};
 use crate::reader::SettingsReader;

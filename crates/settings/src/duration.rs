@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use event::length;
+use text::duration;
 
 use crate::invalid_value::InvalidValue;
 
@@ -11,7 +11,7 @@ use crate::invalid_value::InvalidValue;
 /// # Errors
 /// It is none, or out of range.
 pub fn within(text: &str, min: Duration, max: Duration) -> Result<Duration, InvalidValue> {
-    let duration = length::parse(text)
+    let duration = duration::parse(text)
         .map_err(|why| InvalidValue::new("is not a time", why).help("for example 10s, 1500ms or 2min"))?;
     if (min..=max).contains(&duration) {
         return Ok(duration);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use event::rfc3339;
+use text::rfc3339;
 
 use sink::Record;
 

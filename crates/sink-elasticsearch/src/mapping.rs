@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::LazyLock;
 
-use event::rfc3339;
 use json::JsonPointer;
+use text::rfc3339;
 
 use super::config::{DocumentShape, ElasticsearchConfig};
 use sink::{Record, envelope};

@@ -4,12 +4,13 @@
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use event::limits::EVENT_BYTES_MAX;
+use event::EventId;
 use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadOrder, StoredEvent, Wanted};
-use event::{EventId, rfc3339};
+use limits::EVENT_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use text::rfc3339;
 
 use super::error::Failure;
 use super::fields::Fields;

@@ -10,7 +10,6 @@ use crate::{
     ApiKey, DocumentConflictPolicy, DocumentShape, Elasticsearch, ElasticsearchConfig, IndexPattern, IndexTarget,
     NodeList, Template,
 };
-use event::limits;
 use settings::client::{ca, requests, timeout};
 use settings::files;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, parsed, path, size};

@@ -3,10 +3,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use event::rfc3339;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use text::rfc3339;
 
 use super::api_error::ApiError;
 use super::config::{Creation, NatsConfig};

@@ -1,6 +1,6 @@
 //! A record as a message: its subject, and its headers as they are in every attempt.
 
-use event::rfc3339;
+use text::rfc3339;
 
 use super::preflight::Durability;
 use super::protocol;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use event::percent;
+use text::percent;
 
 const PORT: u16 = 4222;
 

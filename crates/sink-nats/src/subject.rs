@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use event::{Lane, rfc3339};
+use event::Lane;
+use text::rfc3339;
 
 use super::stream_name::StreamName;
 use sink::Record;

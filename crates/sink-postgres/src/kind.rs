@@ -3,7 +3,8 @@
 use std::str::FromStr;
 
 use bytes::BufMut;
-use event::{EventId, rfc3339};
+use event::EventId;
+use text::rfc3339;
 use tokio_postgres::types::Type;
 
 use super::numeric;

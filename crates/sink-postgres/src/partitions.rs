@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use event::rfc3339;
+use text::rfc3339;
 use tokio::time::Instant;
 
 use super::config::QualifiedName;

@@ -11,7 +11,6 @@ use crate::{
     Column, Partition, PayloadKind, PoolLimits, Pooler, Postgres, PostgresConfig, PostgresServers, QualifiedName,
     RowConflictPolicy, TableLayout,
 };
-use event::limits;
 use settings::client::{ca, connections_max, timeout};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, parsed, pointer};
 use sink::TableName;

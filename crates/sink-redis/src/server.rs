@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use event::percent;
+use text::percent;
 
 use super::address::Address;
 use super::invalid_url::InvalidRedisUrl;

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use event::OperatorCommand;
 use http::request::Builder;
+use text::OperatorCommand;
 use tokio::time::Instant;
 
 use sink::{Mark, Reason, SinkError};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
-use event::limits::STORE_TIMEOUT;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use http::Method;
+use limits::STORE_TIMEOUT;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};

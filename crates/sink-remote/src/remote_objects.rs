@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use event::Lane;
-use event::limits::OBJECT_READ_TIMEOUT;
 use http::{HeaderMap, HeaderValue, Method, header};
+use limits::OBJECT_READ_TIMEOUT;
 use net::http_client::HttpResponse;
 use objects::over_http::{
     ContainerReader, ContainerRequest, DESCRIPTION, Digests, ObjectStoreError, Source, Upload, UploadBody,

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use event::Lane;
-use event::limits::READ_BYTES_MAX;
 use event::read::{Page, Query, ReadError};
 use http::Method;
+use limits::READ_BYTES_MAX;
 
 use crate::caller::{Caller, SILENCE_MAX, odd};
 use crate::config::RemoteConfig;

@@ -1,8 +1,8 @@
 //! Signatures of version 4, as AWS describes them in "Authenticating Requests: Using the Authorization Header".
 
-use event::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
+use text::hex;
 
 use objects::over_http::Secret;
 

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use event::{hex, percent, rfc3339};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use text::{hex, percent, rfc3339};
 
 use net::http_client::{Endpoint, HttpClient, HttpResponse, RequestBody, host_of};
 use objects::ObjectSink;

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use event::limits::EVENT_BYTES_MAX;
 use event::read::{Bookmark, Filter, Gathered, Page, Payload, Query, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
+use limits::EVENT_BYTES_MAX;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 

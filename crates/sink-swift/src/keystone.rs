@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use event::rfc3339;
 use http::{HeaderValue, Method, Request, header};
 use serde_json::{Value, json};
+use text::rfc3339;
 use tokio::time::Instant;
 
 use super::KeystoneIdentity;

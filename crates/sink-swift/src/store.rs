@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use event::{hex, percent};
 use http::{HeaderName, HeaderValue, Method, Request, StatusCode};
+use text::{hex, percent};
 use tokio::sync::Mutex;
 
 use net::http_client::{HttpClient, HttpResponse, RequestBody};

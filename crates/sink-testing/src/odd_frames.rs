@@ -4,8 +4,8 @@ use std::io::{Read, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
 use bytes::Bytes;
-use event::limits::{JSON_DEPTH_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use event::{EventId, Lane, Origin};
+use limits::{JSON_DEPTH_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use sink::{Batch, Record, SinkError, Write, WriteOutcome};
 use writer_protocol::{frame, wire};
 use xxhash_rust::xxh3::xxh3_64;

@@ -83,7 +83,7 @@ pub fn remote(address: SocketAddr, store: RemoteStore) -> Sink {
     let RemoteStore { kind: store, is_fenced, reads, rules } = store;
     let writers = Writers::Listed(vec![format!("http://{address}").parse().unwrap()]);
     let (name, spread) = ("back".into(), Spread::Lane);
-    let response_timeout = event::limits::RESPONSE_TIMEOUT;
+    let response_timeout = limits::RESPONSE_TIMEOUT;
     let config = UpstreamConfig { name, writers, sends_to_all: false, spread, token: None, ca: None, response_timeout };
     let (upstream, sink) = (Upstream::new(config), "store".into());
     let remote = RemoteConfig { upstream, server: None, sink, store, is_fenced, parts: BTreeMap::new(), reads };

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use event::percent;
 use http::{HeaderName, HeaderValue, Uri};
+use text::percent;
 
 use super::secret::SigningSecret;
 use net::http_client::host_of;

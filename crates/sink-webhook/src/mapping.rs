@@ -1,9 +1,9 @@
 //! One event as a request.
 
 use bytes::Bytes;
-use event::rfc3339;
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use http::{HeaderName, HeaderValue, Request};
+use text::rfc3339;
 
 use super::config::{MessageShape, WebhookConfig};
 use super::error::Failure;

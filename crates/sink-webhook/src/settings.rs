@@ -6,7 +6,6 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use crate::{HookHeader, InvalidHook, MessageShape, Webhook, WebhookConfig};
-use event::limits;
 use settings::client::{ca, each, requests, timeout};
 use settings::{InvalidValue, Section, SettingsReader, parsed};
 

@@ -304,7 +304,7 @@ fn span(block: &Bytes, part: &[u8]) -> Span {
     Span { start: index(start), length: index(part.len()) }
 }
 
-/// Blocks are far below 4 GiB (`event::limits::BLOCK_BYTES_MAX`).
+/// Blocks are far below 4 GiB (`limits::BLOCK_BYTES_MAX`).
 fn index(value: usize) -> u32 {
     u32::try_from(value).expect("an offset within a block fits 32 bits")
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use event::hex::{self, Hex};
+use text::hex::{self, Hex};
 
 /// A process that delivers: 128 random bits, which no other process has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +40,8 @@ impl fmt::Debug for Claim {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a claim is written as 32 hexadecimal digits")]
 pub struct InvalidClaim;
+
+event::serde_as_text!(Claim);
 
 impl FromStr for Claim {
     type Err = InvalidClaim;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use event::rfc3339;
+use text::rfc3339;
 
 use crate::{Record, Write as Kind};
 

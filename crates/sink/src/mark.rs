@@ -45,6 +45,8 @@ impl fmt::Debug for Mark {
 #[error("a mark is written as 32 hexadecimal digits")]
 pub struct InvalidMark;
 
+event::serde_as_text!(Mark);
+
 impl FromStr for Mark {
     type Err = InvalidMark;
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use event::visible;
+use text::escape_control;
 
 use crate::Mark;
 
@@ -125,7 +125,7 @@ impl SinkError {
 
 /// A store chooses its words, and some quote what clients sent: what they would do to a terminal or a log becomes visible instead.
 pub fn make_visible(reason: &mut Reason) {
-    if let Cow::Owned(shown) = visible(reason) {
+    if let Cow::Owned(shown) = escape_control(reason) {
         *reason = shown.into();
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use event::cells::Counter;
+use metrics::Counter;
 
 use crate::{Reason, make_visible};
 

@@ -1,6 +1,6 @@
 //! Names of tables. They come from configuration and an allow-list, never from a payload.
 
-use event::{CheckedName, NameRule};
+use text::{CheckedName, NameRule};
 
 /// Bytes of a table's name: what every store of ours takes.
 const NAME_BYTES_MAX: usize = 63;

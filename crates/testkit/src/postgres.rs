@@ -105,6 +105,17 @@ impl PostgresServer {
         standby
     }
 
+    /// Whether its programs are there.
+    pub fn is_installed() -> bool {
+        programs().is_some()
+    }
+
+    /// Leaves the server running after this process: the server, and the folder with its data and its socket.
+    pub fn leave_running(mut self) -> (Option<Child>, PathBuf) {
+        self.watcher.iter_mut().for_each(|watcher| watcher.kill().unwrap());
+        (self.process.lock().unwrap().take(), self.folder.clone())
+    }
+
     /// A standby takes writes from now on.
     pub fn promote(&self) {
         assert_eq!(self.psql("select pg_promote()"), "t", "{}", self.log());
@@ -227,15 +238,28 @@ impl PostgresServer {
 
     /// What `psql` answers to `sql`: rows as lines, columns between bars.
     pub fn psql(&self, sql: &str) -> String {
-        let mut psql = self.command("psql");
-        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", &self.database, "-h"]);
-        let mut psql = psql.arg(&self.folder).args(["-p", &self.port.to_string(), "-f", "-"]);
-        psql = psql.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        self.try_psql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// The same, or the error.
+    pub fn try_psql(&self, sql: &str) -> Result<String, String> {
+        let mut psql = self.psql_command();
+        let psql = psql.args(["-f", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = psql.spawn().unwrap();
         child.stdin.take().unwrap().write_all(sql.as_bytes()).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(String::from_utf8(output.stdout).unwrap().trim_end().to_owned())
+    }
+
+    /// A `psql` for the database of the events. It prints rows as lines, columns between bars.
+    pub fn psql_command(&self) -> Command {
+        let mut psql = self.command("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-U", "postgres", "-d", &self.database, "-h"]);
+        psql.arg(&self.folder).args(["-p", &self.port.to_string()]);
+        psql
     }
 }
 

@@ -3,8 +3,8 @@
 mod event_time;
 mod strftime;
 
-use event::calendar::{MINUTE, SECOND, TIMES};
-use event::{rfc3339, time_fields};
+use ::text::calendar::{MINUTE, SECOND, TIMES};
+use ::text::{rfc3339, time_fields};
 use json::text;
 
 pub use event_time::TimeRule;

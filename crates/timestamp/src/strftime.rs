@@ -1,7 +1,7 @@
 //! Times by a pattern, in the notation of `strftime`.
 
-use event::calendar::{SECOND, date, day_of_year, microseconds, second_of_day};
-use event::time_fields::{decimals, digits, offset};
+use text::calendar::{SECOND, date, day_of_year, microseconds, second_of_day};
+use text::time_fields::{decimals, digits, offset};
 
 use super::{NO_OFFSET, Zone};
 

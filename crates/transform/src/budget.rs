@@ -1,6 +1,6 @@
 //! What the steps may do to one event: operations are counted, not time, so that an event is refused on every machine or on none.
 
-use event::limits::{EXPRESSION_STEPS_MAX, TRANSFORM_WORK_MAX};
+use limits::{EXPRESSION_STEPS_MAX, TRANSFORM_WORK_MAX};
 
 /// What a step takes, whatever it does.
 const STEP: usize = 16;

@@ -8,7 +8,7 @@ mod rewrite;
 mod shape;
 mod words;
 
-use event::limits::EVENT_BYTES_MAX;
+use limits::EVENT_BYTES_MAX;
 
 pub(super) use coerce::Coerce;
 pub(super) use hash::{DIGITS, Hash};

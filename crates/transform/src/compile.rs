@@ -5,7 +5,7 @@ mod whole;
 
 use std::collections::HashSet;
 
-use event::limits::TRANSFORM_STEPS_MAX;
+use limits::TRANSFORM_STEPS_MAX;
 
 use super::diagnostic::{StepDiagnostic, StepLocation};
 use super::options::Options;

@@ -65,6 +65,6 @@ impl Fact {
 }
 
 fn write_time(microseconds: i64, out: &mut String) -> Option<()> {
-    json::text::write_string(&event::rfc3339::format(microseconds), out);
+    json::text::write_string(&text::rfc3339::format(microseconds), out);
     Some(())
 }

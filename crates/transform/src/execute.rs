@@ -1,6 +1,6 @@
 //! Takes a document through the steps.
 
-use event::limits::{EVENT_BYTES_MAX, EXPLODE_MAX, TRANSFORM_BYTES_MAX};
+use limits::{EVENT_BYTES_MAX, EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
 use super::document_run::{Exploded, Failure, Run, StepOutcome};
 use super::outcome::{DerivedEvent, Filtered, Origin, Several, StepError};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use event::limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
+use limits::{EXPLODE_MAX, TRANSFORM_BYTES_MAX};
 
 use super::document_run::{Exploded, Failure, Run, StepOutcome, failure};
 use json::JsonPointer;

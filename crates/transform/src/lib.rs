@@ -41,7 +41,7 @@ pub use trace::{Did, Traced};
 
 use std::time::Duration;
 
-use event::limits::TRANSFORM_WORK_MAX;
+use limits::TRANSFORM_WORK_MAX;
 
 use budget::Budget;
 use context::Fact;

@@ -5,7 +5,7 @@ mod csv;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use event::limits::{EVENT_BYTES_MAX, TABLE_BYTES_MAX};
+use limits::{EVENT_BYTES_MAX, TABLE_BYTES_MAX};
 
 use json::{parts, text};
 

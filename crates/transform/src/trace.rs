@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use event::limits::TRACED_BYTES_MAX;
+use limits::TRACED_BYTES_MAX;
 
 use super::step::Step;
 use super::tree::Tree;

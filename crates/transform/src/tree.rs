@@ -12,7 +12,7 @@ mod write;
 
 use std::cell::Cell;
 
-use event::limits::{JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
+use limits::{JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
 
 use json::JsonPointer;
 use json::pointer::PointerStep;

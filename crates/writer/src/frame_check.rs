@@ -3,13 +3,13 @@
 
 use access::{Name, contains_token};
 use event::TypeName;
-use event::calendar::TIMES;
-use event::limits::DELIVERY_RECORDS_MAX;
+use limits::DELIVERY_RECORDS_MAX;
 use sink::{Batch, Record, Write};
+use text::calendar::TIMES;
 use writer_protocol::wire;
 
 use crate::answer::Refused;
-use crate::parts::bad_request;
+use crate::request_parts::bad_request;
 
 /// Positions and revisions have 63 bits: stores keep them as signed numbers.
 const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use event::limits::READ_EVENTS_MAX;
-use event::memory::WriterBudgets;
 use event::read::{Query, ReadError};
+use limits::READ_EVENTS_MAX;
+use limits::memory::WriterBudgets;
 use sink::Sink;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -13,7 +13,7 @@ use writer_protocol::read::PageJson;
 
 use crate::UNIT;
 use crate::answer::{self, Work};
-use crate::parts::ROOM_WAIT_MAX;
+use crate::request_parts::ROOM_WAIT_MAX;
 
 /// The memory for pages.
 #[derive(Clone, Debug)]

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use access::{Demand, Tokens};
 use bytes::Bytes;
-use event::limits::{EVENT_BYTES_MAX, READ_BYTES_MAX, READ_EVENTS_MAX};
-use event::memory::WriterBudgets;
 use event::read::{Filter, Query, Wanted};
 use event::{EventId, Lane, Origin};
+use limits::memory::WriterBudgets;
+use limits::{EVENT_BYTES_MAX, READ_BYTES_MAX, READ_EVENTS_MAX};
 use net::connections::ConnectionLimiter;
 use net::newcomers::{Newcomers, Place};
 use sink::{Batch, Null, Record, Sink, Write};
@@ -19,8 +19,8 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use writer_protocol::{frame, wire};
 
-use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::reads::ReadRoom;
+use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::{Offered, Writer, connection};
 
 /// Bytes of an answer that a test reads at most.

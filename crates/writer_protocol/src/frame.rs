@@ -15,8 +15,8 @@
 //! Integers are little-endian. The checksum detects corruption in transit. It doesn't protect against forgery: the token does.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
-use event::limits::{DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use event::{EventId, Lane};
+use limits::{DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX, SOURCE_BYTES_MAX, TYPE_NAME_BYTES_MAX};
 use xxhash_rust::xxh3::xxh3_64;
 
 use sink::{Batch, Record, Write};

@@ -1,8 +1,9 @@
 //! Queries and pages as JSON between a gateway and a writer.
 
 use event::read::{Bookmark, Filter, Page, Payload, Query, ReadError, ReadOrder, StoredEvent, Wanted};
-use event::{EventId, TypeName, hex};
+use event::{EventId, TypeName};
 use serde::{Deserialize, Serialize};
+use text::hex;
 
 /// What is said of a page whose writer took no notice of the order.
 const OLDER_RELEASE: &str = "the writer is of an older release and can't read newest first";

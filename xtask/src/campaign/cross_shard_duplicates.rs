@@ -2,19 +2,16 @@
 //! is stored once, also where its first copy was lost with the other's block.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 
-use super::{any_seed, short_with_sqlite3};
+use super::frame::{FrameOptions, short_with};
+use super::sqlite;
 use crate::http::{self, Connection};
 use crate::server::Launch;
-use crate::workspace;
-use random::Random;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -23,15 +20,10 @@ pub(crate) struct Options {
     /// Events of the large batch, of about a kilobyte each.
     #[arg(long, default_value_t = 20_000)]
     large: u64,
-    /// Repeats a run: the same moments to kill.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server to kill; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// A kill comes up to this long after the first small batch, so that it meets the large one before it is durable, or behind it.
 const KILL_DELAY_MICROSECONDS_MAX: u64 = 300_000;
 /// A connection goes to the shard with the least to do: the large batch's isn't that one.
@@ -47,19 +39,15 @@ struct Small {
 
 /// A few kills of the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    short_with_sqlite3(|binary| run(&Options { kills: 5, large: 20_000, seed: Some(1), binary }))
+    short_with(&["sqlite3"], || run(&Options { kills: 5, large: 20_000, frame: FrameOptions::short() }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
-    println!("leaning: {} kills, --seed {seed}", options.kills);
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let launch = Launch::new(&binary, &folder, Some(CONFIG))?;
-    let mut random = Random::new(seed);
+    let frame = options.frame.begin(format!("leaning: {} kills", options.kills))?;
+    let launch = frame.launch(Some(CONFIG))?;
+    let mut random = frame.random();
     let mut smalls = Vec::new();
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let mut server = launch.ready()?;
     for round in 0..options.kills {
         let delay = Duration::from_micros(random.below(KILL_DELAY_MICROSECONDS_MAX));
         let is_killed = AtomicBool::new(false);
@@ -73,8 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             small.join().map_err(|_| anyhow!("a client panicked"))
         });
         smalls.extend(sent?);
-        server = launch.start()?;
-        server.wait_ready(READY_LIMIT)?;
+        server = launch.ready()?;
         for small in smalls.iter_mut().filter(|small| !small.is_answered) {
             while !send_once(&launch, &small.request) {
                 thread::sleep(Duration::from_millis(2));
@@ -86,7 +73,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     server.stop()?;
     check(&launch, &smalls)?;
     println!("{} small batches, all acknowledged, each event stored once", smalls.len());
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
 fn shared_id(round: u64, number: u64) -> String {
@@ -124,12 +111,10 @@ fn send_once(launch: &Launch, request: &[u8]) -> bool {
     answer.is_ok_and(|answer| answer.status == 200)
 }
 
-/// Reads the ids with SQLite's own program, which shares no code with the server.
+/// Each id of a small batch is stored once.
 fn check(launch: &Launch, smalls: &[Small]) -> Result<()> {
     let query = "select payload ->> 'id', count(*) from events group by 1";
-    let mut sqlite = Command::new("sqlite3");
-    sqlite.arg("-readonly").arg(launch.data.join("events.db")).arg(query);
-    let rows = workspace::output(&mut sqlite)?;
+    let rows = sqlite::select(&launch.data.join("events.db"), query)?;
     let counts: BTreeMap<&str, &str> = rows.lines().filter_map(|row| row.split_once('|')).collect();
     let wrong = |id: &&String| counts.get(id.as_str()) != Some(&"1");
     let wrong: Vec<_> = smalls.iter().flat_map(|small| &small.ids).filter(wrong).collect();

@@ -2,24 +2,22 @@
 //! store holds every record as often as it was sent, byte for byte. Each is asked by its own means.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use super::any_seed;
-use super::batches::records;
-use super::loads::packed;
+use super::frame::{Frame, FrameOptions};
+use super::ledger;
+use super::loads::start_load;
 use super::sent::Sent;
-use super::stores::{check_ledger, check_place};
+use super::stores::check_place;
 use crate::metrics;
-use crate::server::{Launch, Process, ProcessRole, Server};
-use crate::store::{Purpose, RunningStore, SERVERS};
-use crate::two_services::{SinkSpec, ready, remote_sink, upstream, writer_config};
-use crate::workspace;
-use random::Random;
+use crate::server::{Launch, PATIENCE, ProcessRole, Server};
+use crate::store::{Offer, RunningStore};
+use crate::two_services::{SinkSpec, remote_sink, upstream, writer_config};
+use crate::wait::until;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -29,43 +27,28 @@ pub(crate) struct Options {
     /// How often the records are sent.
     #[arg(long, default_value_t = 20)]
     times: u64,
-    /// Repeats a run: the same order of kills, and the same moments.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server for both roles; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-const TYPE: &str = "access";
 const WRITERS: usize = 2;
 /// How long a writer stays down at most.
 const DOWN_MILLISECONDS_MAX: u64 = 2_000;
-/// What doesn't move for so long doesn't move any more.
-const PATIENCE: Duration = Duration::from_mins(3);
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
-    let records = records(options.file.as_deref())?;
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let started = SERVERS.iter().map(|offer| offer.start(Purpose::Content)).collect::<Result<Vec<_>>>()?;
-    let mut places: Vec<RunningStore> = started.into_iter().flatten().collect();
-    let sent = Sent::new(&records, options.times);
-    println!("four stores: {} events into {} stores, --seed {seed}", sent.events(), places.len());
-
-    let mut site = Site::start(&binary, &folder, &places)?;
-    let file = packed(&folder, &records, options.times)?;
-    let load = start_load(&binary, site.gateway.0.intake, &file)?;
-    site.kill_each(seed, sent.events() * places.len() as u64)?;
+    let sent = Sent::read(options.file.as_deref(), options.times)?;
+    let frame = options.frame.begin(format!("four stores: {} events into each", sent.events()))?;
+    let mut places = Offer::start_all()?;
+    let mut site = Site::start(&frame, &places)?;
+    let file = sent.packed(&frame.folder)?;
+    let mut load = start_load(&frame.binary, site.gateway.0.intake, &file, &[])?;
+    site.kill_each(&frame, sent.events() * places.len() as u64)?;
     load.wait_success(PATIENCE).context("the load")?;
     site.gateway.1.wait_stored()?;
-    check_ledger(&site.gateway.1, sent.events(), places.len())?;
+    ledger::expect_stored(&site.gateway.1, sent.events() as f64, places.len())?;
     site.stop()?;
-    for place in &mut places {
-        check_place(place, &sent, &folder).with_context(|| place.name)?;
-    }
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    places.iter_mut().try_for_each(|place| check_place(place, &sent, &frame.folder))?;
+    frame.end()
 }
 
 /// The processes of the two roles.
@@ -75,12 +58,10 @@ struct Site {
 }
 
 impl Site {
-    fn start(binary: &Path, folder: &Path, places: &[RunningStore]) -> Result<Self> {
+    fn start(frame: &Frame, places: &[RunningStore]) -> Result<Self> {
         let start = |role: ProcessRole, name: &str, config: &str| {
-            let folder = folder.join(name);
-            workspace::empty_directory(&folder)?;
-            let launch = Launch::of_role(role, binary, &folder, Some(config))?;
-            let server = ready(&launch).with_context(|| name.to_owned())?;
+            let launch = Launch::fresh(role, &frame.binary, &frame.folder.join(name), config)?;
+            let server = launch.ready().with_context(|| name.to_owned())?;
             Ok((launch, server))
         };
         let labels: Vec<String> = places.iter().map(RunningStore::label).collect();
@@ -90,7 +71,7 @@ impl Site {
         let writers = (0..WRITERS).map(|number| start(ProcessRole::Writer, &format!("writer-{number}"), &config));
         let writers: Vec<(Launch, Server)> = writers.collect::<Result<_>>()?;
         let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
-        let mut config = format!("{}[types.{TYPE}]\nroutes = {labels:?}\n\n", upstream(&addresses));
+        let mut config = format!("{}[types.access]\nroutes = {labels:?}\n\n", upstream(&addresses));
         for sink in &sinks {
             config.push_str(&remote_sink(sink)?);
         }
@@ -98,8 +79,8 @@ impl Site {
     }
 
     /// Kills each writer when its share of `effects` is reached, and starts it again.
-    fn kill_each(&mut self, seed: u64, effects: u64) -> Result<()> {
-        let mut random = Random::new(seed);
+    fn kill_each(&mut self, frame: &Frame, effects: u64) -> Result<()> {
+        let mut random = frame.random();
         let mut order: Vec<usize> = (0..WRITERS).collect();
         random.shuffle(&mut order);
         for (number, writer) in (1..).zip(order) {
@@ -108,8 +89,8 @@ impl Site {
             let (launch, server) = self.writers.swap_remove(writer);
             server.kill()?;
             thread::sleep(Duration::from_millis(random.below(DOWN_MILLISECONDS_MAX)));
-            let again = (launch.clone(), ready(&launch)?);
-            self.writers.push(again);
+            let server = launch.ready()?;
+            self.writers.push((launch, server));
             let last = self.writers.len() - 1;
             self.writers.swap(writer, last);
             println!("writer {writer} was killed after {stored} of {effects} events were in a store");
@@ -118,27 +99,16 @@ impl Site {
     }
 
     fn wait_stored(&self, due: u64) -> Result<f64> {
-        let begun = Instant::now();
-        loop {
-            let stored = metrics::sum(&self.gateway.1.metrics()?, "forebay_events_stored_total");
-            if stored >= due as f64 {
-                return Ok(stored);
-            }
-            if begun.elapsed() > PATIENCE {
-                bail!("only {stored} of {due} events were stored in {PATIENCE:?}");
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
+        let mut stored = 0.0;
+        until("the stores have their share", PATIENCE, || {
+            stored = metrics::sum(&self.gateway.1.metrics()?, "forebay_events_stored_total");
+            Ok(stored >= due as f64)
+        })?;
+        Ok(stored)
     }
 
     fn stop(self) -> Result<()> {
         self.gateway.1.stop()?;
         self.writers.into_iter().try_for_each(|(_, server)| server.stop())
     }
-}
-
-fn start_load(binary: &Path, gateway: SocketAddr, file: &Path) -> Result<Process> {
-    let mut command = Command::new(binary);
-    command.args(["load", "--type", TYPE, "--url", &format!("http://{gateway}")]).arg(file);
-    Process::start(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))
 }

@@ -1,24 +1,19 @@
 //! Looks at the server's system calls during one POST: an fdatasync that began after the block's write must have
 //! ended before the answer is written.
 
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use super::frame::{FrameOptions, short_with};
 use crate::http::{self, Connection};
-use crate::server::Launch;
-use crate::workspace;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// A server to look at; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// A block of the journal begins with it.
 const BLOCK: &str = "\"FBLK";
 /// Found in the block of the POST, and in no other.
@@ -26,20 +21,14 @@ const MARK: &str = "order-of-system-calls";
 
 /// With the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !workspace::has_program("strace") {
-        workspace::skipped("it needs strace, which `cargo xtask services` installs")?;
-        return Ok(());
-    }
-    run(&Options { binary: Some(workspace::tested_binary(None)?) })
+    short_with(&["strace"], || run(&Options { frame: FrameOptions::short() }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let trace = folder.join("trace");
-    let launch = Launch::new(&binary, &folder, None)?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let frame = options.frame.begin("order of system calls")?;
+    let trace = frame.folder.join("trace");
+    let launch = frame.launch(None)?;
+    let server = launch.ready()?;
     let mut strace = Command::new("strace");
     strace.args(["-f", "-qq", "-s", "4096", "-e", "trace=pwrite64,fdatasync,write,writev,sendto,sendmsg", "-p"]);
     strace.arg(server.process.id().to_string()).arg("-o").arg(&trace);
@@ -62,7 +51,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     strace.wait()?;
     let synced = order(&lines)?;
     println!("{synced} POSTs: each fdatasync ended between the write of its block and its answer");
-    std::fs::remove_dir_all(&folder).context("removing what was traced")
+    frame.end()
 }
 
 fn is_answer(line: &str) -> bool {

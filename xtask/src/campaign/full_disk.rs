@@ -9,18 +9,16 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::any_seed;
-use super::kills::clients::{self, Shared};
-use super::kills::judge;
-use super::kills::oracle::{Acknowledged, Oracle};
-use crate::server::{Launch, Server};
-use crate::workspace;
+use super::frame::{FrameOptions, short_as_root};
+use super::kills::clients::Shared;
+use super::kills::oracle::Oracle;
+use super::kills::{judge, send_while};
+use super::memory_disk::MemoryDisk;
+use crate::wait::until;
 use random::Random;
 
 #[derive(clap::Args)]
@@ -31,17 +29,12 @@ pub(crate) struct Options {
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 64)]
     connections: u32,
-    /// Repeats a run: the same events, and the same ways to fill the disk.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server to test; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
 /// A small file system in memory: the journal alone fills it within seconds.
 const DISK_OPTIONS: &str = "size=160m,nr_inodes=2000";
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// Nothing here takes this long, unless it never ends.
 const HANGS: Duration = Duration::from_secs(120);
 /// After it has said that the disk is full, so many more answers must say so.
@@ -49,103 +42,47 @@ const ANSWERS: usize = 200;
 
 /// A few cycles with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    let missing = ["sqlite3", "mount", "umount"].into_iter().find(|program| !workspace::has_program(program));
-    if let Some(program) = missing {
-        workspace::skipped(&format!("it needs {program}"))?;
-        return Ok(());
-    }
-    if !rustix::process::geteuid().is_root() {
-        workspace::skipped("to mount a small disk it must be run by root")?;
-        return Ok(());
-    }
-    let binary = workspace::tested_binary(None)?;
-    cycles_of(&Options { cycles: 3, connections: 16, seed: Some(1), binary: None }, &binary)?;
-    small::run(&binary, small::DISKS[0])
+    short_as_root(&["sqlite3"], || {
+        let frame = FrameOptions::short();
+        fill_again_and_again(&Options { cycles: 3, connections: 16, frame: frame.clone() })?;
+        small::run(frame.begin("a small disk")?, small::DISKS[0])
+    })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
     for disk in small::DISKS {
-        small::run(&binary, disk)?;
+        small::run(options.frame.begin("a small disk")?, disk)?;
     }
-    cycles_of(options, &binary)
+    fill_again_and_again(options)
 }
 
 /// The cycles on one disk, whose store is elsewhere.
-fn cycles_of(options: &Options, binary: &Path) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
-    println!("full disk: {} cycles, {} connections, --seed {seed}", options.cycles, options.connections);
-    let folder = workspace::scratch_directory("full-disk")?;
-    let disk = SmallDisk::mount(folder.join("disk"), DISK_OPTIONS)?;
-    let store = folder.join("events.db");
-    // The backlog has no limit but the disk: else its types would be refused with 503 before that is full.
+fn fill_again_and_again(options: &Options) -> Result<()> {
+    let Options { cycles: count, connections, .. } = *options;
+    let frame = options.frame.begin(format!("full disk: {count} cycles, {connections} connections"))?;
+    let disk = MemoryDisk::mount(frame.folder.join("disk"), DISK_OPTIONS)?;
+    let store = frame.folder.join("events.db");
+    // The backlog has no limit but the disk: else its types would be rejected with 503 before that is full.
     let config = format!(
         "[journal]\nkeep_free = \"16MiB\"\n\n[types.\"*\"]\nroutes = [\"store\"]\n\n\
          [sinks.store]\nkind = \"sqlite\"\npath = \"{}\"\nmax_backlog = \"1TiB\"\n",
         store.display()
     );
-    let mut launch = Launch::new(binary, &folder, Some(&config))?;
+    let mut launch = frame.launch(Some(&config))?;
     launch.data = disk.path.join("data");
-    let known = send_and_fill(&launch, options, seed, &disk, &store)?;
-    judge(&store, Oracle::new(seed, known), &folder)?;
-    drop(disk);
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
-}
-
-/// A file system of its own, until this is dropped.
-struct SmallDisk {
-    path: PathBuf,
-}
-
-impl SmallDisk {
-    fn mount(path: PathBuf, options: &str) -> Result<Self> {
-        std::fs::create_dir_all(&path)?;
-        let mount = ["-t", "tmpfs", "-o", options, "tmpfs"];
-        workspace::run(Command::new("mount").args(mount).arg(&path)).context("mounting a small disk needs root")?;
-        Ok(Self { path })
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: whoever still has files there, after a failure, keeps them.
-        let _ = Command::new("umount").arg("--lazy").arg(&self.path).status();
-    }
-}
-
-fn send_and_fill(
-    launch: &Launch,
-    options: &Options,
-    seed: u64,
-    disk: &SmallDisk,
-    store: &Path,
-) -> Result<Vec<Acknowledged>> {
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
-    let shared = Arc::new(Shared::new(launch.intake, seed));
-    let spawned: Result<Vec<_>> = (0..options.connections).map(|client| clients::spawn(&shared, client)).collect();
-    let outcome = spawned.and_then(|clients| {
+    // The process that was started serves to the end.
+    let (known, ()) = send_while(&Shared::new(launch.intake, frame.seed), connections, |shared| {
+        let server = launch.ready()?;
         shared.server_is_up();
-        let filled = cycles(options.cycles, seed, disk, store, &shared);
-        shared.stop();
-        let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
-        filled?;
-        finish(server)?;
-        known
-    });
-    shared.stop();
-    outcome
+        cycles(count, frame.random(), &disk.path, &store, shared)?;
+        Ok((server, ()))
+    })?;
+    judge(&store, Oracle::new(frame.seed, known), &frame.folder)?;
+    drop(disk);
+    frame.end()
 }
 
-/// It is the process that was started: nothing has ended it, and nothing is pending.
-fn finish(server: Server) -> Result<()> {
-    server.wait_stored()?;
-    server.stop()?;
-    Ok(())
-}
-
-fn cycles(count: u32, seed: u64, disk: &SmallDisk, store: &Path, shared: &Shared) -> Result<()> {
-    let mut random = Random::new(seed);
+fn cycles(count: u32, mut random: Random, disk: &Path, store: &Path, shared: &Shared) -> Result<()> {
     for cycle in 1..=count {
         let began = Instant::now();
         let taken = shared.taken();
@@ -153,19 +90,19 @@ fn cycles(count: u32, seed: u64, disk: &SmallDisk, store: &Path, shared: &Shared
         let kind = if cycle <= 3 { u64::from(cycle - 1) } else { random.below(3) };
         let filled = match kind {
             0 => Filled::ByItself(Lock::take(store)?),
-            1 => Filled::ByOthers(fill_with_bytes(&disk.path)?),
-            _ => Filled::WithFiles(fill_with_files(&disk.path)?),
+            1 => Filled::ByOthers(fill_with_bytes(disk)?),
+            _ => Filled::WithFiles(fill_with_files(disk)?),
         };
         let told = shared.disk_full();
-        wait(|| shared.disk_full() >= told + ANSWERS)
-            .with_context(|| format!("cycle {cycle}, {}: 507", filled.name()))?;
+        until("clients get 507", HANGS, || Ok(shared.disk_full() >= told + ANSWERS))
+            .with_context(|| format!("cycle {cycle}, {}", filled.name()))?;
         let full_after = began.elapsed();
         let name = filled.name();
         filled.undo()?;
         let freed = Instant::now();
         let taken_when_freed = shared.taken();
-        wait(|| shared.taken() > taken_when_freed + ANSWERS)
-            .with_context(|| format!("cycle {cycle}, {name}: taken again"))?;
+        until("events are taken again", HANGS, || Ok(shared.taken() > taken_when_freed + ANSWERS))
+            .with_context(|| format!("cycle {cycle}, {name}"))?;
         println!(
             "cycle {cycle}, {name}: {} events taken; full after {:.1} s, taken again {:.1} s after there was space",
             taken_when_freed - taken,
@@ -251,15 +188,4 @@ fn fill_with_files(disk: &Path) -> Result<PathBuf> {
         }
     }
     Ok(folder)
-}
-
-fn wait(holds: impl Fn() -> bool) -> Result<()> {
-    let began = Instant::now();
-    while !holds() {
-        if began.elapsed() > HANGS {
-            bail!("it didn't come to that within {HANGS:?}");
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    Ok(())
 }

@@ -6,18 +6,17 @@
 pub(super) mod clients;
 pub(super) mod oracle;
 
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::Arc;
+use std::io::BufRead;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use super::{any_seed, short_with_sqlite3};
-use crate::server::{Launch, Server};
-use crate::workspace;
+use super::frame::{FrameOptions, short_with};
+use super::sqlite;
+use crate::clients::with_clients;
+use crate::server::{Launch, READY_LIMIT, Server};
 use clients::Shared;
 use oracle::{Account, Acknowledged, Oracle};
 use random::Random;
@@ -29,44 +28,39 @@ pub(crate) struct Options {
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 256)]
     connections: u32,
-    /// Repeats a run: the same events, and the same times to kill.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server to kill; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
     /// Most milliseconds until a killed server is ready again.
     #[arg(long, default_value_t = 1_000)]
     ready: u64,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-/// A server that never gets ready must not hang the campaign.
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// A server lives this long at most before it is killed, once it is ready.
 const LIFE_MILLISECONDS_MAX: u64 = 400;
 const FAULTS_SHOWN: usize = 20;
+/// Progress is printed once in this time.
+pub(super) const SHOWN_EACH: Duration = Duration::from_secs(10);
 
 /// A few kills of the server that the tests were built with. How soon it is ready is measured but not judged: a
 /// test doesn't depend on the machine's speed.
 pub(crate) fn short() -> Result<()> {
     let ready = u64::try_from(READY_LIMIT.as_millis())?;
-    short_with_sqlite3(|binary| run(&Options { rounds: 10, connections: 256, seed: Some(1), binary, ready }))
+    let options = Options { rounds: 10, connections: 256, ready, frame: FrameOptions::short() };
+    short_with(&["sqlite3"], || run(&options))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
-    println!("kills: {} rounds, {} connections, --seed {seed}", options.rounds, options.connections);
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let launch = Launch::new(&binary, &folder, None)?;
-    let rounds = |shared: &Shared| kill_rounds(&launch, options.rounds, seed, shared);
-    let (known, kills) = send_while(Shared::new(launch.intake, seed), options.connections, rounds)?;
+    let Options { rounds, connections, .. } = *options;
+    let frame = options.frame.begin(format!("kills: {rounds} rounds, {connections} connections"))?;
+    let launch = frame.launch(None)?;
+    let kill = |shared: &Shared| kill_rounds(&launch, rounds, frame.random(), shared);
+    let (known, kills) = send_while(&Shared::new(launch.intake, frame.seed), connections, kill)?;
     kills.print();
-    judge(&launch.data.join("events.db"), Oracle::new(seed, known), &folder)?;
+    judge(&launch.data.join("events.db"), Oracle::new(frame.seed, known), &frame.folder)?;
     if kills.slowest_ready() > Duration::from_millis(options.ready) {
         bail!("ready again after {:?}, at most {} ms are allowed", kills.slowest_ready(), options.ready);
     }
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
 /// What the kills met.
@@ -94,7 +88,7 @@ impl Kills {
 /// Does the rounds while clients send, lets the server that they end with store everything, and stops it. Says what was
 /// acknowledged, and what the rounds met.
 pub(super) fn send_while<T>(
-    shared: Shared,
+    shared: &Shared,
     connections: u32,
     rounds: impl FnOnce(&Shared) -> Result<(Server, T)>,
 ) -> Result<(Vec<Acknowledged>, T)> {
@@ -106,38 +100,26 @@ pub(super) fn send_while<T>(
 
 /// Runs the rounds while clients send. Returns the acknowledged events and the result of the rounds.
 pub(super) fn acknowledged_while<T>(
-    shared: Shared,
+    shared: &Shared,
     connections: u32,
     rounds: impl FnOnce(&Shared) -> Result<T>,
 ) -> Result<(Vec<Acknowledged>, T)> {
-    let shared = Arc::new(shared);
-    let spawned: Result<Vec<_>> = (0..connections).map(|client| clients::spawn(&shared, client)).collect();
-    let outcome = spawned.and_then(|clients| {
-        let met = rounds(&shared);
-        shared.stop();
-        let known: Result<Vec<_>> = clients.into_iter().map(clients::join).collect();
-        // An error of the rounds comes first: it may be the cause of the clients' errors.
-        let met = met?;
-        Ok((known?, met))
-    });
-    shared.stop();
-    outcome
+    with_clients(connections, |client| clients::run(shared, client), || rounds(shared), || shared.stop())
 }
 
-fn kill_rounds(launch: &Launch, rounds: u32, seed: u64, shared: &Shared) -> Result<(Server, Kills)> {
-    let mut random = Random::new(seed);
+fn kill_rounds(launch: &Launch, rounds: u32, mut random: Random, shared: &Shared) -> Result<(Server, Kills)> {
     let mut kills = Kills::default();
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT).context("the first start")?;
+    let mut server = launch.ready().context("the first start")?;
     let mut shown = Instant::now();
     for round in 1..=rounds {
         shared.server_is_up();
         thread::sleep(Duration::from_micros(random.below(LIFE_MILLISECONDS_MAX * 1_000)));
         kills.in_flight.push(shared.server_goes_down());
         server.kill()?;
-        server = launch.start()?;
-        kills.ready.push(server.wait_ready(READY_LIMIT).with_context(|| format!("the start after kill {round}"))?);
-        if shown.elapsed() > Duration::from_secs(10) {
+        let took;
+        (server, took) = launch.ready_after().with_context(|| format!("the start after kill {round}"))?;
+        kills.ready.push(took);
+        if shown.elapsed() > SHOWN_EACH {
             println!("{round} kills");
             shown = Instant::now();
         }
@@ -147,22 +129,12 @@ fn kill_rounds(launch: &Launch, rounds: u32, seed: u64, shared: &Shared) -> Resu
     Ok((server, kills))
 }
 
-/// Holds what is stored in `database` against what the clients know, and fails where anything is wrong.
+/// Compares the contents of `database` with what the clients know.
 pub(super) fn judge(database: &Path, oracle: Oracle, folder: &Path) -> Result<()> {
-    // SQLite's own program, which shares no code with the server.
-    let mut sqlite = Command::new("sqlite3");
-    sqlite.arg("-readonly").arg(database).arg("select payload from events").stdout(Stdio::piped());
-    let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
-    let rows = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
-    judge_rows(rows, oracle, folder)?;
-    let status = sqlite.wait()?;
-    if !status.success() {
-        bail!("sqlite3 couldn't read {}: {status}", database.display());
-    }
-    Ok(())
+    judge_rows(sqlite::payloads(database, folder)?, oracle, folder)
 }
 
-/// The same with stored payloads as somebody else has read them, one a line.
+/// The same with stored payloads, one a line.
 pub(super) fn judge_rows(rows: impl BufRead, mut oracle: Oracle, folder: &Path) -> Result<()> {
     for row in rows.lines() {
         oracle.stored(&row.context("reading what is stored")?);
@@ -175,7 +147,7 @@ pub(super) fn judge_rows(rows: impl BufRead, mut oracle: Oracle, folder: &Path) 
         println!("{fault}");
     }
     if !faults.is_empty() {
-        bail!("{} faults; what is left stands in {}", faults.len(), folder.display());
+        bail!("{} faults; the files are in {}", faults.len(), folder.display());
     }
     if acknowledged == 0 {
         bail!("no event was acknowledged: nothing was checked");

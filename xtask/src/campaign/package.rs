@@ -8,22 +8,21 @@ mod refused;
 mod roles;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 
+use super::frame::{Frame, FrameOptions, short_with};
 use super::kills::clients::Shared;
 use super::kills::oracle::Oracle;
 use super::kills::{acknowledged_while, judge_rows};
-use super::{any_seed, short_with_sqlite3};
 use crate::dist::{Compression, Release, VERSION};
-use crate::http::Connection;
-use crate::{metrics, workspace};
+use crate::wait::until;
+use crate::{http, metrics, workspace};
 use in_flight::{IS_SUCH, InFlight};
 use machine::Machine;
-use random::Random;
 use testkit::ports::free_address;
 
 #[derive(clap::Args)]
@@ -34,19 +33,8 @@ pub(crate) struct Options {
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 64)]
     connections: u32,
-    /// Repeats a run: the same events, and the same times to upgrade.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server to pack; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
-}
-
-impl Options {
-    /// A few upgrades of this server, always at the same times.
-    pub(crate) const fn of_binary(binary: PathBuf) -> Self {
-        Self { upgrades: 5, connections: 64, seed: Some(1), binary: Some(binary) }
-    }
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
 /// The time-out of each wait.
@@ -66,21 +54,20 @@ pub(crate) fn short() -> Result<()> {
         workspace::skipped(&format!("a machine with systemd to install the package on: {obstacle}"))?;
         return Ok(());
     }
-    short_with_sqlite3(|binary| run(&Options { upgrades: 2, connections: 32, seed: Some(1), binary }))
+    short_with(&["sqlite3"], || run(&Options { upgrades: 2, connections: 32, frame: FrameOptions::short() }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
-    println!("package: {} upgrades, {} connections, --seed {seed}", options.upgrades, options.connections);
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    archive::run_twice(&binary, &folder.join("dist"))?;
+    let Options { upgrades, connections, .. } = *options;
+    let frame = options.frame.begin(format!("package: {upgrades} upgrades, {connections} connections"))?;
+    let Frame { binary, folder, .. } = &frame;
+    archive::run_twice(binary, &folder.join("dist"))?;
     let [place, share] = ["machine", "share"].map(|name| folder.join(name));
     [&place, &share].into_iter().try_for_each(|path| workspace::empty_directory(path))?;
-    let packages = (0..=options.upgrades).map(|number| package(&binary, number, &share)).collect::<Result<Vec<_>>>()?;
+    let packages = (0..=upgrades).map(|number| package(binary, number, &share)).collect::<Result<Vec<_>>>()?;
     let machine = Machine::boot(&place, &share)?;
     let installed = Installed { machine: &machine, intake: free_address(), admin: free_address() };
-    let done = installed.live(&packages, options.connections, seed, &folder).and_then(|()| {
+    let done = installed.live(&packages, connections, &frame).and_then(|()| {
         roles::run(&machine)?;
         installed.end()
     });
@@ -90,7 +77,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     done?;
     drop(machine);
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
 /// Builds the package with this number; a higher number is a newer version. Returns its path in the machine.
@@ -110,13 +97,13 @@ struct Installed<'a> {
 
 impl Installed<'_> {
     /// Installs the first package and upgrades to the others under load.
-    fn live(&self, packages: &[String], connections: u32, seed: u64, folder: &Path) -> Result<()> {
+    fn live(&self, packages: &[String], connections: u32, frame: &Frame) -> Result<()> {
         let Some((first, newer)) = packages.split_first() else { bail!("nothing to install") };
         self.install(first)?;
         self.look_around()?;
-        let shared = Shared::new(self.intake, seed).with_whole_answers();
-        let upgrades = |shared: &Shared| self.upgrade(newer, seed, shared);
-        let (known, refused) = acknowledged_while(shared, connections, upgrades)?;
+        let shared = Shared::new(self.intake, frame.seed).with_whole_answers();
+        let upgrades = |shared: &Shared| self.upgrade(newer, frame, shared);
+        let (known, refused) = acknowledged_while(&shared, connections, upgrades)?;
         let milliseconds: Vec<_> = refused.iter().map(|time| format!("{:.0}", time.as_secs_f64() * 1e3)).collect();
         println!("new connections were refused for {} ms", milliseconds.join(", "));
         ensure!(refused.iter().all(|time| *time < REFUSED_MAX), "an upgrade must not close the port for that long");
@@ -132,7 +119,7 @@ impl Installed<'_> {
             newer.len()
         );
         let rows = self.select(&format!("payload from events where not {IS_SUCH}"))?;
-        judge_rows(rows.as_bytes(), Oracle::new(seed, known), folder)
+        judge_rows(rows.as_bytes(), Oracle::new(frame.seed, known), &frame.folder)
     }
 
     /// Reads the store with SQLite's own program.
@@ -180,8 +167,8 @@ impl Installed<'_> {
     }
 
     /// Upgrades at random times. Returns for each upgrade how long connections were refused.
-    fn upgrade(&self, packages: &[String], seed: u64, shared: &Shared) -> Result<Vec<Duration>> {
-        let mut random = Random::new(seed);
+    fn upgrade(&self, packages: &[String], frame: &Frame, shared: &Shared) -> Result<Vec<Duration>> {
+        let mut random = frame.random();
         shared.server_is_up();
         let mut refused = Vec::new();
         for package in packages {
@@ -191,7 +178,7 @@ impl Installed<'_> {
             ensure!(self.main_process()? != before, "the service runs what was installed");
             // Clients that found the port closed wait for this.
             shared.server_is_up();
-            wait(|| Ok(shared.taken() > taken)).context("waiting until the new version takes events")?;
+            until("the new version takes events", LIMIT, || Ok(shared.taken() > taken))?;
         }
         let config = std::fs::read_to_string(self.machine.path(CONFIG)).context("reading the configuration")?;
         ensure!(config.ends_with(OWN_LINE), "an upgrade keeps the configuration");
@@ -210,15 +197,15 @@ impl Installed<'_> {
 
     fn reload(&self) -> Result<()> {
         self.systemctl("reload")?;
-        wait(|| Ok(metrics::sum_with(&self.metrics()?, "forebay_reloads_total", "applied") > 0.0))
-            .context("waiting until the configuration was read again")
+        let applied = || Ok(metrics::sum_with(&self.metrics()?, "forebay_reloads_total", "applied") > 0.0);
+        until("the configuration is read again", LIMIT, applied)
     }
 
     /// Kills the server: systemd restarts it.
     fn outlive_kill(&self) -> Result<()> {
         let before = self.main_process()?;
         self.machine.run("kill", &["-KILL", &before])?;
-        wait(|| Ok(self.main_process()? != before && self.is_ready())).context("waiting for another process")
+        until("there is another process", LIMIT, || Ok(self.main_process()? != before && self.is_ready()))
     }
 
     /// Removes the package, which keeps the data, and purges it, which deletes them.
@@ -254,26 +241,14 @@ impl Installed<'_> {
     }
 
     fn is_ready(&self) -> bool {
-        let answer = Connection::open(self.intake).and_then(|mut connection| connection.get("/readyz"));
-        answer.is_ok_and(|answer| answer.status == 200)
+        http::is_ready(self.intake)
     }
 
     fn metrics(&self) -> Result<String> {
-        let answer = Connection::open(self.admin).and_then(|mut connection| connection.get("/metrics"));
-        Ok(String::from_utf8(answer.context("asking for metrics")?.body)?)
+        Ok(String::from_utf8(http::get(self.admin, "/metrics").context("asking for metrics")?.body)?)
     }
 
     fn wait_stored(&self) -> Result<()> {
-        wait(|| Ok(metrics::sum(&self.metrics()?, "forebay_events_pending") <= 0.0))
-            .context("waiting until all is stored")
+        until("all is stored", LIMIT, || Ok(metrics::sum(&self.metrics()?, "forebay_events_pending") <= 0.0))
     }
-}
-
-fn wait(mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
-    let begun = Instant::now();
-    while !ready()? {
-        ensure!(begun.elapsed() < LIMIT, "nothing came of it in {LIMIT:?}");
-        thread::sleep(Duration::from_millis(10));
-    }
-    Ok(())
 }

@@ -3,7 +3,7 @@
 
 use anyhow::{Result, bail};
 
-use super::any_seed;
+use crate::clients::any_seed;
 use crate::workspace::{self, cargo_test};
 
 #[derive(clap::Args)]

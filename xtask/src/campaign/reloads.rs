@@ -4,20 +4,18 @@
 mod plan;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::Arc;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use super::{any_seed, short_with_sqlite3};
+use super::frame::{FrameOptions, short_with};
+use super::{ledger, sqlite};
+use crate::clients::with_clients;
 use crate::http::{self, Connection};
-use crate::metrics;
 use crate::server::{Launch, Server};
-use crate::workspace;
 use plan::{ConfigFault, Plan};
 use random::Random;
 
@@ -28,15 +26,10 @@ pub(crate) struct Options {
     /// Clients, each with one request at a time.
     #[arg(long, default_value_t = 64)]
     connections: u32,
-    /// Repeats a run: the same configurations one after the other.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server to use; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// A reload that takes longer hangs.
 const RELOAD_LIMIT: Duration = Duration::from_secs(60);
 /// Between two reloads, at most.
@@ -48,65 +41,60 @@ const FLEETING_EVERY: u64 = 3;
 
 /// A few reloads of the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    short_with_sqlite3(|binary| run(&Options { reloads: 20, connections: 16, seed: Some(1), binary }))
+    short_with(&["sqlite3"], || run(&Options { reloads: 20, connections: 16, frame: FrameOptions::short() }))
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
-    println!("reloads: {} of them, {} connections, --seed {seed}", options.reloads, options.connections);
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let launch = Launch::new(&binary, &folder, Some(&Plan::everything().text()))?;
+    let Options { reloads, connections, .. } = *options;
+    let frame = options.frame.begin(format!("reloads: {reloads} of them, {connections} connections"))?;
+    let launch = frame.launch(Some(&Plan::everything().text()))?;
     std::fs::create_dir_all(launch.data.join("folder")).context("making what is no database")?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
-    let stop = Arc::new(AtomicBool::new(false));
+    let server = launch.ready()?;
+    let (stop, has_ended) = (AtomicBool::new(false), AtomicBool::new(false));
     let client = |number| {
-        let (server, stop) = (launch.intake, stop.clone());
-        thread::spawn(move || send(&mut Connection::open(server)?, number, Random::new(seed ^ number), &stop))
+        let number = u64::from(number) + 1;
+        let sent = Connection::open(launch.intake)
+            .context("connecting")
+            .and_then(|mut connection| send(&mut connection, number, Random::new(frame.seed ^ number), &stop));
+        has_ended.store(true, Ordering::SeqCst);
+        sent
     };
-    let clients: Vec<_> = (1..=u64::from(options.connections)).map(client).collect();
-    let wrong = reload_rounds(&launch, &server, options.reloads, seed, &clients);
-    stop.store(true, Ordering::SeqCst);
+    let reload = || reload_rounds(&launch, &server, reloads, frame.random(), &has_ended);
+    let (clients, wrong) = with_clients(connections, client, reload, || stop.store(true, Ordering::SeqCst))?;
     let mut known = Known::default();
-    for client in clients {
-        known.add(client.join().map_err(|_| anyhow!("a client panicked"))??);
-    }
-    let wrong = wrong?;
+    clients.into_iter().for_each(|client| known.add(client));
     // With all routes, so that what was held is stored too.
     apply(&launch, &server, &Plan::everything(), None)?;
     server.wait_stored()?;
-    check_ledger(&server, &known)?;
+    let acknowledged = (known.kept.len() + known.fleeting.len()) as f64;
+    ledger::expect(&server, &[("forebay_events_accepted_total", acknowledged), ("forebay_ledger_errors_total", 0.0)])?;
     server.stop()?;
     check_stores(&launch.data.join("events.db"), &known)?;
     println!(
-        "{} reloads, {wrong} of them wrong; {} events acknowledged, {} of them of the type that came and went ({} times \
-         it was unknown)",
-        options.reloads,
-        known.kept.len() + known.fleeting.len(),
+        "{reloads} reloads, {wrong} of them wrong; {acknowledged} events acknowledged, {} of them of the type that came and went ({} \
+         times it was unknown)",
         known.fleeting.len(),
         known.unknown
     );
     if known.fleeting.is_empty() || known.unknown == 0 || wrong == 0 {
         bail!("the type never came or never went, or nothing was wrong: nothing was checked");
     }
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
 /// Reloads again and again, and says how many of the configurations were wrong.
-fn reload_rounds<T>(
+fn reload_rounds(
     launch: &Launch,
     server: &Server,
     rounds: u32,
-    seed: u64,
-    clients: &[JoinHandle<T>],
+    mut random: Random,
+    has_ended: &AtomicBool,
 ) -> Result<u32> {
-    let mut random = Random::new(seed);
     let mut now = Plan::everything();
     let mut wrong_ones = 0;
     for round in 1..=rounds {
         thread::sleep(Duration::from_millis(random.below(PAUSE_MILLISECONDS_MAX)));
-        if clients.iter().any(JoinHandle::is_finished) {
+        if has_ended.load(Ordering::SeqCst) {
             bail!("a client has ended before reload {round}");
         }
         let next = Plan::any(&mut random);
@@ -140,7 +128,7 @@ fn apply(launch: &Launch, server: &Server, plan: &Plan, wrong: Option<ConfigFaul
     }
 }
 
-/// How many configurations held, and how many were refused.
+/// How many configurations held, and how many were rejected.
 fn results(server: &Server) -> Result<(u64, u64)> {
     let text = server.metrics()?;
     let of = |result: &str| {
@@ -214,20 +202,6 @@ fn send(connection: &mut Connection, client: u64, mut random: Random, stop: &Ato
     Ok(known)
 }
 
-/// As many events were accepted as were acknowledged, and the ledger adds up.
-fn check_ledger(server: &Server, known: &Known) -> Result<()> {
-    let text = server.metrics()?;
-    let accepted = metrics::sum(&text, "forebay_events_accepted_total");
-    let acknowledged = (known.kept.len() + known.fleeting.len()) as f64;
-    if (accepted - acknowledged).abs() > 0.5 {
-        bail!("{acknowledged} events were acknowledged, {accepted} accepted");
-    }
-    if metrics::sum(&text, "forebay_ledger_errors_total") > 0.0 {
-        bail!("the ledger didn't add up");
-    }
-    Ok(())
-}
-
 /// Nothing is stored twice in one table. What was kept is in the first, the others are in one of the two at least.
 fn check_stores(database: &Path, known: &Known) -> Result<()> {
     let main = stored(database, plan::MAIN_TABLE)?;
@@ -251,9 +225,7 @@ fn check_stores(database: &Path, known: &Known) -> Result<()> {
 
 /// The payloads of a table, none of which may be there twice.
 fn stored(database: &Path, table: &str) -> Result<BTreeSet<String>> {
-    let mut sqlite = Command::new("sqlite3");
-    sqlite.arg("-readonly").arg(database).arg(format!("select payload from {table}"));
-    let printed = workspace::output(&mut sqlite).context("sqlite3 reads what is stored")?;
+    let printed = sqlite::select(database, &format!("select payload from {table}"))?;
     let mut found = BTreeSet::new();
     for payload in printed.lines() {
         if !found.insert(payload.to_owned()) {

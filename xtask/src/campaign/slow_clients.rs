@@ -6,21 +6,23 @@ mod slow;
 mod source;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::Value;
 
+use super::frame::FrameOptions;
+use crate::clients::with_clients;
 use crate::latency::latency_ms;
 use crate::metrics;
 use crate::report::median;
-use crate::server::{Launch, Server};
-use crate::workspace;
+use crate::server::{NULL_SINK, Server};
+use crate::wait::until;
 use crowd::{Borne, Crowd};
 use slow::Kind;
 use source::Manner;
@@ -45,12 +47,10 @@ pub(crate) struct Options {
     /// How many seconds the good requests are measured, without the slow clients and with them.
     #[arg(long, default_value_t = 30)]
     measured: u64,
-    /// A server to try; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-const READY_LIMIT: Duration = Duration::from_secs(30);
 /// What hangs longer will not end.
 const HANGS: Duration = Duration::from_secs(120);
 /// Where the server hasn't said its word yet it closes 10 s later.
@@ -63,15 +63,15 @@ const MEMORY_STAYS_MAX: u64 = 8 * 1024 * 1024;
 const DESCRIPTORS_STAY_MAX: usize = 8;
 /// Beside those of the slow clients, in a server and here.
 const OTHER_DESCRIPTORS: u64 = 500;
-const CONNECTING_THREADS: u64 = 4;
+const CONNECTING_THREADS: u32 = 4;
 const STRETCHES: u32 = 5;
 
 /// A few hundred clients on the server that the tests were built with. Only those with the shortest deadlines come to it, and
 /// how quick the others are says nothing on a machine that does much else.
 pub(crate) fn short() -> Result<()> {
-    let binary = Some(workspace::tested_binary(None)?);
-    let options = Options { clients: 400, stay: 13, come: 2, connects: 20_000, rate: 200, measured: 2, binary };
-    try_server(&options).map(|_| ())
+    let frame = FrameOptions::short();
+    let options = Options { clients: 400, stay: 13, come: 2, connects: 20_000, rate: 200, measured: 2, frame };
+    try_server(&options).map(drop)
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -85,35 +85,33 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Says how many times as long good requests took while the slow clients were there.
 fn try_server(options: &Options) -> Result<f64> {
     raise_file_limit(options.clients)?;
-    println!("slow clients: {} at a time for {} s, {} connects", options.clients, options.stay, options.connects);
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("slow-clients")?;
-    let config = "[types.\"*\"]\nroutes = [\"nothing\"]\n\n[sinks.nothing]\nkind = \"null\"\n";
-    let launch = Launch::new(&binary, &folder, Some(config))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
+    let Options { clients, stay, connects, rate, measured, .. } = *options;
+    let frame = options.frame.begin(format!("slow clients: {clients} at a time for {stay} s, {connects} connects"))?;
+    let launch = frame.launch(Some(NULL_SINK))?;
+    let server = launch.ready()?;
+    let good = |seconds| good_requests(&frame.binary, launch.intake, rate, Duration::from_secs(seconds));
 
-    let alone = good_requests(&binary, launch.intake, options)?;
+    let alone = good(measured)?;
     let before = Footprint::of(&server)?;
     println!("without them: p99 {alone:.2} ms, {before}");
 
-    let crowd = Crowd::gather(launch.intake, options.clients, Duration::from_secs(options.come));
-    wait(|| Ok(crowd.there() == options.clients || crowd.has_failed())).context("the slow clients come")?;
+    let crowd = Crowd::gather(launch.intake, clients, Duration::from_secs(options.come));
+    until("the slow clients are there", HANGS, || Ok(crowd.there() == clients || crowd.has_failed()))?;
     let came = Instant::now();
-    let beside = good_requests(&binary, launch.intake, options)?;
+    let beside = good(measured)?;
     println!("with them:    p99 {beside:.2} ms, {}", Footprint::of(&server)?);
-    thread::sleep(Duration::from_secs(options.stay).saturating_sub(came.elapsed()));
+    thread::sleep(Duration::from_secs(stay).saturating_sub(came.elapsed()));
     let borne = crowd.leave()?;
     judge(borne, options)?;
 
-    let connects = Instant::now();
-    connect_and_close(launch.intake, options.connects)?;
-    println!("{} connects and closes in {:.0} s", options.connects, connects.elapsed().as_secs_f64());
+    let begun = Instant::now();
+    connect_and_close(launch.intake, connects)?;
+    println!("{connects} connects and closes in {:.0} s", begun.elapsed().as_secs_f64());
     let after = wait_for_quiet(&server, before)?;
     println!("afterwards:   {after}");
-    good_requests(&binary, launch.intake, &Options { measured: 1, binary: None, ..*options })?;
+    good(1)?;
     server.stop()?;
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")?;
+    frame.end()?;
     let slower = beside / alone;
     println!("p99 is {slower:.2} times what it was");
     Ok(slower)
@@ -121,9 +119,8 @@ fn try_server(options: &Options) -> Result<f64> {
 
 /// Sends good requests at a fixed rate and gives their p99 in milliseconds: the median of several stretches, since the machine
 /// itself stands still now and then.
-fn good_requests(binary: &Path, intake: SocketAddr, options: &Options) -> Result<f64> {
-    let stretch = Duration::from_secs(options.measured) / STRETCHES;
-    let stretches: Result<Vec<f64>> = (0..STRETCHES).map(|_| p99(binary, intake, options.rate, stretch)).collect();
+fn good_requests(binary: &Path, intake: SocketAddr, rate: u64, duration: Duration) -> Result<f64> {
+    let stretches: Result<Vec<f64>> = (0..STRETCHES).map(|_| p99(binary, intake, rate, duration / STRETCHES)).collect();
     Ok(median(stretches?))
 }
 
@@ -176,10 +173,7 @@ fn connect_and_close(server: SocketAddr, count: u64) -> Result<()> {
             source::open(server, number, manner).with_context(|| format!("connect {number}"))?;
         }
     };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..CONNECTING_THREADS).map(|_| scope.spawn(one_thread)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a client panicked"))?)
-    })
+    with_clients(CONNECTING_THREADS, |_| one_thread(), || Ok(()), || {}).map(drop)
 }
 
 /// What a server takes of the machine.
@@ -217,23 +211,12 @@ impl std::fmt::Display for Footprint {
 /// Waits until the server takes what it took before.
 fn wait_for_quiet(server: &Server, before: Footprint) -> Result<Footprint> {
     let mut last = Footprint::of(server)?;
-    let quiet = wait(|| {
+    let quiet = until("the clients have left nothing", HANGS, || {
         last = Footprint::of(server)?;
         Ok(last.is_like(&before))
     });
     quiet.with_context(|| format!("the server was at {before}, and stays at {last}"))?;
     Ok(last)
-}
-
-fn wait(mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let began = Instant::now();
-    while !holds()? {
-        if began.elapsed() > HANGS {
-            bail!("it didn't come to that within {HANGS:?}");
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    Ok(())
 }
 
 /// Both ends of every connection need a descriptor: ours here, and the server inherits the limit.

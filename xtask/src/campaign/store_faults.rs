@@ -2,24 +2,24 @@
 //! files, and servers that are full or accept nothing. No event becomes a dead letter, and each acknowledged event is stored once.
 
 mod disk;
+mod load;
 mod local;
 mod receiver;
-mod sent;
 mod tablespace;
 
-use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use super::frame::{FrameOptions, short_as_root};
+use super::keyed_batches::{events, judge};
 use crate::metrics;
-use crate::server::{Launch, Server};
+use crate::server::{PATIENCE, Server};
 use crate::store::{FaultyStore, NatsStore, OpenSearchStore, RedisStore, SwiftStore};
-use crate::workspace;
+use crate::wait::until;
+use load::Load;
 use local::{DirectoryOnDisk, SqliteOnDisk};
 use receiver::Receiver;
-use sent::Load;
 use tablespace::TablespacePostgres;
 
 #[derive(clap::Args)]
@@ -33,71 +33,57 @@ pub(crate) struct Options {
     /// Only the store of this name, as in `--store sqlite`.
     #[arg(long)]
     store: Option<String>,
-    /// A server to test; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-const READY_LIMIT: Duration = Duration::from_secs(30);
-/// A delivery without progress for this long has stopped: a lane retries after a minute at the latest.
-const PATIENCE: Duration = Duration::from_secs(150);
 const SHORT_ROUNDS: u32 = 2;
 
 /// Two rounds of the embedded stores with the server that the tests were built with.
 pub(crate) fn short() -> Result<()> {
-    if !disk::can_mount()? {
-        return Ok(());
-    }
-    let binary = workspace::tested_binary(None)?;
-    let options = Options { rounds: SHORT_ROUNDS, other_rounds: 0, store: None, binary: Some(binary.clone()) };
-    meet_faults::<SqliteOnDisk>(&binary, &options, SHORT_ROUNDS)?;
-    meet_faults::<DirectoryOnDisk>(&binary, &options, SHORT_ROUNDS)
+    short_as_root(disk::PROGRAMS, || {
+        let frame = FrameOptions::short();
+        run(&Options { rounds: SHORT_ROUNDS, other_rounds: 0, store: None, frame })
+    })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
     let (local, other) = (options.rounds, options.other_rounds);
-    meet_faults::<SqliteOnDisk>(&binary, options, local)?;
-    meet_faults::<DirectoryOnDisk>(&binary, options, local)?;
-    meet_faults::<Receiver>(&binary, options, other)?;
-    meet_faults::<TablespacePostgres>(&binary, options, other)?;
-    meet_faults::<RedisStore>(&binary, options, other)?;
-    meet_faults::<NatsStore>(&binary, options, other)?;
-    meet_faults::<OpenSearchStore>(&binary, options, other)?;
-    meet_faults::<SwiftStore>(&binary, options, other)
+    meet_faults::<SqliteOnDisk>(options, local)?;
+    meet_faults::<DirectoryOnDisk>(options, local)?;
+    meet_faults::<Receiver>(options, other)?;
+    meet_faults::<TablespacePostgres>(options, other)?;
+    meet_faults::<RedisStore>(options, other)?;
+    meet_faults::<NatsStore>(options, other)?;
+    meet_faults::<OpenSearchStore>(options, other)?;
+    meet_faults::<SwiftStore>(options, other)
 }
 
 /// Lets one store meet each of its faults so many times.
-fn meet_faults<S: FaultyStore>(binary: &Path, options: &Options, rounds: u32) -> Result<()> {
+fn meet_faults<S: FaultyStore>(options: &Options, rounds: u32) -> Result<()> {
     let name = S::NAME.to_lowercase();
     if rounds == 0 || options.store.as_ref().is_some_and(|wanted| *wanted != name) {
         return Ok(());
     }
-    let Some(mut store) = S::start().with_context(|| format!("starting {name}"))? else {
-        return workspace::skipped(&format!("{name} is missing, which `cargo xtask services` installs"));
-    };
+    let Some(mut store) = S::start_or_skip()? else { return Ok(()) };
     let began = Instant::now();
-    let folder = workspace::scratch_directory("store-faults")?;
+    let frame = options.frame.begin(format!("faults of {name}: {rounds} rounds"))?;
     let types = "[gateway]\nshards = 1\n[types.\"*\"]\nroutes = [\"store\"]\n";
-    let launch = Launch::new(binary, &folder, Some(&format!("{types}[sinks.store]\n{}", store.sink())))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
-    let load = Load::start(launch.intake, S::REST);
-    let met = meet_each(&mut store, &server, &load, rounds).with_context(|| name.clone());
-    let acknowledged = load.stop();
-    met?;
-    let acknowledged = acknowledged?;
+    let launch = frame.launch(Some(&format!("{types}[sinks.store]\n{}", store.sink())))?;
+    let server = launch.ready()?;
+    let acknowledged = Load::run(launch.intake, S::REST, |load| meet_each(&mut store, &server, load, rounds));
+    let acknowledged = acknowledged.with_context(|| name.clone())?;
     server.wait_stored()?;
     check_ledger(&server)?;
     server.stop()?;
-    store.read_payloads(&folder, |payloads| sent::judge(payloads, &acknowledged)).context(S::NAME)?;
+    judge(store.payloads(&frame.folder)?, &acknowledged).context(S::NAME)?;
     println!(
         "{name}: {} faults, {rounds} times each, {} events, no dead letter, each stored once ({:.0} s)",
         S::FAULTS.len(),
-        acknowledged.events(),
+        events(&acknowledged),
         began.elapsed().as_secs_f64()
     );
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
 fn meet_each<S: FaultyStore>(store: &mut S, server: &Server, load: &Load, rounds: u32) -> Result<()> {
@@ -109,8 +95,8 @@ fn meet_each<S: FaultyStore>(store: &mut S, server: &Server, load: &Load, rounds
             let failed = retries(server)?;
             store.begin(fault, round, server).with_context(what)?;
             load.burst()?;
-            let noticed =
-                until("attempts fail", || Ok(retries(server)? >= failed + f64::from(S::FAILURES))).with_context(what);
+            let wanted = failed + f64::from(S::FAILURES);
+            let noticed = until("attempts fail", PATIENCE, || Ok(retries(server)? >= wanted)).with_context(what);
             // The fault ends first: what it has mounted or traced must not outlive the campaign.
             store.end(fault).with_context(what)?;
             noticed?;
@@ -127,7 +113,7 @@ fn meet_each<S: FaultyStore>(store: &mut S, server: &Server, load: &Load, rounds
 fn wait_for_store(server: &Server) -> Result<()> {
     let counted = |name: &str| Ok::<f64, anyhow::Error>(metrics::sum(&server.metrics()?, name));
     let accepted = counted("forebay_events_accepted_total")?.max(1.0);
-    until("the store has caught up", || Ok(counted("forebay_events_stored_total")? >= accepted))
+    until("the store has caught up", PATIENCE, || Ok(counted("forebay_events_stored_total")? >= accepted))
 }
 
 fn retries(server: &Server) -> Result<f64> {
@@ -140,17 +126,6 @@ fn check_ledger(server: &Server) -> Result<()> {
     if dead > 0.0 {
         let routes = String::from_utf8_lossy(&server.admin_get("/api/dead?limit=3")?).into_owned();
         bail!("{dead} events became dead letters: {routes}");
-    }
-    Ok(())
-}
-
-fn until(what: &str, mut holds: impl FnMut() -> Result<bool>) -> Result<()> {
-    let begun = Instant::now();
-    while !holds()? {
-        if begun.elapsed() > PATIENCE {
-            bail!("waited {PATIENCE:?} until {what}");
-        }
-        thread::sleep(Duration::from_millis(10));
     }
     Ok(())
 }

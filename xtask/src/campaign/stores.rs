@@ -2,18 +2,15 @@
 //! byte for byte, and as many ids as events. Each store is asked by its own means.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use super::batches::{check, records};
-use super::loads::packed;
+use super::frame::FrameOptions;
+use super::loads::start_load;
 use super::sent::Sent;
-use crate::metrics;
-use crate::server::{Launch, Server};
-use crate::store::{Purpose, RunningStore, SERVERS};
-use crate::workspace;
+use super::{ledger, sqlite};
+use crate::store::{Offer, RunningStore};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -23,41 +20,31 @@ pub(crate) struct Options {
     /// How often the records are sent.
     #[arg(long, default_value_t = 50)]
     times: u64,
-    /// A server to deliver with; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
-/// The type of all events, and SQLite's sink.
-const TYPE: &str = "access";
+/// A load of so many records ends within this time.
+const LOAD_LIMIT: Duration = Duration::from_hours(1);
+/// The sink of SQLite.
 const LOCAL: &str = "sqlite";
-const READY_LIMIT: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let file = options.file.clone().map_or_else(given_records, Ok)?;
-    let records = records(Some(&file))?;
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let started = SERVERS.iter().map(|offer| offer.start(Purpose::Content)).collect::<Result<Vec<_>>>()?;
-    let mut places: Vec<RunningStore> = started.into_iter().flatten().collect();
-    println!("{} × {} into SQLite and {} servers", file.display(), options.times, places.len());
-
-    let launch = Launch::new(&binary, &folder, Some(&configuration(&places)))?;
-    let mut server = launch.start()?;
-    server.wait_ready(READY_LIMIT)?;
-    load(&binary, &launch, &packed(&folder, &records, options.times)?)?;
+    let sent = Sent::read(Some(&file), options.times)?;
+    let frame = options.frame.begin(format!("{} × {} into all stores", file.display(), options.times))?;
+    let mut places = Offer::start_all()?;
+    let launch = frame.launch(Some(&configuration(&places)))?;
+    let server = launch.ready()?;
+    let mut load = start_load(&frame.binary, launch.intake, &sent.packed(&frame.folder)?, &[])?;
+    load.wait_success(LOAD_LIMIT).context("the load")?;
     server.wait_stored()?;
-    let events = records.len() as u64 * options.times;
-    check_ledger(&server, events, places.len() + 1)?;
+    ledger::expect_stored(&server, sent.events() as f64, places.len() + 1)?;
     server.stop()?;
-
-    check(&launch.data.join("events.db"), &records, options.times).context("SQLite")?;
-    println!("SQLite: {events} events, each once");
-    let sent = Sent::new(&records, options.times);
-    for place in &mut places {
-        check_place(place, &sent, &folder).with_context(|| place.name)?;
-    }
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    sent.compare(&mut sqlite::payloads(&launch.data.join("events.db"), &frame.folder)?).context("SQLite")?;
+    println!("SQLite: {} events, each once", sent.events());
+    places.iter_mut().try_for_each(|place| check_place(place, &sent, &frame.folder))?;
+    frame.end()
 }
 
 fn given_records() -> Result<PathBuf> {
@@ -75,41 +62,18 @@ fn given_records() -> Result<PathBuf> {
 fn configuration(places: &[RunningStore]) -> String {
     let routes: Vec<String> = places.iter().map(RunningStore::label).chain([LOCAL.to_owned()]).collect();
     let sinks: String = places.iter().map(|place| format!("[sinks.{}]\n{}\n", place.label(), place.sink)).collect();
-    format!("[types.{TYPE}]\nroutes = {routes:?}\n\n[sinks.{LOCAL}]\nkind = \"sqlite\"\n\n{sinks}")
+    format!("[types.access]\nroutes = {routes:?}\n\n[sinks.{LOCAL}]\nkind = \"sqlite\"\n\n{sinks}")
 }
 
-fn load(binary: &Path, launch: &Launch, file: &Path) -> Result<()> {
-    let mut command = Command::new(binary);
-    command.args(["load", "--type", TYPE, "--url", &format!("http://{}", launch.intake)]).arg(file);
-    workspace::run(command.stdin(Stdio::null()))
-}
-
-/// Each event was taken once, and counts as stored once in each store.
-pub(super) fn check_ledger(server: &Server, events: u64, stores: usize) -> Result<()> {
-    let text = server.metrics()?;
-    let wanted = [
-        ("forebay_events_accepted_total", events),
-        ("forebay_events_stored_total", events * stores as u64),
-        ("forebay_events_dead_total", 0),
-        ("forebay_events_skipped_total", 0),
-        ("forebay_ledger_errors_total", 0),
-    ];
-    for (name, wanted) in wanted {
-        let found = metrics::sum(&text, name);
-        if (found - wanted as f64).abs() > 0.5 {
-            bail!("{name} is {found} instead of {wanted}");
-        }
-    }
-    Ok(())
-}
-
+/// The store holds each event once, byte for byte.
 pub(super) fn check_place(place: &mut RunningStore, sent: &Sent, folder: &Path) -> Result<()> {
-    place.read(folder, &mut |payloads| sent.compare(payloads))?;
-    let ids = place.ids()?;
+    let name = place.name;
+    sent.compare(&mut place.payloads(folder)?).context(name)?;
+    let ids = place.ids().context(name)?;
     if let Some(ids) = ids.filter(|ids| *ids != sent.events()) {
-        bail!("{ids} different ids instead of {}", sent.events());
+        bail!("{name}: {ids} different ids instead of {}", sent.events());
     }
     let shown = if ids.is_some() { "each once, by its id too" } else { "each once" };
-    println!("{}: {} events, {shown}", place.name, sent.events());
+    println!("{name}: {} events, {shown}", sent.events());
     Ok(())
 }

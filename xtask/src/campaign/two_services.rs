@@ -4,24 +4,24 @@
 mod clients;
 mod plan;
 
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Signal;
 
-use super::any_seed;
-use super::batches::Ledger;
+use super::frame::{Frame, FrameOptions};
+use super::kills::clients::Shared;
 use super::kills::judge_rows;
 use super::kills::oracle::Oracle;
+use super::ledger;
+use crate::clients::with_clients;
 use crate::metrics;
 use crate::server::{Launch, ProcessRole, Server};
 use crate::slow_proxy::SlowProxy;
-use crate::store::{CampaignStore, PostgresStore};
-use crate::two_services::{SinkSpec, gateway_config, ready, writer_config};
-use crate::workspace;
-use clients::Clients;
+use crate::store::{CampaignStore, PostgresStore, StoreServer};
+use crate::two_services::{SinkSpec, gateway_config, writer_config};
 use plan::{Action, Fault, Plan};
 
 #[derive(clap::Args)]
@@ -38,12 +38,8 @@ pub(crate) struct Options {
     /// Most seconds until everything is stored behind the last fault.
     #[arg(long, default_value_t = 15)]
     drained: u64,
-    /// Repeats a run: the same events, and the same plan of faults.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// A server for both roles; without it the workspace's own is built.
-    #[arg(long)]
-    binary: Option<PathBuf>,
+    #[command(flatten)]
+    frame: FrameOptions,
 }
 
 const WRITERS: usize = 3;
@@ -55,43 +51,39 @@ const NAME: &str = "warehouse";
 /// A few faults with the server that the tests were built with. How soon it is drained is measured but not judged: a test doesn't
 /// depend on the machine's speed.
 pub(crate) fn short() -> Result<()> {
-    let Some(store) = PostgresStore::start()? else {
-        workspace::skipped("PostgreSQL is missing, which `cargo xtask services` installs")?;
-        return Ok(());
-    };
-    let binary = Some(workspace::tested_binary(None)?);
+    let Some(store) = PostgresStore::start_or_skip()? else { return Ok(()) };
     let drained = Duration::from_mins(2).as_secs();
-    break_again_and_again(
-        store,
-        &Options { faults: 4, gateway_kills: 1, connections: 16, drained, seed: Some(1), binary },
-    )
+    let frame = FrameOptions::short();
+    break_again_and_again(store, &Options { faults: 4, gateway_kills: 1, connections: 16, drained, frame })
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
-    break_again_and_again(store, options)
+    break_again_and_again(PostgresStore::require()?, options)
 }
 
 fn break_again_and_again(mut store: PostgresStore, options: &Options) -> Result<()> {
-    let seed = options.seed.unwrap_or_else(any_seed);
     let Options { faults, gateway_kills, connections, .. } = *options;
-    println!(
-        "two services: {faults} faults, {gateway_kills} kills of gateways, {connections} connections, --seed {seed}"
-    );
-    let binary = workspace::tested_binary(options.binary.as_deref())?;
-    let folder = workspace::scratch_directory("campaign")?;
-    let mut site = Site::start(&binary, &folder, &store.sink())?;
-    let clients = Clients::start(site.intakes(), connections, seed)?;
-    let done = Plan::new(seed, faults, gateway_kills).and_then(|plan| site.follow(&plan, &clients));
-    let drained = done.and_then(|()| site.drain(&clients));
-    let known = clients.finish();
-    let drained = drained?;
+    let frame = options.frame.begin(format!(
+        "two services: {faults} faults, {gateway_kills} kills of gateways, {connections} connections"
+    ))?;
+    let plan = Plan::new(frame.seed, faults, gateway_kills)?;
+    let mut site = Site::start(&frame, &store.sink())?;
+    let shared = site.intakes().map(|gateway| Shared::new(gateway, frame.seed));
+    shared.iter().for_each(Shared::server_is_up);
+    let client = |number| clients::run(&shared, number, frame.seed);
+    let stop = || shared.iter().for_each(Shared::stop);
+    let act = || {
+        site.follow(&plan, &shared)?;
+        stop();
+        site.drain()
+    };
+    let (known, drained) = with_clients(connections, client, act, stop)?;
     site.stop()?;
-    store.read_payloads(&folder, |payloads| judge_rows(payloads, Oracle::new(seed, known?), &folder))?;
+    judge_rows(store.payloads(&frame.folder)?, Oracle::new(frame.seed, known), &frame.folder)?;
     if drained > Duration::from_secs(options.drained) {
         bail!("everything was stored {drained:?} after the last fault, at most {} s are allowed", options.drained);
     }
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
 /// A process that is started again and again.
@@ -110,12 +102,10 @@ struct Site {
 }
 
 impl Seat {
-    fn start(role: ProcessRole, number: usize, binary: &Path, folder: &Path, config: &str) -> Result<Self> {
-        let folder = folder.join(format!("{}-{number}", role.subcommand()));
-        workspace::empty_directory(&folder)?;
-        let launch = Launch::of_role(role, binary, &folder, Some(config))?;
-        let server = Some(ready(&launch)?);
-        Ok(Self { launch, server })
+    fn start(frame: &Frame, role: ProcessRole, number: usize, config: &str) -> Result<Self> {
+        let folder = frame.folder.join(format!("{}-{number}", role.subcommand()));
+        let launch = Launch::fresh(role, &frame.binary, &folder, config)?;
+        Ok(Self { server: Some(launch.ready()?), launch })
     }
 
     fn server(&self) -> Result<&Server> {
@@ -127,50 +117,49 @@ impl Seat {
     }
 
     fn start_again(&mut self) -> Result<()> {
-        self.server = Some(ready(&self.launch)?);
+        self.server = Some(self.launch.ready()?);
         Ok(())
     }
 }
 
 impl Site {
-    fn start(binary: &Path, folder: &Path, settings: &str) -> Result<Self> {
+    fn start(frame: &Frame, settings: &str) -> Result<Self> {
         let sink = SinkSpec { name: NAME, settings };
         let config = writer_config(&[sink]);
-        let writers: Result<Vec<_>> =
-            (0..WRITERS).map(|number| Seat::start(ProcessRole::Writer, number, binary, folder, &config)).collect();
-        let writers = writers?;
+        let writers = (0..WRITERS).map(|number| Seat::start(frame, ProcessRole::Writer, number, &config));
+        let writers: Vec<Seat> = writers.collect::<Result<_>>()?;
         let mut proxies: Vec<_> = writers.iter().map(|writer| SlowProxy::before(writer.launch.intake)).collect();
         proxies.iter_mut().try_for_each(SlowProxy::open)?;
         let addresses: Vec<_> = proxies.iter().map(SlowProxy::address).collect();
         let config = format!("[gateway]\nshards = {SHARDS}\n\n{}", gateway_config(&addresses, &[sink])?);
-        let gateways = (0..GATEWAYS).map(|number| Seat::start(ProcessRole::Gateway, number, binary, folder, &config));
+        let gateways = (0..GATEWAYS).map(|number| Seat::start(frame, ProcessRole::Gateway, number, &config));
         Ok(Self { gateways: gateways.collect::<Result<_>>()?, writers, proxies, batches: [0.0; WRITERS] })
     }
 
-    fn intakes(&self) -> [std::net::SocketAddr; GATEWAYS] {
+    fn intakes(&self) -> [SocketAddr; GATEWAYS] {
         std::array::from_fn(|number| self.gateways[number].launch.intake)
     }
 
     /// Does what is planned, when it is due.
-    fn follow(&mut self, plan: &Plan, clients: &Clients) -> Result<()> {
+    fn follow(&mut self, plan: &Plan, shared: &[Shared; GATEWAYS]) -> Result<()> {
         let begun = Instant::now();
         for step in plan.steps() {
             thread::sleep(step.at.saturating_sub(begun.elapsed()));
             println!("{:>6.1} s: {}", begun.elapsed().as_secs_f64(), step.action);
-            self.act(step.action, clients).with_context(|| step.action.to_string())?;
+            self.act(step.action, shared).with_context(|| step.action.to_string())?;
         }
         Ok(())
     }
 
-    fn act(&mut self, action: Action, clients: &Clients) -> Result<()> {
+    fn act(&mut self, action: Action, shared: &[Shared; GATEWAYS]) -> Result<()> {
         match action {
             Action::KillGateway(number) => {
-                clients.gateway_goes_down(number);
+                shared[number].server_goes_down();
                 self.gateways[number].take()?.kill()
             }
             Action::StartGateway(number) => {
                 self.gateways[number].start_again()?;
-                clients.gateway_is_up(number);
+                shared[number].server_is_up();
                 Ok(())
             }
             Action::Begin(number, fault) => self.begin(number, fault),
@@ -210,19 +199,18 @@ impl Site {
         }
     }
 
-    /// Ends the load, and waits until nothing is pending. Says how long that took.
-    fn drain(&mut self, clients: &Clients) -> Result<Duration> {
+    /// Waits until nothing is pending after the load. Says how long that took.
+    fn drain(&mut self) -> Result<Duration> {
         let begun = Instant::now();
-        clients.stop();
         for gateway in &self.gateways {
             gateway.server()?.wait_stored()?;
         }
         let took = begun.elapsed();
         println!("everything is stored {:.1} s after the last fault", took.as_secs_f64());
         for (number, gateway) in self.gateways.iter().enumerate() {
-            let ledger = Ledger::read(gateway.server()?)?;
-            println!("gateway {number}: {ledger:?}");
-            ledger.check().with_context(|| format!("gateway {number}"))?;
+            let accepted = ledger::accepted(gateway.server()?)?;
+            ledger::expect_stored(gateway.server()?, accepted, 1).with_context(|| format!("gateway {number}"))?;
+            println!("gateway {number}: {accepted} events accepted, all stored");
         }
         for (number, writer) in self.writers.iter().enumerate() {
             let batches = metrics::sum(&writer.server()?.metrics()?, "forebay_writer_batches_total");

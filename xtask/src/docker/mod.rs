@@ -7,13 +7,14 @@ mod links;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
+use crate::server::{Process, tail};
+use crate::wait::until;
 use crate::workspace::{captured, has_program};
 pub(crate) use image::Image;
 use links::Links;
@@ -22,13 +23,11 @@ use links::Links;
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// The time-out of the daemon's stop. It stops its containers within ten seconds.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(20);
-const LOG_LINES: usize = 15;
 
 /// A running daemon.
 #[derive(Debug)]
 pub(crate) struct Docker {
-    daemon: Child,
+    daemon: Process,
     /// All its files. The path is short, since a socket's path has at most 108 bytes.
     folder: PathBuf,
     links: Links,
@@ -61,29 +60,23 @@ impl Docker {
         fs::write(&config, "{}")?;
         dockerd.arg("--config-file").arg(config);
         dockerd.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
-        let mut docker = Self { daemon: dockerd.spawn().context("starting dockerd")?, folder, links };
+        let mut docker = Self { daemon: Process::start(&mut dockerd)?, folder, links };
         docker.wait_ready()?;
         Ok(docker)
     }
 
     fn wait_ready(&mut self) -> Result<()> {
-        let begun = Instant::now();
-        while !self.command().arg("info").output().context("starting docker")?.status.success() {
-            if let Some(status) = self.daemon.try_wait()? {
-                bail!("dockerd ended before it was ready: {status}\n{}", self.log_tail());
-            }
-            if begun.elapsed() > START_LIMIT {
-                bail!("dockerd wasn't ready after {START_LIMIT:?}\n{}", self.log_tail());
-            }
-            thread::sleep(POLL);
-        }
-        Ok(())
+        let mut info = self.command();
+        info.arg("info");
+        let ready = until("dockerd answers", START_LIMIT, || match self.daemon.ended()? {
+            Some(status) => bail!("dockerd ended before it was ready: {status}"),
+            None => Ok(info.output().is_ok_and(|output| output.status.success())),
+        });
+        ready.with_context(|| tail(&self.log()))
     }
 
-    fn log_tail(&self) -> String {
-        let text = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
+    fn log(&self) -> PathBuf {
+        self.folder.join("log")
     }
 
     /// The value of `DOCKER_HOST` for the daemon.
@@ -125,11 +118,6 @@ impl Docker {
         image.entry_point(&[&place]).import(self, name)
     }
 
-    fn signal_daemon(&self, signal: Signal) -> Result<()> {
-        let pid = i32::try_from(self.daemon.id()).ok().and_then(Pid::from_raw).context("a process has an id")?;
-        kill_process(pid, signal).context("signalling dockerd")
-    }
-
     fn end(&mut self) -> Result<()> {
         // A Swarm would restart its containers.
         let _ = self.run(["swarm", "leave", "--force"]);
@@ -137,22 +125,15 @@ impl Docker {
         if !left.is_empty() {
             self.run(["rm", "--force", "--volumes"].into_iter().chain(left.lines()))?;
         }
-        self.signal_daemon(Signal::TERM)?;
-        let begun = Instant::now();
-        while self.daemon.try_wait()?.is_none() {
-            if begun.elapsed() > STOP_LIMIT {
-                bail!("dockerd didn't stop within {STOP_LIMIT:?}\n{}", self.log_tail());
-            }
-            thread::sleep(POLL);
-        }
-        Ok(())
+        self.daemon.signal(Signal::TERM)?;
+        let ended = until("dockerd stops", STOP_LIMIT, || Ok(self.daemon.ended()?.is_some()));
+        ended.with_context(|| tail(&self.log()))
     }
 
     fn remove(&mut self) -> Result<()> {
         if let Err(error) = self.end() {
             eprintln!("ending dockerd: {error:#}");
-            let _ = self.daemon.kill();
-            let _ = self.daemon.wait();
+            self.daemon.end()?;
         }
         self.links.remove_newer()?;
         self.unmount()?;

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use super::{POLL, figures};
+use super::figures;
+use crate::wait::until;
 
 const FILE: &str = "state.json";
 /// A gateway delivers for up to 10 s when it stops, and a writer answers as long.
@@ -115,19 +116,12 @@ impl Member {
     }
 
     fn ends_by(&self, signal: Signal, limit: Duration) -> Result<bool> {
-        let begun = Instant::now();
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw).context("a process has an id")?;
         if self.is_alive() {
             // It may end at this moment.
             let _ = kill_process(pid, signal);
         }
-        while self.is_alive() {
-            if begun.elapsed() > limit {
-                return Ok(false);
-            }
-            std::thread::sleep(POLL);
-        }
-        Ok(true)
+        Ok(until("it ends", limit, || Ok(!self.is_alive())).is_ok())
     }
 
     /// How it does, as a line.

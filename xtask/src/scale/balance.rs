@@ -3,20 +3,20 @@
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 
 use super::Setup;
 use super::balancer::Program;
 use super::table::Table;
+use crate::clients::with_clients;
 use crate::http::{self, Connection};
 use crate::metrics;
 use crate::report::{Bar, Row, median};
 use crate::server::NULL_SINK;
 use crate::server::{Launch, ProcessRole, Server};
-use crate::two_services::ready;
+use crate::wait::until;
 use crate::workspace;
 use crate::wrk::{self, WrkLoad};
 
@@ -28,7 +28,7 @@ const LOAD: Duration = Duration::from_secs(2);
 /// Events of one measurement behind a gateway: some seconds of delivery.
 const EVENTS: usize = 1 << 20;
 const EVENTS_OF_BATCH: usize = 8192;
-const CLIENTS: usize = 4;
+const CLIENTS: u32 = 4;
 /// The number of batches after which the shares of eight writers are compared.
 const BATCHES: f64 = 10_000.0;
 const BATCHES_LIMIT: Duration = Duration::from_secs(120);
@@ -69,9 +69,8 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 fn start(setup: &Setup, role: ProcessRole, count: usize, config: &str) -> Result<Vec<(Launch, Server)>> {
     let one = |number| {
         let folder = setup.folder.join(format!("{}-{number}", role.subcommand()));
-        workspace::empty_directory(&folder)?;
-        let launch = Launch::of_role(role, &setup.binary, &folder, Some(config))?;
-        let server = ready(&launch)?;
+        let launch = Launch::fresh(role, &setup.binary, &folder, config)?;
+        let server = launch.ready()?;
         Ok((launch, server))
     };
     (0..count).map(one).collect()
@@ -98,18 +97,12 @@ fn gateways(setup: &Setup) -> Result<()> {
 
 /// Loads all gateways at once, each with its share of the connections.
 fn directly(setup: &Setup, addresses: &[SocketAddr]) -> Result<f64> {
-    let share = CONNECTIONS / u32::try_from(addresses.len())?;
-    thread::scope(|scope| {
-        let loads: Vec<_> = addresses
-            .iter()
-            .enumerate()
-            .map(|(number, address)| scope.spawn(move || load(setup, *address, share, number)))
-            .collect();
-        loads.into_iter().map(|load| load.join().map_err(|_| anyhow!("a load panicked"))?).sum()
-    })
+    let count = u32::try_from(addresses.len())?;
+    let client = |number: u32| load(setup, addresses[number as usize], CONNECTIONS / count, number);
+    Ok(with_clients(count, client, || Ok(()), || {})?.0.iter().sum())
 }
 
-fn load(setup: &Setup, address: SocketAddr, connections: u32, number: usize) -> Result<f64> {
+fn load(setup: &Setup, address: SocketAddr, connections: u32, number: u32) -> Result<f64> {
     let folder = setup.folder.join(format!("load-{number}"));
     workspace::empty_directory(&folder)?;
     Ok(wrk::run(address, WrkLoad { connections, duration: LOAD, is_keyed: false }, &folder)?.requests_per_second)
@@ -174,9 +167,9 @@ fn through(setup: &Setup, way: Way, writers: &[SocketAddr]) -> Result<f64> {
 fn post(gateway: SocketAddr) -> Result<()> {
     let body = format!("{}\n", wrk::BODY).repeat(EVENTS_OF_BATCH);
     let request = http::post("/ingest/batch", &["Content-Type: application/x-ndjson"], body.as_bytes());
-    let client = || -> Result<()> {
+    let client = |_| -> Result<()> {
         let mut connection = Connection::open(gateway)?;
-        for _ in 0..EVENTS / EVENTS_OF_BATCH / CLIENTS {
+        for _ in 0..EVENTS / EVENTS_OF_BATCH / CLIENTS as usize {
             let answer = connection.send(&request)?;
             if answer.status != 200 {
                 bail!("a batch was answered {}", answer.status);
@@ -184,10 +177,7 @@ fn post(gateway: SocketAddr) -> Result<()> {
         }
         Ok(())
     };
-    thread::scope(|scope| {
-        let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
-        clients.into_iter().try_for_each(|client| client.join().map_err(|_| anyhow!("a client panicked"))?)
-    })
+    with_clients(CLIENTS, client, || Ok(()), || {}).map(drop)
 }
 
 /// How evenly `spread = "batch"` uses eight writers: the least share of a writer, in shares of the mean.
@@ -199,21 +189,17 @@ fn spread(setup: &Setup) -> Result<Row> {
     let batches = || -> Result<Vec<f64>> {
         writers.iter().map(|(_, one)| Ok(metrics::sum(&one.metrics()?, "forebay_writer_batches_total"))).collect()
     };
-    let begun = Instant::now();
     let mut found = batches()?;
-    while found.iter().sum::<f64>() < BATCHES {
-        if begun.elapsed() > BATCHES_LIMIT {
-            bail!("only {} batches after {BATCHES_LIMIT:?}", found.iter().sum::<f64>());
-        }
+    until("all batches are delivered", BATCHES_LIMIT, || {
         load(setup, launch.intake, CONNECTIONS, 0)?;
         found = batches()?;
-    }
+        Ok(found.iter().sum::<f64>() >= BATCHES)
+    })?;
     gateway.wait_stored()?;
     let total: f64 = found.iter().sum();
     println!("{total} batches by `spread = \"batch\"` over {WRITERS_MAX} writers: {found:?}");
     let least = found.iter().copied().fold(f64::INFINITY, f64::min) / (total / WRITERS_MAX as f64);
     gateway.stop()?;
     writers.into_iter().try_for_each(|(_, server)| server.stop())?;
-    let what = "the writer with the fewest of 10,000 batches, in shares of the mean".to_owned();
-    Ok(Row { what, measured: least, unit: "", reference: None, bar: Bar::AtLeast(FAIR) })
+    Ok(Row::alone("the writer with the fewest of 10,000 batches, in shares of the mean", "", least, Bar::AtLeast(FAIR)))
 }

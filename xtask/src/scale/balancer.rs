@@ -5,12 +5,12 @@ use std::fs;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use crate::server::Process;
+use crate::wait::until;
 use crate::workspace;
 use testkit::ports::free_address;
 
@@ -60,14 +60,11 @@ impl Program {
         };
         let log = fs::File::create(folder.join("log"))?;
         let mut process = Process::start(command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log))?;
-        let begun = Instant::now();
-        while TcpStream::connect(address).is_err() {
-            let ended = process.ended()?;
-            if ended.is_some() || begun.elapsed() > READY_LIMIT {
-                bail!("{} doesn't listen on {address} ({ended:?}): see {}", self.name(), folder.join("log").display());
-            }
-            thread::sleep(Duration::from_millis(2));
-        }
+        let listens = until("it listens", READY_LIMIT, || match process.ended()? {
+            Some(status) => bail!("it ended: {status}"),
+            None => Ok(TcpStream::connect(address).is_ok()),
+        });
+        listens.with_context(|| format!("{}: see {}", self.name(), folder.join("log").display()))?;
         Ok(Balancer { _process: process, address })
     }
 }

@@ -6,14 +6,14 @@ use std::os::unix::fs::chown;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 
 use crate::benchmarks::bench_binary;
 use crate::docker::Docker;
-use crate::http::Connection;
-use crate::{image, workspace};
+use crate::wait::until;
+use crate::{http, image, workspace};
 use testkit::ports::free_address;
 
 /// The user of the image.
@@ -82,7 +82,7 @@ impl Site {
         Ok(Container { name: name.to_owned(), address, ready_at })
     }
 
-    fn logs(&self, name: &str) -> String {
+    pub(super) fn logs(&self, name: &str) -> String {
         let logs = self.docker.command().args(["logs", "--tail", "20", name]).output();
         logs.map_or_else(|error| error.to_string(), |logs| String::from_utf8_lossy(&logs.stderr).into_owned())
     }
@@ -106,13 +106,7 @@ impl Site {
 
 /// Waits for the first 200, and returns its time in seconds since 1970.
 fn wait_ready(address: SocketAddr, path: &str) -> Result<f64> {
-    let begun = Instant::now();
-    while Connection::open(address).and_then(|mut one| one.get(path)).ok().is_none_or(|one| one.status != 200) {
-        if begun.elapsed() > READY_LIMIT {
-            bail!("{address} doesn't answer 200");
-        }
-        thread::sleep(Duration::from_micros(500));
-    }
+    until("it answers 200", READY_LIMIT, || Ok(http::get(address, path).is_ok_and(|answer| answer.status == 200)))?;
     Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs_f64())
 }
 

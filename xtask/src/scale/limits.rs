@@ -45,13 +45,8 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     if killed != "false 0 true" {
         bail!("the container was killed, or has started again: {killed}");
     }
-    let absolute = |row: &Row, least| Row {
-        what: format!("{}: rate", row.what),
-        measured: row.measured,
-        unit: "requests/s",
-        reference: None,
-        bar: Bar::AtLeast(least),
-    };
+    let absolute =
+        |row: &Row, least| Row::alone(&format!("{}: rate", row.what), "requests/s", row.measured, Bar::AtLeast(least));
     let posted = Row::in_turn("1 CPU, 512 MB: durable POST", "requests/s", &posts, Bar::AtLeast(0.75));
     let got = Row::in_turn("1 CPU, 512 MB: GET /ip", "requests/s", &gets, Bar::AtLeast(0.8));
     Ok(vec![absolute(&posted, 40_000.0), posted, absolute(&got, 50_000.0), got])

@@ -20,11 +20,10 @@ use clap::Subcommand;
 
 use container::Site;
 
-use crate::campaign::package;
 use crate::docker::Docker;
 use crate::report::{self, Row, median};
 use crate::static_build;
-use crate::workspace::{self, TESTED, cargo};
+use crate::workspace;
 
 /// Options of `cargo xtask scale`.
 #[derive(clap::Args)]
@@ -54,10 +53,6 @@ enum Part {
     Swarm,
     /// A gateway that is cut off from its writers, and one whose disk is gone. Needs root.
     Namespaces,
-    /// Writers that register in etcd: one is killed while etcd restarts. Needs etcd.
-    Etcd,
-    /// The Debian package: installed, upgraded under load, removed. Needs root and systemd.
-    Package,
 }
 
 /// The inputs of every part.
@@ -117,16 +112,7 @@ pub(crate) fn short() -> Result<()> {
 
 impl Part {
     /// All parts, those that fail soonest first.
-    const ALL: [Self; 8] = [
-        Self::Start,
-        Self::Limits,
-        Self::Swarm,
-        Self::Balance,
-        Self::Namespaces,
-        Self::Neighbour,
-        Self::Etcd,
-        Self::Package,
-    ];
+    const ALL: [Self; 6] = [Self::Start, Self::Limits, Self::Swarm, Self::Balance, Self::Namespaces, Self::Neighbour];
 
     fn run(self, setup: &Setup) -> Result<Vec<Row>> {
         println!("── {self:?}");
@@ -137,11 +123,6 @@ impl Part {
             Self::Swarm => swarm::run(setup),
             Self::Namespaces => namespaces::run(setup),
             Self::Neighbour => neighbour::run(setup),
-            Self::Etcd => {
-                let test = ["--test", "it", "--", "--nocapture", "etcd::"];
-                workspace::run(cargo().arg("test").args(TESTED).args(test)).map(|()| Vec::new())
-            }
-            Self::Package => package::run(&package::Options::of_binary(setup.binary.clone())).map(|()| Vec::new()),
         }
     }
 }

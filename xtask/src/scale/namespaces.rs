@@ -1,6 +1,6 @@
 //! Writers in a network namespace: the link to them is cut and restored, and a gateway loses its disk during a cut.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 
 use super::Setup;
-use super::traffic::{Sent, Traffic, expect_none_doubled, ranges, stored};
+use super::traffic::{Sent, expect_none_doubled, ranges, send_during, stored};
 use crate::report::{Bar, Row};
 use crate::server::{Launch, ProcessRole, Server};
-use crate::store::{CampaignStore, PostgresStore};
-use crate::two_services::{SinkSpec, gateway_config, ready, writer_config};
-use crate::workspace::{self, run as run_command};
+use crate::store::{CampaignStore, PostgresStore, StoreServer};
+use crate::two_services::{SinkSpec, gateway_config, writer_config};
+use crate::workspace::run as run_command;
 
 const WRITERS: u16 = 2;
 const WRITER_PORT: u16 = 8081;
@@ -28,25 +28,19 @@ const SINK: &str = "warehouse";
 
 /// Cuts and restores the link, and deletes a disk during another cut. Fails if an event is lost or doubled that should not be.
 pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
-    let mut store = PostgresStore::start()?.context("PostgreSQL is missing: `cargo xtask services` installs it")?;
+    let mut store = PostgresStore::require()?;
     let settings = store.sink();
     let network = Network::new()?;
     let sink = [SinkSpec { name: SINK, settings: &settings }];
     let writers = network.writers(setup, &format!("[writer]\nopen = true\n\n{}", writer_config(&sink)))?;
     let addresses: Vec<SocketAddr> = writers.iter().map(|(launch, _)| launch.intake).collect();
-    let folder = setup.folder.join("gateway");
-    workspace::empty_directory(&folder)?;
-    let launch =
-        Launch::of_role(ProcessRole::Gateway, &setup.binary, &folder, Some(&gateway_config(&addresses, &sink)?))?;
-    let gateway = ready(&launch)?;
+    let config = gateway_config(&addresses, &sink)?;
+    let launch = Launch::fresh(ProcessRole::Gateway, &setup.binary, &setup.folder.join("gateway"), &config)?;
+    let gateway = launch.ready()?;
     let healed = cut_and_heal(&network, &launch, &gateway)?;
     let (lost, gateway, sent) = lose_disk(&network, &launch, gateway)?;
     gateway.stop()?;
-    let mut rows = BTreeMap::new();
-    store.read_payloads(&setup.folder, |payloads| {
-        rows = stored(payloads)?;
-        Ok(())
-    })?;
+    let rows = stored(&mut store.payloads(&setup.folder)?)?;
     expect_none_doubled(&rows)?;
     let acknowledged: BTreeSet<u64> = sent.into_iter().flat_map(|sent| sent.acknowledged).collect();
     let missing: Vec<u64> = acknowledged.iter().filter(|event| !rows.contains_key(event)).copied().collect();
@@ -55,23 +49,25 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
     if !wrongly.is_empty() {
         println!("lost, though the deleted disk wasn't all that had them: {}", ranges(wrongly.iter().copied()));
     }
-    let row = |what: &str, measured: f64, unit, bar| Row { what: what.into(), measured, unit, reference: None, bar };
+    let healing = "a cut of 8 s: from the cable's return until all is stored";
+    let lost = "events lost that were not on the deleted disk alone";
     Ok(vec![
-        row("a cut of 8 s: from the cable's return until all is stored", healed.as_secs_f64(), "s", Bar::AtMost(35.0)),
-        row("events lost beside those on the deleted disk alone", wrongly.len() as f64, "", Bar::AtMost(0.0)),
+        Row::alone(healing, "s", healed.as_secs_f64(), Bar::AtMost(35.0)),
+        Row::alone(lost, "", wrongly.len() as f64, Bar::AtMost(0.0)),
     ])
 }
 
 /// Sends events through a cut. Returns the time from the link's return until all are stored.
 fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<Duration> {
-    let traffic = Traffic::start(launch.intake, PER_SECOND, 0)?;
-    thread::sleep(BEFORE);
-    network.set_cable("down")?;
-    thread::sleep(CUT);
-    let pending = gateway.pending()?;
-    network.set_cable("up")?;
-    let back = Instant::now();
-    let sent = traffic.finish()?;
+    let cut = || {
+        thread::sleep(BEFORE);
+        network.set_cable("down")?;
+        thread::sleep(CUT);
+        let pending = gateway.pending()?;
+        network.set_cable("up")?;
+        Ok((pending, Instant::now()))
+    };
+    let (sent, (pending, back)) = send_during(launch.intake, PER_SECOND, 0, cut)?;
     sent.expect_none_failed()?;
     gateway.wait_stored()?;
     println!("cut for {CUT:?}: {pending} events waited, all {} were stored", sent.acknowledged.len());
@@ -82,9 +78,11 @@ fn cut_and_heal(network: &Network, launch: &Launch, gateway: &Server) -> Result<
 /// clients' records.
 fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTreeSet<u64>, Server, Vec<Sent>)> {
     let send = |first| -> Result<Sent> {
-        let traffic = Traffic::start(launch.intake, PER_SECOND, first)?;
-        thread::sleep(BEFORE);
-        let sent = traffic.finish()?;
+        let wait = || {
+            thread::sleep(BEFORE);
+            Ok(())
+        };
+        let (sent, ()) = send_during(launch.intake, PER_SECOND, first, wait)?;
         sent.expect_none_failed()?;
         Ok(sent)
     };
@@ -96,7 +94,7 @@ fn lose_disk(network: &Network, launch: &Launch, gateway: Server) -> Result<(BTr
     gateway.kill()?;
     fs::remove_dir_all(&launch.data).context("deleting the gateway's disk")?;
     network.set_cable("up")?;
-    let gateway = ready(launch)?;
+    let gateway = launch.ready()?;
     let after = send(3_000_000)?;
     gateway.wait_stored()?;
     println!("the disk was deleted with {pending} pending events of {}", during.acknowledged.len());
@@ -144,10 +142,9 @@ impl Network {
         let program = self.program(&setup.binary, &setup.folder)?;
         let writer = |number| {
             let folder = setup.folder.join(format!("writer-{number}"));
-            workspace::empty_directory(&folder)?;
-            let mut launch = Launch::of_role(ProcessRole::Writer, &program, &folder, Some(config))?;
+            let mut launch = Launch::fresh(ProcessRole::Writer, &program, &folder, config)?;
             launch.intake = SocketAddr::new(self.address(2), WRITER_PORT + number);
-            let server = ready(&launch)?;
+            let server = launch.ready()?;
             Ok((launch, server))
         };
         (0..WRITERS).map(writer).collect()

@@ -4,13 +4,13 @@ use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use crate::docker::{Docker, Image};
 use crate::http::{self, Connection};
+use crate::wait::until;
 use crate::{image, workspace};
 use testkit::ports::free_port;
 
@@ -18,7 +18,6 @@ const NAME: &str = "forebay";
 /// The target image of the rolling update: the same image with another name.
 pub(super) const NEXT: &str = "forebay:next";
 const LIMIT: Duration = Duration::from_secs(120);
-const POLL: Duration = Duration::from_millis(100);
 const POSTGRES: &str = "/usr/lib/postgresql/15";
 /// The start script of the stand-in for the official image.
 const POSTGRES_START: &str = r#"#!/bin/sh
@@ -88,7 +87,7 @@ impl Stack {
     /// Scales to this number of gateways, and waits until all run and HAProxy answers.
     pub(super) fn scale(&self, gateways: usize) -> Result<()> {
         self.docker.run(["service", "scale", "--detach", &format!("forebay_gateway={gateways}")])?;
-        self.wait("all gateways to run and no other", || Ok(self.running("gateway", gateways)? && self.takes_events()))
+        self.wait("all gateways run and no other", || Ok(self.running("gateway", gateways)? && self.takes_events()))
     }
 
     /// Rolls the gateways to the other image.
@@ -96,7 +95,7 @@ impl Stack {
         self.docker.run(["service", "update", "--detach", "--no-resolve-image", "--image", NEXT, "forebay_gateway"])?;
         let state =
             || self.docker.run(["service", "inspect", "--format", "{{.UpdateStatus.State}}", "forebay_gateway"]);
-        self.wait("the update", || match state()?.as_str() {
+        self.wait("the update is complete", || match state()?.as_str() {
             "completed" => Ok(true),
             state @ ("paused" | "rollback_started" | "rollback_completed" | "rollback_paused") => {
                 bail!("the update: {state}")
@@ -157,18 +156,11 @@ impl Stack {
         listed.lines().next().map(str::to_owned).with_context(|| format!("no container of {service} runs"))
     }
 
-    fn wait(&self, what: &str, mut is_done: impl FnMut() -> Result<bool>) -> Result<()> {
-        let begun = Instant::now();
-        while !is_done()? {
-            if begun.elapsed() > LIMIT {
-                let tasks = self.docker.run(["stack", "ps", "--no-trunc", NAME])?;
-                let logs =
-                    self.docker.command().args(["service", "logs", "--tail", "5", "forebay_gateway"]).output()?;
-                bail!("waited for {what} for {LIMIT:?}\n{tasks}\n{}", String::from_utf8_lossy(&logs.stderr));
-            }
-            thread::sleep(POLL);
-        }
-        Ok(())
+    fn wait(&self, what: &str, is_done: impl FnMut() -> Result<bool>) -> Result<()> {
+        let Err(error) = until(what, LIMIT, is_done) else { return Ok(()) };
+        let tasks = self.docker.run(["stack", "ps", "--no-trunc", NAME])?;
+        let logs = self.docker.command().args(["service", "logs", "--tail", "5", "forebay_gateway"]).output()?;
+        Err(error.context(format!("{tasks}\n{}", String::from_utf8_lossy(&logs.stderr))))
     }
 }
 

@@ -1,15 +1,15 @@
 //! The image: its size, its user, and the time until a container of it is ready.
 
 use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
 use super::Setup;
 use super::container::{Container, Site, USER};
-use crate::http::{self, Connection};
+use crate::http::{self, Client};
 use crate::report::{Bar, Row, median};
+use crate::wait::until;
 use crate::{image, workspace};
 
 const HEALTH_LIMIT: Duration = Duration::from_secs(30);
@@ -34,16 +34,14 @@ pub(super) fn run_on(setup: &Setup, site: &Site) -> Result<Vec<Row>> {
         container.remove(&site.docker)?;
     }
     fresh_volume(site)?;
-    let row = |what: &str, measured, unit, most| Row {
-        what: what.into(),
-        measured,
-        unit,
-        reference: None,
-        bar: Bar::AtMost(most),
-    };
     Ok(vec![
-        row("image", megabytes, "MB", 20.0),
-        row("container, from the process's start until /readyz answers 200", median(times), "ms", 150.0),
+        Row::alone("image", "MB", megabytes, Bar::AtMost(20.0)),
+        Row::alone(
+            "container, from the process's start until /readyz answers 200",
+            "ms",
+            median(times),
+            Bar::AtMost(150.0),
+        ),
     ])
 }
 
@@ -68,14 +66,8 @@ fn check(site: &Site, container: &Container) -> Result<()> {
     if field("Uid:") != user || field("CapEff:") != "0000000000000000" {
         bail!("the container runs as {} with capabilities {}", field("Uid:"), field("CapEff:"));
     }
-    let begun = Instant::now();
-    while container.inspect(&site.docker, "{{.State.Health.Status}}")? != "healthy" {
-        if begun.elapsed() > HEALTH_LIMIT {
-            bail!("the container isn't healthy: {}", container.inspect(&site.docker, "{{json .State.Health}}")?);
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-    Ok(())
+    let is_healthy = || Ok(container.inspect(&site.docker, "{{.State.Health.Status}}")? == "healthy");
+    until("the container is healthy", HEALTH_LIMIT, is_healthy)
 }
 
 /// Checks that a new named volume belongs to the image's user, also with a read-only root.
@@ -87,15 +79,7 @@ fn fresh_volume(site: &Site) -> Result<()> {
     run.args(["--env", &format!("FOREBAY_GATEWAY_LISTEN={address}"), &site.tag]);
     workspace::captured(&mut run)?;
     let request = http::post("/ingest/event", &["Content-Type: application/json"], b"{\"n\":1}");
-    let begun = Instant::now();
-    loop {
-        match Connection::open(address).and_then(|mut one| one.send(&request)) {
-            Ok(answer) if answer.status == 200 => return Ok(()),
-            _ if begun.elapsed() > HEALTH_LIMIT => {
-                let logs = site.docker.command().args(["logs", "fresh"]).output()?;
-                bail!("a server on a fresh volume takes no event: {}", String::from_utf8_lossy(&logs.stderr));
-            }
-            _ => thread::sleep(Duration::from_millis(5)),
-        }
-    }
+    let mut client = Client::new(address);
+    let is_taken = || Ok(client.send(&request).is_ok_and(|answer| answer.status == 200));
+    until("a server on a fresh volume takes an event", HEALTH_LIMIT, is_taken).with_context(|| site.logs("fresh"))
 }

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use super::Setup;
 use super::stack::Stack;
 use super::table::Table;
-use super::traffic::{Traffic, expect_none_doubled, ranges, stored};
+use super::traffic::{expect_none_doubled, ranges, send_during, stored};
 use crate::ab;
 use crate::report::{Bar, Row};
 use crate::wrk::{self, WrkLoad};
@@ -38,19 +38,21 @@ pub(super) fn run(setup: &Setup) -> Result<Vec<Row>> {
 }
 
 fn scale_and_roll(stack: &Stack) -> Result<Vec<Row>> {
-    let traffic = Traffic::start(stack.address()?, PER_SECOND, 0)?;
     let begun = Instant::now();
     let shown = |what: &str| println!("{:>6.1} s: {what}", begun.elapsed().as_secs_f64());
-    thread::sleep(HOLD);
-    for gateways in STEPS {
-        stack.scale(gateways)?;
-        shown(&format!("{gateways} gateways"));
+    let scale = || {
         thread::sleep(HOLD);
-    }
-    stack.roll()?;
-    shown("rolled to another image");
-    thread::sleep(HOLD);
-    let sent = traffic.finish()?;
+        for gateways in STEPS {
+            stack.scale(gateways)?;
+            shown(&format!("{gateways} gateways"));
+            thread::sleep(HOLD);
+        }
+        stack.roll()?;
+        shown("rolled to another image");
+        thread::sleep(HOLD);
+        Ok(())
+    };
+    let (sent, ()) = send_during(stack.address()?, PER_SECOND, 0, scale)?;
     if let Err(error) = sent.expect_none_failed() {
         println!("{error:#}");
     }
@@ -61,12 +63,9 @@ fn scale_and_roll(stack: &Stack) -> Result<Vec<Row>> {
         println!("acknowledged and not stored after {STORED_LIMIT:?}: {}", ranges(missing.iter().copied()));
     }
     println!("{} events acknowledged, {} volumes of gateways", sent.acknowledged.len(), stack.volumes()?);
-    let row = |what: &str, measured: usize| Row {
-        what: format!("Swarm, 1 → 3 → 8 → 2 and a roll under 1,000/s: {what}"),
-        measured: measured as f64,
-        unit: "",
-        reference: None,
-        bar: Bar::AtMost(0.0),
+    let row = |what: &str, measured: usize| {
+        let what = format!("Swarm, 1 → 3 → 8 → 2 and a roll under 1,000/s: {what}");
+        Row::alone(&what, "", measured as f64, Bar::AtMost(0.0))
     };
     Ok(vec![row("failed requests", sent.failed.len()), row("lost events", missing.len())])
 }

@@ -4,32 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use crate::http::{self, Connection};
+use crate::clients::with_clients;
+use crate::http::{self, Client};
 
 /// The most requests in flight. If all clients wait for answers, the schedule is late.
-const CLIENTS: u64 = 32;
+const CLIENTS: u32 = 32;
 const SHOWN_MAX: usize = 5;
-
-/// Running clients. They are stopped when the value is dropped.
-pub(super) struct Traffic {
-    shared: Arc<Shared>,
-    threads: Vec<JoinHandle<Sent>>,
-}
-
-struct Shared {
-    server: SocketAddr,
-    begun: Instant,
-    pause: Duration,
-    next: AtomicU64,
-    is_over: AtomicBool,
-}
 
 /// The clients' records.
 #[derive(Debug, Default)]
@@ -40,74 +26,59 @@ pub(super) struct Sent {
     pub(super) failed: BTreeMap<u64, String>,
 }
 
-impl Traffic {
-    /// Starts clients that together send `per_second` events a second, with numbers from `first` on.
-    pub(super) fn start(server: SocketAddr, per_second: u32, first: u64) -> Result<Self> {
-        let pause = Duration::from_secs(1) / per_second;
-        // The schedule begins with the first event.
-        let begun = Instant::now().checked_sub(pause * u32::try_from(first)?).context("a clock that has just begun")?;
-        let shared =
-            Arc::new(Shared { server, begun, pause, next: AtomicU64::new(first), is_over: AtomicBool::new(false) });
-        let client = |number| {
-            let shared = shared.clone();
-            thread::Builder::new().spawn(move || shared.client(number)).context("starting a client")
-        };
-        Ok(Self { threads: (0..CLIENTS).map(client).collect::<Result<_>>()?, shared })
-    }
-
-    /// Waits until all requests are answered.
-    pub(super) fn finish(mut self) -> Result<Sent> {
-        self.shared.is_over.store(true, Ordering::Relaxed);
-        let mut all = Sent::default();
-        for thread in self.threads.drain(..) {
-            let sent = thread.join().map_err(|_| anyhow!("a client panicked"))?;
-            all.acknowledged.extend(sent.acknowledged);
-            all.failed.extend(sent.failed);
-        }
-        Ok(all)
-    }
+/// The schedule of all clients.
+struct Schedule {
+    begun: Instant,
+    pause: Duration,
+    next: AtomicU64,
+    is_over: AtomicBool,
 }
 
-impl Drop for Traffic {
-    fn drop(&mut self) {
-        self.shared.is_over.store(true, Ordering::Relaxed);
+/// Sends `per_second` events a second while `act` runs, with numbers from `first` on. Returns when all requests are answered.
+pub(super) fn send_during<T>(
+    server: SocketAddr,
+    per_second: u32,
+    first: u64,
+    act: impl FnOnce() -> Result<T>,
+) -> Result<(Sent, T)> {
+    let pause = Duration::from_secs(1) / per_second;
+    // The schedule begins with the first event.
+    let begun = Instant::now().checked_sub(pause * u32::try_from(first)?).context("a clock that has just begun")?;
+    let schedule = Schedule { begun, pause, next: AtomicU64::new(first), is_over: AtomicBool::new(false) };
+    let stop = || schedule.is_over.store(true, Ordering::Relaxed);
+    let (clients, done) = with_clients(CLIENTS, |number| Ok(send_until_over(&schedule, server, number)), act, stop)?;
+    let mut all = Sent::default();
+    for sent in clients {
+        all.acknowledged.extend(sent.acknowledged);
+        all.failed.extend(sent.failed);
     }
+    Ok((all, done))
 }
 
-impl Shared {
-    /// Half of the clients keep their connection, the others open one for each event.
-    fn client(&self, number: u64) -> Sent {
-        let (mut sent, mut kept) = (Sent::default(), None);
-        loop {
-            let event = self.next.fetch_add(1, Ordering::Relaxed);
-            let due = self.pause * u32::try_from(event).unwrap_or(u32::MAX);
-            thread::sleep(due.saturating_sub(self.begun.elapsed()));
-            if self.is_over.load(Ordering::Relaxed) {
-                return sent;
-            }
-            match self.send(&mut kept, event) {
-                Ok(()) => drop(sent.acknowledged.insert(event)),
-                Err(error) => drop(sent.failed.insert(event, format!("{error:#}"))),
-            }
-            if number.is_multiple_of(2) {
-                kept = None;
-            }
+/// One client. Half of them keep their connection, the others open one for each event.
+fn send_until_over(schedule: &Schedule, server: SocketAddr, number: u32) -> Sent {
+    let (mut sent, mut client) = (Sent::default(), Client::new(server));
+    loop {
+        let event = schedule.next.fetch_add(1, Ordering::Relaxed);
+        let due = schedule.pause * u32::try_from(event).unwrap_or(u32::MAX);
+        thread::sleep(due.saturating_sub(schedule.begun.elapsed()));
+        if schedule.is_over.load(Ordering::Relaxed) {
+            return sent;
         }
-    }
-
-    fn send(&self, kept: &mut Option<Connection>, event: u64) -> Result<()> {
-        let body = format!("{{\"n\":{event}}}");
-        let request = http::post("/ingest/event", &["Content-Type: application/json"], body.as_bytes());
-        let mut connection = match kept.take() {
-            Some(connection) => connection,
-            None => Connection::open(self.server).context("connecting")?,
-        };
-        let answer = connection.send(&request).context("sending")?;
-        if answer.status != 200 {
-            bail!("answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
+        let request =
+            http::post("/ingest/event", &["Content-Type: application/json"], format!("{{\"n\":{event}}}").as_bytes());
+        match client.send(&request) {
+            Ok(answer) if answer.status == 200 => drop(sent.acknowledged.insert(event)),
+            Ok(answer) => {
+                let error = format!("answered {}: {}", answer.status, String::from_utf8_lossy(&answer.body));
+                sent.failed.insert(event, error);
+                client.disconnect();
+            }
+            Err(error) => drop(sent.failed.insert(event, error.to_string())),
         }
-        *kept = Some(connection);
-        Ok(())
+        if number.is_multiple_of(2) {
+            client.disconnect();
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Commands in messages are rendered by `event::OperatorCommand`: a literal lacks the flags that lead the command to the server.
+//! Commands in messages are rendered by `text::OperatorCommand`: a literal lacks the flags that lead the command to the server.
 
 use super::Finding;
 use super::source::Source;
@@ -6,7 +6,7 @@ use super::source::Source;
 const COMMANDS: [&str; 6] = ["dead", "journal", "reload", "route", "status", "token"];
 /// The renderer, the help texts, and answers to clients that are no operators of the server.
 const EXCEPT: [&str; 6] = [
-    "crates/event/src/operator_command.rs",
+    "crates/text/src/operator_command.rs",
     "crates/cli/src/flags/",
     "crates/forebay/src/admin/csrf.rs",
     "crates/gateway/src/ack/response.rs",
@@ -21,7 +21,7 @@ pub(super) fn literal_commands(source: &Source) -> Vec<Finding> {
     }
     let lines = source.text.lines().take(source.production().lines().count()).enumerate();
     let found = lines.filter(|(_, line)| !line.trim_start().starts_with("//") && has_command(line));
-    let message = "write `event::OperatorCommand` into the message: it adds the flags of the server";
+    let message = "write `text::OperatorCommand` into the message: it adds the flags of the server";
     found.map(|(number, _)| source.finding(number + 1, message)).collect()
 }
 

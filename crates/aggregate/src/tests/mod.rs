@@ -7,7 +7,8 @@ mod reference;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use event::{Origin, Position, TypeName, rfc3339};
+use event::{Origin, Position, TypeName};
+use text::rfc3339;
 
 use super::{AggregateRules, Definition, Fold, WindowResult};
 

@@ -11,8 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use aggregate::{AggregateRules, Definition, Fold};
-use event::{Origin, Position, TypeName, rfc3339};
+use event::{Origin, Position, TypeName};
 use serde_json::Value;
+use text::rfc3339;
 
 /// Window start in seconds, status: what SQL says of it.
 type Rows = BTreeMap<(i64, i64), Vec<String>>;

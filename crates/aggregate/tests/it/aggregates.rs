@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use aggregate::{AggregateRules, Definition, Emit, Fold, Late, TimeBasis, WindowResult};
-use event::{Origin, Position, TypeName, rfc3339};
+use event::{Origin, Position, TypeName};
+use text::rfc3339;
 use toml::{Table, Value};
 
 const PAGE: &str = include_str!("../../../../docs/aggregates.md");

@@ -13,12 +13,12 @@ use std::sync::Arc;
 use anyhow::{anyhow, bail};
 use config::Role;
 use delivery::{DeadFilter, SavedLedger, read_dead_letters};
-use event::OperatorCommand;
 use eventlog::unix_microseconds;
 use journal::disk::OsDisk;
 use journal::{DataDirectory, DirectoryError};
 use load::{ServerConnector, ServerUrl};
 use serde::de::DeserializeOwned;
+use text::OperatorCommand;
 
 use crate::admin_address;
 use crate::admin_client::AdminClient;
@@ -166,7 +166,7 @@ fn print_letters(
 fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => {
-            let found = server.ask(at, ("GET", &format!("{}{path}", paths::DEAD)), query, &[])?;
+            let found = server.ask(at, "GET", &format!("{}{path}", paths::DEAD), query, &[])?;
             Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
         }
         DeadLetterSource::Directory(directory) => {
@@ -188,11 +188,11 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
 }
 
 fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
-    order(&letters.at, ("POST", action), query(&letters.choice, letters.limit, all), &[])
+    order(&letters.at, "POST", action, query(&letters.choice, letters.limit, all), &[])
 }
 
 /// Has the running server do something with letters, and prints what became of them.
-fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
+fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
     let server = match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => server,
         DeadLetterSource::Directory(directory) => bail!(
@@ -200,7 +200,7 @@ fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8
             directory.path().display()
         ),
     };
-    let answer = server.ask(at, (method, &format!("{}/{path}", paths::DEAD)), query, body)?;
+    let answer = server.ask(at, method, &format!("{}/{path}", paths::DEAD), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
         tracing::warn!("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);
@@ -220,13 +220,14 @@ impl RunningServer {
     pub(crate) fn ask<T: DeserializeOwned>(
         self,
         at: &DeadAt,
-        (method, path): (&str, &str),
+        method: &str,
+        path: &str,
         query: DeadQuery,
         body: &[u8],
     ) -> anyhow::Result<Option<T>> {
         let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
         let client = AdminClient::new(self.server, at.token.token(&environment())?);
-        match client.ask((method, &target, body), None)? {
+        match client.ask(method, &target, body, None)? {
             Ok(answer) => Ok(Some(answer)),
             Err(problem) if problem.code == "letter" => Ok(None),
             Err(problem) => Err(client.refused(problem)),

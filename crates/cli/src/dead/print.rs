@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-use event::rfc3339;
+use text::rfc3339;
 
 use crate::figures;
 use crate::table::{Column, Table};
@@ -39,7 +39,7 @@ fn age(now: i64, at: i64) -> String {
 
 /// A line without anything that a terminal would obey. Letters of older versions have a store's words as they came.
 pub fn on_one_line(text: &str) -> Cow<'_, str> {
-    event::visible(text)
+    text::escape_control(text)
 }
 
 /// JSON without anything that a terminal would obey. Within strings the escapes are JSON's own; white space is between tokens.
@@ -47,7 +47,7 @@ fn json_shown(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for part in json.split_inclusive(['\n', '\r', '\t']) {
         let text = part.trim_end_matches(['\n', '\r', '\t']);
-        shown.push_str(&event::visible(text));
+        shown.push_str(&text::escape_control(text));
         shown.push_str(part[text.len()..].trim_matches('\r'));
     }
     shown

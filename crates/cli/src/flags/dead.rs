@@ -6,8 +6,9 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 use delivery::Condition;
-use event::{EventId, rfc3339};
+use event::EventId;
 use load::ServerUrl;
+use text::rfc3339;
 
 use super::path_value::path;
 use super::{CaFlag, Data, OutputFlags, TokenFlag};

@@ -41,6 +41,6 @@ impl DrainFlags {
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
-    let timeout = event::length::parse(text)?;
+    let timeout = text::duration::parse(text)?;
     if timeout.is_zero() { Err("wanted a time longer than 0".to_owned()) } else { Ok(timeout) }
 }

@@ -54,7 +54,7 @@ pub struct TestFlags {
 }
 
 fn time(text: &str) -> Result<i64, String> {
-    event::rfc3339::parse(text)
+    text::rfc3339::parse(text)
 }
 
 fn header(text: &str) -> Result<(String, String), String> {

@@ -8,8 +8,8 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches};
 use config::configuration_file::{self, ConfigurationFile};
 use config::{LogFormat, Role};
-use event::set_own_flags;
 use settings::Environment;
+use text::set_own_flags;
 
 use super::{Cli, WRITER_DATA};
 

@@ -27,8 +27,8 @@ use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use config::Role;
 use config::{ConfigError, Configuration, Flags, WriterConfiguration};
-use event::set_own_flags;
 use settings::{Diagnostics, Environment};
+use text::set_own_flags;
 
 use path_value::path;
 
@@ -357,7 +357,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
     use config::OF_FLAGS;
-    use event::{OperatorCommand, OwnFlags};
+    use text::{OperatorCommand, OwnFlags};
 
     fn parse(line: &str) -> Result<Command, clap::Error> {
         Cli::try_parse_from(line.split(' ')).map(Cli::into_command)

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use event::counted;
 use journal::{DataDirectory, Finding, Inspected, ShardOptions, repair_shard};
+use text::counted;
 
 use super::{inspect, shards};
 use crate::errors::at;

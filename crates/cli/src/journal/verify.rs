@@ -7,9 +7,9 @@ use std::path::Path;
 
 use config::token_file::TokenFile;
 use delivery::{SavedLedger, damaged_dead_letters};
-use event::{OperatorCommand, counted};
 use eventlog::{Losses, damaged_id_files};
 use journal::{DataDirectory, Finding, Inspected, damaged_state_files};
+use text::{OperatorCommand, counted};
 
 use super::EXIT_DAMAGED;
 use crate::errors::at;

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
-use event::counted;
 use load::loader::{self, Counts, Ended, LoadCounters};
+use text::counted;
 
 use crate::errors::cannot;
 use crate::flags::LoadFlags;

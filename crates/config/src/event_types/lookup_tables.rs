@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use event::limits::TABLE_BYTES_MAX;
+use limits::TABLE_BYTES_MAX;
 use settings::Folder;
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader};
 use transform::{InvalidTable, Tables};

@@ -4,12 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use event::limits::{SCHEMA_BYTES_MAX, SCHEMA_DOCUMENTS_MAX};
-use event::percent;
+use limits::{SCHEMA_BYTES_MAX, SCHEMA_DOCUMENTS_MAX};
 use schema::{Documents, InvalidSchema, Schema, SchemaOptions};
 use schema_tools::misspelt_keyword;
 use serde::Deserialize;
 use settings::Folder;
+use text::percent;
 
 /// The folder of the files.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use access::{Demand, Scope, Scopes};
-use event::OperatorCommand;
 use settings::{Diagnostic, InvalidValue, Located, SettingsReader};
+use text::OperatorCommand;
 
 use crate::inputs::DEFAULT_IP;
 

@@ -1,8 +1,8 @@
 //! The file of tokens: `tokens.json` of the data directory, unless `token_file` names another one.
 
 use access::{Scope, Scopes};
-use event::OperatorCommand;
 use settings::{Diagnostic, Section, SettingsReader, path};
+use text::OperatorCommand;
 
 use crate::inputs::Inputs;
 use crate::role::Role;

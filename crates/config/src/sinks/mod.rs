@@ -91,5 +91,5 @@ fn read_one(
 }
 
 fn dead_letters(number: i64) -> Result<u64, InvalidValue> {
-    number_within(number, 1..=event::limits::DEAD_LETTERS_SET_MAX as u64)
+    number_within(number, 1..=limits::DEAD_LETTERS_SET_MAX as u64)
 }

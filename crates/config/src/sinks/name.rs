@@ -1,6 +1,6 @@
 //! Names of sinks.
 
-use event::{CheckedName, NameRule, is_name_of};
+use text::{CheckedName, NameRule, is_name_of};
 
 /// Bytes of a sink's name: every cursor and many metrics have it.
 pub(crate) const NAME_BYTES_MAX: usize = 64;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::objects::read::ReadRules;
-use event::limits::{OBJECT_AGE_READ_MAX, OBJECT_CACHE_BYTES_MAX, OBJECT_REVALIDATE};
+use limits::{OBJECT_AGE_READ_MAX, OBJECT_CACHE_BYTES_MAX, OBJECT_REVALIDATE};
 use settings::{Diagnostic, InvalidValue, Section, SettingsReader, SourceSpan, duration, size};
 
 /// Who may keep an answer has shown a token, or asks from this machine.

@@ -43,7 +43,7 @@ impl fmt::Display for SinkSettings {
         write!(f, "{}", self.store)?;
         self.max_backlog.map_or(Ok(()), |bytes| write!(f, ", at most {bytes} bytes waiting"))?;
         self.max_dead_letters
-            .map_or(Ok(()), |letters| write!(f, ", at most {}", event::counted(letters, "dead letter")))?;
+            .map_or(Ok(()), |letters| write!(f, ", at most {}", text::counted(letters, "dead letter")))?;
         self.serving.as_ref().map_or(Ok(()), |_| f.write_str(", given back"))
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use event::{OperatorCommand, limits};
 use net::http_client::Endpoint;
 use settings::{Diagnostic, InvalidValue, Located, Section, SettingsReader, SourceSpan, duration, path};
 use sink_remote::{DeliverToken, Spread, UpstreamConfig, Writers};
+use text::OperatorCommand;
 use toml::de::DeValue;
 
 use crate::etcd;

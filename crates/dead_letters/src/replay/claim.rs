@@ -1,8 +1,9 @@
 //! The claim on the lane of replays: it follows that on the sink's own lanes.
 
-use event::{Lane, OperatorCommand};
+use event::Lane;
 use ledger::SAVED_SOON;
 use sink::{Held, Sink, SinkError, Takeover};
+use text::OperatorCommand;
 use tokio::time::timeout;
 
 use crate::replay::Replayer;

@@ -7,7 +7,6 @@
 //! Numbers begin at the time of the attempt. A store that takes the other's place, and was used before, has an older cursor:
 //! it can't be thought to have what it was never sent.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use eventlog::{StateFile, make_directory, unix_microseconds};
@@ -18,23 +17,13 @@ use crate::dead_record::DeadRecord;
 use crate::filter::DeadFilter;
 use crate::page::{Numbered, Page};
 use crate::reader::LetterReader;
+use crate::replay::sent::{Place, Sent};
 use crate::replay::{DeadOutcome, Replayer};
 
 const DIRECTORY: &str = "replays";
 
-/// An event's place: its shard, and its sequence there.
-type Place = (u16, u64);
-
 const fn place_of(letter: &DeadRecord<'_>) -> Place {
     (letter.shard, letter.sequence)
-}
-
-/// What was sent last, if there was no answer yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Sent {
-    /// The last position of the journal of dead letters before it was sent: what stands behind it wasn't meant.
-    until: u64,
-    numbers: BTreeMap<Place, u64>,
 }
 
 /// The file in which it stands, and what it says; nothing where all that was sent has its answer.
@@ -59,7 +48,8 @@ impl ReplayIntent {
                     path.display()
                 );
             } else if let Some(content) = state.content {
-                self.sent = Sent::decode(&content).ok_or(io::ErrorKind::InvalidData)?;
+                let decoded = Sent::decode(&content);
+                self.sent = decoded.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
             }
             self.file = Some(file);
         }
@@ -68,9 +58,8 @@ impl ReplayIntent {
 
     /// Makes it durable that just these are about to be sent.
     fn note(&mut self, dead: &DeadLetters, sent: Sent) -> Result<(), String> {
-        let text = sent.encode();
-        let file = self.file(dead);
-        let written = file.and_then(|file| dead.files.reserve.help(|| file.write(text.as_bytes())));
+        let write = |file: &mut StateFile, text: Vec<u8>| dead.files.reserve.help(|| file.write(&text));
+        let written = self.file(dead).and_then(|file| write(file, sent.encode()?));
         written.map_err(|error| failed(dead, &error))?;
         self.sent = sent;
         Ok(())
@@ -86,31 +75,6 @@ fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
     let path = dead.files.data.join(DIRECTORY).join(&**dead.sink());
     format!("can't note in {} what is replayed: {error}", path.display())
-}
-
-impl Sent {
-    /// Whether the letter that stands there was sent with it.
-    fn has(&self, at: u64, place: Place) -> bool {
-        at <= self.until && self.numbers.contains_key(&place)
-    }
-
-    fn encode(&self) -> String {
-        let numbers = self.numbers.iter();
-        let lines = numbers.map(|((shard, sequence), number)| format!("{shard} {sequence} {number}\n"));
-        std::iter::once(format!("until {}\n", self.until)).chain(lines).collect()
-    }
-
-    fn decode(content: &[u8]) -> Option<Self> {
-        let mut lines = std::str::from_utf8(content).ok()?.lines();
-        let until = lines.next()?.strip_prefix("until ")?.parse().ok()?;
-        let number = |line: &str| {
-            let mut words = line.split(' ');
-            let (shard, sequence) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-            let number = words.next()?.parse().ok()?;
-            words.next().is_none().then_some(((shard, sequence), number))
-        };
-        Some(Self { until, numbers: lines.map(number).collect::<Option<_>>()? })
-    }
 }
 
 impl Replayer {
@@ -239,23 +203,8 @@ impl Replayer {
         self.attempt.note(&self.dead, Sent::default())
     }
 
-    /// All that was sent has its answer.
+    /// The store has responded to all that was sent.
     pub(super) fn clear_attempt(&mut self) {
         self.attempt.sent = Sent::default();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_noted_is_read_again_and_nothing_else_is() {
-        let sent = Sent { until: 9, numbers: BTreeMap::from([((0, 1), 7), ((3, u64::MAX), u64::MAX - 1)]) };
-        assert_eq!(Sent::decode(sent.encode().as_bytes()), Some(sent));
-        assert_eq!(Sent::decode(b"until 0\n"), Some(Sent::default()));
-        for wrong in ["", "1 2 3\n", "until 1\n1 2\n", "until 1\n1 2 3 4\n", "until 1\n70000 1 2\n", "until 1\n\n"] {
-            assert_eq!(Sent::decode(wrong.as_bytes()), None, "{wrong:?}");
-        }
     }
 }

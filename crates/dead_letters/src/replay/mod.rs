@@ -35,14 +35,16 @@
 mod claim;
 mod failover;
 mod intent_log;
+mod sent;
 mod tracker;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::{Lane, OperatorCommand, Origin};
+use event::{Lane, Origin};
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{Ledger, SinkName};
 use sink::{Claim, RejectedRecord, Sink, SinkError, WriteOutcome, judge_unclear};
+use text::OperatorCommand;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, sleep_until};
 

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use dead_letters::as_sent;
-use event::memory::Budgets;
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
+use limits::memory::Budgets;
 use sink::Batch;
 
 use crate::log_cursor::records_at;

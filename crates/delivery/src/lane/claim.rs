@@ -18,9 +18,9 @@
 
 use std::pin::pin;
 
-use event::OperatorCommand;
 use ledger::{Accept, Dispute, SAVED_SOON};
 use sink::{Cursor, Held, Takeover};
+use text::OperatorCommand;
 use tokio::time::timeout;
 
 use crate::lane::{Lane, LaneExit};

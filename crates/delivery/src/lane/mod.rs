@@ -145,7 +145,7 @@ impl Lane {
     pub(crate) fn advance_cursor_to(&self, last: u64, tally: &Tally, lost: u64) {
         if lost > 0 {
             self.status.lost.add(lost);
-            let events = event::counted(lost, "event");
+            let events = text::counted(lost, "event");
             tracing::warn!(lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, "{events} before position {last} can't be read; the next start counts them as lost");
         }
         self.ledger.advance_cursor(&self.name, last, tally, lost);

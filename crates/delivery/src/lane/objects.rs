@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dead_letters::Blocked;
-use event::OperatorCommand;
 use ledger::{Dispute, RouteFilter, Tally, Undecided};
 use objects::{ObjectFormat, ObjectSink, Parts};
 use sink::Cursor;
+use text::OperatorCommand;
 use tokio::time::Instant;
 
 use crate::lane::core::is_object_due;

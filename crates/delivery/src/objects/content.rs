@@ -12,7 +12,7 @@ use ledger::{OutcomeCounts, RouteDecision, RouteFilter, Tally};
 use objects::{NoParts, Parts, Period};
 use sink::Batch;
 
-use crate::objects::intent_log::{Kept, ObjectIntent};
+use crate::objects::intent::{Kept, ObjectIntent};
 
 /// A run of positions, and which of its events are wanted.
 pub(crate) struct Content {

@@ -27,11 +27,14 @@
 //! written, an event of its positions that they lead to the store and those didn't is counted as skipped.
 
 mod content;
+mod intent;
 mod intent_log;
 mod object_builder;
 mod uploads;
+mod version1;
 
 pub(crate) use content::Content;
-pub(crate) use intent_log::{IntentLog, ObjectIntent};
+pub(crate) use intent::ObjectIntent;
+pub(crate) use intent_log::IntentLog;
 pub(crate) use object_builder::ObjectBuilder;
 pub(crate) use uploads::{Attempted, UploadAttempt, Uploads};

@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dead_letters::as_sent;
 use event::Lane;
-use event::limits::OBJECTS_GATHERED_MAX;
 use eventlog::{JournalRecord, LogChunk};
 use ledger::{CountsBySlot, RouteDecision, RouteFilter, Tally, Undecided};
+use limits::OBJECTS_GATHERED_MAX;
 use objects::{Manifest, ObjectFormat, ObjectSink, Period, Portion, line_bytes};
 use sink::Claim;
 use tokio::time::Instant;
 
 use crate::log_cursor::{ChunkResult, Consumed};
-use crate::objects::intent_log::{Kept, Object, ObjectIntent};
+use crate::objects::intent::{Kept, Object, ObjectIntent};
 
 /// Counts events from one position on.
 pub(crate) struct ObjectBuilder {

@@ -4,8 +4,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use event::limits::OBJECTS_IN_FLIGHT;
 use ledger::Tally;
+use limits::OBJECTS_IN_FLIGHT;
 use objects::ObjectSink;
 use sink::SinkError;
 use tokio::task::JoinHandle;

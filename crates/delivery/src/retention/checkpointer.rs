@@ -4,6 +4,7 @@
 //! events that it counts as pending, when `settle` is over since it was stored, and when no aggregate would read it again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ pub(crate) struct Checkpointer {
     reserve: Arc<Reserve>,
     counters: Arc<CheckpointCounters>,
     pub(crate) pins: Arc<AggregateRetention>,
-    text: String,
+    text: Vec<u8>,
     /// The ledger as it was last looked at.
     last: Option<(Stamp, Document)>,
     /// Up to where the two saved generations need no segments.
@@ -83,7 +84,7 @@ impl Checkpointer {
             reserve: directory.reserve().clone(),
             counters: Arc::default(),
             pins,
-            text: String::new(),
+            text: Vec::new(),
             last: None,
             settle: BTreeMap::new(),
             settling: BTreeMap::new(),
@@ -171,22 +172,27 @@ impl Checkpointer {
     /// Saves it where it has changed, and once more after the last change: then both generations agree, and all that was
     /// delivered can be freed.
     fn save(&mut self, document: &Document, passed: &Reached) -> bool {
-        let text = document.encode();
-        if text == self.text && self.newer == *passed && self.older == self.newer {
-            return true;
-        }
-        // On a full disk the reserve makes room: without saved cursors nothing could be freed.
-        if let Err(error) = self.reserve.help(|| self.file.write(text.as_bytes())) {
+        let saved = self.write(document, passed);
+        if let Err(error) = &saved {
             // It may be on the disk all the same: what is known then is to be written, even if it was before.
             self.text.clear();
-            self.save_failed(&error);
-            return false;
+            self.save_failed(error);
         }
+        saved.is_ok()
+    }
+
+    fn write(&mut self, document: &Document, passed: &Reached) -> io::Result<()> {
+        let text = document.encode()?;
+        if text == self.text && self.newer == *passed && self.older == self.newer {
+            return Ok(());
+        }
+        // On a full disk the reserve makes room: without saved cursors nothing could be freed.
+        self.reserve.help(|| self.file.write(&text))?;
         self.counters.saves.add(1);
         self.failing = false;
         self.text = text;
         self.older = std::mem::replace(&mut self.newer, passed.clone());
-        true
+        Ok(())
     }
 
     /// Lets no more events in before the disk is full, and again when there is space.

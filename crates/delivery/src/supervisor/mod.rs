@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use aggregation::{AggregateManager, Halt};
 use dead_letters::{DeadLetterService, DeadLetters, DeliveryFiles, ReplaySink, Replayer, replayer};
-use event::OperatorCommand;
 use eventlog::{DeliveryStatusSource, EventLog};
 use ledger::{Ledger, SinkName};
 use objects::ObjectSink;
+use text::OperatorCommand;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -230,7 +230,7 @@ impl Supervisor {
     async fn close(&mut self, in_time: bool) {
         let pending: u64 = self.ledger.pending_by_sink().values().sum();
         if pending > 0 {
-            let pending = event::counted(pending, "event");
+            let pending = text::counted(pending, "event");
             tracing::warn!("{pending} not stored yet, left for the next start");
         } else if !in_time {
             tracing::warn!("some work did not end in time; the next start resumes it");

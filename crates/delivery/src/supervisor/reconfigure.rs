@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use dead_letters::set_aside_events;
-use event::{OperatorCommand, TypeName};
+use event::TypeName;
 use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
+use text::OperatorCommand;
 
 use crate::command::{Change, ChangeError};
 use crate::setup::Setup;

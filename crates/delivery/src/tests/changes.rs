@@ -91,7 +91,7 @@ fn a_change_that_cannot_be_saved_is_none() {
         harness.wait_until_settled().await;
         seconds(1).await;
         // So full that the reserve makes no room either.
-        harness.disk.set_capacity(Some(harness.disk.bytes_used() - event::limits::RESERVE_BYTES));
+        harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         assert!(matches!(harness.change(both()).await, Err(ChangeError::Save)));
         harness.disk.set_capacity(None);
         seconds(1).await;

@@ -169,14 +169,14 @@ fn so_many_hours_are_gathered_at_once() {
         harness.objects = Some(by_hour());
         harness.shards = 1;
         harness.start();
-        for hour in 0..=event::limits::OBJECTS_GATHERED_MAX as i64 {
+        for hour in 0..=limits::OBJECTS_GATHERED_MAX as i64 {
             let time = (hour - 100) * 3_600_000_000 + 1;
             assert!(harness.append_at(0, "both", (time, 1), "{\"n\":1}").await);
         }
         seconds(1).await;
-        assert_eq!(archive::read(&harness.disk).len(), event::limits::OBJECTS_GATHERED_MAX);
+        assert_eq!(archive::read(&harness.disk).len(), limits::OBJECTS_GATHERED_MAX);
         seconds(6).await;
-        assert_eq!(archive::read(&harness.disk).len(), event::limits::OBJECTS_GATHERED_MAX + 1);
+        assert_eq!(archive::read(&harness.disk).len(), limits::OBJECTS_GATHERED_MAX + 1);
         harness.check_balance();
     });
 }
@@ -219,11 +219,11 @@ fn so_many_types_are_gathered_at_once() {
         harness.shards = 1;
         harness.routes = Routes::new().with_others([KEYED.into()]);
         harness.start();
-        for number in 0..=event::limits::OBJECTS_GATHERED_MAX {
+        for number in 0..=limits::OBJECTS_GATHERED_MAX {
             harness.append(0, &format!("t{number}"), 1).await;
         }
         seconds(1).await;
-        assert_eq!(archive::read(&harness.disk).len(), event::limits::OBJECTS_GATHERED_MAX);
+        assert_eq!(archive::read(&harness.disk).len(), limits::OBJECTS_GATHERED_MAX);
         seconds(6).await;
         check(&mut harness).await;
     });

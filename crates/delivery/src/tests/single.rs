@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use event::limits::HANDOVER_BYTES_MAX;
 use event::{Lane, Origin};
 use eventlog::{FilterStep, SequenceRange, WatchRequest};
 use ledger::{Begin, Routes, SinkRow};
+use limits::TAIL_CACHE_BYTES_MAX;
 use sink_testing::MemoryHandle;
 
 use super::harness::FENCED;
@@ -375,12 +375,12 @@ fn memory_is_flat_while_a_store_is_down() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         let held = harness.process().log.shards()[0].tail_cache_bytes();
-        assert!(held <= HANDOVER_BYTES_MAX, "{held}");
+        assert!(held <= TAIL_CACHE_BYTES_MAX, "{held}");
         assert_eq!(harness.pending(), 100_000);
         harness.fenced.release();
         harness.wait_until_settled().await;
         let largest = harness.fenced.calls().iter().map(|call| call.ids.len()).max();
-        assert!(largest <= Some(event::limits::DELIVERY_RECORDS_MAX));
+        assert!(largest <= Some(limits::DELIVERY_RECORDS_MAX));
         harness.check_all().await;
     });
 }
@@ -396,7 +396,7 @@ fn a_ledger_that_cannot_be_saved_frees_nothing_and_loses_nothing() {
         }
         seconds(3).await;
         // So full that the reserve makes no room either.
-        harness.disk.set_capacity(Some(harness.disk.bytes_used() - event::limits::RESERVE_BYTES));
+        harness.disk.set_capacity(Some(harness.disk.bytes_used() - limits::RESERVE_BYTES));
         harness.fenced.release();
         harness.wait_until_settled().await;
         seconds(5).await;

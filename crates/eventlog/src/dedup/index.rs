@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use event::limits::DUPLICATE_WINDOW_BYTES;
 use event::{EventId, Position};
 use journal::{DataDirectory, Finding};
+use limits::DUPLICATE_WINDOW_BYTES;
 
 use super::entry::PackedPosition;
 use super::id_file::{Frame, IdFiles};
@@ -95,7 +95,8 @@ impl DedupIndex {
     /// Loads what only the logs of the shards have, and uses these logs from now on.
     pub(crate) fn attach(
         &self,
-        (files, restored): (IdFiles, RestoredIds<'_>),
+        files: IdFiles,
+        restored: RestoredIds<'_>,
         logs: Vec<Arc<CommittedLog>>,
     ) -> io::Result<()> {
         let progress = restored.read_logs(&logs)?.into_iter().map(Progress::new).collect();

@@ -139,7 +139,7 @@ fn result(part: &WindowShard, id: EventId, hash: Hash, content: u64) -> LookupRe
 #[cfg(test)]
 mod tests {
     use event::Position;
-    use event::limits::DUPLICATE_WINDOW_BYTES;
+    use limits::DUPLICATE_WINDOW_BYTES;
 
     use super::*;
 

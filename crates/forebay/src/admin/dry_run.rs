@@ -7,11 +7,11 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use event::{percent, rfc3339};
 use eventlog::unix_microseconds;
 use gateway::RequestContext;
 use hyper::body::Incoming;
 use hyper::{HeaderMap, Method, Request, StatusCode};
+use text::{percent, rfc3339};
 use tokio::sync::Semaphore;
 
 use super::payload::Payloads;
@@ -20,7 +20,7 @@ use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
 use crate::type_info::TypeInfo;
 use admin_api::query::pairs;
 
-/// Takes trials: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
+/// Takes dry_runs: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
 /// the shards wait for it.
 pub(crate) struct DryRuns {
     types: TypeInfo,

@@ -5,9 +5,9 @@
 //! | `GET /api/types` | `{"types": [{"type", "names", "lowercase", "id", "time", "ack", "ack_memory", "routes", "text", "aggregates", "read", "refused_to", "schema": {"path", "formats"}, "transform"}]}` |
 //! | `GET /api/types/{type}/schema` | the schema as it was written, 404 where there is none |
 
-use event::percent;
 use hyper::{Method, StatusCode};
 use serde::Serialize;
+use text::percent;
 
 use super::response::{AdminResponse, json, not_allowed, problem};
 use crate::type_info::{TypeInfo, TypeJson};

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use event::limits::EVENT_BYTES_MAX;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::CONTENT_ENCODING;
 use hyper::{Request, StatusCode};
+use limits::EVENT_BYTES_MAX;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 

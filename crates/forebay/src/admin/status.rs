@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use config::Role;
 use delivery::{DeadLetterService, Delivery, LaneBoard, Ledger};
-use event::{OperatorCommand, rfc3339};
 use eventlog::{EventLog, unix_microseconds};
 use gateway::{Gateway, GatewayCounters, Readiness};
+use text::{OperatorCommand, rfc3339};
 
 use admin_api::status::{JournalJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
@@ -66,7 +66,7 @@ impl ServerStatus {
             disk_free_bytes: self.log.disk_guard().free_bytes(),
         };
         let writers = WriterStatusJson::of_all(&self.upstreams.all(), now);
-        let mut status = status(self.role, (self.started, now), self.readiness.reason(), lost, sinks);
+        let mut status = status(self.role, self.started, now, self.readiness.reason(), lost, sinks);
         status.problems.extend(writers.iter().filter_map(WriterStatusJson::problem));
         StatusJson {
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
@@ -81,7 +81,8 @@ impl ServerStatus {
 /// What processes of all roles say of themselves.
 pub(crate) fn status(
     role: Role,
-    (started, now): (i64, i64),
+    started: i64,
+    now: i64,
     not_ready: Option<&str>,
     problem: Option<String>,
     sinks: Vec<SinkStatusJson>,

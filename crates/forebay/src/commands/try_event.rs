@@ -4,9 +4,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::bail;
-use event::limits::EVENT_BYTES_MAX;
 use eventlog::unix_microseconds;
 use gateway::{AcceptedEvent, DryRunOutcome, DryRunTrace, RequestContext};
+use limits::EVENT_BYTES_MAX;
 use settings::Environment;
 use transform::{Did, Filtered, Traced};
 
@@ -143,6 +143,6 @@ fn said(did: &Did) -> String {
         Did::Skipped(why) => format!("skipped, since {why}"),
         Did::Refused(why) => format!("refused, since {why}"),
         Did::Filtered => "filtered".to_owned(),
-        Did::Exploded(count) => format!("became {}", event::counted(*count, "event")),
+        Did::Exploded(count) => format!("became {}", text::counted(*count, "event")),
     }
 }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use config::LogLevel;
-use event::rfc3339;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
+use text::rfc3339;
 
 /// Bytes of a time down to its milliseconds.
 const MILLISECONDS_END: usize = 23;
@@ -79,12 +79,12 @@ impl Serialize for Line<'_> {
 /// Whether a text needs no quotes: nothing in it separates fields.
 fn is_bare(text: &str) -> bool {
     let separates = |character: char| character.is_whitespace() || matches!(character, '"' | '=' | '\\');
-    !text.is_empty() && !text.contains(separates) && matches!(event::visible(text), Cow::Borrowed(_))
+    !text.is_empty() && !text.contains(separates) && matches!(text::escape_control(text), Cow::Borrowed(_))
 }
 
 /// A text that may have several lines. Nothing in it is obeyed by the terminal that shows it.
 fn visible(text: &str) -> String {
-    text.split('\n').map(event::visible).collect::<Vec<_>>().join("\n")
+    text.split('\n').map(text::escape_control).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

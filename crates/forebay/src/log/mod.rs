@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use config::{LogFormat, LogLevel};
-use event::cells::Counter;
+use metrics::Counter;
 use tracing::level_filters::LevelFilter;
 
 use limiter::{Limiter, LogDecision};
@@ -62,7 +62,7 @@ pub(crate) fn dropped() -> u64 {
 pub(crate) fn start_thread() {
     let notice = |dropped| {
         let message =
-            format!("the log lacks {}: stderr took no more. Keep its reader running.", event::counted(dropped, "line"));
+            format!("the log lacks {}: stderr took no more. Keep its reader running.", text::counted(dropped, "line"));
         Line::now(LogLevel::Warning, &message).shown(is_json())
     };
     WRITER.start(io::stderr(), notice);

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use event::cells::Counter;
+use metrics::Counter;
 
 /// Bytes of lines that wait. Lines beyond it are dropped and counted.
 const QUEUE_BYTES_MAX: usize = 256 << 10;

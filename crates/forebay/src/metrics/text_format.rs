@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use event::cells::{BUCKET_BOUNDS, HistogramSnapshot, SizeSnapshot};
+use metrics::{BUCKET_BOUNDS, HistogramSnapshot, SizeSnapshot};
 
 /// The media type of the text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -197,7 +197,7 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    use event::cells::Histogram;
+    use metrics::Histogram;
 
     use super::*;
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use event::limits::{RESERVE_BYTES, SEGMENT_BYTES_MIN, STORE_BYTES_PER_BYTE};
+use limits::{RESERVE_BYTES, SEGMENT_BYTES_MIN, STORE_BYTES_PER_BYTE};
 
 const fn mebibytes_up(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)

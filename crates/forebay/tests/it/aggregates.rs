@@ -6,21 +6,21 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
-use event::rfc3339;
 use serde_json::Value;
+use text::rfc3339;
 
 use crate::fixture::Fixture;
 use crate::support::wait_until;
 
 /// One shard, so that it is known what comes before what; no tick comes in between.
-fn config(aggregate: &str) -> String {
+pub(crate) fn config(aggregate: &str) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[types.access.aggregate.hits]\n{aggregate}\n\
          routes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\n"
     )
 }
 
-const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nquiet = \"1day\"\n\
+pub(crate) const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nquiet = \"1day\"\n\
                        measures = { requests = \"count\", bytes = \"sum:/bytes\", clients = \"distinct:/client\" }";
 
 impl Fixture {
@@ -62,7 +62,7 @@ impl Fixture {
     }
 }
 
-fn results(data: &Path, aggregate: &str) -> Vec<Value> {
+pub(crate) fn results(data: &Path, aggregate: &str) -> Vec<Value> {
     let Ok(store) = rusqlite::Connection::open(data.join("events.db")) else { return Vec::new() };
     let Ok(mut select) = store.prepare("select payload from events where type = ?1") else { return Vec::new() };
     let payloads = select.query_map([aggregate], |row| row.get::<_, String>(0)).unwrap().filter_map(Result::ok);
@@ -70,7 +70,7 @@ fn results(data: &Path, aggregate: &str) -> Vec<Value> {
 }
 
 /// `2026-11-20T10:00 200 requests 2 bytes 30 clients 2`
-fn short(result: &Value) -> String {
+pub(crate) fn short(result: &Value) -> String {
     let start = result["window"]["start"].as_str().unwrap().trim_end_matches('Z').trim_end_matches(".000000");
     let mut text = format!("{start} {}", result["group"]["/status"]);
     if let Some(part) = result.get("part") {

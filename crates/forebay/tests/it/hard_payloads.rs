@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use event::limits::EVENT_BYTES_MAX;
+use limits::EVENT_BYTES_MAX;
 
 use crate::support::{Folder, Server, forebay, payloads};
 

@@ -147,9 +147,10 @@ fn take_request(stream: &mut BufReader<TcpStream>) -> Option<(String, String)> {
         if stream.read_line(&mut line).ok()? == 0 {
             return None;
         }
-        match line.trim_end().split_once(": ") {
-            Some(("Idempotency-Key", value)) => key = value.to_owned(),
-            Some(("Content-Length", value)) => length = value.parse().unwrap(),
+        let field = line.trim_end().split_once(": ").map(|(name, value)| (name.to_ascii_lowercase(), value));
+        match field.as_ref().map(|(name, value)| (name.as_str(), *value)) {
+            Some(("idempotency-key", value)) => key = value.to_owned(),
+            Some(("content-length", value)) => length = value.parse().unwrap(),
             Some(_) => {}
             None if line.trim_end().is_empty() => break,
             None => {}

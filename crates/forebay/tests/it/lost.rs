@@ -47,7 +47,7 @@ fn with_two_segments(folder: &Folder) -> PathBuf {
     }
     let is_counted = |copy: &str| {
         let bytes = std::fs::read(folder.data().join(copy)).unwrap_or_default();
-        String::from_utf8_lossy(&bytes).contains("\ncounted 6\n")
+        String::from_utf8_lossy(&bytes).contains("\n{\"counted_up_to\":[6]}\n")
     };
     assert!(wait_until(|| is_counted("ledger.0") || is_counted("ledger.1")));
     server.stop("-KILL");

@@ -34,6 +34,7 @@ mod memory_limit;
 mod mended;
 mod nats;
 mod objects_back;
+mod old_data;
 mod output;
 mod parquet;
 mod portable;

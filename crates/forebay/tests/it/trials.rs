@@ -293,7 +293,7 @@ fn requests_that_can_not_be_are_told_why() {
 #[test]
 fn a_payload_has_as_many_bytes_as_an_event_may_have() {
     let fixture = Fixture::start();
-    let most = event::limits::EVENT_BYTES_MAX;
+    let most = limits::EVENT_BYTES_MAX;
     let of = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
     let (status, told) = fixture.attempt("/once", &of(most));
     assert_eq!((status, payloads_of(&told)), (200, vec![of(most)]));

@@ -87,7 +87,7 @@ fn what_the_receiver_refuses_is_a_dead_letter_in_its_words() {
 
 /// A receiver that answers 500 to one message until it is mended.
 #[derive(Default)]
-struct Picky {
+pub(crate) struct Picky {
     is_mended: AtomicBool,
     /// How often each message has come, by its identifier.
     taken: Mutex<BTreeMap<String, u32>>,
@@ -95,7 +95,7 @@ struct Picky {
 }
 
 impl Picky {
-    fn start(refused: u64) -> (Arc<Self>, SocketAddr) {
+    pub(crate) fn start(refused: u64) -> (Arc<Self>, SocketAddr) {
         let picky = Arc::new(Self { refused, ..Self::default() });
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -138,11 +138,11 @@ impl Picky {
     }
 
     /// Messages that it has taken, however often.
-    fn taken(&self) -> usize {
+    pub(crate) fn taken(&self) -> usize {
         self.taken.lock().unwrap().len()
     }
 
-    fn has_any_twice(&self) -> bool {
+    pub(crate) fn has_any_twice(&self) -> bool {
         self.taken.lock().unwrap().values().any(|count| *count > 1)
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use event::memory::Budgets;
+use limits::memory::Budgets;
 
 use super::client_quota::{BucketTotals, BucketUsage, ClientBucket};
 use crate::error_code::ErrorCode;
@@ -90,7 +90,7 @@ impl Drop for ReadPermit {
 mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
-    use event::limits::{READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX};
+    use limits::{READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX};
 
     use super::*;
     use crate::admission::client_quota::ClientBuckets;

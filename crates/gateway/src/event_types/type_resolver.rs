@@ -1,9 +1,9 @@
 //! Types by rule: the type of an event by conditions on its payload, if neither path, header nor pointer names it.
 
 use event::TypeName;
-use event::limits::EXPRESSION_STEPS_MAX;
 use expression::Expression;
 use expression::first_match::FirstMatch;
+use limits::EXPRESSION_STEPS_MAX;
 
 use super::cost::{CostBudget, OverBudget};
 

@@ -82,7 +82,7 @@ pub struct GatewayTypes {
     pub named: BTreeMap<TypeName, TypeRules>,
     /// Types that can't be posted, even if there are rules for others: results of aggregates. Of their rules only the reader matters.
     pub results: BTreeMap<TypeName, TypeRules>,
-    /// The rules for all others (`"*"`), of which at most [`event::limits::OPEN_TYPES_MAX`] are accepted; `None` if they are unknown.
+    /// The rules for all others (`"*"`), of which at most [`limits::OPEN_TYPES_MAX`] are accepted; `None` if they are unknown.
     pub open: Option<TypeRules>,
     /// The pointer to an event's type in its payload, if neither path nor header names it.
     pub type_pointer: Option<JsonPointer>,

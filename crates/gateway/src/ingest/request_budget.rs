@@ -1,6 +1,6 @@
 //! How many events, and of how many bytes, a transform may make of a request.
 
-use event::limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
+use limits::{BATCH_RECORDS_MAX, PAGE_BYTES, RECORD_OVERHEAD_BYTES_MAX};
 
 use crate::error_code::ErrorCode;
 use crate::problem::Problem;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use event::cells::Counter;
+use metrics::Counter;
 
 use super::label::{OTHER, TypeLabel};
 use crate::error_code::ErrorCode;

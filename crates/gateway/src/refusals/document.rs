@@ -2,8 +2,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use event::{hex, rfc3339};
 use serde::Serialize;
+use text::{hex, rfc3339};
 
 use super::refused_event::RefusedEvent;
 use crate::error_code::ErrorCode;

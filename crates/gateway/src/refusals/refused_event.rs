@@ -114,5 +114,5 @@ impl RefusedEvent {
 
 /// The beginning of a text, with characters that every store takes.
 fn shown(text: &str) -> Box<str> {
-    event::visible(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]).into()
+    text::escape_control(&text[..text.floor_char_boundary(TEXT_BYTES_MAX)]).into()
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use event::limits::REFUSED_BYTES_WAITING_MAX;
+use limits::REFUSED_BYTES_WAITING_MAX;
 use tokio::sync::Notify;
 
 use crate::ingest::Envelope;

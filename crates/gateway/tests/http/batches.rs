@@ -1,10 +1,10 @@
 //! Batches: every answer of `POST /ingest/batch`.
 
 use crate::fixture::{Fixture, named_types, open_types};
-use event::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, REFUSALS_LISTED_MAX};
-use event::memory::Budgets;
 use event::{KeyedIds, TypeName};
 use gateway::{ErrorCode, GatewayOptions, GatewayTypes};
+use limits::memory::Budgets;
+use limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, REFUSALS_LISTED_MAX};
 use serde_json::json;
 
 const NDJSON: &str = "Content-Type: application/x-ndjson\r\n";

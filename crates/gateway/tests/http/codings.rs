@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use event::limits::{BATCH_BYTES_MAX, DECODER_BYTES, EVENT_BYTES_MAX};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use gateway::{ErrorCode, GatewayOptions};
+use limits::{BATCH_BYTES_MAX, DECODER_BYTES, EVENT_BYTES_MAX};
 
 use crate::fixture::{Answer, Fixture, open_types};
 

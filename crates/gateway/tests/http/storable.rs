@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use event::limits::EVENT_BYTES_MAX;
 use gateway::{GatewayOptions, GatewayTypes, TextRule, TransformHandle};
 use json::store_compat::Incompatibilities;
+use limits::EVENT_BYTES_MAX;
 use transform::{StepSpec, Tables, Transform};
 
 use crate::fixture::{Fixture, named_types};

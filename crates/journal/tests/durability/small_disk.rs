@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use crate::events::{Event, request};
 use event::Origin;
-use event::limits::SEGMENT_BYTES_MIN;
 use journal::disk::Disk;
 use journal::simulated_disk::SimulatedDisk;
 use journal::{CommitError, DataDirectory, DiskQuota, LogChunk, OpenShard, Reader, Seeds, ShardOptions, open_shard};
+use limits::SEGMENT_BYTES_MIN;
 
 const DATA: &str = "/data";
 const SHARD: &str = "/data/journal/0000";

@@ -1,6 +1,6 @@
 //! A body that is one JSON array, as it arrives in chunks.
 
-use event::limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
+use limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 
 use super::boundary::Boundary;
 use super::{BatchError, Item, too_large};

@@ -1,7 +1,7 @@
 //! Lines that arrive in chunks. Most hold one value, which is checked once and borrowed from its chunk.
 
 use event::FURTHER_VALUES_FROM;
-use event::limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
+use limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 
 use super::span::{Extent, Span, each_line};
 use super::{BatchError, Item, too_large, values};

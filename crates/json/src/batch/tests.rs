@@ -1,7 +1,7 @@
 //! Bodies are cut into the same records however they arrive.
 
 use event::FURTHER_VALUES_FROM;
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 

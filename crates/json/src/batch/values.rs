@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use event::limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
+use limits::{BATCH_RECORDS_MAX, EVENT_BYTES_MAX};
 use serde::de::IgnoredAny;
 use serde_json::{Deserializer, StreamDeserializer};
 

@@ -1,6 +1,6 @@
 //! Pointers are read and followed as RFC 6901 says.
 
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 use proptest::prelude::*;
 
 use super::*;

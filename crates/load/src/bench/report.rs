@@ -108,7 +108,7 @@ impl Report {
             ));
         }
         if let Some(StoreCheck { lost, doubled, .. }) = self.verified.filter(|check| check.lost + check.doubled > 0) {
-            faults.push(format!("the store lacks {}, and has {doubled} twice", event::counted(lost, "event")));
+            faults.push(format!("the store lacks {}, and has {doubled} twice", text::counted(lost, "event")));
         }
         if self.failure.is_some() {
             faults.push("it couldn't be brought to its end".to_owned());
@@ -132,9 +132,9 @@ impl fmt::Display for Report {
             "sent",
             format!(
                 "{} in {:.1} s, {}{schedule}",
-                event::counted(self.requests, "request"),
+                text::counted(self.requests, "request"),
                 self.seconds,
-                event::counted(self.connections, "connection")
+                text::counted(self.connections, "connection")
             ),
         )?;
         if self.unsent > 0 {

@@ -74,7 +74,7 @@ impl<'a> AckWatermark<'a> {
             inner.entry.place = Place { refused, ..place };
         }
         if inner.next > before {
-            inner.entry.loaded_at = Some(event::rfc3339::format(clock::unix_microseconds()));
+            inner.entry.loaded_at = Some(text::rfc3339::format(clock::unix_microseconds()));
             let offset = inner.entry.place.offset;
             inner.entry.split.retain(|split| split.offset >= offset);
             if inner.saved_at.is_none_or(|saved_at| saved_at.elapsed() >= SAVE_EVERY) {

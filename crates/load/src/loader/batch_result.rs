@@ -72,7 +72,7 @@ impl BatchResult {
     pub(super) fn wants_again(&self) -> Option<String> {
         let first = || self.refused.iter().find(|refused| refused.retry == Some(Retry::Later));
         let why = || first().map_or_else(String::new, |first| format!(" ({}: {})", first.code, first.detail));
-        let lines = event::counted(self.retry_later, "line");
+        let lines = text::counted(self.retry_later, "line");
         (self.retry_later > 0).then(|| format!("{lines} of a batch refused for now{}", why()))
     }
 

@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use event::limits::BATCH_RECORDS_MAX;
+use limits::BATCH_RECORDS_MAX;
 use memchr::{memchr, memchr_iter};
 
 use super::edit::{self, Edit};

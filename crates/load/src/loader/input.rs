@@ -11,7 +11,7 @@ use super::packing::{self, Packing};
 use super::unpack::Unpack;
 use super::unreadable;
 use anyhow::anyhow;
-use event::hex;
+use text::hex;
 
 /// What is to be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -125,7 +125,7 @@ fn refusal(status: u16, body: &[u8]) -> String {
     let detail = serde_json::from_slice::<Problem<'_>>(body).map(|problem| problem.detail.into_owned());
     let words = detail.unwrap_or_else(|_| String::from_utf8_lossy(body).into_owned());
     let advice = if matches!(status, 401 | 403) { "; set FOREBAY_TOKEN to a token with the scope ingest" } else { "" };
-    format!("the server answered {status}: {}{advice}", event::visible(words.trim_end()))
+    format!("the server answered {status}: {}{advice}", text::escape_control(words.trim_end()))
 }
 
 /// The first failures may be a server that is started anew: not worth a message. One that stays away is told of again.

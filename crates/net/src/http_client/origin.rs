@@ -4,8 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-use event::percent;
 use http::Uri;
+use text::percent;
 
 use super::failure::{HttpFailure, HttpFailureKind};
 

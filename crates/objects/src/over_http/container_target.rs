@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use event::{Lane, hex};
+use event::Lane;
 use http::{HeaderValue, Method, StatusCode, header};
 use sha2::{Digest, Sha256};
+use text::hex;
 
 use super::body::UploadBody;
 use super::digests::Digests;

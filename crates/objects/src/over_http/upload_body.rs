@@ -192,8 +192,8 @@ impl Write for Again {
 
 #[cfg(test)]
 mod tests {
-    use event::limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
     use futures_util::FutureExt;
+    use limits::{OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX};
 
     use super::*;
 

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
-use event::limits::OBJECT_CACHED_BYTES_MAX;
 use event::object::FoundObject;
+use limits::OBJECT_CACHED_BYTES_MAX;
 
 /// What an entry takes beside its bytes and its texts, about.
 const ENTRY_BYTES: u64 = 512;

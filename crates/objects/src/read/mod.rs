@@ -13,10 +13,10 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use event::cells::Counter;
-use event::limits::{OBJECT_FETCHES_MAX, OBJECT_READ_TIMEOUT, OBJECT_READS_WAITING_MAX};
 use event::object::{FoundObject, Pieces};
 use event::read::ReadError;
+use limits::{OBJECT_FETCHES_MAX, OBJECT_READ_TIMEOUT, OBJECT_READS_WAITING_MAX};
+use metrics::Counter;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 

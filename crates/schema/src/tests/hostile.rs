@@ -1,6 +1,6 @@
 //! Schemas and documents that are made to cost time or stack: refused when the schema is compiled, or ended at a bound.
 
-use event::limits::{JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX};
+use limits::{JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX};
 
 use super::{compile, compile_with};
 use crate::{Documents, ValidationError};

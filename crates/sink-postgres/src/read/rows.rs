@@ -1,8 +1,8 @@
 //! The rows of a page, in an order. The server counts the bytes of payloads before it sends them, and never writes the text of one that is
 //! far too large. `jsonb` keeps `1e131071` in 12 bytes and writes it with 131,072 digits.
 
-use event::limits::EVENT_BYTES_MAX;
 use event::read::{Payload, Query, StoredEvent};
+use limits::EVENT_BYTES_MAX;
 use tokio_postgres::Row;
 
 use super::super::error::Failure;

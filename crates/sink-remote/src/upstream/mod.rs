@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use event::Lane;
-use event::cells::Counter;
+use metrics::Counter;
 
 use super::etcd::EtcdConfig;
 use super::token::DeliverToken;

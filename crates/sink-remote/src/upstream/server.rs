@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use event::cells::{Counter, Histogram};
+use metrics::{Counter, Histogram};
 use tokio::time::Instant;
 
 use super::health::{Health, ServerState};

@@ -271,7 +271,7 @@ fn seconds(date: &str) -> u64 {
     let part = |range: std::ops::Range<usize>| &date[range];
     let text =
         format!("{}-{}-{}T{}:{}:{}Z", part(0..4), part(4..6), part(6..8), part(9..11), part(11..13), part(13..15));
-    u64::try_from(event::rfc3339::parse(&text).unwrap()).unwrap() / 1_000_000
+    u64::try_from(text::rfc3339::parse(&text).unwrap()).unwrap() / 1_000_000
 }
 
 fn date(seconds: u64) -> String {

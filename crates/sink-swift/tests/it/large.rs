@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use event::limits::OBJECT_KEPT_BYTES_MAX;
+use limits::OBJECT_KEPT_BYTES_MAX;
 use objects::{Codec, ObjectFormat, ObjectSink};
 use sink::SinkError;
 use sink_swift::SwiftConfig;

@@ -4,8 +4,8 @@ use super::LARGE;
 use super::events::{Event, batch, lane, numbered};
 use super::fixture::{Fixture, may_pass};
 use super::suite::Suite;
-use event::limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use event::{Lane, Origin};
+use limits::{DELIVERY_RECORDS_MAX, EVENT_BYTES_MAX};
 use sink::Batch;
 
 pub(super) async fn empty_batch(suite: Suite) {

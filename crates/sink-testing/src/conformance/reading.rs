@@ -1,8 +1,8 @@
 //! Cases for stores that can be read back. Other stores pass them trivially.
 
-use event::limits::READ_BYTES_MAX;
 use event::read::{Bookmark, Filter, Page, Query, ReadError, ReadOrder, StoredEvent, Wanted};
 use event::{EventId, TypeName};
+use limits::READ_BYTES_MAX;
 
 use super::events::{Event, RECEIVED_AT, TYPE_NAME, batch, lane, numbered};
 use super::fixture::Fixture;

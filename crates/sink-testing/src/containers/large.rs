@@ -1,6 +1,6 @@
 //! Objects that are too large for one request without a look at the store first.
 
-use event::limits::OBJECT_KEPT_BYTES_MAX;
+use limits::OBJECT_KEPT_BYTES_MAX;
 use objects::{Codec, Manifest, NoParts, ObjectFormat, Parts, Portion};
 use sink::Batch;
 use testkit::swift::SwiftServer;

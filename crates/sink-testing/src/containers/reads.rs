@@ -46,7 +46,7 @@ async fn given(reads: &ObjectReads, name: &str, found: &FoundObject, range: Rang
 pub fn counts(reads: &ObjectReads) -> [u64; 6] {
     let counters = reads.counters();
     [&counters.hits, &counters.misses, &counters.revalidated, &counters.stale, &counters.unknown, &counters.failed]
-        .map(event::cells::Counter::get)
+        .map(metrics::Counter::get)
 }
 
 /// An object that is read, kept, asked for again, changed and removed.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use event::limits::{EVENT_BYTES_MAX, JSON_DEPTH_MAX};
+use limits::{EVENT_BYTES_MAX, JSON_DEPTH_MAX};
 
 use super::{Changed, check_room, unfit};
 use crate::budget::Budget;

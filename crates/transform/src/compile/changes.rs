@@ -75,7 +75,7 @@ pub(super) fn join(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Oper
 
 pub(super) fn truncate(options: &mut Options<'_>, _: &mut Around<'_>) -> Option<Operation> {
     let end = options.text("end").unwrap_or_default().to_owned();
-    let mut count = |key| options.count(key, 0, event::limits::EVENT_BYTES_MAX);
+    let mut count = |key| options.count(key, 0, limits::EVENT_BYTES_MAX);
     let (characters, bytes, elements) = (count("characters"), count("bytes"), count("elements"));
     let truncate = match (characters, bytes, elements) {
         (Some(most), None, None) => Some(Truncate::Characters(most, end)),

@@ -1,6 +1,6 @@
 //! Steps that put, move and take away values, and those that decide on whole events.
 
-use event::limits::{DEDUPE_VALUES, DEDUPE_VALUES_MAX};
+use limits::{DEDUPE_VALUES, DEDUPE_VALUES_MAX};
 
 use super::Around;
 use crate::context::Fact;

@@ -141,7 +141,7 @@ fn every_reader_takes_the_last_member_of_a_name() {
         let pointer: JsonPointer = "/at/t".parse().unwrap();
         let last = "\"2026-01-01T00:00:00Z\"";
         assert_eq!(pointer.lookup(payload), Some(last));
-        assert_eq!(TimeRule::from(pointer).read(payload), event::rfc3339::parse("2026-01-01T00:00:00Z").map(Some));
+        assert_eq!(TimeRule::from(pointer).read(payload), text::rfc3339::parse("2026-01-01T00:00:00Z").map(Some));
         assert_eq!("at.t == '2026-01-01T00:00:00Z'".parse::<Expression>().unwrap().holds(payload), Ok(true));
         let mut values = ValueIndex::default();
         let view = values.read(payload);

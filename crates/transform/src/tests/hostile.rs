@@ -1,6 +1,6 @@
 //! Steps and events that are made to cost time: operations are counted, and there are so many and no more.
 
-use event::limits::{EVENT_BYTES_MAX, TRANSFORM_WORK_MAX};
+use limits::{EVENT_BYTES_MAX, TRANSFORM_WORK_MAX};
 
 use super::super::{Context, Scratch};
 use super::compiled;

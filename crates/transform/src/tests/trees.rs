@@ -1,6 +1,6 @@
 //! What stays as it was written, and what becomes of names that stand twice, of ways that end, of depth and length.
 
-use event::limits::{EVENT_BYTES_MAX, EXPLODE_MAX, JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
+use limits::{EVENT_BYTES_MAX, EXPLODE_MAX, JSON_DEPTH_MAX, TRANSFORM_BYTES_MAX};
 
 use super::*;
 
@@ -260,7 +260,7 @@ fn a_trace_shows_no_more_payloads_than_it_may() {
     let each = &mut |step: Traced| shown.push(step.payload.map(|payload| payload.len()));
     transform.trace(&payload, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each).unwrap();
     assert_eq!(shown.len(), 20, "each step is told");
-    let (bytes, most) = (shown.iter().flatten().sum::<usize>(), event::limits::TRACED_BYTES_MAX);
+    let (bytes, most) = (shown.iter().flatten().sum::<usize>(), limits::TRACED_BYTES_MAX);
     assert!((most..most + payload.len() + 10).contains(&bytes), "{shown:?}");
     assert!(shown[0].is_some() && shown[19].is_none(), "{shown:?}");
 }

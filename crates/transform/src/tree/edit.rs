@@ -1,6 +1,6 @@
 //! Changes of a tree: what is put, renamed and taken away.
 
-use event::limits::JSON_DEPTH_MAX;
+use limits::JSON_DEPTH_MAX;
 
 use super::{EditError, Found, Node, NodeId, Shape, Span, Tree, text};
 use json::JsonPointer;

@@ -4,10 +4,10 @@
 //! told by in a list of its own: a search runs along that list, and looks at few nodes.
 
 use super::{BYTES_PER_PART, EditError, Found, Node, NodeId, Shape, Span, Tree, offset, text};
-use event::limits::TRANSFORM_BYTES_MAX;
 use json::ValueView;
 use json::pointer::PointerStep;
 use json::scan;
+use limits::TRANSFORM_BYTES_MAX;
 
 /// What tells most names apart, so that few are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! From nodes back to text. What was not changed is copied as it stands, with its neighbours in one go.
 
-use event::limits::TRANSFORM_BYTES_MAX;
+use limits::TRANSFORM_BYTES_MAX;
 
 use super::{EditError, Node, NodeId, Shape, Span, Tree};
 

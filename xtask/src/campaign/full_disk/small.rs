@@ -1,23 +1,22 @@
 //! Small disks that Forebay fills itself: journal and store share a disk of some MiB. Clients send batches as fast as they can until
-//! they are told 507, the process is killed, and started again and again. Each time it starts, and in the end all that was acknowledged
-//! is stored once, without anybody's help.
+//! they get 507, the process is killed, and started again and again. Each time it starts, and in the end all that was acknowledged
+//! is stored once, without help.
 
-use std::collections::HashSet;
-use std::io::{BufRead, BufReader};
-use std::net::SocketAddr;
-use std::path::Path;
-use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 
-use super::{ANSWERS, SmallDisk, wait};
-use crate::http::{self, Connection};
-use crate::server::{Launch, Server};
-use crate::workspace;
+use super::{ANSWERS, HANGS};
+use crate::campaign::frame::Frame;
+use crate::campaign::keyed_batches::{SentBatch, events, judge, request};
+use crate::campaign::memory_disk::MemoryDisk;
+use crate::campaign::sqlite;
+use crate::clients::with_clients;
+use crate::http::{self, Client};
+use crate::server::{Launch, READY_LIMIT, Server};
+use crate::wait::until;
 
 /// A disk, and what is sent to fill it.
 #[derive(Clone, Copy)]
@@ -25,7 +24,7 @@ pub(super) struct Small {
     mebibytes: u32,
     record_bytes: usize,
     /// Records of a batch.
-    records: usize,
+    records: u32,
 }
 
 /// Events of many sizes: rows of some kB waste the most of a table, and large ones make the largest blocks.
@@ -37,18 +36,16 @@ pub(super) const DISKS: [Small; 6] = [
     Small { mebibytes: 64, record_bytes: 100, records: 2_000 },
     Small { mebibytes: 500, record_bytes: 20_000, records: 50 },
 ];
-const CLIENTS: usize = 8;
+const CLIENTS: u32 = 8;
 /// Starts that are broken off as soon as the process answers.
 const BROKEN_STARTS: u32 = 3;
-const START_LIMIT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Fills one disk, and looks at what has become of it.
-pub(super) fn run(binary: &Path, small: Small) -> Result<()> {
+/// Fills one disk, and checks its store.
+pub(super) fn run(frame: Frame, small: Small) -> Result<()> {
     let Small { mebibytes, record_bytes, .. } = small;
-    let folder = workspace::scratch_directory("small-disk")?;
-    let disk = SmallDisk::mount(folder.join("disk"), &format!("size={mebibytes}m"))?;
-    let mut launch = Launch::new(binary, &folder, None)?;
+    let disk = MemoryDisk::mount(frame.folder.join("disk"), &format!("size={mebibytes}m"))?;
+    let mut launch = frame.launch(None)?;
     launch.data = disk.path.join("data");
     let acknowledged = fill(&launch, small)?;
     for start in 1..=BROKEN_STARTS {
@@ -60,141 +57,70 @@ pub(super) fn run(binary: &Path, small: Small) -> Result<()> {
     server.wait_stored().context("what was acknowledged is to be stored")?;
     let took = began.elapsed();
     server.stop()?;
-    judge(&launch.data.join("events.db"), &acknowledged, small.records)?;
+    judge(sqlite::payloads(&launch.data.join("events.db"), &frame.folder)?, &acknowledged)?;
     println!(
         "a disk of {mebibytes} MiB, events of {record_bytes} bytes: {} acknowledged until 507, all stored {:.1} s after start {}",
-        acknowledged.len() * small.records,
+        events(&acknowledged),
         took.as_secs_f64(),
         BROKEN_STARTS + 2
     );
     drop(disk);
-    std::fs::remove_dir_all(&folder).context("removing what the campaign left")
+    frame.end()
 }
 
-/// A batch: whose it is, and its number among those.
-type BatchNumber = (usize, usize);
-
-/// Sends until the disk is full, and kills the process in the midst of it. Gives the batches that were acknowledged.
-fn fill(launch: &Launch, small: Small) -> Result<Vec<BatchNumber>> {
-    let mut server = launch.start()?;
-    server.wait_ready(START_LIMIT)?;
-    let shared = Arc::new(Shared::default());
-    let clients: Vec<_> = (0..CLIENTS).map(|client| spawn(&shared, launch.intake, client, small)).collect();
-    let told = wait(|| shared.disk_full.load(Ordering::SeqCst) >= ANSWERS).context("507");
-    server.kill()?;
-    shared.stop.store(true, Ordering::SeqCst);
-    let mut acknowledged = Vec::new();
-    for client in clients {
-        acknowledged.extend(client.join().map_err(|_| anyhow!("a client panicked"))??);
-    }
-    told?;
-    Ok(acknowledged)
-}
-
-#[derive(Default)]
-struct Shared {
-    stop: AtomicBool,
-    disk_full: AtomicUsize,
-}
-
-fn spawn(
-    shared: &Arc<Shared>,
-    intake: SocketAddr,
-    client: usize,
-    small: Small,
-) -> JoinHandle<Result<Vec<BatchNumber>>> {
-    let shared = shared.clone();
-    thread::spawn(move || {
-        let mut connection = Connection::open(intake)?;
+/// Sends until the disk is full, and kills the process in the midst of it. Returns the batches that were acknowledged.
+fn fill(launch: &Launch, small: Small) -> Result<Vec<SentBatch>> {
+    let server = launch.ready()?;
+    let (stop, disk_full) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let client = |number| {
+        let mut client = Client::new(launch.intake);
         let mut acknowledged = Vec::new();
-        for number in 0.. {
-            let request = batch((client, number), small);
-            if !send(&shared, intake, &mut connection, &request)? {
+        for batch in (0..).map(|batch| (number, batch, small.records)) {
+            if !send(&mut client, &request(batch, small.record_bytes), &stop, &disk_full)? {
                 break;
             }
-            acknowledged.push((client, number));
+            acknowledged.push(batch);
         }
         Ok(acknowledged)
-    })
+    };
+    let kill = || {
+        let told = until("clients get 507", HANGS, || Ok(disk_full.load(Ordering::SeqCst) >= ANSWERS));
+        server.kill()?;
+        told
+    };
+    let (known, ()) = with_clients(CLIENTS, client, kill, || stop.store(true, Ordering::SeqCst))?;
+    Ok(known.concat())
 }
 
-/// Sends a batch until it is taken; false where the server has gone.
-fn send(shared: &Shared, intake: SocketAddr, connection: &mut Connection, request: &[u8]) -> Result<bool> {
+/// Sends a batch until it is taken; false if the server has gone.
+fn send(client: &mut Client, request: &[u8], stop: &AtomicBool, disk_full: &AtomicUsize) -> Result<bool> {
     loop {
-        let Ok(answer) = connection.send(request) else {
-            // Who is refused before its body is read is cut off behind the answer.
-            match Connection::open(intake) {
-                Ok(another) if !shared.stop.load(Ordering::SeqCst) => *connection = another,
-                _ => return Ok(false),
-            }
-            continue;
-        };
-        match answer.status {
-            200 => return Ok(true),
-            503 => {}
-            507 => {
-                shared.disk_full.fetch_add(1, Ordering::SeqCst);
-            }
-            status => bail!("answered {status}: {}", String::from_utf8_lossy(&answer.body)),
+        match client.send(request) {
+            Ok(answer) => match answer.status {
+                200 => return Ok(true),
+                503 => {}
+                507 => {
+                    disk_full.fetch_add(1, Ordering::SeqCst);
+                }
+                status => bail!("answered {status}: {}", String::from_utf8_lossy(&answer.body)),
+            },
+            // A client that is rejected before its body is read is cut off after the answer.
+            Err(_) if client.connect().is_ok() => {}
+            Err(_) => return Ok(false),
         }
-        if shared.stop.load(Ordering::SeqCst) {
+        if stop.load(Ordering::SeqCst) {
             return Ok(false);
         }
         thread::sleep(PAUSE);
     }
 }
 
-/// A batch under a key of its own.
-fn batch((client, number): BatchNumber, small: Small) -> Vec<u8> {
-    let filler = "x".repeat(small.record_bytes);
-    let line = |record| format!("{{\"n\":\"{client}-{number}-{record}\",\"filler\":\"{filler}\"}}\n");
-    let body: String = (0..small.records).map(line).collect();
-    let key = format!("Idempotency-Key: {client}-{number}");
-    http::post("/ingest/batch", &["Content-Type: application/x-ndjson", &key], body.as_bytes())
-}
-
-/// Starts the process and waits until it answers, be it that it takes nothing.
+/// Starts the process and waits until it answers, even if it takes nothing.
 fn answering(launch: &Launch) -> Result<Server> {
     let mut server = launch.start()?;
-    let began = Instant::now();
-    while server.metrics().is_err() {
-        if let Some(status) = server.process.ended()? {
-            bail!("it ended with {status}");
-        }
-        if began.elapsed() > START_LIMIT {
-            bail!("it doesn't answer");
-        }
-        thread::sleep(PAUSE);
-    }
+    until("it answers", READY_LIMIT, || match server.process.ended()? {
+        Some(status) => bail!("it ended with {status}"),
+        None => Ok(http::get(launch.admin, "/metrics").is_ok_and(|answer| answer.status == 200)),
+    })?;
     Ok(server)
-}
-
-/// Every record of a batch that was acknowledged is stored, and none is twice.
-fn judge(database: &Path, acknowledged: &[BatchNumber], records: usize) -> Result<()> {
-    let mut sqlite = Command::new("sqlite3");
-    sqlite.arg("-readonly").arg(database).arg("select substr(payload, 1, 60) from events").stdout(Stdio::piped());
-    let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
-    let rows = BufReader::new(sqlite.stdout.take().context("sqlite3 prints rows")?);
-    let mut stored = HashSet::new();
-    for row in rows.lines() {
-        let row = row?;
-        let name = row.split('"').nth(3).with_context(|| format!("a stranger is stored: {row}"))?;
-        if !stored.insert(name.to_owned()) {
-            bail!("{name} is stored twice");
-        }
-    }
-    if !sqlite.wait()?.success() {
-        bail!("sqlite3 couldn't read {}", database.display());
-    }
-    let names = acknowledged
-        .iter()
-        .flat_map(|(client, number)| (0..records).map(move |record| format!("{client}-{number}-{record}")));
-    let lost: Vec<String> = names.filter(|name| !stored.contains(name)).collect();
-    if !lost.is_empty() {
-        bail!("{} records were acknowledged and are not stored, {} among them", lost.len(), lost[0]);
-    }
-    if acknowledged.is_empty() {
-        bail!("nothing was acknowledged: nothing was checked");
-    }
-    Ok(())
 }

@@ -4,13 +4,12 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 
 use super::oracle::{Acknowledged, Event};
-use crate::http::{self, Connection};
+use crate::http::{self, Client};
 use random::Random;
 
 /// What a client waits before it asks a full disk again.
@@ -40,17 +39,15 @@ struct ServerState {
 
 impl Shared {
     pub(in crate::campaign) fn new(server: SocketAddr, seed: u64) -> Self {
-        let state = Mutex::new(ServerState { is_up: false, starts: 0 });
-        let [in_flight, taken, disk_full] = [0; 3].map(AtomicUsize::new);
         Self {
-            cuts_answers: true,
             server,
             seed,
             stop: AtomicBool::new(false),
-            in_flight,
-            taken,
-            disk_full,
-            state,
+            cuts_answers: true,
+            in_flight: AtomicUsize::new(0),
+            taken: AtomicUsize::new(0),
+            disk_full: AtomicUsize::new(0),
+            state: Mutex::new(ServerState { is_up: false, starts: 0 }),
             changed: Condvar::new(),
         }
     }
@@ -58,6 +55,10 @@ impl Shared {
     /// From now on an answer that isn't whole is a fault.
     pub(in crate::campaign) fn with_whole_answers(self) -> Self {
         Self { cuts_answers: false, ..self }
+    }
+
+    pub(in crate::campaign) const fn address(&self) -> SocketAddr {
+        self.server
     }
 
     /// The server is ready: clients may connect.
@@ -95,16 +96,15 @@ impl Shared {
         self.stop.load(Ordering::SeqCst)
     }
 
-    /// Connects to the server once it is up; none when it is time to stop.
-    pub(in crate::campaign) fn connect(&self) -> Option<Connection> {
-        while !self.is_stopped() {
-            let starts = self.wait_until_up()?;
-            match Connection::open(self.server) {
-                Ok(connection) => return Some(connection),
-                Err(_) => self.wait_for_change(starts),
+    /// Connects a client once the server is up, unless it has a connection. False after it is time to stop.
+    pub(in crate::campaign) fn connect(&self, client: &mut Client) -> bool {
+        while !client.is_connected() && !self.is_stopped() {
+            let Some(starts) = self.wait_until_up() else { break };
+            if client.connect().is_err() {
+                self.wait_for_change(starts);
             }
         }
-        None
+        client.is_connected()
     }
 
     fn wait_until_up(&self) -> Option<u64> {
@@ -131,40 +131,17 @@ impl Shared {
     }
 }
 
-/// A client in its own thread; it ends with what it knows.
-pub(in crate::campaign) fn spawn(
-    shared: &std::sync::Arc<Shared>,
-    client: u32,
-) -> Result<JoinHandle<Result<Acknowledged>>> {
-    let shared = shared.clone();
-    start(client, move || run(&shared, client))
-}
-
-/// A thread with a small stack, of which there may be many.
-pub(in crate::campaign) fn start<T: Send + 'static>(
-    client: u32,
-    run: impl FnOnce() -> T + Send + 'static,
-) -> Result<JoinHandle<T>> {
-    const STACK_BYTES: usize = 128 * 1024;
-    let builder = Builder::new().name(format!("client {client}")).stack_size(STACK_BYTES);
-    builder.spawn(run).context("starting a client's thread")
-}
-
-/// Waits for a client's end.
-pub(in crate::campaign) fn join(client: JoinHandle<Result<Acknowledged>>) -> Result<Acknowledged> {
-    client.join().map_err(|_| anyhow!("a client panicked"))?
-}
-
-fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
+/// Runs a client; it ends with what it knows.
+pub(in crate::campaign) fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
     let mut known = Acknowledged::new();
-    let mut connection = None;
+    let mut open = Client::new(shared.server);
     let mut random = Random::new(shared.seed ^ u64::from(client));
     while !shared.is_stopped() {
         let event = Event { client, number: u32::try_from(known.len())? };
         known.push(false);
         // A few are given up after their first failure: they may be stored once or never.
         let is_given_up = random.below(16) == 0;
-        let is_acknowledged = send(shared, &mut connection, event, is_given_up)?;
+        let is_acknowledged = send(shared, &mut open, event, is_given_up)?;
         if let Some(last) = known.last_mut() {
             *last = is_acknowledged;
         }
@@ -173,22 +150,16 @@ fn run(shared: &Shared, client: u32) -> Result<Acknowledged> {
 }
 
 /// Sends one event until it is acknowledged, given up, or everything stops. Says whether it was acknowledged.
-pub(in crate::campaign) fn send(
-    shared: &Shared,
-    connection: &mut Option<Connection>,
-    event: Event,
-    is_given_up: bool,
-) -> Result<bool> {
+pub(in crate::campaign) fn send(shared: &Shared, client: &mut Client, event: Event, is_given_up: bool) -> Result<bool> {
     let key = format!("Idempotency-Key: {}", event.key());
     let headers = ["Content-Type: application/json", key.as_str()];
     let request = http::post("/ingest/event", &headers, event.payload(shared.seed).as_bytes());
     loop {
-        if connection.is_none() {
-            *connection = shared.connect();
+        if !shared.connect(client) {
+            return Ok(false);
         }
-        let Some(open) = connection else { return Ok(false) };
         shared.in_flight.fetch_add(1, Ordering::SeqCst);
-        let answer = open.send(&request);
+        let answer = client.send(&request);
         shared.in_flight.fetch_sub(1, Ordering::SeqCst);
         match answer.map(|answer| (answer.status, answer.body)) {
             Ok((200, _)) => {
@@ -204,7 +175,7 @@ pub(in crate::campaign) fn send(
             Err(error) if error.kind() == ErrorKind::InvalidData && !shared.cuts_answers => {
                 bail!("key {}: the answer was cut: {error}", event.key());
             }
-            Err(_) => *connection = None,
+            Err(_) => {}
         }
         if is_given_up || shared.is_stopped() {
             return Ok(false);

@@ -4,8 +4,9 @@ use std::net::{SocketAddr, TcpStream};
 
 use anyhow::{Context, Result, ensure};
 
-use super::wait;
+use super::LIMIT;
 use crate::http::{self, Connection};
+use crate::wait::until;
 
 /// The condition in SQL that selects these events, and not those of the clients.
 pub(super) const IS_SUCH: &str = "payload like '{\"begun_before\"%'";
@@ -31,7 +32,7 @@ impl InFlight {
 
     /// Sends the end after the server has closed its port, and expects the answer.
     pub(super) fn end(mut self) -> Result<()> {
-        wait(|| Ok(TcpStream::connect(self.server).is_err())).context("waiting until the server stops")?;
+        until("the server stops", LIMIT, || Ok(TcpStream::connect(self.server).is_err()))?;
         let answer = self.connection.send(&self.rest).context("a request was in flight when the server stopped")?;
         ensure!(answer.status == 200, "a request in flight was answered {} by a server that stops", answer.status);
         Ok(())

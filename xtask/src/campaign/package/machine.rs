@@ -4,17 +4,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rustix::process::Pid;
 
+use crate::wait::until;
 use crate::workspace::{has_program, output};
 
 const BOOT: &str = include_str!("boot.sh");
 const BOOT_MAX: Duration = Duration::from_secs(60);
-const POLL: Duration = Duration::from_millis(20);
 const SYSTEMD: &str = "/lib/systemd/systemd";
 const PROGRAMS: &[&str] = &["dpkg", "adduser", "deb-systemd-invoke", "unshare", "nsenter", "mount"];
 
@@ -55,11 +54,14 @@ impl Machine {
         let mut unshare = Command::new("sh");
         unshare.args(["-c", join]).arg(&cgroup).arg(BOOT).args([folder, share]).stdin(Stdio::null());
         let mut unshare = unshare.spawn().context("starting unshare")?;
-        let booted = wait_until(BOOT_MAX, || first_child(&mut unshare, &cgroup));
-        let machine = Self { init: booted?, unshare, cgroup };
-        let is_up =
-            || Ok(machine.command("systemctl").arg("is-system-running").output()?.status.success().then_some(()));
-        wait_until(BOOT_MAX, is_up).context("waiting until systemd is up")?;
+        let mut init = None;
+        until("the machine boots", BOOT_MAX, || {
+            init = first_child(&mut unshare, &cgroup)?;
+            Ok(init.is_some())
+        })?;
+        let machine = Self { init: init.context("the machine has booted")?, unshare, cgroup };
+        let is_up = || Ok(machine.command("systemctl").arg("is-system-running").output()?.status.success());
+        until("systemd is up", BOOT_MAX, is_up)?;
         machine.run("systemctl", &["start", "systemd-journald"])?;
         Ok(machine)
     }
@@ -89,8 +91,7 @@ impl Drop for Machine {
         // This kills the first process of the machine, and thereby all others.
         let _ = self.unshare.kill();
         let _ = self.unshare.wait();
-        let gone = || Ok(remove_groups(&self.cgroup).is_ok().then_some(()));
-        if let Err(error) = wait_until(BOOT_MAX, gone) {
+        if let Err(error) = until("its processes are gone", BOOT_MAX, || Ok(remove_groups(&self.cgroup).is_ok())) {
             eprintln!("{} is left: {error:#}", self.cgroup.display());
         }
     }
@@ -112,17 +113,6 @@ fn first_child(unshare: &mut Child, cgroup: &Path) -> Result<Option<Pid>> {
         name.is_ok_and(|name| name.trim() == "systemd")
     };
     Ok(child.filter(is_systemd))
-}
-
-fn wait_until<T>(limit: Duration, mut ready: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-    let begun = Instant::now();
-    while begun.elapsed() < limit {
-        if let Some(value) = ready()? {
-            return Ok(value);
-        }
-        thread::sleep(POLL);
-    }
-    bail!("nothing came of it in {limit:?}")
 }
 
 /// The mount point of control groups of version 2.

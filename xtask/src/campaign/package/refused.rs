@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-use crate::http::Connection;
+use crate::http::is_ready;
 
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -20,7 +20,7 @@ pub(super) fn longest_while<T>(server: SocketAddr, act: impl FnOnce() -> Result<
             let (mut longest, mut answered) = (Duration::ZERO, Instant::now());
             loop {
                 let (was_over, knocked) = (is_over.load(Ordering::SeqCst), Instant::now());
-                if is_answered(server) {
+                if is_ready(server) {
                     longest = longest.max(knocked - answered);
                     answered = Instant::now();
                 }
@@ -35,10 +35,4 @@ pub(super) fn longest_while<T>(server: SocketAddr, act: impl FnOnce() -> Result<
         let longest = prober.join().map_err(|_| anyhow!("the prober panicked"))?;
         done.map(|_| longest)
     })
-}
-
-fn is_answered(server: SocketAddr) -> bool {
-    Connection::open(server)
-        .and_then(|mut connection| connection.get("/readyz"))
-        .is_ok_and(|answer| answer.status == 200)
 }

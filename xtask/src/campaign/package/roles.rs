@@ -5,9 +5,10 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
 
+use super::LIMIT;
 use super::machine::Machine;
-use super::wait;
 use crate::http::{self, Connection};
+use crate::wait::until;
 use testkit::ports::free_address;
 
 const EXAMPLES: &str = "/usr/share/doc/forebay/examples";
@@ -29,11 +30,10 @@ pub(super) fn run(machine: &Machine) -> Result<()> {
     ensure!(answer.status == 200, "the gateway answered {}", answer.status);
     let count = "select count(*) from events where payload = '{\"of\": \"both\"}'";
     // The first batch creates the file.
-    wait(|| {
+    until("the writer has stored the event", LIMIT, || {
         let mut sqlite = machine.command("sqlite3");
         let counted = sqlite.args(["-readonly", DATABASE, count]).stderr(Stdio::null()).output()?;
         Ok(counted.stdout == b"1\n")
-    })
-    .context("waiting until the writer has stored the event")?;
+    })?;
     machine.run("systemctl", &["stop", "forebay-gateway", "forebay-writer"]).map(drop)
 }

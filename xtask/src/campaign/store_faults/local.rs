@@ -1,15 +1,16 @@
 //! The stores on a disk of this machine: SQLite and `directory`.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::io::BufWriter;
+use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use super::disk::{self, FaultyDisk};
+use super::disk::{FaultyDisk, PROGRAMS};
+use crate::campaign::frame::can_mount;
+use crate::campaign::sqlite;
 use crate::server::Server;
-use crate::store::{CampaignStore, FaultyStore};
+use crate::store::{CampaignStore, FaultyStore, StoreServer};
 use crate::workspace;
 
 const FULL: &str = "full disk";
@@ -23,11 +24,10 @@ const WRITES_STEPS: u32 = 10;
 const WRITES_STEP: u32 = 60;
 
 fn start() -> Result<Option<FaultyDisk>> {
-    if !disk::can_mount()? {
+    if !can_mount(PROGRAMS)? {
         return Ok(None);
     }
-    let folder = workspace::scratch_directory("faulty-disk")?;
-    FaultyDisk::mount(folder).map(Some)
+    FaultyDisk::mount(workspace::scratch_directory("faulty-disk")?).map(Some)
 }
 
 /// How much room a full disk leaves in a round.
@@ -40,7 +40,17 @@ pub(super) struct SqliteOnDisk(FaultyDisk);
 
 impl SqliteOnDisk {
     fn file(&self) -> PathBuf {
-        self.0.path.join("events.db")
+        self.0.path().join("events.db")
+    }
+}
+
+impl StoreServer for SqliteOnDisk {
+    fn sink(&self) -> String {
+        format!("kind = \"sqlite\"\npath = \"{}\"\nmax_backlog = \"1TiB\"\n", self.file().display())
+    }
+
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
+        sqlite::write_payloads(&self.file(), out.get_ref().try_clone()?)
     }
 }
 
@@ -49,31 +59,6 @@ impl CampaignStore for SqliteOnDisk {
 
     fn start() -> Result<Option<Self>> {
         Ok(start()?.map(Self))
-    }
-
-    fn sink(&self) -> String {
-        format!("kind = \"sqlite\"\npath = \"{}\"\nmax_backlog = \"1TiB\"\n", self.file().display())
-    }
-
-    fn run(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn kill(&mut self) -> Result<()> {
-        bail!("an embedded store has no process")
-    }
-
-    fn stored(&mut self) -> u64 {
-        0
-    }
-
-    fn read_payloads(&mut self, _: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let mut sqlite = Command::new("sqlite3");
-        sqlite.arg("-readonly").arg(self.file()).arg("select payload from events").stdout(Stdio::piped());
-        let mut sqlite = sqlite.spawn().context("sqlite3 reads what is stored: `cargo xtask services` installs it")?;
-        let rows = sqlite.stdout.take().context("sqlite3 prints rows")?;
-        read(&mut BufReader::new(rows))?;
-        if sqlite.wait()?.success() { Ok(()) } else { bail!("sqlite3 couldn't read {}", self.file().display()) }
     }
 }
 
@@ -84,7 +69,7 @@ impl FaultyStore for SqliteOnDisk {
         match fault {
             FULL => self.0.fill(room(round)),
             EIO => {
-                let log = self.0.path.join("events.db-wal");
+                let log = self.0.path().join("events.db-wal");
                 self.0.fail(server.process.id(), &log, "pwrite64", 1 + round % WRITES_STEPS * WRITES_STEP)
             }
             _ => {
@@ -105,7 +90,26 @@ pub(super) struct DirectoryOnDisk(FaultyDisk);
 
 impl DirectoryOnDisk {
     fn folder(&self) -> PathBuf {
-        self.0.path.join("archive")
+        self.0.path().join("archive")
+    }
+}
+
+impl StoreServer for DirectoryOnDisk {
+    /// Small objects: each fault meets some of them.
+    fn sink(&self) -> String {
+        let limits = "codec = \"none\"\nmax_age = \"1s\"\nmax_records = 200\nmax_backlog = \"1TiB\"\n";
+        format!("kind = \"directory\"\npath = \"{}\"\n{limits}", self.folder().display())
+    }
+
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
+        for entry in std::fs::read_dir(self.folder())? {
+            let file = entry?.path();
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            if name.ends_with(".ndjson") && !name.starts_with('.') {
+                std::io::copy(&mut File::open(&file)?, out)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -114,38 +118,6 @@ impl CampaignStore for DirectoryOnDisk {
 
     fn start() -> Result<Option<Self>> {
         Ok(start()?.map(Self))
-    }
-
-    /// Small objects: each fault meets some of them.
-    fn sink(&self) -> String {
-        let limits = "codec = \"none\"\nmax_age = \"1s\"\nmax_records = 200\nmax_backlog = \"1TiB\"\n";
-        format!("kind = \"directory\"\npath = \"{}\"\n{limits}", self.folder().display())
-    }
-
-    fn run(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn kill(&mut self) -> Result<()> {
-        bail!("a directory has no process")
-    }
-
-    fn stored(&mut self) -> u64 {
-        0
-    }
-
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let path = folder.join("payloads");
-        let mut all = BufWriter::new(File::create(&path)?);
-        for entry in std::fs::read_dir(self.folder())? {
-            let file = entry?.path();
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            if name.ends_with(".ndjson") && !name.starts_with('.') {
-                std::io::copy(&mut File::open(&file)?, &mut all)?;
-            }
-        }
-        all.flush()?;
-        read(&mut BufReader::new(File::open(path)?))
     }
 }
 

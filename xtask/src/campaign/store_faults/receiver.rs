@@ -2,16 +2,15 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::io::{BufWriter, Write};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use crate::server::Server;
-use crate::store::{CampaignStore, FaultyStore};
+use crate::store::{CampaignStore, FaultyStore, StoreServer};
 use testkit::mock_server::MockServer;
 
 const ACCEPTED: u16 = 204;
@@ -43,31 +42,18 @@ impl CampaignStore for Receiver {
         });
         Ok(Some(Self { server, answer, accepted }))
     }
+}
 
+impl StoreServer for Receiver {
     fn sink(&self) -> String {
         format!("kind = \"webhook\"\nurl = \"http://{}/\"\nmax_backlog = \"1TiB\"\n", self.server.address)
     }
 
-    fn run(&mut self) -> Result<()> {
-        Ok(())
-    }
-
-    fn kill(&mut self) -> Result<()> {
-        bail!("it is a thread of this process")
-    }
-
-    fn stored(&mut self) -> u64 {
-        self.accepted.lock().map_or(0, |accepted| accepted.len() as u64)
-    }
-
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        let path = folder.join("payloads");
-        let mut file = BufWriter::new(File::create(&path)?);
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
         if let Ok(accepted) = self.accepted.lock() {
-            accepted.iter().try_for_each(|payload| file.write_all(&[payload.as_slice(), b"\n"].concat()))?;
+            accepted.iter().try_for_each(|payload| out.write_all(&[payload.as_slice(), b"\n"].concat()))?;
         }
-        file.flush()?;
-        read(&mut BufReader::new(File::open(path)?))
+        Ok(())
     }
 }
 

@@ -1,13 +1,14 @@
 //! PostgreSQL with its table of events in a tablespace on a separate disk.
 
-use std::io::BufRead;
-use std::path::Path;
+use std::fs::File;
+use std::io::BufWriter;
 
 use anyhow::{Context, Result};
 
-use super::disk::{self, FaultyDisk};
+use super::disk::{FaultyDisk, PROGRAMS};
+use crate::campaign::frame::can_mount;
 use crate::server::Server;
-use crate::store::{BulkLoaded, CampaignStore, FaultyStore, PostgresStore};
+use crate::store::{BulkLoaded, CampaignStore, FaultyStore, PostgresStore, StoreServer};
 
 const FULL: &str = "full tablespace";
 const TRIGGER: &str = "trigger that rejects everything";
@@ -26,16 +27,30 @@ pub(super) struct TablespacePostgres {
 }
 
 impl TablespacePostgres {
+    fn alter(&self, sql: &str) -> Result<()> {
+        self.postgres.psql(sql).map(drop)
+    }
+
     /// Moves the table, which the sink has created by now, to a separate disk.
     fn disk(&mut self) -> Result<&FaultyDisk> {
         if self.disk.is_none() {
             let disk = FaultyDisk::mount(self.postgres.folder().join("space"))?;
             disk.give_to(self.postgres.folder())?;
-            self.postgres.order(&format!("create tablespace space location '{}'", disk.path.display()))?;
-            self.postgres.alter("alter table events set tablespace space")?;
+            self.postgres.order(&format!("create tablespace space location '{}'", disk.path().display()))?;
+            self.alter("alter table events set tablespace space")?;
             self.disk = Some(disk);
         }
         self.disk.as_ref().context("the disk was mounted")
+    }
+}
+
+impl StoreServer for TablespacePostgres {
+    fn sink(&self) -> String {
+        self.postgres.sink()
+    }
+
+    fn write_payloads(&mut self, out: &mut BufWriter<File>) -> Result<()> {
+        self.postgres.write_payloads(out)
     }
 }
 
@@ -43,30 +58,8 @@ impl CampaignStore for TablespacePostgres {
     const NAME: &'static str = PostgresStore::NAME;
 
     fn start() -> Result<Option<Self>> {
-        if !disk::can_mount()? {
-            return Ok(None);
-        }
-        Ok(PostgresStore::start()?.map(|postgres| Self { disk: None, postgres }))
-    }
-
-    fn sink(&self) -> String {
-        self.postgres.sink()
-    }
-
-    fn run(&mut self) -> Result<()> {
-        self.postgres.run()
-    }
-
-    fn kill(&mut self) -> Result<()> {
-        self.postgres.kill()
-    }
-
-    fn stored(&mut self) -> u64 {
-        self.postgres.stored()
-    }
-
-    fn read_payloads(&mut self, folder: &Path, read: impl FnOnce(&mut dyn BufRead) -> Result<()>) -> Result<()> {
-        self.postgres.read_payloads(folder, read)
+        let postgres = if can_mount(PROGRAMS)? { PostgresStore::start()? } else { None };
+        Ok(postgres.map(|postgres| Self { disk: None, postgres }))
     }
 }
 
@@ -76,10 +69,10 @@ impl FaultyStore for TablespacePostgres {
     fn begin(&mut self, fault: &str, _: u32, _: &Server) -> Result<()> {
         match fault {
             FULL => self.disk()?.fill(0),
-            TRIGGER => self.postgres.alter(RAISING),
+            TRIGGER => self.alter(RAISING),
             COLUMN => {
-                self.postgres.alter("alter table events add column fault int not null default 0")?;
-                self.postgres.alter("alter table events alter column fault drop default")
+                self.alter("alter table events add column fault int not null default 0")?;
+                self.alter("alter table events alter column fault drop default")
             }
             _ => {
                 self.postgres.order(CLOSE)?;
@@ -91,8 +84,8 @@ impl FaultyStore for TablespacePostgres {
     fn end(&mut self, fault: &str) -> Result<()> {
         match fault {
             FULL => self.disk.as_mut().map_or(Ok(()), FaultyDisk::mend),
-            TRIGGER => self.postgres.alter("drop trigger fault on events"),
-            COLUMN => self.postgres.alter("alter table events drop column fault"),
+            TRIGGER => self.alter("drop trigger fault on events"),
+            COLUMN => self.alter("alter table events drop column fault"),
             _ => self.postgres.order("alter database postgres allow_connections true"),
         }
     }

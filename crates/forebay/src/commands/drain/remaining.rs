@@ -6,9 +6,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use delivery::{AggregateBoard, DeadFilter, DeadLetterService, Delivery, LaneBoard, Ledger, each_dead_letter};
-use event::{OperatorCommand, counted};
 use eventlog::EventLog;
 use journal::DataDirectory;
+use text::{OperatorCommand, counted};
 
 use admin_api::route::{RouteJson, RoutesJson};
 use cli::errors::at;

@@ -137,13 +137,13 @@ impl Case {
         let about: About = toml::from_str(&read(&path)?).map_err(|error| wrong(error.to_string()))?;
         let received = about.received.as_deref().unwrap_or(RECEIVED);
         let around = RequestContext {
-            received_at: event::rfc3339::parse(received).map_err(|why| wrong(format!("`received`: {why}")))?,
+            received_at: text::rfc3339::parse(received).map_err(|why| wrong(format!("`received`: {why}")))?,
             client: about.client,
             source: about.source,
             key: String::new(),
             headers: about.headers.into_iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect(),
         };
-        let time = |text: &String| event::rfc3339::parse(text).map_err(|why| wrong(format!("`until`: {why}")));
+        let time = |text: &String| text::rfc3339::parse(text).map_err(|why| wrong(format!("`until`: {why}")));
         let until = about.until.as_ref().map(time).transpose()?;
         let input = events(folder, around.received_at)?;
         if let (Some(until), Some(last)) = (until, input.iter().map(|event| event.received).max())
@@ -280,7 +280,7 @@ fn events(folder: &Path, received: i64) -> anyhow::Result<Vec<Event>> {
     }
     let event = |(line, text): (usize, String)| {
         let (time, payload) = text.split_once(' ').unwrap_or((&text, ""));
-        let received = event::rfc3339::parse(time)
+        let received = text::rfc3339::parse(time)
             .map_err(|why| anyhow!("{}: line {line}: wanted a time, a blank and an event: {why}", path.display()))?;
         Ok(Event { line, received, text: payload.to_owned() })
     };

@@ -47,7 +47,7 @@ pub(crate) fn run(flags: &TestFlags, environment: &Environment) -> anyhow::Resul
         };
         print(|output| writeln!(output, "{mark}  {}{more}", folder.display()))?;
     }
-    print(|output| writeln!(output, "{}, {failed} failed", event::counted(folders.len(), "case")))?;
+    print(|output| writeln!(output, "{}, {failed} failed", text::counted(folders.len(), "case")))?;
     Ok(if failed == 0 { 0 } else { EXIT_FAILED })
 }
 

@@ -2,8 +2,8 @@
 //! holds nothing but a place, and whoever makes one up gets what a query gives him anyway. It must be one that was
 //! given for the same query all the same, for else pages would be left out without anybody knowing.
 
-use event::hex;
 use event::read::{Bookmark, ReadOrder, Wanted};
+use text::hex;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::error_code::ErrorCode;

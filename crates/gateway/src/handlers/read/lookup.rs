@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use event::limits::EVENT_BYTES_MAX;
 use event::read::{ReadError, StoreReader};
 use event::{Position, TypeName};
+use limits::EVENT_BYTES_MAX;
 
 use super::cursor;
 use super::parameters::{Parameters, bad};

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use event::limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
 use event::read::{Bookmark, Filter, Page, Query, ReadOrder, StoreReader, Wanted};
-use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName, length, rfc3339};
+use event::{EventId, FURTHER_VALUES_FROM, KeyedIds, Position, TypeName};
+use limits::{BATCH_RECORDS_MAX, READ_EVENTS_DEFAULT, READ_EVENTS_MAX};
+use text::{duration, rfc3339};
 
 use super::cursor::Belonging;
 use super::lookup::{EVENT_ROOM, nothing_to_read, of_store, pending, type_name, with_room};
@@ -154,7 +155,7 @@ enum Since {
 }
 
 fn since(text: &str) -> Result<Since, String> {
-    match (rfc3339::parse(text), length::parse(text)) {
+    match (rfc3339::parse(text), duration::parse(text)) {
         (Ok(time), _) => Ok(Since::Time(time)),
         (_, Ok(age)) => Ok(Since::Age(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))),
         (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, for how long ago, {no_length}")),

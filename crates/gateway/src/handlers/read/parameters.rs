@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use event::percent;
+use text::percent;
 
 use crate::problem::{Problem, Refused};
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use event::read::{Payload, StoredEvent};
-use event::{EventId, Position, rfc3339};
+use event::{EventId, Position};
 use eventlog::Rejections;
 use http::StatusCode;
 use serde::Serialize;
+use text::rfc3339;
 
 use crate::ack::response::{self as ack_response, DeadLetterMember, names};
 use crate::ack::until_delivered::Dead;

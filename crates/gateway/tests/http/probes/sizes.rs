@@ -1,6 +1,6 @@
 //! Heads and chunked bodies at their limits, and one beyond.
 
-use event::limits::HEADER_BYTES_MAX;
+use limits::HEADER_BYTES_MAX;
 
 use super::probe::{Probe, bad, chunked, good, post, refused as refused_with};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Members;
 use crate::change::Changed;
-use event::rfc3339;
+use text::rfc3339;
 use timestamp::{TimeFormat, Zone};
 
 const WRONG: &str = "the string is no line of an access log: client, ident, user, [time], \"request\", status, bytes, and \

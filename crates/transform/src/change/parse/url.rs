@@ -2,7 +2,7 @@
 
 use super::{Members, Repeating};
 use crate::change::Changed;
-use event::percent;
+use ::text::percent;
 use json::text;
 
 /// The parts that there are, as they are written; a port is a number.

@@ -1,0 +1,96 @@
+//! Why a client has no TLS with a server, in words for whoever called it: what happened, and what to do.
+
+use std::fmt::Display;
+use std::io;
+
+use rustls::{CertificateError, Error, InvalidMessage};
+
+/// The mistakes that whoever calls can mend have the kind [`io::ErrorKind::InvalidData`]: to try again changes nothing about them.
+pub(crate) fn explained(error: io::Error) -> io::Error {
+    let mistake = |text: String| io::Error::new(io::ErrorKind::InvalidData, text);
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::InvalidCertificate(wrong)) => {
+            mistake(format!("the server isn't trusted: {}", of_certificate(wrong)))
+        }
+        Some(Error::InvalidMessage(InvalidMessage::InvalidContentType)) => mistake(
+            "the server speaks no TLS on this port: write http:// instead of https://, or name its port with TLS"
+                .to_owned(),
+        ),
+        Some(Error::InvalidMessage(_)) => mistake(
+            "what the server answers is no TLS: write http:// instead of https://, or name its port with TLS"
+                .to_owned(),
+        ),
+        Some(Error::AlertReceived(alert)) => {
+            io::Error::other(format!("the server refuses TLS with this client ({alert:?}): its log says why"))
+        }
+        Some(inner) => io::Error::other(format!("no TLS with the server: {inner}")),
+        None if error.kind() == io::ErrorKind::UnexpectedEof => {
+            let text = "the server closed the connection while TLS began: perhaps it is stopping, or this port is for something else";
+            io::Error::new(io::ErrorKind::UnexpectedEof, text)
+        }
+        None => error,
+    }
+}
+
+/// The option of commands that names authorities.
+const CA_OPTION: &str = "--ca FILE";
+
+/// What `explained` says to a command, said to the author of a configuration.
+#[must_use]
+pub fn in_configuration(told: &impl Display) -> String {
+    let told = told.to_string();
+    let setting = if told.contains(CA_OPTION) { "; in this configuration: the setting `ca`" } else { "" };
+    format!("{told}{setting}")
+}
+
+/// What is wrong with a certificate, and what to do.
+fn of_certificate(wrong: &CertificateError) -> String {
+    match wrong {
+        // Of two authorities of one name the wrong one may be at hand: then its signature doesn't fit.
+        CertificateError::UnknownIssuer
+        | CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            format!(
+                "its certificate is signed by no authority that is trusted here: name its authority with {CA_OPTION}"
+            )
+        }
+        CertificateError::ExpiredContext { time, not_after } => {
+            let days = time.as_secs().saturating_sub(not_after.as_secs()) / 86_400;
+            let ago =
+                if days == 0 { "today or yesterday".to_owned() } else { format!("{} ago", text::counted(days, "day")) };
+            format!("its certificate has expired, {ago}: renew it on the server (or set this machine's clock right)")
+        }
+        CertificateError::Expired => {
+            "its certificate has expired: renew it on the server (or set this machine's clock right)".to_owned()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate isn't valid yet: compare this machine's clock with the server's".to_owned()
+        }
+        CertificateError::NotValidForNameContext { expected, presented } => {
+            let named = if presented.is_empty() {
+                "no name".to_owned()
+            } else {
+                presented.iter().map(|name| bare(name)).collect::<Vec<_>>().join(", ")
+            };
+            let expected = expected.to_str();
+            format!(
+                "its certificate is for {named}, and not for {expected}: write the address with a name of the certificate's"
+            )
+        }
+        CertificateError::NotValidForName => {
+            "its certificate is for another name: write the address with a name of the certificate's".to_owned()
+        }
+        CertificateError::BadEncoding => "its certificate is damaged: make a new one for the server".to_owned(),
+        CertificateError::Revoked => "its certificate was revoked: the server needs another one".to_owned(),
+        other => format!(
+            "its certificate can't be taken ({other}): name its authority with {CA_OPTION}, or give the server another one"
+        ),
+    }
+}
+
+/// A name of a certificate, which comes with its kind around it: `DnsName("a.example")`.
+fn bare(name: &str) -> &str {
+    let inside = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')')).unwrap_or(name);
+    inside.trim_matches('"')
+}

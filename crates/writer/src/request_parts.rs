@@ -1,0 +1,45 @@
+//! What requests of all kinds share: the limits of a body, headers, and the count of failures.
+
+use std::future::Future;
+use std::str::FromStr;
+use std::time::Duration;
+
+use hyper::{HeaderMap, StatusCode};
+use sink::SinkError;
+
+use crate::Writer;
+use crate::answer::Refused;
+use crate::sink_health::LastCallCell;
+
+/// The time-out between two pieces of a body.
+pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
+/// How long a request waits for memory. It is less than a gateway waits for a sign of life.
+pub(super) const ROOM_WAIT_MAX: Duration = Duration::from_secs(2);
+
+pub(super) fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// What a header says, if the request has it. One that can't be read must not count as one that is missing.
+pub(super) fn parsed<T: FromStr>(headers: &HeaderMap, name: &'static str) -> Result<Option<T>, Refused> {
+    let wrong = || bad_request(format!("the header {name} can't be read: run the same release of gateway and writer"));
+    headers.get(name).map(|value| value.to_str().ok().and_then(|text| text.parse().ok()).ok_or_else(wrong)).transpose()
+}
+
+pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> Refused {
+    Refused::new(StatusCode::BAD_REQUEST, "bad_request", detail)
+}
+
+/// Counts a call of a sink that fails, and notes how it ended.
+pub(super) async fn counted<T>(
+    writer: &Writer,
+    last: &LastCallCell,
+    call: impl Future<Output = Result<T, SinkError>>,
+) -> Result<T, SinkError> {
+    let result = call.await;
+    last.note(&result);
+    if result.is_err() {
+        writer.counters.failed.add(1);
+    }
+    result
+}
