@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 
 use dead_letters::{AsideEnd, Blocked};
 use objects::ObjectSink;
+use sink::Batch;
 use tokio::time::Instant;
 
 use crate::backoff::Backoff;
-use crate::lane::batches::BatchSession;
 use crate::lane::core::{Resent, dead_after_resend, left};
 use crate::lane::{Lane, LaneExit};
 
@@ -59,23 +59,23 @@ impl Lane {
     }
 
     /// When events that were set aside are to be sent again.
-    pub(super) fn retry_at(&self, run: &BatchSession) -> Option<Instant> {
-        self.dead.has_aside(self.name.shard).then_some(run.retries.due)
+    pub(super) fn retry_at(&self, retries: &Retries) -> Option<Instant> {
+        self.dead.has_aside(self.name.shard).then_some(retries.due)
     }
 
     /// Sends some of them again, if it is time.
-    pub(super) async fn retry_set_aside(&mut self, run: &mut BatchSession) -> Result<(), LaneExit> {
-        if self.retry_at(run).is_none_or(|due| due > Instant::now()) {
+    pub(super) async fn retry_set_aside(&mut self, retries: &mut Retries) -> Result<(), LaneExit> {
+        if self.retry_at(retries).is_none_or(|due| due > Instant::now()) {
             return Ok(());
         }
-        match self.resend(run).await {
+        match self.resend(retries).await {
             // The events are still set aside, and are sent again later.
             Err(Blocked::Retry(reason)) => {
                 tracing::warn!(
                     lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason,
                     "events that are set aside wait"
                 );
-                run.retries.pause();
+                retries.pause();
                 Ok(())
             }
             Err(Blocked::Stop(reason)) => Err(LaneExit::Stop(reason)),
@@ -83,29 +83,29 @@ impl Lane {
         }
     }
 
-    async fn resend(&self, run: &mut BatchSession) -> Result<(), Blocked> {
+    async fn resend(&self, retries: &mut Retries) -> Result<(), Blocked> {
         let (shard, cursor) = (self.name.shard, self.status.cursor());
-        let limit = if run.retries.are_apart { 1 } else { usize::MAX };
-        let Some(events) = self.dead.read_aside(shard, (run.retries.after, cursor), limit)? else {
+        let limit = if retries.are_apart { 1 } else { usize::MAX };
+        let Some(events) = self.dead.read_aside(shard, (retries.after, cursor), limit)? else {
             // A round is over.
-            (run.retries.after, run.retries.are_apart) = (0, false);
-            run.retries.pause();
+            (retries.after, retries.are_apart) = (0, false);
+            retries.pause();
             return Ok(());
         };
         if events.is_empty() {
-            run.retries.after = events.last();
+            retries.after = events.last();
             return Ok(());
         }
         let batch = events.batch((&self.name, self.claim));
         let (rejected, retry) = match Resent::of(self.write_batch(batch.clone(), 0).await, batch.len()) {
             Resent::Accepted { rejected, retry } => (rejected, retry),
             Resent::SendApart => {
-                run.retries.are_apart = true;
+                retries.are_apart = true;
                 return Ok(());
             }
             Resent::Outage => {
                 self.dead.outage(shard);
-                run.retries.pause();
+                retries.pause();
                 return Ok(());
             }
         };
@@ -122,9 +122,26 @@ impl Lane {
         let reasons = retry.iter().filter_map(|retry| Some((events.sequence(retry.index)?, &*retry.reason)));
         self.dead.refused_for_now(shard, reasons, false);
         if !passed.is_empty() {
-            run.retries.backoff.reset();
+            retries.backoff.reset();
         }
-        run.retries.after = events.last();
+        retries.after = events.last();
         Ok(())
+    }
+
+    /// The store has the records of a batch but for those at the indices in `left`: lower revisions that are set aside aren't sent any more.
+    /// Only events that the lane has passed: the others are counted by it.
+    pub(super) fn supersede(&self, batch: &Batch, left: &BTreeSet<usize>) {
+        let shard = self.name.shard;
+        if !self.dead.has_aside(shard) {
+            return;
+        }
+        let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
+        let lower = self.dead.superseded(shard, self.status.cursor(), stored);
+        if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
+            tracing::warn!(
+                lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error,
+                "a lower revision stays set aside"
+            );
+        }
     }
 }

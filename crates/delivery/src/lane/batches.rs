@@ -4,15 +4,15 @@ use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-use dead_letters::{AsideEnd, Letter};
+use dead_letters::Letter;
 use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::lane::aside::Retries;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
-use crate::lane::core::{Judgement, Newest, Policy, is_batch_due, left};
-use crate::lane::driver::Session;
+use crate::lane::core::{BatchProgress, Happened, Judgement, Newest, Next, Policy, Wait, is_batch_due, left};
+use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::status::LaneState;
@@ -93,7 +93,7 @@ impl Session for BatchSession {
             // The events that have arrived go with the batch.
             return Ok(false);
         }
-        lane.retry_set_aside(self).await?;
+        lane.retry_set_aside(&mut self.retries).await?;
         Ok(true)
     }
 
@@ -103,7 +103,7 @@ impl Session for BatchSession {
             return lane.probe(self).await;
         }
         let cover_at = self.builder.covers_any().then_some(self.opened + lane.options.cover_every);
-        let wake_at = [cover_at, probe_at, lane.retry_at(self)].into_iter().flatten().min();
+        let wake_at = [cover_at, probe_at, lane.retry_at(&self.retries)].into_iter().flatten().min();
         lane.wait_for_events(&self.reader, wake_at).await;
         Ok(())
     }
@@ -168,6 +168,70 @@ impl Lane {
         Ok(true)
     }
 
+    /// Writes the batch until each of its records has ended. `false` if a fenced store accepts none: later events may show whether the events
+    /// or the store are at fault.
+    pub(super) async fn write_until_ended(&mut self, run: &mut BatchSession) -> Result<bool, LaneExit> {
+        let mut batch = BatchProgress::new(run.policy, run.without_dead(), run.store_at);
+        let mut next = batch.send();
+        loop {
+            let happened = match next {
+                Next::Send(part) => {
+                    let answer = self.send(&part, run.store_at).await;
+                    Happened::Answered(part, answer)
+                }
+                Next::SetAside(judgement) => {
+                    let count = self.set_aside(run, &judgement).await?;
+                    Happened::SetAside(judgement, count)
+                }
+                Next::DeadLetter(judgement) => {
+                    self.write_dead_letters(run, &judgement).await?;
+                    Happened::DeadLettered(judgement)
+                }
+                Next::Wait(wait) => {
+                    let is_full = run.reader.rest.is_some();
+                    self.wait_as(&run.reader, &wait, is_full).await;
+                    Happened::Waited { wait, is_full }
+                }
+                Next::AskStore { needs_later } => {
+                    let held = self.find_held().await;
+                    Happened::Asked { needs_later, held, durable: self.shard.durable() }
+                }
+                Next::Grow => {
+                    self.read_on(run).await?;
+                    Happened::Grown(run.builder.batch().clone())
+                }
+                Next::TryNewest => Happened::TriedNewest(self.try_newest(run).await),
+                Next::Advance => {
+                    run.store_at = batch.store_at();
+                    self.note_contact();
+                    self.enter(LaneState::Delivering);
+                    return Ok(true);
+                }
+                Next::AddLater => return Ok(false),
+                Next::Moved => return Err(LaneExit::Moved),
+            };
+            next = batch.step(happened, run.began.elapsed());
+            if batch.accepts_others() {
+                self.backoff.reset();
+            }
+        }
+    }
+
+    /// Pauses before the next attempt, or until an event arrives that the core waits for.
+    async fn wait_as(&mut self, reader: &BatchReader, wait: &Wait, is_full: bool) {
+        let pause = self.begin_wait(&wait.reason);
+        if wait.is_outage() {
+            self.dead.outage(self.name.shard);
+        }
+        let ends_after_event = wait.ends_after_event(is_full, reader.has_ended());
+        self.pause(pause, async {
+            let Some(after) = ends_after_event else { return std::future::pending().await };
+            reader.log.ready().await;
+            sleep(after).await;
+        })
+        .await;
+    }
+
     fn advance_cursor(&self, run: &mut BatchSession) {
         let last = run.builder.batch().last();
         self.advance_cursor_to(last, &run.builder.tally(&run.rules), run.builder.lost());
@@ -187,13 +251,6 @@ impl Lane {
             Ok(WriteOutcome::Rejected { .. }) | Err(_) => {}
         }
         answer
-    }
-
-    /// Writes a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
-    /// these may have been sent before.
-    pub(super) async fn write_batch(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
-        let again = self.status.advance_sent_watermark(batch.last());
-        self.sink.write(&batch.sent_after(floor, again)).await
     }
 
     /// Makes rejected records dead letters, durably.
@@ -229,26 +286,9 @@ impl Lane {
         }
         if count < aside.len() {
             // What is stored of the others makes room.
-            self.retry_set_aside(run).await?;
+            self.retry_set_aside(&mut run.retries).await?;
         }
         Ok(count)
-    }
-
-    /// The store has the records of a batch but for those at the indices in `left`: lower revisions that are set aside aren't sent any more.
-    /// Only events that the lane has passed: the others are counted by it.
-    pub(super) fn supersede(&self, batch: &Batch, left: &BTreeSet<usize>) {
-        let shard = self.name.shard;
-        if !self.dead.has_aside(shard) {
-            return;
-        }
-        let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
-        let lower = self.dead.superseded(shard, self.status.cursor(), stored);
-        if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
-            tracing::warn!(
-                lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error,
-                "a lower revision stays set aside"
-            );
-        }
     }
 
     /// Sends the newest events. Their lane sends them again in order.

@@ -2,8 +2,8 @@
 //!
 //! No answer of a sink drops an event: the event is stored, becomes a dead letter, or is sent again.
 //!
-//! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop that obeys. It gathers batches (`batches.rs`) or
-//! objects (`objects.rs`). `claim.rs` and `cursor_sync.rs` find the lane's place, `aside.rs` sends again what was set aside.
+//! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop, over a session (`session.rs`) that gathers
+//! batches (`batches.rs`) or objects (`objects.rs`) and obeys. `claim.rs` and `cursor_sync.rs` find the lane's place, `aside.rs` sends again what was set aside.
 
 mod aside;
 mod batch_builder;
@@ -13,6 +13,7 @@ mod core;
 mod cursor_sync;
 mod driver;
 mod objects;
+mod session;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use aggregation::Halt;
 use dead_letters::{DeadLetters, DeliveryFiles};
 use eventlog::Shard;
 use ledger::{Ledger, Tally};
-use sink::{Claim, Held, Sink, SinkError};
+use sink::{Batch, Claim, Held, Sink, SinkError, WriteOutcome};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
@@ -29,7 +30,6 @@ use crate::backoff::Backoff;
 use crate::options::Options;
 use crate::status::{LaneState, LaneStatus};
 use batch_builder::DeliveryState;
-use batches::BatchSession;
 
 /// A lane with all that it needs.
 pub(crate) struct Lane {
@@ -139,6 +139,13 @@ impl Lane {
             () = event => {}
             Ok(()) = self.halt.changed() => {}
         }
+    }
+
+    /// Writes a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
+    /// these may have been sent before.
+    pub(super) async fn write_batch(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
+        let again = self.status.advance_sent_watermark(batch.last());
+        self.sink.write(&batch.sent_after(floor, again)).await
     }
 
     /// Everything up to `last` has its outcome, but for what is lost.

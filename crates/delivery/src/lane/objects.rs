@@ -13,7 +13,7 @@ use text::OperatorCommand;
 use tokio::time::Instant;
 
 use crate::lane::core::is_object_due;
-use crate::lane::driver::Session;
+use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::objects::{Attempted, Content, IntentLog, ObjectBuilder, ObjectIntent, UploadAttempt, Uploads};

@@ -412,11 +412,10 @@ fn store_cursor_decides_whether_a_failed_call_counted() {
         let mut progress = BatchProgress::new(policy(fenced), batch(11, 20, [11, 12]), STORE_AT);
         let held = place.map(|position| Held { position, claims: claims.clone() });
         let next = progress.step(Happened::Asked { needs_later, held, durable: 25 }, NOW);
-        let is_unchanged = match (&next, needs_later, fenced) {
-            (Next::AddLater, true, _) => true,
-            (Next::Send(_), false, true) | (Next::Grow, false, false) => true,
-            _ => false,
-        };
+        let is_unchanged = matches!(
+            (&next, needs_later, fenced),
+            (Next::AddLater, true, _) | (Next::Send(_), false, true) | (Next::Grow, false, false)
+        );
         let is_expected = match place {
             None => is_unchanged,
             Some(_) if claims != [CLAIM] => matches!(next, Next::Moved),
