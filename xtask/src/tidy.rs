@@ -14,6 +14,7 @@ mod page_metrics;
 mod page_tests;
 mod printed_commands;
 mod shape;
+mod signatures;
 mod source;
 mod type_names;
 mod words;
@@ -53,6 +54,7 @@ const SOURCE_RULES: &[fn(&Source) -> Vec<Finding>] = &[
     shape::module_doc,
     shape::file_length,
     shape::module_names,
+    signatures::lying_names,
     words::forbidden_words,
 ];
 

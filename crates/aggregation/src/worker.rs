@@ -110,12 +110,12 @@ impl Worker {
             self.report_left_out();
             if self.fold.has_results() && (Instant::now() >= self.times.give_out_at || halt != Halt::No) {
                 self.save_and_give_out().await?;
-            } else if self.is_to_be_saved() {
+            } else if self.check_save_due() {
                 self.save();
             }
             if !caught_up {
                 tokio::task::yield_now().await;
-            } else if halt == Halt::WhenDone || (halt == Halt::WhenDrained && self.has_closed().await?) {
+            } else if halt == Halt::WhenDone || (halt == Halt::WhenDrained && self.try_close().await?) {
                 return self.finish().await;
             } else if halt == Halt::No {
                 self.tick().await?;
@@ -183,7 +183,8 @@ impl Worker {
         self.status.show(AggregateFigures::of(&self.fold));
     }
 
-    fn is_to_be_saved(&mut self) -> bool {
+    /// Whether the state is to be saved now. If the file has it already, the next save is due later.
+    fn check_save_due(&mut self) -> bool {
         if self.file.covers(&self.fold) {
             self.times.save_at = Instant::now() + SAVE_EVERY;
             return false;
@@ -319,9 +320,9 @@ impl Worker {
         self.write_ticks(self.fold.ticks(now), now).await
     }
 
-    /// Whether no window is open and no result waits. Writes ticks that close open windows. The ticks are in the journal, so a crash does not
+    /// Writes ticks that close open windows. Returns whether none is open and no result waits. The ticks are in the journal, so a crash does not
     /// change the results of the windows.
-    async fn has_closed(&mut self) -> Result<bool, Ended> {
+    async fn try_close(&mut self) -> Result<bool, Ended> {
         let ticks = self.fold.closing_ticks();
         if ticks.is_empty() {
             return Ok(!self.fold.has_results());

@@ -49,7 +49,9 @@ impl AdminClient {
     /// It can't be asked, or its answer is of no admin port that knows the path.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
-        (method, path, body): (&str, &str, &[u8]),
+        method: &str,
+        path: &str,
+        body: &[u8],
         limit: Option<Duration>,
     ) -> anyhow::Result<Result<T, ProblemJson>> {
         let asked = self.server.ask((method, path, body), self.token.as_deref(), (CONNECT_MAX, limit));

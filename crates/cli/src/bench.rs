@@ -76,12 +76,12 @@ impl<'a> Progress<'a> {
         let (now, (last, before)) = (Instant::now(), self.last);
         self.last = (now, events);
         let rate = (events - before) as f64 / (now - last).as_secs_f64().max(0.001);
-        line((now - self.begun, self.duration), events, rate, failed)
+        line(now - self.begun, self.duration, events, rate, failed)
     }
 }
 
 /// How far it is, how many events were answered 200, how many of these a second just now, and how many requests weren't.
-fn line((elapsed, duration): (Duration, Duration), events: u64, rate: f64, failed: u64) -> String {
+fn line(elapsed: Duration, duration: Duration, events: u64, rate: f64, failed: u64) -> String {
     let [elapsed, whole] = [elapsed.min(duration), duration].map(|time| time.as_secs_f64());
     let failed = if failed > 0 { format!("  {failed} FAILED") } else { String::new() };
     format!("{}  {elapsed:.0} of {whole:.0} s  {events} events  {rate:.0}/s{failed}", bar(elapsed / whole.max(0.001)))
@@ -107,10 +107,10 @@ mod tests {
     #[test]
     fn the_page_shows_what_is_watched() {
         let whole = Duration::from_secs(30);
-        let text = line((Duration::from_millis(12_010), whole), 203_344, 17_021.4, 0);
+        let text = line(Duration::from_millis(12_010), whole, 203_344, 17_021.4, 0);
         let page = include_str!("../../../docs/bench.md");
         assert!(page.contains(&format!("```text\n{text}\n```\n")), "docs/bench.md lacks:\n{text}");
-        let late = line((whole * 2, whole), 4_294_967_296, 9_999_999.0, 65_536);
+        let late = line(whole * 2, whole, 4_294_967_296, 9_999_999.0, 65_536);
         assert!(late.contains(" 30 of 30 s ") && late.ends_with("  65536 FAILED") && late.len() < 90, "{late}");
     }
 }

@@ -23,7 +23,7 @@ pub(crate) fn run(flags: &ReloadFlags, role: Option<Role>, environment: &Environ
     }
     let server = AdminClient::find(&flags.at, Role::Serve, environment)?;
     // Each store that is new gets its time to answer.
-    match server.ask(("POST", RELOAD, &[]), None)? {
+    match server.ask("POST", RELOAD, &[], None)? {
         Ok(reloaded) => {
             let text = if flags.output.is_json() { serde_json::to_string(&reloaded)? + "\n" } else { text(&reloaded) };
             print(|output| output.write_all(text.as_bytes()))?;

@@ -33,7 +33,7 @@ fn run_list(list: &RouteList) -> anyhow::Result<u8> {
     let routes = match DeadLetterSource::find(&list.at)? {
         DeadLetterSource::Directory(directory) => RoutesJson::of_rows(&SavedLedger::load(&directory)?.rows()),
         DeadLetterSource::Server(server) => server
-            .ask(&list.at, ("GET", paths::ROUTES), DeadQuery::default(), &[])?
+            .ask(&list.at, "GET", paths::ROUTES, DeadQuery::default(), &[])?
             .unwrap_or(RoutesJson { routes: Vec::new() }),
     };
     if list.output.is_json() {
@@ -55,7 +55,7 @@ fn run_drop(drop: &RouteDrop) -> anyhow::Result<u8> {
             let type_name = drop.type_name.as_ref().map(ToString::to_string);
             let filter = DeadFilter { sink: Some(drop.sink.clone()), type_name, ..DeadFilter::default() };
             let query = DeadQuery { filter, ..DeadQuery::default() };
-            let given_up = server.ask(&drop.at, ("POST", &format!("{}/drop", paths::ROUTES)), query, &[])?;
+            let given_up = server.ask(&drop.at, "POST", &format!("{}/drop", paths::ROUTES), query, &[])?;
             given_up.unwrap_or(GivenUpJson { routes: Vec::new(), lanes: 0 })
         }
     };
@@ -73,7 +73,7 @@ fn run_accept(accept: &RouteAccept) -> anyhow::Result<u8> {
     };
     let filter = DeadFilter { sink: Some(accept.sink.clone()), ..DeadFilter::default() };
     let query = DeadQuery { filter, again: accept.again, ..DeadQuery::default() };
-    let accepted = server.ask(&accept.at, ("POST", &format!("{}/accept", paths::ROUTES)), query, &[])?;
+    let accepted = server.ask(&accept.at, "POST", &format!("{}/accept", paths::ROUTES), query, &[])?;
     let lanes = accepted.map_or(0, |AcceptedJson { lanes }| lanes);
     let sink = &accept.sink;
     print(|output| writeln!(output, "{sink}: what the store has is accepted for {}", counted(lanes, "stopped lane")))?;
@@ -102,13 +102,15 @@ fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
 
 fn note_of(route: &RouteJson) -> String {
     let RouteJson { reason, since, set_aside, last_set_aside, last_dead, .. } = route;
-    note((reason.as_ref(), since.as_ref()), (*set_aside, last_set_aside.as_ref()), last_dead.as_ref())
+    note(reason.as_ref(), since.as_ref(), *set_aside, last_set_aside.as_ref(), last_dead.as_ref())
 }
 
 /// What is the matter with a route or a sink.
 pub(super) fn note(
-    (reason, since): (Option<&String>, Option<&String>),
-    (set_aside, last_set_aside): (u64, Option<&LastDeadJson>),
+    reason: Option<&String>,
+    since: Option<&String>,
+    set_aside: u64,
+    last_set_aside: Option<&LastDeadJson>,
     last_dead: Option<&LastDeadJson>,
 ) -> String {
     let mut notes = Vec::new();
@@ -146,7 +148,7 @@ fn print_given_up(output: &mut BufWriter<Output>, sink: &str, given_up: &GivenUp
 mod tests {
     use super::*;
 
-    fn route(type_name: &str, sink: &str, (pending, stored, dead): (u64, u64, u64)) -> RouteJson {
+    fn route(type_name: &str, sink: &str, pending: u64, stored: u64, dead: u64) -> RouteJson {
         RouteJson {
             type_name: type_name.into(),
             sink: sink.into(),
@@ -174,15 +176,15 @@ mod tests {
             state: "waiting".into(),
             reason: Some("Elasticsearch http://10.0.0.7:9200, index events: connection refused".into()),
             since: Some("2026-11-21T10:00:02Z".into()),
-            ..route("access", "search", (37, 18_169, 0))
+            ..route("access", "search", 37, 18_169, 0)
         };
         let routes = [
             RouteJson {
                 last_dead: last("no bad ones (the table doesn't take the event)"),
-                ..route("access", "local", (0, 18_204, 2))
+                ..route("access", "local", 0, 18_204, 2)
             },
             waiting,
-            route("job", "local", (0, 5_310, 0)),
+            route("job", "local", 0, 5_310, 0),
         ];
         let text = table(&routes, Some(80));
         let page = include_str!("../../../docs/operations.md");
@@ -196,7 +198,7 @@ mod tests {
             set_aside: 1,
             last_set_aside: last("for now"),
             last_dead: last("for good\n"),
-            ..route("a", "b", (1, 2, 0))
+            ..route("a", "b", 1, 2, 0)
         };
         let expected = "TYPE  SINK  STATE   PENDING  STORED  DEAD  SKIPPED  LOST  NOTE\n\
                         a     b     active        1       2     0        0     3  1 set aside: for now (last refused \

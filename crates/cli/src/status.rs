@@ -31,7 +31,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environment) -> anyhow::Result<u8> {
     let process = AdminClient::find(&flags.at, flags.role.or(role).unwrap_or(Role::Serve), environment)?;
     let ask = || -> anyhow::Result<StatusJson> {
-        process.ask(("GET", STATUS, &[]), Some(LIMIT))?.map_err(|problem| process.refused(problem))
+        process.ask("GET", STATUS, &[], Some(LIMIT))?.map_err(|problem| process.refused(problem))
     };
     let (before, begun) = (ask()?, Instant::now());
     thread::sleep(INTERVAL);
@@ -110,8 +110,10 @@ fn note_of(sink: &SinkStatusJson) -> String {
     let nothing = BacklogJson::default();
     let backlog = backlog.as_ref().unwrap_or(&nothing);
     note(
-        (reason.as_ref(), since.as_ref()),
-        (backlog.set_aside, backlog.last_set_aside.as_ref()),
+        reason.as_ref(),
+        since.as_ref(),
+        backlog.set_aside,
+        backlog.last_set_aside.as_ref(),
         backlog.last_dead.as_ref().filter(|_| backlog.dead_letters > 0),
     )
 }

@@ -56,7 +56,7 @@ fn append(log: &EventLog, events: u32) {
             batch.push(&record, SourceLine { number, type_id: event });
         }
         let before = shard.durable();
-        drop(shard.append(&mut batch).unwrap());
+        drop(shard.append_derived(batch.records(), batch.type_counts()).unwrap());
         shard.commit_pending();
         // The commit may be on its way on another thread.
         while shard.durable() == before {

@@ -19,7 +19,7 @@ const KEPT_FOR: Duration = Duration::from_mins(5);
 const KEPT_FOR_EJECTED: Duration = Duration::from_secs(30);
 
 /// Follows the addresses of the URL's host until the future is dropped.
-pub(super) async fn follow_host(upstream: Upstream, (host, port): (String, u16)) {
+pub(super) async fn follow_host(upstream: Upstream, host: String, port: u16) {
     let look_up = || async { Ok(tokio::net::lookup_host((host.as_str(), port)).await?.collect()) };
     follow(upstream, look_up).await;
 }

@@ -79,7 +79,10 @@ fn start(upstream: &Upstream) -> Tasks {
 fn discover(upstream: &Upstream) -> Option<JoinHandle<()>> {
     match &upstream.config().writers {
         Writers::Listed(_) | Writers::Named(_) => None,
-        Writers::Dns(endpoint) => Some(tokio::spawn(dns::follow_host(upstream.clone(), endpoint.host_and_port()?))),
+        Writers::Dns(endpoint) => {
+            let (host, port) = endpoint.host_and_port()?;
+            Some(tokio::spawn(dns::follow_host(upstream.clone(), host, port)))
+        }
         Writers::Etcd { etcd, allows_http } => {
             Some(tokio::spawn(registry::follow(upstream.clone(), etcd.clone(), *allows_http)))
         }

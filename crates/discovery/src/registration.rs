@@ -47,9 +47,9 @@ impl Registration {
         Self { stop, task: tokio::spawn(registrar.run(stopped)), is_registered }
     }
 
-    /// Whether the last renewal succeeded.
+    /// It is set while the last renewal succeeded.
     #[must_use]
-    pub fn is_registered(&self) -> Arc<AtomicBool> {
+    pub fn registered_flag(&self) -> Arc<AtomicBool> {
         self.is_registered.clone()
     }
 

@@ -52,14 +52,6 @@ pub enum AppendOutcome<'a> {
     Duplicate(Original),
     /// Another event has their id, with other bytes.
     IdConflict,
-    /// Nothing of a batch with a key is appended, because some of it isn't accepted. Call
-    /// [`AppendBatch::index_individually`](crate::AppendBatch::index_individually), and append it again.
-    Partial,
-    /// Nothing of a batch is appended, because it depends on this original, which isn't durable yet. Wait for that, whatever the
-    /// result, and append the batch again.
-    RetryAfter(Original),
-    /// Nothing of a batch is appended, because all of its events are duplicates, or because it is atomic: see the batch.
-    Empty,
 }
 
 impl From<Conflict> for AppendOutcome<'_> {
@@ -67,9 +59,6 @@ impl From<Conflict> for AppendOutcome<'_> {
         match conflict {
             Conflict::Duplicate(original) => Self::Duplicate(original),
             Conflict::OtherBytes => Self::IdConflict,
-            Conflict::Partial => Self::Partial,
-            Conflict::Undecided(original) => Self::RetryAfter(original),
-            Conflict::Empty => Self::Empty,
         }
     }
 }
@@ -80,7 +69,7 @@ impl<'a> AppendOutcome<'a> {
     pub fn appended(self) -> Option<Append<'a>> {
         match self {
             Self::Appended(append) => Some(append),
-            Self::Duplicate(_) | Self::IdConflict | Self::Partial | Self::RetryAfter(_) | Self::Empty => None,
+            Self::Duplicate(_) | Self::IdConflict => None,
         }
     }
 }

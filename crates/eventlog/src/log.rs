@@ -133,7 +133,7 @@ impl EventLog {
         let losses = find_losses(directory, options, &found).map_err(OpenLogError::Losses)?;
         let dedup = Arc::new(DedupIndex::new(options.memory.duplicate_window_bytes).map_err(OpenLogError::Ids)?);
         let validity = Validity::new(found.iter().map(|shard| (shard.durable(), shard.findings())));
-        let restored = dedup.restore(directory, validity).map_err(OpenLogError::Ids)?;
+        let (id_files, restored) = dedup.restore(directory, validity).map_err(OpenLogError::Ids)?;
         // Not before: what is opened is final, and the next start doesn't find again what this one has found.
         let Opened { shards: opened, counts, findings } = open_shards(directory, options, found, &types)?;
         let accepted = Arc::new(Accepted::new(counts));
@@ -149,7 +149,7 @@ impl EventLog {
             |(shard, journal)| Shard::new(shard, journal, inline, shared.clone(), JournalFailure(failure.clone()));
         let shards: Vec<_> = (0..).zip(opened).map(new).collect();
         let logs = shards.iter().map(|shard: &Arc<Shard>| shard.committed().clone()).collect();
-        dedup.attach(restored, logs).map_err(OpenLogError::Ids)?;
+        dedup.attach(id_files, restored, logs).map_err(OpenLogError::Ids)?;
         Ok(Self {
             shards,
             types,

@@ -262,7 +262,10 @@ fn decode(text: &[u8]) -> Result<Vec<Loss>, InvalidFact> {
     let mut losses = Vec::new();
     let add = |fact: Fact| match Loss::from(fact) {
         Loss { positions: Some((first, last)), .. } if last < first => Err(format!("no positions {first} to {last}")),
-        loss => Ok(losses.push(loss)),
+        loss => {
+            losses.push(loss);
+            Ok(())
+        }
     };
     decode_facts(&FORMAT, text, add)?;
     Ok(losses)

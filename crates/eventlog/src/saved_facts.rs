@@ -108,7 +108,10 @@ mod tests {
 
     fn decode(text: &str) -> Result<Vec<u64>, InvalidFact> {
         let mut facts = Vec::new();
-        let add = |Fact::Count(fact)| if fact == 7 { Err("seven".to_owned()) } else { Ok(facts.push(fact)) };
+        let add = |Fact::Count(fact)| {
+            facts.push(fact);
+            if fact == 7 { Err("seven".to_owned()) } else { Ok(()) }
+        };
         decode_facts(&FORMAT, text.as_bytes(), add).map(|()| facts)
     }
 

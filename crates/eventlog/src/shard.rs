@@ -4,6 +4,7 @@
 //! millisecond. A large block, and any block on a slower disk, goes to the commit thread with the committer, so that the shard's loop
 //! resumes at once and can still reject what it can't accept.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
@@ -20,7 +21,7 @@ use crate::commit_group::{CommitGroup, CommitStatus};
 use crate::commit_thread::{CommitThread, Job};
 use crate::committed_log::CommittedLog;
 use crate::completion_queue::CompletionQueue;
-use crate::dedup::{AppendBatch, Conflict, DedupIndex, DedupLookup, PackedPosition};
+use crate::dedup::{AppendBatch, BatchConflict, Conflict, DedupIndex, DedupLookup, PackedPosition};
 use crate::disk_watermark::DiskGuard;
 use crate::journal_failure::JournalFailure;
 use crate::log_reader::LogReader;
@@ -29,6 +30,10 @@ use crate::shard_counters::ShardCounters;
 use crate::shard_head::{self, Head};
 use crate::type_registry::TypeId;
 use clock::unix_microseconds;
+
+/// How often a batch is appended that depends on events which aren't durable yet. It waits for each block of others once, unless they
+/// depend on it.
+const BATCH_ATTEMPTS_MAX: usize = 16;
 
 /// What the shards of a log share.
 #[derive(Clone)]
@@ -64,7 +69,7 @@ impl Shard {
         Arc::new(Self {
             number,
             inline_commit_max,
-            committed: Arc::new(CommittedLog::new(number, &opened, shared.budgets.handover_bytes)),
+            committed: Arc::new(CommittedLog::new(number, &opened, shared.budgets.tail_cache_bytes)),
             head: Mutex::new(Head::new(opened.appender, opened.committer)),
             committer_returned: Condvar::new(),
             completions: CompletionQueue::default(),
@@ -169,20 +174,48 @@ impl Shard {
         type_id: TypeId,
     ) -> Result<AppendOutcome<'_>, AppendError> {
         self.check_space()?;
-        self.append_with(record.payload.len(), |head| {
+        let appended = self.append_with(record.payload.len(), |head| -> Result<_, Conflict> {
             if let Some(content) = record.content {
                 self.dedup_lookup(head).event(record.id, content)?;
             }
             head.open.counts.count(type_id, 1);
             Ok((head.appender.push(record), 1))
-        })
+        })?;
+        Ok(appended.map_or_else(Into::into, AppendOutcome::Appended))
     }
 
-    /// Appends all events of a batch, which then survive together or not at all.
+    /// Appends the events of a batch that aren't duplicates, which then survive together or not at all. It waits while the disk has no
+    /// capacity, and for originals that the batch depends on: before they are durable nothing of it is appended, so nothing is stored of a
+    /// batch that is rejected. `check` runs immediately before each attempt: no other task of the thread runs in between.
+    ///
+    /// `None`: nothing is appended, because all events are duplicates, or because the batch is atomic; see the batch.
     ///
     /// # Errors
-    /// [`AppendError`]: nothing was appended.
-    pub fn append(self: &Arc<Self>, batch: &mut AppendBatch) -> Result<AppendOutcome<'_>, AppendError> {
+    /// Nothing was appended: the batch failed the check, or [`AppendError`].
+    pub async fn append_batch<E: From<AppendError>>(
+        self: &Arc<Self>,
+        batch: &mut AppendBatch,
+        check: impl Fn() -> Result<(), E>,
+    ) -> Result<Option<AppendOutcome<'_>>, E> {
+        self.wait_for_capacity(batch.records().bytes()).await;
+        for _ in 0..BATCH_ATTEMPTS_MAX {
+            check()?;
+            match self.try_append_batch(batch)? {
+                Ok(append) => return Ok(Some(AppendOutcome::Appended(append))),
+                Err(BatchConflict::Whole(conflict)) => return Ok(Some(conflict.into())),
+                Err(BatchConflict::Empty) => return Ok(None),
+                Err(BatchConflict::Partial) => batch.index_individually(),
+                // If the original is lost, the batch replaces it.
+                Err(BatchConflict::Undecided(original)) => drop(original.durable().await),
+            }
+        }
+        Err(AppendError::Busy.into())
+    }
+
+    fn try_append_batch(
+        self: &Arc<Self>,
+        batch: &mut AppendBatch,
+    ) -> Result<Result<Append<'_>, BatchConflict>, AppendError> {
         self.check_space()?;
         let mut has_removed = false;
         let outcome = self.append_with(batch.records().bytes(), |head| {
@@ -211,22 +244,22 @@ impl Shard {
         records: &RecordBuffer,
         types: &[(TypeId, u64)],
     ) -> Result<Append<'_>, AppendError> {
-        let outcome = self.append_with(records.bytes(), |head| {
+        let Ok(append) = self.append_with(records.bytes(), |head| -> Result<_, Infallible> {
             types.iter().for_each(|(id, events)| head.open.counts.count(*id, *events));
             Ok((head.appender.append_needed(records), u64::from(records.len())))
         })?;
-        Ok(outcome.appended().expect("a derived record has no id of a client, so it is no duplicate"))
+        Ok(append)
     }
 
     fn check_space(&self) -> Result<(), AppendError> {
         if self.is_short_of_space() { Err(AppendError::NoSpace) } else { Ok(()) }
     }
 
-    fn append_with(
+    fn append_with<C>(
         self: &Arc<Self>,
         bytes: usize,
-        add: impl FnOnce(&mut Head) -> Result<(u64, u64), Conflict>,
-    ) -> Result<AppendOutcome<'_>, AppendError> {
+        add: impl FnOnce(&mut Head) -> Result<(u64, u64), C>,
+    ) -> Result<Result<Append<'_>, C>, AppendError> {
         let mut head = self.head();
         if head.failed {
             return Err(AppendError::Failed);
@@ -239,17 +272,14 @@ impl Shard {
         let added = add(&mut head);
         head.open.records += added.as_ref().map_or(0, |(_, count)| *count);
         let status = head.open.status();
-        let full = head.appender.open_block().padded_bytes() >= self.shared.budgets.turn_bytes;
+        let full = head.appender.open_block().padded_bytes() >= self.shared.budgets.commit_group_bytes;
         let finished_too = if full { self.commit(&mut head) } else { None };
         drop(head);
         finished.into_iter().chain(finished_too).for_each(CommitGroup::wake);
-        Ok(match added {
-            Ok((sequence, _)) => {
-                let first = Position { shard: self.number, sequence };
-                AppendOutcome::Appended(Append { head: &self.head, status, first })
-            }
-            Err(conflict) => conflict.into(),
-        })
+        Ok(added.map(|(sequence, _)| {
+            let first = Position { shard: self.number, sequence };
+            Append { head: &self.head, status, first }
+        }))
     }
 
     /// The lookup for the records that are appended next.
@@ -309,7 +339,7 @@ impl Shard {
             let (result, elapsed) = timed_commit(&mut committer, block);
             let mut head = self.head();
             head.committer = Some(committer);
-            self.counters.commits_away.add(1);
+            self.counters.commits_offloaded.add(1);
             let group = head.offloaded.take().unwrap_or_default();
             self.finish(&mut head, &group, first, result, elapsed);
             next = if head.open.records > 0 { head.take_job() } else { None };
@@ -364,12 +394,12 @@ impl Shard {
     }
 
     /// Back-pressure: waits while the disk writes a block and the open one has no room for `bytes` of records. So on a slow disk
-    /// batches wait as they are, and no block grows to all that is in flight. Call it before an append.
-    pub async fn wait_for_capacity(&self, bytes: usize) {
+    /// batches wait unchanged, and no block grows to all that is in flight.
+    async fn wait_for_capacity(&self, bytes: usize) {
         poll_fn(|context| {
             let mut head = self.head();
             let open = head.appender.open_block();
-            let has_room = open.is_empty() || open.padded_bytes() + bytes <= self.shared.budgets.turn_bytes;
+            let has_room = open.is_empty() || open.padded_bytes() + bytes <= self.shared.budgets.commit_group_bytes;
             match &mut head.offloaded {
                 Some(group) if !has_room => {
                     group.wait(context.waker());

@@ -15,7 +15,7 @@ pub struct ShardCounters {
     /// Bytes written by each commit, padding included.
     pub commit_bytes: SizeHistogram,
     /// Commits that were handed to the thread.
-    pub commits_away: Counter,
+    pub commits_offloaded: Counter,
     /// Commits that the disk had no room for.
     pub commits_refused: Counter,
 }
@@ -27,7 +27,7 @@ impl ShardCounters {
             commits: Counter::new(),
             records: Counter::new(),
             commit_bytes: SizeHistogram::new(PAGE_BYTES as u64),
-            commits_away: Counter::new(),
+            commits_offloaded: Counter::new(),
             commits_refused: Counter::new(),
         }
     }

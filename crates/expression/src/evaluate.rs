@@ -181,7 +181,7 @@ impl<'a> Evaluation<'a> {
             Binary::LessOrEqual => Made::Bool(order()?.is_some_and(Ordering::is_le)),
             Binary::Greater => Made::Bool(order()?.is_some_and(Ordering::is_gt)),
             Binary::GreaterOrEqual => Made::Bool(order()?.is_some_and(Ordering::is_ge)),
-            Binary::In => Made::Bool(self.is_in(&left, right, node)?),
+            Binary::In => Made::Bool(self.evaluate_in(&left, right, node)?),
             Binary::Add if left.kind() == right.kind() && matches!(left.kind(), Kind::String | Kind::List) => {
                 self.concatenate(left, right, node)?
             }

@@ -72,13 +72,13 @@ type Reply = oneshot::Sender<Result<ReloadJson, ReloadError>>;
 #[derive(Clone)]
 pub(crate) struct ReloadHandle(mpsc::Sender<Reply>);
 
-/// Those who have asked.
+/// The reload requests that wait.
 pub(crate) struct ReloadRequests(mpsc::Receiver<Reply>);
 
 impl ReloadHandle {
     pub(crate) fn new() -> (Self, ReloadRequests) {
-        let (desk, asked) = mpsc::channel(WAITING_MAX);
-        (Self(desk), ReloadRequests(asked))
+        let (handle, requests) = mpsc::channel(WAITING_MAX);
+        (Self(handle), ReloadRequests(requests))
     }
 
     /// Reads the configuration again.
@@ -136,12 +136,12 @@ pub(crate) struct Reloader {
 
 impl Reloader {
     /// Reloads on each SIGHUP, and for each who asks, until the future is dropped.
-    pub(crate) async fn follow(mut self, mut hangup: Signal, mut asked: ReloadRequests) {
+    pub(crate) async fn follow(mut self, mut hangup: Signal, mut requests: ReloadRequests) {
         let manager = ServiceManager::of(&self.inputs.environment);
         loop {
             let reply = tokio::select! {
                 _ = hangup.recv() => None,
-                Some(reply) = asked.0.recv() => Some(reply),
+                Some(reply) = requests.0.recv() => Some(reply),
             };
             manager.notify(State::Reloading);
             let result = self.reload().await;
@@ -160,7 +160,7 @@ impl Reloader {
                 }
             }
             if let Some(reply) = reply {
-                // Whoever asked may have left.
+                // The client may have disconnected.
                 let _ = reply.send(result);
             }
         }

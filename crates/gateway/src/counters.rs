@@ -5,7 +5,7 @@ use std::sync::Arc;
 use eventlog::{Accepted, FilterStep};
 use http::StatusCode;
 use metrics::{Counter, Histogram, HistogramSnapshot};
-use net::draining::DrainLimiter;
+use net::lingering_close::DrainLimiter;
 
 use crate::admission::Admission;
 use crate::error_code::ErrorCode;
@@ -85,7 +85,8 @@ pub struct GatewayCounters {
 impl GatewayCounters {
     pub(crate) fn new(
         shards: usize,
-        (admission, drains): (Arc<Admission>, Arc<DrainLimiter>),
+        admission: Arc<Admission>,
+        drains: Arc<DrainLimiter>,
         accepted: Arc<Accepted>,
     ) -> Self {
         let shards = (0..shards).map(|_| ShardCells::default()).collect();

@@ -11,14 +11,16 @@
 //! | `refusals` | what is counted, logged and stored of rejected events | `event_types` |
 //! | `admission` | limits: bytes in flight, clients' shares, connections | – |
 //! | `auth` | tokens, hosts, CORS, trusted proxies | – |
-//! | `ingest` | the one sequence of steps from a payload to a record of the log | `event_types` |
+//! | `ingest` | the one pipeline from a payload to a record of the log | `event_types` |
 //! | `shard` | the state of one core | all above |
-//! | `ack` | **when the 200 is sent**: waits until events are durable, or stored | `shard`, `ingest` |
+//! | `append` | the one append of an event, or of a batch, to the log | `shard`, `ingest` |
+//! | `ack` | **when the 200 is sent**: waits until events are durable, or stored | `append`, `shard`, `ingest` |
 //! | `handlers` | one file for each route, and the router | all above |
 //! | `gateway` | threads: the listener, the shards' loops, reconfiguration | all |
 
 mod ack;
 mod admission;
+mod append;
 mod auth;
 mod cached_clock;
 mod coarse_timer;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use event::TypeName;
+use eventlog::AppendError;
 use http::StatusCode;
 use http1::{RequestError, RequestErrorKind};
 use json::JsonError;
@@ -93,6 +94,17 @@ fn without_tokens(detail: Cow<'static, str>) -> Cow<'static, str> {
     match detail {
         Cow::Owned(detail) if access::contains_token(&detail) => String::from(access::hide_tokens(&detail)).into(),
         detail => detail,
+    }
+}
+
+impl From<AppendError> for Refused {
+    fn from(error: AppendError) -> Self {
+        let code = match error {
+            AppendError::Busy => ErrorCode::Overload,
+            AppendError::NoSpace => ErrorCode::DiskFull,
+            AppendError::Failed => ErrorCode::JournalFailed,
+        };
+        Problem::boxed(code, error.to_string())
     }
 }
 

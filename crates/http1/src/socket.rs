@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use limits::DRAIN_BYTES_MAX;
-use net::draining::DrainPermit;
+use net::lingering_close::DrainPermit;
 use tokio::io::ReadBuf;
 
 use crate::connection::{ConnectionState, Order, Phase};
@@ -130,7 +130,7 @@ impl Socket {
                 }
             }
             let polled = self.poll_rest(context, &rest, &mut written);
-            if self.stream.has_moved() {
+            if self.stream.take_progress() {
                 self.connection.enter(Phase::Write, self.transport.now());
             }
             polled

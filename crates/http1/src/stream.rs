@@ -55,7 +55,7 @@ impl Stream {
     }
 
     /// Whether the network took something since this was last asked, of what TLS had taken before.
-    pub(crate) fn has_moved(&mut self) -> bool {
+    pub(crate) fn take_progress(&mut self) -> bool {
         match self {
             Self::Plain(_) => false,
             Self::Secure(stream) => stream.get_mut().0.take_sent() > 0,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use limits::HEADER_BYTES_MAX;
-use net::draining::DrainLimiter;
+use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
 
 use crate::target::Scheme;

@@ -192,8 +192,8 @@ pub const BLOCK_BYTES_MAX: usize = BATCH_BYTES_MAX + BATCH_RECORDS_MAX * TYPICAL
 /// one type and one source, and its payloads share [`BATCH_BYTES_MAX`].
 const TYPICAL_RECORD_OVERHEAD: usize = 280;
 /// Bytes at which an open block is committed though more requests wait.
-pub const TURN_BYTES_MAX: usize = 2 * 1024 * 1024;
-/// Buffers for the records of batches that a shard keeps for the next ones, each of at most [`TURN_BYTES_MAX`]: else their memory would
+pub const COMMIT_GROUP_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// Buffers for the records of batches that a shard keeps for the next ones, each of at most [`COMMIT_GROUP_BYTES_MAX`]: else their memory would
 /// grow from nothing for each batch, and a fifth of what a batch costs is copying at that.
 pub const SPARE_RECORDS_MAX: usize = 4;
 /// The first segment of a journal: small, so that the first start is instant.
@@ -201,7 +201,7 @@ pub const SEGMENT_BYTES_MIN: u64 = 4 * 1024 * 1024;
 /// What segments grow to, by doubling.
 pub const SEGMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Bytes of blocks kept in memory for delivery, in each shard; what doesn't fit is read from disk.
-pub const HANDOVER_BYTES_MAX: usize = 8 * 1024 * 1024;
+pub const TAIL_CACHE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Records of a delivered batch.
 pub const DELIVERY_RECORDS_MAX: usize = 10_000;
 /// Payload bytes of a delivered batch, unless one event alone is larger.
@@ -321,8 +321,8 @@ const _: () = assert!(
 );
 const _: () = assert!(TYPE_NAME_BYTES_MAX + SOURCE_BYTES_MAX + 128 <= TYPICAL_RECORD_OVERHEAD, "the envelope fits");
 const _: () = assert!(TYPICAL_RECORD_OVERHEAD <= RECORD_OVERHEAD_BYTES_MAX, "the block's budget is the record's");
-const _: () = assert!(TURN_BYTES_MAX <= BLOCK_BYTES_MAX, "a turn is a block");
-const _: () = assert!(2 * TURN_BYTES_MAX <= HANDOVER_BYTES_MAX, "a lane that keeps up reads from memory");
+const _: () = assert!(COMMIT_GROUP_BYTES_MAX <= BLOCK_BYTES_MAX, "a commit group is one block");
+const _: () = assert!(2 * COMMIT_GROUP_BYTES_MAX <= TAIL_CACHE_BYTES_MAX, "a lane that keeps up reads from memory");
 const _: () = assert!(EVENT_BYTES_MAX <= DELIVERY_BYTES_MAX, "a delivered batch holds at least one event");
 const _: () = assert!(EVENT_BYTES_MAX <= READ_BYTES_MAX / 2, "a page has room for an event of full size");
 const _: () = assert!(READ_BYTES_MAX <= READS_IN_FLIGHT_BYTES_MAX, "a page of full size can be read");

@@ -2,11 +2,11 @@
 //! with enough memory. Where there is less, all are scaled down by one factor, so that their sum fits.
 
 use crate::{
-    AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX, DEAD_LETTERS_MIN,
-    DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
-    HANDOVER_BYTES_MAX, IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX,
-    OBJECTS_KEPT_BYTES_MAX, READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, REFUSED_BYTES_WAITING_MAX, SPARE_RECORDS_MAX,
-    TURN_BYTES_MAX, WRITER_CONNECTIONS_MAX,
+    AGGREGATE_BYTES, AGGREGATE_BYTES_MIN, BLOCK_BYTES_MAX, COMMIT_GROUP_BYTES_MAX, CONNECTIONS_MAX, DEAD_LETTERS_MAX,
+    DEAD_LETTERS_MIN, DECODER_BYTES, DELIVERY_BYTES_MAX, DELIVERY_RECORDS_MAX, DUPLICATE_WINDOW_BYTES, EVENT_BYTES_MAX,
+    IN_FLIGHT_BYTES_MAX, OBJECT_CACHE_BYTES, OBJECT_CACHED_BYTES_MAX, OBJECT_KEPT_BYTES_MAX, OBJECTS_KEPT_BYTES_MAX,
+    READ_BYTES_MAX, READS_IN_FLIGHT_BYTES_MAX, REFUSED_BYTES_WAITING_MAX, SPARE_RECORDS_MAX, TAIL_CACHE_BYTES_MAX,
+    WRITER_CONNECTIONS_MAX,
 };
 
 const KIB: usize = 1024;
@@ -61,11 +61,11 @@ pub struct Budgets {
     /// Bytes that one request may take of it, as a body or as records.
     pub batch_bytes: usize,
     /// Bytes at which an open block is committed though more requests wait.
-    pub turn_bytes: usize,
+    pub commit_group_bytes: usize,
     /// The window in which events that come again are recognised.
     pub duplicate_window_bytes: usize,
     /// Blocks kept for delivery, of each shard.
-    pub handover_bytes: usize,
+    pub tail_cache_bytes: usize,
     /// Payload bytes of a delivered batch.
     pub delivery_bytes: usize,
     /// Records of a delivered batch.
@@ -112,9 +112,9 @@ impl Budgets {
         Self {
             in_flight_bytes: part(IN_FLIGHT_BYTES_MAX, IN_FLIGHT_BYTES_MIN, steps),
             batch_bytes: part(IN_FLIGHT_BYTES_MAX, BATCH_MEMORY_BYTES_MIN, steps),
-            turn_bytes: part(TURN_BYTES_MAX, 256 * KIB, steps),
+            commit_group_bytes: part(COMMIT_GROUP_BYTES_MAX, 256 * KIB, steps),
             duplicate_window_bytes: part(DUPLICATE_WINDOW_BYTES, 512 * KIB, steps),
-            handover_bytes: part(HANDOVER_BYTES_MAX, 512 * KIB, steps),
+            tail_cache_bytes: part(TAIL_CACHE_BYTES_MAX, 512 * KIB, steps),
             delivery_bytes: part(DELIVERY_BYTES_MAX, 256 * KIB, steps),
             delivery_records: part(DELIVERY_RECORDS_MAX, 500, steps),
             reads_bytes: part(READS_IN_FLIGHT_BYTES_MAX, READS_BYTES_MIN, steps),
@@ -144,12 +144,12 @@ impl Budgets {
             Some(connections) => connections,
             None => self.connections,
         };
-        let block = self.turn_bytes + self.batch_bytes;
+        let block = self.commit_group_bytes + self.batch_bytes;
         let sum = self.in_flight_bytes // bodies, and the records that were made of them
             + parts.shards * block // the open block, while records are copied into it
-            + parts.shards * SPARE_RECORDS_MAX * self.turn_bytes // buffers that wait for the records of the next batches
+            + parts.shards * SPARE_RECORDS_MAX * self.commit_group_bytes // buffers that wait for the records of the next batches
             + parts.shards * REFUSED_BYTES_WAITING_MAX // refused events that wait to be stored
-            + parts.shards * self.handover_bytes // committed blocks, for lanes that keep up
+            + parts.shards * self.tail_cache_bytes // committed blocks, for lanes that keep up
             + parts.shards * parts.sinks * self.lane(block)
             + self.duplicate_window_bytes
             + self.reads_bytes // pages until clients have them
@@ -309,9 +309,12 @@ const _: () = assert!(
     Budgets::LEAST.batch_bytes + DECODER_BYTES <= Budgets::LEAST.in_flight_bytes,
     "an event of full size is admitted, also one that comes encoded"
 );
+const _: () = assert!(
+    2 * Budgets::FULL.commit_group_bytes <= Budgets::FULL.tail_cache_bytes,
+    "a lane that keeps up reads from memory"
+);
 const _: () =
-    assert!(2 * Budgets::FULL.turn_bytes <= Budgets::FULL.handover_bytes, "a lane that keeps up reads from memory");
-const _: () = assert!(2 * Budgets::LEAST.turn_bytes <= Budgets::LEAST.handover_bytes, "with little memory too");
+    assert!(2 * Budgets::LEAST.commit_group_bytes <= Budgets::LEAST.tail_cache_bytes, "with little memory too");
 const _: () =
     assert!(EVENT_BYTES_MAX <= Budgets::LEAST.read_page_bytes() / 2, "a page has room for an event of full size");
 const _: () = assert!(
@@ -334,7 +337,7 @@ mod tests {
             assert!(budgets.sum(&parts) <= bytes, "{bytes}");
             assert!(budgets.in_flight_bytes < IN_FLIGHT_BYTES_MAX && budgets.batch_bytes <= budgets.in_flight_bytes);
             assert!(2 * budgets.object_kept_bytes <= budgets.objects_kept_bytes);
-            assert!(2 * budgets.turn_bytes <= budgets.handover_bytes);
+            assert!(2 * budgets.commit_group_bytes <= budgets.tail_cache_bytes);
             assert!(2 * EVENT_BYTES_MAX <= budgets.read_page_bytes());
         }
         assert_eq!(Budgets::within(1, &parts), Err(Budgets::LEAST.sum(&parts)));

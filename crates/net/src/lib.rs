@@ -2,8 +2,8 @@
 //! and how a server closes a connection while a body still arrives.
 
 pub mod connections;
-pub mod draining;
 pub mod http_client;
+pub mod lingering_close;
 pub mod newcomers;
 pub mod stream;
 pub mod tls;

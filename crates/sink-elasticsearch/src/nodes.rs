@@ -45,13 +45,13 @@ impl Nodes {
         self.held().resting.len()
     }
 
-    /// The node has answered.
-    pub(super) fn is_well(&self, node: usize) {
+    /// The node has responded.
+    pub(super) fn mark_healthy(&self, node: usize) {
         self.set(node, None);
     }
 
-    /// The node doesn't answer.
-    pub(super) fn has_failed(&self, node: usize) {
+    /// The node doesn't respond: it isn't used for a while.
+    pub(super) fn mark_down(&self, node: usize) {
         self.set(node, Some(Instant::now() + REST));
     }
 
@@ -71,13 +71,13 @@ mod tests {
         let nodes = Nodes::new(3);
         let asked = |count: usize| (0..count).map(|_| nodes.next()).collect::<Vec<_>>();
         assert_eq!(asked(4), [0, 1, 2, 0]);
-        nodes.has_failed(1);
+        nodes.mark_down(1);
         assert_eq!(asked(4), [2, 0, 2, 0]);
         tokio::time::advance(REST / 2).await;
-        nodes.has_failed(2);
-        nodes.has_failed(0);
+        nodes.mark_down(2);
+        nodes.mark_down(0);
         assert_eq!(nodes.next(), 1, "all have failed: the one that has rested longest");
-        nodes.is_well(0);
+        nodes.mark_healthy(0);
         assert_eq!(asked(2), [0, 0]);
         tokio::time::advance(REST).await;
         assert_eq!(asked(3), [1, 2, 0]);

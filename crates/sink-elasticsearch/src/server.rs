@@ -207,9 +207,9 @@ impl Server {
             let Some(node) = self.endpoints.get(number) else { break };
             let answered = self.ask_node(node, &method, path, content.as_ref(), bytes_max).await;
             match answered {
-                Ok((status, _)) if matches!(status.as_u16(), 502..=504) => self.nodes.has_failed(number),
-                Ok(_) => self.nodes.is_well(number),
-                Err(_) => self.nodes.has_failed(number),
+                Ok((status, _)) if matches!(status.as_u16(), 502..=504) => self.nodes.mark_down(number),
+                Ok(_) => self.nodes.mark_healthy(number),
+                Err(_) => self.nodes.mark_down(number),
             }
             match answered {
                 Err(failure) if failure.is_unsent() && !is_last => {}

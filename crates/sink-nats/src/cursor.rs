@@ -61,7 +61,7 @@ pub(super) async fn read(
     };
     let mut written = Written::of(&message)?;
     let claim = message.header(CLAIM).map(|claim| claim.parse().map_err(|_| ODD)).transpose()?;
-    if written.position <= verified || !written.is_torn(session, stream, is_new).await? {
+    if written.position <= verified || !written.check_torn(session, stream, is_new).await? {
         written.beyond.retain(|position| *position > written.position);
         return Ok(Cursor { position: written.position, sequence: message.seq, beyond: written.beyond, claim });
     }
@@ -100,7 +100,7 @@ impl<'a> Written<'a> {
     ///
     /// Without a proof a batch counts as whole, unless it is so new that nothing can have deleted it but an operator, and that the server
     /// itself drops what is sent twice.
-    async fn is_torn(&mut self, session: &mut Session, stream: &StreamName, is_new: bool) -> Result<bool, Failure> {
+    async fn check_torn(&mut self, session: &mut Session, stream: &StreamName, is_new: bool) -> Result<bool, Failure> {
         let last = self.message.seq;
         if self.count <= 1 {
             return Ok(false);

@@ -218,7 +218,7 @@ impl Session {
     }
 
     /// Whether the connection is still good for a call. What has come since the last one is read, and answered.
-    pub(super) async fn is_fresh(&mut self) -> bool {
+    pub(super) async fn check_fresh(&mut self) -> bool {
         if self.used.elapsed() > IDLE_MAX || self.opened.elapsed() > LIFE_MAX {
             return false;
         }

@@ -161,7 +161,7 @@ impl Nats {
     async fn take(&self) -> Result<Lent<'_, Link>, Failure> {
         let permit = self.pool.permit().await;
         while let Some(mut link) = self.pool.pop() {
-            if link.session.is_fresh().await {
+            if link.session.check_fresh().await {
                 return Ok(permit.lend(link));
             }
         }

@@ -330,7 +330,7 @@ impl Sql {
             compare: format!(
                 "select n.forebay_n, t.id is null, coalesce({}, true) from {rows} left join {to} t on {} order by n.forebay_n",
                 if same.is_empty() { "true".to_owned() } else { same.join(" and ") },
-                table.has_key()
+                table.key_clause()
             ),
             replace: replacement(table, &columns, &rows),
             advance: format!(

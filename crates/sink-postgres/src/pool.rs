@@ -113,7 +113,7 @@ impl Pool {
     pub(super) async fn take(&self, config: &PostgresConfig) -> Result<Lent<'_, Open>, Failure> {
         let permit = self.0.permit().await;
         while let Some(mut open) = self.0.pop() {
-            if open.session.is_fresh().await {
+            if open.session.check_fresh().await {
                 return Ok(permit.lend(open));
             }
         }

@@ -24,7 +24,7 @@ impl Reader {
     async fn page(&mut self, query: &Query) -> Result<Result<Page, ReadError>, Failure> {
         let mut before = self.open.take();
         let is_fresh = match &mut before {
-            Some(session) => session.is_fresh().await,
+            Some(session) => session.check_fresh().await,
             None => false,
         };
         let mut session = match before.filter(|_| is_fresh) {

@@ -126,7 +126,7 @@ impl Session {
     }
 
     /// Whether the connection is still good for a call.
-    pub(super) async fn is_fresh(&mut self) -> bool {
+    pub(super) async fn check_fresh(&mut self) -> bool {
         let wire = &mut self.wire;
         // Whatever has come meanwhile is read, the end of the connection too.
         let ended = poll_fn(|context| Poll::Ready(wire.as_mut().poll(context).is_ready())).await;

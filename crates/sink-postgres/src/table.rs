@@ -73,8 +73,8 @@ impl Table {
         if self.divided.is_some() { "id, event_time" } else { "id" }
     }
 
-    /// That rows `t` and `n` have one key.
-    pub(super) const fn has_key(&self) -> &'static str {
+    /// The condition that rows `t` and `n` have the same key.
+    pub(super) const fn key_clause(&self) -> &'static str {
         if self.divided.is_some() { "t.id = n.id and t.event_time = n.event_time" } else { "t.id = n.id" }
     }
 

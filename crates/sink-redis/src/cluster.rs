@@ -184,7 +184,7 @@ impl Nodes<'_> {
 
     async fn fresh(&mut self, node: &Address) -> Option<Session> {
         let mut session = self.sessions.remove(node)?;
-        session.is_fresh().await.then_some(session)
+        session.check_fresh().await.then_some(session)
     }
 
     /// `is_early` where the slot isn't the node's yet.

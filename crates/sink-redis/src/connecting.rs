@@ -38,7 +38,7 @@ pub(super) async fn open_at(config: &RedisConfig, address: &Address) -> Result<(
 
 /// Whether an open connection can be used, and leads to where one that is made now would.
 pub(super) async fn is_current(config: &RedisConfig, session: &mut Session) -> bool {
-    if !session.is_fresh().await {
+    if !session.check_fresh().await {
         return false;
     }
     let Deployment::Watched(sentinels) = &config.deployment else { return true };

@@ -117,7 +117,7 @@ impl Session {
     }
 
     /// Whether the connection is still good for a call.
-    pub(super) async fn is_fresh(&mut self) -> bool {
+    pub(super) async fn check_fresh(&mut self) -> bool {
         // Nothing is on its way: whatever comes now is the connection's end, or what nobody has asked for.
         let mut space = [0];
         let mut space = ReadBuf::new(&mut space);

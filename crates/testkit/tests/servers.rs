@@ -16,7 +16,7 @@ use testkit::swift::SwiftServer;
 /// What Redis answers to a PING.
 const PONG: &[u8] = b"+PONG\r\n";
 
-fn is_gone(folder: PathBuf) {
+fn assert_gone(folder: PathBuf) {
     assert!(!folder.exists(), "{} is left", folder.display());
 }
 
@@ -29,7 +29,7 @@ fn postgres_answers() {
     assert_eq!(server.psql("select 2"), "2");
     let folder = server.folder().to_owned();
     drop(server);
-    is_gone(folder);
+    assert_gone(folder);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn redis_answers_and_a_proxy_cuts() {
     assert_eq!(ping(), PONG);
     let folder = server.folder().to_owned();
     drop(server);
-    is_gone(folder);
+    assert_gone(folder);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn nats_answers() {
     assert_eq!(server.client().count("NONE"), None);
     let folder = server.folder().to_owned();
     drop(server);
-    is_gone(folder);
+    assert_gone(folder);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn opensearch_answers() {
     assert!(server.get("/").contains("opensearch"));
     let folder = server.folder().to_owned();
     drop(server);
-    is_gone(folder);
+    assert_gone(folder);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn swift_answers() {
     assert!(server.client().ask("PUT", "/new", &[], b"").is_success());
     let folder = server.folder().to_owned();
     drop(server);
-    is_gone(folder);
+    assert_gone(folder);
 }
 
 #[test]

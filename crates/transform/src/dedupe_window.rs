@@ -87,8 +87,8 @@ impl Windows {
         Self { kept: Some(Arc::new(Kept { seed: known.seed, windows })), ..Self::default() }
     }
 
-    /// Whether, since this was last asked, a value was one that this request itself has had.
-    pub const fn has_leant(&mut self) -> bool {
+    /// Whether, since the last call, a value was a duplicate of one in this request.
+    pub const fn take_own_duplicate(&mut self) -> bool {
         std::mem::replace(&mut self.has_leant, false)
     }
 
@@ -114,9 +114,9 @@ impl Windows {
         self.own_keys.clear();
     }
 
-    /// Whether a window has seen a value; now it has. Without a window of that number, as in a state of another
+    /// Records a value, and returns whether the window had it already. Without a window of that number, as in a state of another
     /// transform, nothing was seen.
-    pub(super) fn has_seen(&mut self, window: usize, value: &str, now: i64) -> bool {
+    pub(super) fn record_value(&mut self, window: usize, value: &str, now: i64) -> bool {
         let Some(all) = &self.kept else { return false };
         let key = xxh3_128_with_seed(value.as_bytes(), all.seed);
         let Some(kept) = all.window(window) else { return false };
@@ -188,13 +188,13 @@ mod tests {
     #[test]
     fn a_value_is_seen_until_its_time_is_over() {
         let mut windows = windows(10);
-        assert!(!windows.has_seen(0, "a", 0));
+        assert!(!windows.record_value(0, "a", 0));
         windows.keep();
-        assert!(windows.has_seen(0, "a", 100));
-        assert!(!windows.has_seen(0, "a", 101), "the first time counts, or it would never end");
+        assert!(windows.record_value(0, "a", 100));
+        assert!(!windows.record_value(0, "a", 101), "the first time counts, or it would never end");
         windows.keep();
-        assert!(windows.has_seen(0, "a", 201));
-        assert!(!windows.has_seen(1, "a", 101), "no such window");
+        assert!(windows.record_value(0, "a", 201));
+        assert!(!windows.record_value(1, "a", 101), "no such window");
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
         let all = windows(10);
         let stored = |now| {
             let mut request = all.for_request(0);
-            let is_new = !request.has_seen(0, "a", now);
+            let is_new = !request.record_value(0, "a", now);
             request.keep();
             is_new
         };
@@ -218,72 +218,75 @@ mod tests {
     #[test]
     fn a_request_that_took_its_time_sees_what_came_meanwhile() {
         let mut windows = windows(10);
-        assert!(!windows.has_seen(0, "a", AHEAD_MAX));
+        assert!(!windows.record_value(0, "a", AHEAD_MAX));
         windows.keep();
-        assert!(windows.has_seen(0, "a", 0));
-        assert!(!windows.has_seen(0, "a", -1));
+        assert!(windows.record_value(0, "a", 0));
+        assert!(!windows.record_value(0, "a", -1));
     }
 
     #[test]
     fn the_oldest_make_room() {
         let mut windows = windows(2);
         for value in ["a", "b", "c"] {
-            assert!(!windows.has_seen(0, value, 0));
+            assert!(!windows.record_value(0, value, 0));
             windows.keep();
         }
-        assert!(windows.has_seen(0, "c", 0) && windows.has_seen(0, "b", 0));
-        assert!(!windows.has_seen(0, "a", 0));
+        assert!(windows.record_value(0, "c", 0) && windows.record_value(0, "b", 0));
+        assert!(!windows.record_value(0, "a", 0));
     }
 
     #[test]
     fn what_a_request_has_had_since_a_mark_can_be_forgotten() {
         let mut windows = windows(10);
-        windows.has_seen(0, "a", 0);
+        windows.record_value(0, "a", 0);
         let mark = windows.mark();
-        windows.has_seen(0, "b", 0);
+        windows.record_value(0, "b", 0);
         windows.forget_since(mark);
-        assert!(windows.has_seen(0, "a", 0));
-        assert!(!windows.has_seen(0, "b", 0));
+        assert!(windows.record_value(0, "a", 0));
+        assert!(!windows.record_value(0, "b", 0));
     }
 
     #[test]
     fn windows_can_be_shared_with_those_that_take_their_place() {
         let two = |seed| Windows::new(seed, [Bounds { microseconds: 100, values: 9 }; 2].into_iter());
         let mut before = two(7);
-        assert!(!before.has_seen(0, "a", 0) && !before.has_seen(1, "b", 0));
+        assert!(!before.record_value(0, "a", 0) && !before.record_value(1, "b", 0));
         before.keep();
         let mut after = two(8).sharing(&before, 1);
-        assert!(after.has_seen(0, "a", 0));
-        assert!(!after.has_seen(1, "b", 0), "the second is new");
-        after.has_seen(0, "c", 0);
+        assert!(after.record_value(0, "a", 0));
+        assert!(!after.record_value(1, "b", 0), "the second is new");
+        after.record_value(0, "c", 0);
         after.keep();
-        assert!(before.has_seen(0, "c", 0), "who still works with those of before sees it too");
-        assert!(!before.has_seen(1, "c", 0));
-        assert!(!windows(9).sharing(&Windows::default(), 1).has_seen(0, "a", 0));
+        assert!(before.record_value(0, "c", 0), "who still works with those of before sees it too");
+        assert!(!before.record_value(1, "c", 0));
+        assert!(!windows(9).sharing(&Windows::default(), 1).record_value(0, "a", 0));
     }
 
     #[test]
     fn others_see_what_is_kept_and_nothing_else() {
         let mut first = windows(10);
         let mut second = first.for_request(0);
-        assert!(!first.has_seen(0, "a", 0));
-        assert!(!second.has_seen(0, "a", 0), "the first may yet be refused");
+        assert!(!first.record_value(0, "a", 0));
+        assert!(!second.record_value(0, "a", 0), "the first may yet be refused");
         first.keep();
-        assert!(first.for_request(0).has_seen(0, "a", 0));
+        assert!(first.for_request(0).record_value(0, "a", 0));
     }
 
     #[test]
     fn what_was_kept_in_another_epoch_is_not_known() {
         let all = windows(10);
         let [mut late, mut other] = [4, 4].map(|epoch| all.for_request(epoch));
-        assert!(!late.has_seen(0, "a", 0) && !other.has_seen(0, "b", 0));
+        assert!(!late.record_value(0, "a", 0) && !other.record_value(0, "b", 0));
         late.keep();
-        assert!(!all.for_request(5).has_seen(0, "a", 0), "kept when its epoch had ended already, or shortly before");
-        assert!(all.for_request(4).has_seen(0, "a", 0), "who began in it will hear that it has ended");
+        assert!(
+            !all.for_request(5).record_value(0, "a", 0),
+            "kept when its epoch had ended already, or shortly before"
+        );
+        assert!(all.for_request(4).record_value(0, "a", 0), "who began in it will hear that it has ended");
         let mut next = all.for_request(5);
-        assert!(!next.has_seen(0, "b", 0));
+        assert!(!next.record_value(0, "b", 0));
         next.keep();
         other.keep();
-        assert!(all.for_request(5).has_seen(0, "b", 0), "what comes late takes nothing away");
+        assert!(all.for_request(5).record_value(0, "b", 0), "what comes late takes nothing away");
     }
 }

@@ -51,7 +51,7 @@ impl Run<'_, '_> {
         let Some(values) = self.values(at)? else { return Ok(StepOutcome::GoesOn) };
         // Types that share their steps don't share their values.
         let value = format!("{}:{values}", self.context.event_type);
-        let has_seen = self.windows.has_seen(window, &value, self.context.received_at);
+        let has_seen = self.windows.record_value(window, &value, self.context.received_at);
         Ok(if has_seen { StepOutcome::IsFiltered } else { StepOutcome::GoesOn })
     }
 

@@ -123,7 +123,7 @@ impl Run<'_, '_> {
     /// Fails if a name occurs twice in what a condition reads: another parser may take another of the members than the condition does.
     fn check_names(&mut self, places: &[(JsonPointer, bool)]) -> Result<(), Failure> {
         for (place, with_parts) in places {
-            let is_ambiguous = self.tree.is_ambiguous(place, *with_parts).map_err(|error| failure(place, &error))?;
+            let is_ambiguous = self.tree.check_ambiguous(place, *with_parts).map_err(|error| failure(place, &error))?;
             self.spend_search()?;
             if is_ambiguous {
                 let detail = "a name occurs twice in what the condition of this step reads";

@@ -10,7 +10,7 @@ use hyper::header::{CONNECTION, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use net::draining::Lingering;
+use net::lingering_close::Lingering;
 use net::newcomers::{Closed, Place};
 use net::tls::HandshakeOutcome;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -37,7 +37,7 @@ const _: () = assert!(
 const BUFFER_BYTES_MAX: usize = 8 * 1024;
 
 /// Serves a connection until its end. One that isn't admitted ends early: when another needs its place, or when its time is over.
-pub(super) async fn serve(stream: TcpStream, (place, closed): (Place, Closed), writer: &Arc<Writer>) {
+pub(super) async fn serve(stream: TcpStream, place: Place, closed: Closed, writer: &Arc<Writer>) {
     let place = Arc::new(place);
     tokio::select! {
         () = secured(stream, writer, &place) => {}

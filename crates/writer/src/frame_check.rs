@@ -9,7 +9,7 @@ use text::calendar::TIMES;
 use writer_protocol::wire;
 
 use crate::answer::Refused;
-use crate::parts::bad_request;
+use crate::request_parts::bad_request;
 
 /// Positions and revisions have 63 bits: stores keep them as signed numbers.
 const NUMBER_MAX: u64 = i64::MAX.cast_unsigned();

@@ -4,15 +4,15 @@
 //! `docs/writer-protocol.md` describes the protocol; `sink-remote` is the client.
 
 mod answer;
+mod auth;
 mod connection;
-mod door;
-mod expected;
 mod frame_check;
-mod last_call;
 mod objects;
-mod parts;
 mod reads;
 mod request;
+mod request_parts;
+mod sink_health;
+mod target_check;
 #[cfg(test)]
 mod tests;
 
@@ -27,7 +27,7 @@ use access::{Demand, Tokens};
 use limits::memory::{WriterBudgets, WriterParts};
 use metrics::Counter;
 use net::connections::ConnectionLimiter;
-use net::draining::DrainLimiter;
+use net::lingering_close::DrainLimiter;
 use net::newcomers::Newcomers;
 use net::tls::ServerTls;
 use sink::{Mark, Sink};
@@ -35,10 +35,10 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use writer_protocol::frame::FRAME_BYTES_MAX;
 
-pub use last_call::LastCall;
+pub use sink_health::LastCall;
 
-use last_call::LastCallCell;
 use reads::ReadRoom;
+use sink_health::LastCallCell;
 
 /// The pause after `accept` failed, for instance because the process has no descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -187,9 +187,9 @@ impl Writer {
             loop {
                 match accept(&listener).await {
                     Some((stream, client)) => match newcomers.arrive(client).await {
-                        Some(place) => {
+                        Some((place, closed)) => {
                             let writer = self.clone();
-                            tokio::spawn(async move { connection::serve(stream, place, &writer).await });
+                            tokio::spawn(async move { connection::serve(stream, place, closed, &writer).await });
                         }
                         None => self.counters.connections_closed.add(1),
                     },

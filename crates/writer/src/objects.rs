@@ -22,9 +22,9 @@ use writer_protocol::Outcome;
 use writer_protocol::object::{DIGEST, digests_of};
 
 use crate::answer::{self, Refused, RequestBody, Work};
-use crate::expected::{Check, Expected};
-use crate::last_call::LastCallCell;
-use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
+use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, text};
+use crate::sink_health::LastCallCell;
+use crate::target_check::{Check, Expected};
 use crate::{Offered, UNIT, Writer};
 
 /// Bytes of an object in memory, at most: the memory reserved for an upload.
@@ -83,7 +83,7 @@ impl Named {
             body: body.boxed_unsync(),
         };
         Ok(Box::pin(async move {
-            let stored = counted((&writer, &last_call), accept(&room, &store, upload)).await;
+            let stored = counted(&writer, &last_call, accept(&room, &store, upload)).await;
             if stored.is_ok() {
                 writer.counters.objects.add(1);
             }

@@ -13,7 +13,7 @@ use writer_protocol::read::PageJson;
 
 use crate::UNIT;
 use crate::answer::{self, Work};
-use crate::parts::ROOM_WAIT_MAX;
+use crate::request_parts::ROOM_WAIT_MAX;
 
 /// The memory for pages.
 #[derive(Clone, Debug)]

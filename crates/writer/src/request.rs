@@ -11,7 +11,7 @@ use hyper::body::{Body as _, Incoming};
 use hyper::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use limits::memory::batch_memory_bytes;
-use net::draining;
+use net::lingering_close;
 use net::newcomers::Place;
 use sink::{Batch, Claim, Held, SinkError, Takeover};
 use tokio::sync::OwnedSemaphorePermit;
@@ -22,12 +22,12 @@ use writer_protocol::read::QueryJson;
 use writer_protocol::{ClaimQuery, HeldAnswer, Outcome, wire};
 
 use crate::answer::{self, Refused, RequestBody, Work};
-use crate::door::{self, Admitted};
-use crate::expected::{Check, Expected};
+use crate::auth::{self, Admitted};
 use crate::frame_check;
-use crate::last_call::LastCallCell;
 use crate::objects::{self, Named};
-use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, parsed, text};
+use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX, bad_request, counted, parsed, text};
+use crate::sink_health::LastCallCell;
+use crate::target_check::{Check, Expected};
 use crate::{Offered, UNIT, Writer};
 
 /// The content types of a query or a claim.
@@ -43,11 +43,11 @@ pub(super) async fn answer(
     writer: Arc<Writer>,
     place: Arc<Place>,
 ) -> Response<RequestBody> {
-    let is_large = draining::is_large(request.body());
-    let mut response = match begin(request, &writer, &place).await {
-        Ok(Begun::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
-        Ok(Begun::Work(work)) => answer::of_work(work).await,
-        Ok(Begun::Object(response)) => response,
+    let is_large = lingering_close::is_large(request.body());
+    let mut response = match route(request, &writer, &place).await {
+        Ok(Routed::Health(status)) => answer::response(status, "text/plain", answer::whole(Bytes::new())),
+        Ok(Routed::Work(work)) => answer::of_work(work).await,
+        Ok(Routed::Object(response)) => response,
         Err(refused) => {
             writer.counters.refused.add(1);
             let mut response = refused.response();
@@ -63,21 +63,21 @@ pub(super) async fn answer(
     response
 }
 
-enum Begun {
+enum Routed {
     Health(StatusCode),
     Work(Work),
     /// An object, whose bytes are streamed.
     Object(Response<RequestBody>),
 }
 
-async fn begin(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) -> Result<Begun, Refused> {
+async fn route(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) -> Result<Routed, Refused> {
     match request.uri().path() {
-        "/healthz" => return Ok(Begun::Health(StatusCode::OK)),
-        "/readyz" if writer.is_draining() => return Ok(Begun::Health(StatusCode::SERVICE_UNAVAILABLE)),
-        "/readyz" => return Ok(Begun::Health(StatusCode::OK)),
+        "/healthz" => return Ok(Routed::Health(StatusCode::OK)),
+        "/readyz" if writer.is_draining() => return Ok(Routed::Health(StatusCode::SERVICE_UNAVAILABLE)),
+        "/readyz" => return Ok(Routed::Health(StatusCode::OK)),
         _ => {}
     }
-    let admitted = door::admit(writer, request.headers(), clock::unix_microseconds())?;
+    let admitted = auth::admit(writer, request.headers(), clock::unix_microseconds())?;
     place.admit();
     let (head, body) = request.into_parts();
     let rest = head.uri.path().strip_prefix(wire::PATH).ok_or_else(unknown_path)?;
@@ -97,10 +97,10 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             (&Method::PUT, Some(object)) => {
                 let lane = lane(&head.headers, admitted)?;
                 let work = object.store(writer.clone(), &lane, &head.headers, body)?;
-                Ok(Begun::Work(offered.verified(expected, Check::AsSeen, work)))
+                Ok(Routed::Work(offered.verified(expected, Check::AsSeen, work)))
             }
-            (&Method::GET, None) => Ok(Begun::Object(objects::empty(StatusCode::NOT_FOUND))),
-            (&Method::GET, Some(object)) => object.give(&offered, &expected, &head.headers).await.map(Begun::Object),
+            (&Method::GET, None) => Ok(Routed::Object(objects::empty(StatusCode::NOT_FOUND))),
+            (&Method::GET, Some(object)) => object.give(&offered, &expected, &head.headers).await.map(Routed::Object),
             _ => Err(Refused::new(StatusCode::METHOD_NOT_ALLOWED, "method", "an object takes GET and PUT")),
         };
     }
@@ -108,13 +108,12 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
         (&Method::GET, "") => info(writer.clone(), offered.clone()),
         (&Method::GET, "cursor") => {
             let lane = lane(&head.headers, admitted)?;
-            held((writer.clone(), offered.last_call.clone()), async move { sink.held(&lane).await })
+            held(writer.clone(), offered.last_call.clone(), async move { sink.held(&lane).await })
         }
         (&Method::POST, "claim") => {
             check_content_type(&head.headers, &BODY_TYPES)?;
             let (lane, (claim, takeover)) = (lane(&head.headers, admitted)?, claim_query(body).await?);
-            let noted = (writer.clone(), offered.last_call.clone());
-            held(noted, async move { sink.claim(&lane, claim, takeover).await })
+            held(writer.clone(), offered.last_call.clone(), async move { sink.claim(&lane, claim, takeover).await })
         }
         (&Method::POST, "") => {
             // Before the lane: a plain payload that was posted here by mistake has none either.
@@ -122,7 +121,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
             let lane = lane(&head.headers, admitted)?;
             let (batch, permit) = batch(&offered, lane, &head.headers, body).await?;
             let work = store(writer.clone(), offered.clone(), batch.for_store(expected.mark), permit);
-            return Ok(Begun::Work(offered.verified(expected, Check::AtWrite, work)));
+            return Ok(Routed::Work(offered.verified(expected, Check::AtWrite, work)));
         }
         (&Method::POST, "read") => {
             check_content_type(&head.headers, &BODY_TYPES)?;
@@ -138,7 +137,7 @@ async fn begin(request: Request<Incoming>, writer: &Arc<Writer>, place: &Place) 
         _ => return Err(unknown_path()),
     };
     let check = if call == "read" { Check::AsSeen } else { Check::First };
-    Ok(Begun::Work(offered.verified(expected, check, work)))
+    Ok(Routed::Work(offered.verified(expected, check, work)))
 }
 
 fn unknown_path() -> Refused {
@@ -175,7 +174,7 @@ fn info(writer: Arc<Writer>, offered: Offered) -> Work {
             offered.sink.connect().await?;
             offered.mark().await
         };
-        match counted((&writer, &offered.last_call), connected).await {
+        match counted(&writer, &offered.last_call, connected).await {
             Ok(mark) => answer::json(&offered.info(mark)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
@@ -183,11 +182,12 @@ fn info(writer: Arc<Writer>, offered: Offered) -> Work {
 }
 
 fn held(
-    (writer, last_call): (Arc<Writer>, LastCallCell),
+    writer: Arc<Writer>,
+    last_call: LastCallCell,
     call: impl Future<Output = Result<Option<Held>, SinkError>> + Send + 'static,
 ) -> Work {
     Box::pin(async move {
-        match counted((&writer, &last_call), call).await {
+        match counted(&writer, &last_call, call).await {
             Ok(held) => answer::json(&HeldAnswer::from(held)),
             Err(error) => answer::json(&Outcome::from(error)),
         }
@@ -204,7 +204,7 @@ async fn claim_query(body: Incoming) -> Result<(Claim, Takeover), Refused> {
 
 fn store(writer: Arc<Writer>, offered: Offered, batch: Batch, permit: OwnedSemaphorePermit) -> Work {
     Box::pin(async move {
-        let report = counted((&writer, &offered.last_call), offered.sink.write(&batch)).await;
+        let report = counted(&writer, &offered.last_call, offered.sink.write(&batch)).await;
         if report.is_ok() {
             writer.counters.batches.add(1);
             writer.counters.records.add(batch.len() as u64);

@@ -19,8 +19,8 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use writer_protocol::{frame, wire};
 
-use crate::parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::reads::ReadRoom;
+use crate::request_parts::{BODY_SILENCE_MAX, ROOM_WAIT_MAX};
 use crate::{Offered, Writer, connection};
 
 /// Bytes of an answer that a test reads at most.

@@ -26,7 +26,7 @@ pub(super) fn run(event: &DeadEvent, payload: Option<&Path>) -> anyhow::Result<u
     let Some(payload) = payload else { return Ok(EXIT_SOME_STAY) };
     // The id stands in the path.
     let choice = DeadChoice { sink: event.sink.clone(), ..DeadChoice::default() };
-    order(&event.at, ("PUT", &event.id.to_string()), query(&choice, None, false), &payload)
+    order(&event.at, "PUT", &event.id.to_string(), query(&choice, None, false), &payload)
 }
 
 fn read_payload(path: &Path) -> anyhow::Result<Vec<u8>> {

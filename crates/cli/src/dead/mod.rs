@@ -167,7 +167,7 @@ fn print_letters(
 fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
     match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => {
-            let found = server.ask(at, ("GET", &format!("{}{path}", paths::DEAD)), query, &[])?;
+            let found = server.ask(at, "GET", &format!("{}{path}", paths::DEAD), query, &[])?;
             Ok(found.unwrap_or(ListJson { letters: Vec::new(), more: false, lost: 0 }))
         }
         DeadLetterSource::Directory(directory) => {
@@ -189,11 +189,11 @@ fn read(at: &DeadAt, query: DeadQuery, path: &str) -> anyhow::Result<ListJson> {
 }
 
 fn act(letters: &DeadLetters, action: &str, all: bool) -> anyhow::Result<u8> {
-    order(&letters.at, ("POST", action), query(&letters.choice, letters.limit, all), &[])
+    order(&letters.at, "POST", action, query(&letters.choice, letters.limit, all), &[])
 }
 
 /// Has the running server do something with letters, and prints what became of them.
-fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
+fn order(at: &DeadAt, method: &str, path: &str, query: DeadQuery, body: &[u8]) -> anyhow::Result<u8> {
     let server = match DeadLetterSource::find(at)? {
         DeadLetterSource::Server(server) => server,
         DeadLetterSource::Directory(directory) => bail!(
@@ -201,7 +201,7 @@ fn order(at: &DeadAt, (method, path): (&str, &str), query: DeadQuery, body: &[u8
             directory.path().display()
         ),
     };
-    let answer = server.ask(at, (method, &format!("{}/{path}", paths::DEAD)), query, body)?;
+    let answer = server.ask(at, method, &format!("{}/{path}", paths::DEAD), query, body)?;
     let Some(OutcomesJson { sinks }) = answer else {
         tracing::warn!("no dead letter that is held has this id");
         return Ok(EXIT_SOME_STAY);
@@ -221,13 +221,14 @@ impl RunningServer {
     pub(crate) fn ask<T: DeserializeOwned>(
         self,
         at: &DeadAt,
-        (method, path): (&str, &str),
+        method: &str,
+        path: &str,
         query: DeadQuery,
         body: &[u8],
     ) -> anyhow::Result<Option<T>> {
         let target = format!("{path}{}", DeadQuery { origin: self.origin, ..query }.write());
         let client = AdminClient::new(self.server, at.token.token(&environment())?);
-        match client.ask((method, &target, body), None)? {
+        match client.ask(method, &target, body, None)? {
             Ok(answer) => Ok(Some(answer)),
             Err(problem) if problem.code == "letter" => Ok(None),
             Err(problem) => Err(client.refused(problem)),

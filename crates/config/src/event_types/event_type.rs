@@ -149,7 +149,7 @@ pub(crate) fn read(
         }
         match TypeName::new(section.name()) {
             Ok(_) if access::contains_token(section.name()) => {
-                reader.push(names::is_token(&"types", section.span().clone()));
+                reader.push(names::token_diagnostic(&"types", section.span().clone()));
             }
             Ok(name) => {
                 types.named.insert(name, config);

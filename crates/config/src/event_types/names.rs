@@ -54,7 +54,7 @@ fn of_type(
 fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<String>, tables: &[Section<'_>]) {
     let Located { value, span } = name;
     if access::contains_token(value) {
-        reader.push(is_token(path, span.clone()));
+        reader.push(token_diagnostic(path, span.clone()));
     } else if value.is_empty() || value.len() > NAME_BYTES_MAX || value.trim() != value {
         let title = format!("`{path}` has a text that can't be a name");
         let label = format!("a name has 1 to {NAME_BYTES_MAX} bytes, without spaces at its ends");
@@ -65,8 +65,8 @@ fn check(reader: &mut SettingsReader<'_>, path: &dyn Display, name: &Located<Str
     }
 }
 
-/// A name that clients could only send by mistake, and that would be in stores and metrics.
-pub(crate) fn is_token(path: &dyn Display, span: SourceSpan) -> Diagnostic {
+/// The error of a type whose name contains a token: the name would be in stores and metrics.
+pub(crate) fn token_diagnostic(path: &dyn Display, span: SourceSpan) -> Diagnostic {
     let title = format!("`{path}` has a token as the name of a type");
     Diagnostic::new(title, span, "a token").help("give the type another name, and revoke the token".to_owned())
 }

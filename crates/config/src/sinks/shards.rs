@@ -158,17 +158,17 @@ impl Shards {
     /// Why a condition can't be made of it, in words.
     pub(crate) fn spread(&self, route: &Route) -> Result<Vec<Route>, String> {
         let all: Vec<&String> = self.all.iter().flat_map(|shard| &shard.values).collect();
-        let others = format!("!{}", self.is_one_of(&all));
+        let others = format!("!{}", self.one_of_condition(&all));
         let mut routes = vec![Route { to: route.to.clone(), when: Some(narrowed(route, &others)?) }];
         for shard in &self.all {
-            let its = self.is_one_of(&shard.values.iter().collect::<Vec<_>>());
+            let its = self.one_of_condition(&shard.values.iter().collect::<Vec<_>>());
             routes.push(Route { to: shard.sink.clone(), when: Some(narrowed(route, &its)?) });
         }
         Ok(routes)
     }
 
-    /// Never neither true nor false: what is absent, or of another kind, is in no list.
-    fn is_one_of(&self, values: &[&String]) -> String {
+    /// The condition that the member has one of these values. It is always true or false: an absent value is in no list.
+    fn one_of_condition(&self, values: &[&String]) -> String {
         let forms: Vec<String> = values.iter().map(|value| forms(value)).collect();
         format!("({} in [{}])", self.member, forms.join(", "))
     }

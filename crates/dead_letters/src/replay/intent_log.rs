@@ -203,7 +203,7 @@ impl Replayer {
         self.attempt.note(&self.dead, Sent::default())
     }
 
-    /// All that was sent has its answer.
+    /// The store has responded to all that was sent.
     pub(super) fn clear_attempt(&mut self) {
         self.attempt.sent = Sent::default();
     }

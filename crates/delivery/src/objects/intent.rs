@@ -85,7 +85,11 @@ pub(super) fn decode(text: &[u8], lane: &Lane) -> Result<Vec<Object>, InvalidFac
     let mut objects = Vec::new();
     // The lane that opened the file counts, as for its name.
     let of_lane = |object: Object| Object { manifest: Manifest { lane: lane.clone(), ..object.manifest }, ..object };
-    decode_facts(&FORMAT, text, |object| Ok(objects.push(of_lane(object))))?;
+    let add = |object| {
+        objects.push(of_lane(object));
+        Ok(())
+    };
+    decode_facts(&FORMAT, text, add)?;
     Ok(objects)
 }
 

@@ -424,7 +424,7 @@ impl Harness {
         for (line, number) in (0..).zip(&numbers) {
             batch.push(&record(*number, type_name, payload), SourceLine { number: line, type_id });
         }
-        let append = log.shards()[0].append(&mut batch).unwrap().appended().unwrap();
+        let append = log.shards()[0].append_derived(batch.records(), batch.type_counts()).unwrap();
         log.shards()[0].commit_pending();
         append.await.unwrap();
         self.acknowledged.extend(numbers.into_iter().map(|number| (number, type_name.to_owned())));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use event::{Lane, Origin};
 use eventlog::{FilterStep, SequenceRange, WatchRequest};
 use ledger::{Begin, Routes, SinkRow};
-use limits::HANDOVER_BYTES_MAX;
+use limits::TAIL_CACHE_BYTES_MAX;
 use sink_testing::MemoryHandle;
 
 use super::harness::FENCED;
@@ -375,7 +375,7 @@ fn memory_is_flat_while_a_store_is_down() {
             tokio::time::sleep(std::time::Duration::from_millis(20)).await;
         }
         let held = harness.process().log.shards()[0].tail_cache_bytes();
-        assert!(held <= HANDOVER_BYTES_MAX, "{held}");
+        assert!(held <= TAIL_CACHE_BYTES_MAX, "{held}");
         assert_eq!(harness.pending(), 100_000);
         harness.fenced.release();
         harness.wait_until_settled().await;

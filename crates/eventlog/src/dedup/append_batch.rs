@@ -36,8 +36,6 @@ pub struct AppendOptions {
     pub atomic: bool,
     /// It is appended only if the originals of its duplicates are durable. Set it unless the client gets the response before the commit.
     pub wait_for_originals: bool,
-    /// Some of what the client sent isn't in it: it was rejected, or left out as a duplicate of another event.
-    pub is_partial: bool,
     /// The payloads of so many lines are kept that conflict with an id.
     pub conflicts_kept_max: usize,
 }
@@ -152,8 +150,9 @@ impl AppendBatch {
         self.dependent_lines.push(line);
     }
 
-    /// Gives each record an index entry of its own, as a batch with a key needs if it isn't accepted as a whole: a retry then
-    /// appends exactly what is missing. The records take more bytes.
+    /// Gives each record an index entry of its own: a retry then appends exactly what is missing. Call it, after [`Self::set_key`], if
+    /// some of what the client sent isn't in the batch: it was rejected, or dropped as a duplicate of another event. The records take more
+    /// bytes.
     pub fn index_individually(&mut self) {
         let Some(key) = self.key.filter(|_| !self.indexes_individually) else { return };
         let indexed: BTreeSet<u32> = self.own_ids.iter().map(|own| own.number).collect();

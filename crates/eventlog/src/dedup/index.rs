@@ -95,7 +95,8 @@ impl DedupIndex {
     /// Loads what only the logs of the shards have, and uses these logs from now on.
     pub(crate) fn attach(
         &self,
-        (files, restored): (IdFiles, RestoredIds<'_>),
+        files: IdFiles,
+        restored: RestoredIds<'_>,
         logs: Vec<Arc<CommittedLog>>,
     ) -> io::Result<()> {
         let progress = restored.read_logs(&logs)?.into_iter().map(Progress::new).collect();

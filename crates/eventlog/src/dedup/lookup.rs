@@ -12,18 +12,30 @@ use super::keyed_ids::partial_key;
 use super::original::{Original, is_durable};
 use super::window::LookupResult;
 
-/// Why something isn't appended.
+/// Why an event, or a batch as a whole, isn't appended.
 pub(crate) enum Conflict {
     /// It is a duplicate, with the same bytes.
     Duplicate(Original),
     /// Another event has the id, with other bytes.
     OtherBytes,
-    /// Some of the batch is accepted and some isn't, and its records have no index entries of their own.
+}
+
+/// Why a batch isn't appended.
+pub(crate) enum BatchConflict {
+    /// The index has an entry for its key.
+    Whole(Conflict),
+    /// Some of it is accepted and some isn't, and its records have no index entries of their own: give them some, and append it again.
     Partial,
-    /// Nothing of the batch is left.
+    /// Nothing of it is left.
     Empty,
-    /// It depends on an original that isn't durable yet.
+    /// It depends on an original that isn't durable yet: wait until it is, or is lost, and append the batch again.
     Undecided(Original),
+}
+
+impl From<Conflict> for BatchConflict {
+    fn from(conflict: Conflict) -> Self {
+        Self::Whole(conflict)
+    }
 }
 
 /// The lookup of what is appended next.
@@ -68,7 +80,7 @@ impl DedupLookup<'_> {
     }
 
     /// Indexes the ids of a batch, and drops its duplicates and the lines that are rejected.
-    pub(crate) fn batch(&mut self, batch: &mut AppendBatch) -> Result<(), Conflict> {
+    pub(crate) fn batch(&mut self, batch: &mut AppendBatch) -> Result<(), BatchConflict> {
         let indexed_before = self.indexed.len();
         let result = self.lines(batch);
         if result.is_err() {
@@ -78,10 +90,10 @@ impl DedupLookup<'_> {
         result
     }
 
-    fn lines(&mut self, batch: &mut AppendBatch) -> Result<(), Conflict> {
+    fn lines(&mut self, batch: &mut AppendBatch) -> Result<(), BatchConflict> {
         let was_partial = batch.key.map_or(Ok(false), |key| self.was_partial(key))?;
         if was_partial && !batch.indexes_individually {
-            return Err(Conflict::Partial);
+            return Err(BatchConflict::Partial);
         }
         let indexed_before = self.indexed.len();
         let mut found = self.sort(batch, DedupResult::default());
@@ -95,25 +107,25 @@ impl DedupLookup<'_> {
         if batch.options.wait_for_originals
             && let Some((_, undecided)) = self.take_undecided(&mut found.duplicates)
         {
-            return Err(Conflict::Undecided(undecided));
+            return Err(BatchConflict::Undecided(undecided));
         }
         if batch.options.atomic && !found.rejected.is_empty() {
             batch.apply(found);
-            return Err(Conflict::Empty);
+            return Err(BatchConflict::Empty);
         }
         // The key may stand for the whole batch only if all of it is in one block: a block of another request may be lost while this one
         // isn't.
-        let depends_on_others = batch.options.is_partial || !found.duplicates.is_empty();
-        let is_partial = was_partial || batch.indexes_individually || depends_on_others || !found.rejected.is_empty();
+        let has_dropped = !found.duplicates.is_empty() || !found.rejected.is_empty();
+        let is_partial = was_partial || batch.indexes_individually || has_dropped;
         if batch.key.is_some() && is_partial && !batch.indexes_individually {
-            return Err(Conflict::Partial);
+            return Err(BatchConflict::Partial);
         }
         if let Some(key) = batch.key {
             self.key(key, is_partial)?;
         }
         batch.apply(found);
         if batch.records().is_empty() {
-            return Err(Conflict::Empty);
+            return Err(BatchConflict::Empty);
         }
         if let Some(key) = batch.key {
             batch.write_key(if is_partial { partial_key(key) } else { key });
@@ -137,7 +149,7 @@ impl DedupLookup<'_> {
 
     /// Indexes the key of a batch. Another shard may have indexed the same batch since the key was looked up: both index their key before
     /// they look for the other's, so that one of them finds it.
-    fn key(&mut self, key: DedupKey, is_partial: bool) -> Result<(), Conflict> {
+    fn key(&mut self, key: DedupKey, is_partial: bool) -> Result<(), BatchConflict> {
         let (own, other) = if is_partial { (partial_key(key), key) } else { (key, partial_key(key)) };
         match self.event(own.id, own.content) {
             // Each of its records has an entry of its own. If the block of the other shard is never written, its key is removed, and then
@@ -145,7 +157,7 @@ impl DedupLookup<'_> {
             Err(Conflict::Duplicate(original)) if is_partial => {
                 let is_elsewhere = original.position().shard != self.position.position().shard;
                 if is_elsewhere && self.index.log_behind(original.position).is_some() {
-                    return Err(Conflict::Undecided(original));
+                    return Err(BatchConflict::Undecided(original));
                 }
             }
             result => result?,
@@ -153,10 +165,10 @@ impl DedupLookup<'_> {
         match self.index.window().look_up(other.id, other.content) {
             LookupResult::New => Ok(()),
             LookupResult::Duplicate(position) if is_partial => {
-                Err(Conflict::Duplicate(self.original(other.id, other.content, position)))
+                Err(Conflict::Duplicate(self.original(other.id, other.content, position)).into())
             }
-            LookupResult::Duplicate(_) => Err(Conflict::Partial),
-            LookupResult::OtherBytes => Err(Conflict::OtherBytes),
+            LookupResult::Duplicate(_) => Err(BatchConflict::Partial),
+            LookupResult::OtherBytes => Err(Conflict::OtherBytes.into()),
         }
     }
 

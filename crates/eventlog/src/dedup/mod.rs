@@ -19,6 +19,6 @@ pub use content_hash::ContentHash;
 pub(crate) use entry::PackedPosition;
 pub(crate) use index::DedupIndex;
 pub use index::{damaged_id_files, forget_lost_ids};
-pub(crate) use lookup::{Conflict, DedupLookup};
+pub(crate) use lookup::{BatchConflict, Conflict, DedupLookup};
 pub use original::Original;
 pub(crate) use validity::Validity;

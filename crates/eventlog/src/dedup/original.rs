@@ -38,7 +38,7 @@ impl Original {
     /// It isn't, and won't be; [`AppendError::Busy`] if the event can be appended now.
     pub async fn durable(self) -> Result<Position, AppendError> {
         let Self { index, id, content, mut position, removals } = self;
-        let status = |position| status(&index, (id, content), position, removals);
+        let status = |position| status(&index, id, content, position, removals);
         loop {
             match status(position) {
                 Status::Durable => return Ok(position.position()),
@@ -66,13 +66,13 @@ enum Status {
 /// Whether it is durable now.
 pub(super) fn is_durable(original: &Original) -> bool {
     let Original { index, id, content, position, removals } = original;
-    matches!(status(index, (*id, *content), *position, *removals), Status::Durable)
+    matches!(status(index, *id, *content, *position, *removals), Status::Durable)
 }
 
 /// An entry is removed before another event gets its sequence: so while the entry exists, the position is its own. The durability of the
 /// position is therefore read first: by the time of the lookup it could be another event's. If the entry is gone although none was removed
 /// since the original was found, it has made way for newer entries: then the position is its own as well.
-fn status(index: &DedupIndex, (id, content): (EventId, u64), position: PackedPosition, removals: u64) -> Status {
+fn status(index: &DedupIndex, id: EventId, content: u64, position: PackedPosition, removals: u64) -> Status {
     let behind = index.log_behind(position);
     match index.window().look_up(id, content) {
         LookupResult::Duplicate(other) if other != position => Status::At(other),
@@ -91,7 +91,7 @@ mod tests {
 
     /// The index has no shard, so all positions are durable.
     #[test]
-    fn what_has_made_way_for_others_is_durable_and_what_was_removed_is_not() {
+    fn a_replaced_entry_is_durable_and_a_removed_one_is_not() {
         let index = Arc::new(DedupIndex::new(1 << 20).unwrap());
         let position = PackedPosition::new(0, 7);
         let original = |number: u8| {

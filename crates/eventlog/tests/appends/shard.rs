@@ -12,7 +12,7 @@ use eventlog::{
     AppendBatch, AppendError, DataDirectory, EventLog, JournalRecord, LogChunk, LogOptions, Shard, SourceLine,
 };
 use journal::simulated_disk::{Operation, SimulatedDisk, SimulatedError};
-use limits::TURN_BYTES_MAX;
+use limits::COMMIT_GROUP_BYTES_MAX;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 
 struct Harness {
@@ -107,7 +107,7 @@ fn every_request_is_answered_with_commits_inline_and_away() {
         let counters = harness.shard().counters();
         assert_eq!(counters.records.get(), 64 * 200);
         assert!(counters.commits.get() < 64 * 200, "requests share commits");
-        assert_eq!(counters.commits_away.get() > 0, mode == AWAY);
+        assert_eq!(counters.commits_offloaded.get() > 0, mode == AWAY);
         assert_eq!(harness.log.accepted().hold().by_type, [64 * 200]);
         harness.shard().close().unwrap();
         assert_eq!(harness.run(1, 1), [Err(AppendError::Failed)], "nothing is taken any more");
@@ -136,8 +136,8 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
                 let (log, shard) = (harness.log.clone(), harness.shard().clone());
                 tokio::task::spawn_local(async move {
                     let mut batch = batch(&log, 190);
-                    shard.wait_for_capacity(batch.records().bytes()).await;
-                    shard.append(&mut batch).unwrap().appended().unwrap().await.unwrap();
+                    let outcome = shard.append_batch(&mut batch, || Ok::<_, AppendError>(())).await;
+                    outcome.unwrap().unwrap().appended().unwrap().await.unwrap();
                 })
             })
             .collect();
@@ -151,7 +151,7 @@ fn while_the_disk_is_busy_batches_wait_and_no_block_grows_to_all_of_them() {
     while let Some(chunk) = lane.read().unwrap() {
         let LogChunk::Block(block) = chunk else { panic!("undamaged") };
         assert!(
-            block.bytes().len() <= TURN_BYTES_MAX + batch(&harness.log, 190).records().bytes(),
+            block.bytes().len() <= COMMIT_GROUP_BYTES_MAX + batch(&harness.log, 190).records().bytes(),
             "{}",
             block.bytes().len()
         );
@@ -166,10 +166,11 @@ fn a_large_block_is_committed_away_however_quick_the_disk_is() {
     let (returned, shard) = (harness.shard().clone(), harness.shard().clone());
     harness.runtime().block_on(async {
         let waking = tokio::task::spawn_local(async move { returned.wake_completed().await });
-        shard.append(&mut batch(&harness.log, 1200)).unwrap().appended().unwrap().await.unwrap();
-        assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (1, 1));
+        let batch = batch(&harness.log, 1200);
+        shard.append_derived(batch.records(), batch.type_counts()).unwrap().await.unwrap();
+        assert_eq!((shard.counters().commits.get(), shard.counters().commits_offloaded.get()), (1, 1));
         append(&harness.log).await.unwrap();
-        assert_eq!((shard.counters().commits.get(), shard.counters().commits_away.get()), (2, 1));
+        assert_eq!((shard.counters().commits.get(), shard.counters().commits_offloaded.get()), (2, 1));
         waking.abort();
     });
 }
@@ -218,7 +219,7 @@ fn a_lane_that_lags_reads_from_disk_and_memory_stays_within_its_budget() {
     let harness = Harness::new(SimulatedDisk::new(5), INLINE);
     let mut lane = harness.shard().reader(0);
     harness.run(1, 3_000);
-    assert!(harness.shard().tail_cache_bytes() <= limits::HANDOVER_BYTES_MAX);
+    assert!(harness.shard().tail_cache_bytes() <= limits::TAIL_CACHE_BYTES_MAX);
     let mut next = 1;
     while let Some(LogChunk::Block(block)) = lane.read().unwrap() {
         for (sequence, _) in block.records() {

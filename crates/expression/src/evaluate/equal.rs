@@ -10,7 +10,7 @@ use crate::value::{Kind, Made, Value};
 
 impl<'a> Evaluation<'a> {
     /// Whether a list has an element, or an object a member of that name.
-    pub(super) fn is_in(&mut self, element: &Made<'a>, over: Made<'a>, node: &Node) -> Evaluated<bool> {
+    pub(super) fn evaluate_in(&mut self, element: &Made<'a>, over: Made<'a>, node: &Node) -> Evaluated<bool> {
         if over.kind() == Kind::Map {
             return match element {
                 Made::Text(name) => self.member(&over, name, node).map(|found| found.is_some()),

@@ -31,7 +31,8 @@ const EDITED_MAX: u64 = 2;
 pub(super) async fn respond(
     rest: &str,
     request: &mut Request<Incoming>,
-    (admin, caller): (&Admin, &Caller),
+    admin: &Admin,
+    caller: &Caller,
 ) -> AdminResponse {
     let query = match dead_query::of_request(request.uri().query(), admin.origin) {
         Ok(query) => query,
@@ -40,22 +41,22 @@ pub(super) async fn respond(
     if let Some(sink) = query.filter.sink.as_ref().filter(|sink| !admin.dead_letters.knows(sink)) {
         return problem(StatusCode::NOT_FOUND, "sink", format!("there is no sink {sink}"));
     }
-    let (office, method) = (&admin.dead_letters, request.method().clone());
+    let (dead_letters, method) = (&admin.dead_letters, request.method().clone());
     let reads = method == Method::GET || method == Method::HEAD;
     match rest {
-        "" if reads => list(office, query.filter, query.limit, false).await,
+        "" if reads => list(dead_letters, query.filter, query.limit, false).await,
         "" => not_allowed("GET, HEAD"),
-        "/replay" if method == Method::POST => act((office, caller), DeadAction::Replay, &query).await,
-        "/drop" if method == Method::POST => act((office, caller), DeadAction::Drop, &query).await,
+        "/replay" if method == Method::POST => act(dead_letters, caller, DeadAction::Replay, &query).await,
+        "/drop" if method == Method::POST => act(dead_letters, caller, DeadAction::Drop, &query).await,
         "/replay" | "/drop" => not_allowed("POST"),
         _ if !reads && method != Method::PUT => not_allowed("GET, HEAD, PUT"),
         rest => match rest.trim_start_matches('/').parse() {
             Ok(id) => {
                 let filter = DeadFilter { id: Some(id), ..query.filter };
                 if reads {
-                    return list(office, filter, query.limit, true).await;
+                    return list(dead_letters, filter, query.limit, true).await;
                 }
-                edit(request, (admin, caller), &filter).await.unwrap_or_else(|refused| refused)
+                edit(request, admin, caller, &filter).await.unwrap_or_else(|refused| refused)
             }
             Err(error) => problem(StatusCode::NOT_FOUND, "id", format!("{error}")),
         },
@@ -65,7 +66,8 @@ pub(super) async fn respond(
 /// Gives the letters of one event the payload that is sent. What it must be for a store only a replay can tell.
 async fn edit(
     request: &mut Request<Incoming>,
-    (admin, caller): (&Admin, &Caller),
+    admin: &Admin,
+    caller: &Caller,
     filter: &DeadFilter,
 ) -> Result<AdminResponse, AdminResponse> {
     let (bytes, _place) = admin.payloads.read(request).await?;
@@ -105,10 +107,15 @@ fn record(caller: &Caller, action: &str, outcomes: &[DeadOutcome]) {
 }
 
 /// On a thread of its own: the letters are read from disk.
-async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>, with_payload: bool) -> AdminResponse {
+async fn list(
+    dead_letters: &DeadLetterService,
+    filter: DeadFilter,
+    limit: Option<u64>,
+    with_payload: bool,
+) -> AdminResponse {
     let limit = usize::try_from(limit.unwrap_or(LIST_DEFAULT).min(LIST_MAX)).unwrap_or_default();
-    let office = office.clone();
-    let listed = tokio::task::spawn_blocking(move || office.list(&filter, limit, with_payload)).await;
+    let dead_letters = dead_letters.clone();
+    let listed = tokio::task::spawn_blocking(move || dead_letters.list(&filter, limit, with_payload)).await;
     match listed {
         Ok(Ok(DeadList { letters, .. })) if with_payload && letters.is_empty() => no_letter(),
         Ok(Ok(DeadList { letters, more, lost })) => {
@@ -119,12 +126,17 @@ async fn list(office: &DeadLetterService, filter: DeadFilter, limit: Option<u64>
     }
 }
 
-async fn act((office, caller): (&DeadLetterService, &Caller), action: DeadAction, query: &DeadQuery) -> AdminResponse {
+async fn act(
+    dead_letters: &DeadLetterService,
+    caller: &Caller,
+    action: DeadAction,
+    query: &DeadQuery,
+) -> AdminResponse {
     if action == DeadAction::Drop && query.filter == DeadFilter::default() && !query.all {
         let detail = "this would drop all dead letters: say which, or add all=true (--all)";
         return problem(StatusCode::BAD_REQUEST, "all", detail.into());
     }
-    let outcomes = office.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;
+    let outcomes = dead_letters.act(&action, &query.filter, query.limit.unwrap_or(u64::MAX)).await;
     record(caller, if action == DeadAction::Drop { "drop" } else { "replay" }, &outcomes);
     answer(outcomes)
 }

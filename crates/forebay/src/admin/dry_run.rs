@@ -20,7 +20,7 @@ use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
 use crate::type_info::TypeInfo;
 use admin_api::query::pairs;
 
-/// Takes trials: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
+/// Takes dry_runs: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
 /// the shards wait for it.
 pub(crate) struct DryRuns {
     types: TypeInfo,

@@ -33,7 +33,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use net::connections::ConnectionLimiter;
-use net::draining::{self, DrainLimiter};
+use net::lingering_close::{self, DrainLimiter};
 use net::tls::ServerTls;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
@@ -71,7 +71,7 @@ pub(crate) struct Admin {
     pub(crate) dead_letters: DeadLetterService,
     pub(crate) routes: Routes,
     pub(crate) types: TypeInfo,
-    pub(crate) trials: DryRuns,
+    pub(crate) dry_runs: DryRuns,
     pub(crate) payloads: Payloads,
     pub(crate) reload: ReloadHandle,
     pub(crate) origin: Origin,
@@ -82,7 +82,8 @@ pub(crate) struct Admin {
 /// Answers the requests to a port until the future is dropped.
 pub(crate) async fn serve<F>(
     listener: TcpListener,
-    (tls, drains): (Option<Arc<ServerTls>>, Arc<DrainLimiter>),
+    tls: Option<Arc<ServerTls>>,
+    drains: Arc<DrainLimiter>,
     answer: impl Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
 ) where
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
@@ -102,7 +103,7 @@ pub(crate) async fn serve<F>(
         let Some(place) = places.take(free, client) else { continue };
         let (tls, drains, answer) = (tls.clone(), drains.clone(), answer.clone());
         tokio::spawn(async move {
-            tls::serve(tls, (stream, drains, client), answer).await;
+            tls::serve(tls, stream, drains, client, answer).await;
             drop(place);
         });
     }
@@ -113,7 +114,7 @@ async fn serve_requests<F: Future<Output = Response<Full<Bytes>>>>(
     answer: impl Fn(Request<Incoming>) -> F,
 ) {
     let answer = service_fn(|request: Request<Incoming>| {
-        let is_large = draining::is_large(request.body());
+        let is_large = lingering_close::is_large(request.body());
         let answered = answer(request);
         async move {
             let mut response = answered.await;
@@ -168,16 +169,16 @@ async fn respond_to(request: &mut Request<Incoming>, admin: &Admin) -> Response<
 async fn answer_api(request: &mut Request<Incoming>, admin: &Admin, caller: &Caller) -> AdminResponse {
     if let Some(rest) = request.uri().path().strip_prefix(paths::TRY).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
-        return admin.trials.respond(&rest, request, &admin.payloads).await;
+        return admin.dry_runs.respond(&rest, request, &admin.payloads).await;
     }
     if let Some(rest) = request.uri().path().strip_prefix(paths::DEAD).filter(|rest| is_below(rest)) {
         let rest = rest.to_owned();
-        return dead::respond(&rest, request, (admin, caller)).await;
+        return dead::respond(&rest, request, admin, caller).await;
     }
     let (method, path, query) = (request.method(), request.uri().path(), request.uri().query());
     let below = |prefix| path.strip_prefix(prefix).filter(|rest| is_below(rest));
     if let Some(rest) = below(paths::ROUTES) {
-        return admin.routes.respond((method, rest, query), admin.origin, caller).await;
+        return admin.routes.respond(method, rest, query, admin.origin, caller).await;
     }
     if let Some(rest) = below(paths::EVENT_TYPES) {
         return event_type::respond(method, rest, &admin.types);

@@ -39,7 +39,9 @@ impl Routes {
     /// Answers a request whose path goes on with `rest` behind [`ROUTES`](admin_api::paths::ROUTES).
     pub(super) async fn respond(
         &self,
-        (method, rest, query): (&Method, &str, Option<&str>),
+        method: &Method,
+        rest: &str,
+        query: Option<&str>,
         origin: Origin,
         caller: &Caller,
     ) -> AdminResponse {

@@ -68,7 +68,7 @@ impl ServerStatus {
             disk_free_bytes: self.log.disk_guard().free_bytes(),
         };
         let writers = WriterStatusJson::of_all(&self.upstreams.all(), now);
-        let mut status = status(self.role, (self.started, now), self.readiness.reason(), lost, sinks);
+        let mut status = status(self.role, self.started, now, self.readiness.reason(), lost, sinks);
         status.problems.extend(writers.iter().filter_map(WriterStatusJson::problem));
         StatusJson {
             events: rows.iter().filter(|row| !row.derived).map(|row| row.accepted).sum(),
@@ -83,7 +83,8 @@ impl ServerStatus {
 /// What processes of all roles say of themselves.
 pub(crate) fn status(
     role: Role,
-    (started, now): (i64, i64),
+    started: i64,
+    now: i64,
     not_ready: Option<&str>,
     problem: Option<String>,
     sinks: Vec<SinkStatusJson>,

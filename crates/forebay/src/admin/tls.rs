@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Request, Response, StatusCode};
-use net::draining::{DrainLimiter, Lingering};
+use net::lingering_close::{DrainLimiter, Lingering};
 use net::tls::{HandshakeOutcome, ServerTls};
 use tokio::io::{AsyncWrite, Interest};
 use tokio::net::TcpStream;
@@ -27,7 +27,9 @@ const LINGER: Duration = Duration::from_secs(2);
 /// Serves what comes on a connection, after the handshake if there is TLS.
 pub(super) async fn serve<F: Future<Output = Response<Full<Bytes>>>>(
     tls: Option<Arc<ServerTls>>,
-    (stream, drains, client): (TcpStream, Arc<DrainLimiter>, IpAddr),
+    stream: TcpStream,
+    drains: Arc<DrainLimiter>,
+    client: IpAddr,
     answer: impl Fn(Request<Incoming>) -> F,
 ) {
     let Some(tls) = tls else { return serve_requests(Lingering::new(stream, drains, client), answer).await };

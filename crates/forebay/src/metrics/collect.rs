@@ -27,7 +27,7 @@ pub(crate) struct Metrics {
     ledger: Arc<Ledger>,
     lanes: LaneBoard,
     aggregates: AggregateBoard,
-    keeper: Arc<CheckpointCounters>,
+    checkpoints: Arc<CheckpointCounters>,
     dead_letters: DeadLetterService,
     reloads: Arc<ReloadCounters>,
     objects: ObjectRegistry,
@@ -42,9 +42,11 @@ impl Metrics {
         gateway: Arc<GatewayCounters>,
         delivery: &Delivery,
         reloads: Arc<ReloadCounters>,
-        (objects, upstreams, retention): (ObjectRegistry, UpstreamBoard, RetentionBoard),
+        objects: ObjectRegistry,
+        upstreams: UpstreamBoard,
+        retention: RetentionBoard,
     ) -> Self {
-        let (ledger, lanes, keeper) =
+        let (ledger, lanes, checkpoints) =
             (delivery.ledger().clone(), delivery.lanes().clone(), delivery.checkpoints().clone());
         let (dead_letters, aggregates) = (delivery.dead_letters().clone(), delivery.aggregates().clone());
         let started = clock::now();
@@ -54,7 +56,7 @@ impl Metrics {
             ledger,
             lanes,
             aggregates,
-            keeper,
+            checkpoints,
             dead_letters,
             reloads,
             objects,
@@ -82,7 +84,7 @@ impl Metrics {
         upstreams::render(&mut text, &self.upstreams.all(), &lane_list);
         aggregates(&mut text, &self.aggregates.aggregates());
         objects(&mut text, &self.objects);
-        self.keeper(&mut text);
+        self.checkpoints(&mut text);
         self.process(&mut text);
         text.finish()
     }
@@ -101,7 +103,7 @@ impl Metrics {
         count("forebay_journal_commits_total", "Commits.", |shard| shard.counters().commits.get());
         count("forebay_journal_records_total", "Records committed.", |shard| shard.counters().records.get());
         count("forebay_journal_commits_away_total", "Commits that were handed to the commit thread.", |shard| {
-            shard.counters().commits_away.get()
+            shard.counters().commits_offloaded.get()
         });
         let mut gauge = |name, help, of: fn(&Shard) -> u64| {
             text.gauge(name, help, |series| each_shard(shards, |label, shard| series.count(label, of(shard))));
@@ -131,16 +133,20 @@ impl Metrics {
         text.level("forebay_duplicate_window_ids", "Ids of clients that are remembered.", ids);
     }
 
-    fn keeper(&self, text: &mut Exposition) {
-        let keeper = &self.keeper;
-        text.count("forebay_ledger_saves_total", "Times that ledger and cursors were saved.", keeper.saves.get());
+    fn checkpoints(&self, text: &mut Exposition) {
+        let checkpoints = &self.checkpoints;
+        text.count("forebay_ledger_saves_total", "Times that ledger and cursors were saved.", checkpoints.saves.get());
         text.count(
             "forebay_ledger_failed_saves_total",
             "Times that they couldn't be saved.",
-            keeper.failed_saves.get(),
+            checkpoints.failed_saves.get(),
         );
-        text.count("forebay_journal_freed_segments_total", "Segments freed.", keeper.freed_segments.get());
-        text.count("forebay_journal_failed_frees_total", "Segments that couldn't be freed.", keeper.failed_frees.get());
+        text.count("forebay_journal_freed_segments_total", "Segments freed.", checkpoints.freed_segments.get());
+        text.count(
+            "forebay_journal_failed_frees_total",
+            "Segments that couldn't be freed.",
+            checkpoints.failed_frees.get(),
+        );
     }
 
     fn process(&self, text: &mut Exposition) {
@@ -230,24 +236,24 @@ fn ledger(text: &mut Exposition, rows: &[LedgerRow]) {
     text.gauge("forebay_route_removed", help, |series| each_sink(rows, series, |sink| sink.removed.into()));
 }
 
-fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], office: &DeadLetterService) {
+fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLetterService) {
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
-        each_route(rows, series, |row, sink| office.held(&sink.sink, &row.type_name));
+        each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
     });
     let help =
         "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
     text.gauge("forebay_events_set_aside", help, |series| {
-        each_route(rows, series, |row, sink| office.set_aside(&sink.sink, &row.type_name).0);
+        each_route(rows, series, |row, sink| dead_letters.set_aside(&sink.sink, &row.type_name).0);
     });
     let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
     text.gauge("forebay_dead_letters_lost", help, |series| {
-        for (sink, lost) in office.lost() {
+        for (sink, lost) in dead_letters.lost() {
             series.count(&[("sink", &sink)], lost);
         }
     });
     let mut count = |name, help, of: fn(&DeadCounters) -> u64| {
         text.counter(name, help, |series| {
-            office.counters().iter().for_each(|(sink, dead)| series.count(&[("sink", sink)], of(dead)));
+            dead_letters.counters().iter().for_each(|(sink, dead)| series.count(&[("sink", sink)], of(dead)));
         });
     };
     count("forebay_dead_replayed_total", "Dead letters that were replayed and stored.", |dead| dead.replayed.get());

@@ -50,13 +50,13 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// The message says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
     let inputs = Inputs { common: common.clone(), environment: environment.clone() };
-    let (runtime, signals) = runtime_with_signals()?;
+    let (runtime, (signals, hangup)) = runtime_with_signals()?;
     let loaded = allocator::joining_at_once(|| inputs.load());
     log::start_thread();
     common.warn_of_overlooked();
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
-    let code = runtime.block_on(serve(configuration, inputs, signals));
+    let code = runtime.block_on(serve(configuration, inputs, signals, hangup));
     // A DNS look-up may take longer than the end of the process should.
     runtime.shutdown_background();
     code
@@ -65,7 +65,8 @@ pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<
 async fn serve(
     mut configuration: Configuration,
     inputs: Inputs,
-    (mut signals, hangup): (Signals, Signal),
+    mut signals: Signals,
+    hangup: Signal,
 ) -> anyhow::Result<u8> {
     let data = inputs.common.directory().to_path_buf();
     let manager = ServiceManager::of(&inputs.environment);
@@ -77,11 +78,11 @@ async fn serve(
     let tls = PortsTls::start(&configuration)?;
     let memory = plan_memory(&mut configuration, &data);
     let sinks = compose::sinks(&configuration, |_, store| compose::new_driver(store, &memory));
-    let (desk, asked) = ReloadHandle::new();
+    let (handle, requests) = ReloadHandle::new();
     let role = inputs.common.role().unwrap_or(Role::Serve);
     let start = Start { configuration: &configuration, data: &data, tokens: watch.tokens(), tls: &tls, memory, role };
     let is_first_start = !matches!(journal::origin_of(Arc::new(OsDisk), &data), Ok(Some(_)));
-    let running = Running::start(start, intake, (sinks.clone(), desk))?;
+    let running = Running::start(start, intake, sinks.clone(), handle)?;
     let needs_token = watch.tokens().current().were_made();
     tokio::spawn(watch.follow());
     tokio::spawn(allocator::give_back());
@@ -92,14 +93,14 @@ async fn serve(
     let admin_tls = tls.admin();
     let answers = running.admin.clone();
     let respond = move |request| admin::respond_as_server(request, answers.clone());
-    tokio::spawn(admin::serve(admin, (admin_tls, running.gateway.counters().drains().clone()), respond));
+    tokio::spawn(admin::serve(admin, admin_tls, running.gateway.counters().drains().clone(), respond));
     let ports = startup_message::Ports {
         listen: running.gateway.local_addr(),
         admin: admin_address,
         needs_token,
         is_first_start,
     };
-    startup_message::show(&ports, &configuration, (&data, running.admin.origin));
+    startup_message::show(&ports, &configuration, &data, running.admin.origin);
     let counters = running.reloads.clone();
     let (stopping, times) = watch::channel(configuration.gateway.stopping);
     let reloader = Reloader {
@@ -109,7 +110,7 @@ async fn serve(
         sinks,
         counters,
     };
-    let reloads = tokio::spawn(reloader.follow(hangup, asked));
+    let reloads = tokio::spawn(reloader.follow(hangup, requests));
     manager.notify(State::Ready);
 
     tokio::select! {
@@ -183,7 +184,8 @@ impl Running {
     fn start(
         start: Start<'_>,
         intake: TcpListener,
-        (sinks, reload): (Vec<SinkSetup>, ReloadHandle),
+        sinks: Vec<SinkSetup>,
+        reload: ReloadHandle,
     ) -> anyhow::Result<Self> {
         let Start { configuration, data, tokens, tls, memory, role } = start;
         let opened = Opened::start(configuration, data, memory, sinks.clone())?;
@@ -203,15 +205,22 @@ impl Running {
         let upstreams = UpstreamBoard::new(&configuration.upstreams);
         let retention = RetentionBoard::default();
         retention.show(compose::named(&sinks));
-        let boards = (objects.clone(), upstreams.clone(), retention.clone());
-        let metrics = Metrics::new(log.clone(), gateway.counters().clone(), &delivery, reloads.clone(), boards);
+        let metrics = Metrics::new(
+            log.clone(),
+            gateway.counters().clone(),
+            &delivery,
+            reloads.clone(),
+            objects.clone(),
+            upstreams.clone(),
+            retention.clone(),
+        );
         let admin = Arc::new(Admin {
             metrics,
             status: ServerStatus::new(role, log.clone(), &gateway, &delivery, upstreams.clone()),
             dead_letters: delivery.dead_letters().clone(),
             routes: Routes::new(&delivery),
             types: types.clone(),
-            trials: DryRuns::new(types.clone()),
+            dry_runs: DryRuns::new(types.clone()),
             payloads: Payloads::new(),
             reload,
             origin: directory.origin(),

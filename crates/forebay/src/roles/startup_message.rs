@@ -26,11 +26,11 @@ pub(crate) struct Ports {
 
 /// Writes to the standard output, or to the log if each line must be JSON. A separate thread writes to the standard output, and ends after that.
 /// So a reader that has stopped reading doesn't block the server. If nothing reads it, nothing is lost.
-pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, Origin)) {
+pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origin) {
     if log::is_json() {
-        return tracing::info!("{}", text(ports, configuration, data, false).trim_end());
+        return tracing::info!("{}", text(ports, configuration, data, origin, false).trim_end());
     }
-    let text = text(ports, configuration, data, io::stdout().is_terminal());
+    let text = text(ports, configuration, data, origin, io::stdout().is_terminal());
     let write = move || {
         let mut output = io::stdout().lock();
         let _ = output.write_all(text.as_bytes()).and_then(|()| output.flush());
@@ -38,7 +38,7 @@ pub(crate) fn show(ports: &Ports, configuration: &Configuration, data: (&Path, O
     let _ = thread::Builder::new().name("banner".into()).spawn(write);
 }
 
-fn text(ports: &Ports, configuration: &Configuration, (data, origin): (&Path, Origin), is_terminal: bool) -> String {
+fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origin, is_terminal: bool) -> String {
     let &Ports { listen, admin, needs_token, is_first_start } = ports;
     let intake = scheme(configuration.gateway.tls.is_some());
     let url = target(listen, configuration.gateway.tls.is_some());

@@ -128,7 +128,7 @@ fn post(server: &Server, path: &str, body: impl Fn(usize) -> (String, usize) + S
 }
 
 /// What was accepted is stored once when the table is quick again, and nothing was killed.
-fn check(group: &Group, server: &Server, postgres: &PostgresServer, (accepted, refused): (usize, usize)) {
+fn check(group: &Group, server: &Server, postgres: &PostgresServer, accepted: usize, refused: usize) {
     postgres.psql("drop trigger slow on events");
     // However much that is: only a standstill is a fault.
     let mut pending = server.metric("forebay_events_pending{");
@@ -152,9 +152,9 @@ fn six_clients_with_large_batches_in_64_mib() {
     assert!(wait_until(says), "{}", log());
     let text = "x".repeat(960);
     let line = |batch: usize, number: usize| format!("{{\"id\":\"{batch}-{number}\",\"text\":\"{text}\"}}\n");
-    let counts =
+    let (accepted, refused) =
         post(&server, "/ingest/batch/a", |batch| ((0..1024).map(|number| line(batch, number)).collect(), 1024));
-    check(&group, &server, &postgres, counts);
+    check(&group, &server, &postgres, accepted, refused);
     // What can never fit is no 503.
     let lines: String = (0..90_000).map(|number| format!("{{\"id\":\"x{number}\"}}\n")).collect();
     let (status, answer) = server.post("/ingest/batch/a", &lines);
@@ -166,10 +166,10 @@ fn single_events_in_32_mib() {
     let (Some(group), Some(postgres)) = (Group::new(32 * MIB), PostgresServer::start()) else { return };
     let folder = Folder::new();
     let server = start(&group, &folder, &postgres);
-    let counts = post(&server, "/ingest/event/a", |number| {
+    let (accepted, refused) = post(&server, "/ingest/event/a", |number| {
         (format!("{{\"id\":\"{number}\",\"text\":\"{}\"}}", "x".repeat(1 << (number % 17))), 1)
     });
-    check(&group, &server, &postgres, counts);
+    check(&group, &server, &postgres, accepted, refused);
 }
 
 /// Gateways of one writer.

@@ -227,8 +227,8 @@ impl Permit<'_> {
         &self.admission.loads[self.shard]
     }
 
-    /// The batch is complete.
-    pub(crate) fn is_whole(&self) {
+    /// The batch is complete: its size counts for the reservations of later ones.
+    pub(crate) fn complete(&self) {
         self.load().forecast.learn(self.bytes);
     }
 }
@@ -296,7 +296,7 @@ mod tests {
         assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "it was dropped at once");
         assert!(first.admit(60).is_ok() && admission.permit(1, b, 1).admit(40).is_ok());
         assert!(admission.batch_permit(1, b, Some(41), 1).is_err());
-        first.is_whole();
+        first.complete();
         drop(first);
         assert_eq!(admission.bytes(), 0);
         let usual = admission.batch_permit(0, a, None, 1).unwrap();

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_room_back_wakes_one_and_who_got_none_wakes_nobody() {
+    fn releasing_bytes_wakes_exactly_one_waiter() {
         let admission = Admission::new(1, 100, 100, Duration::ZERO);
         let waiting = admission.waiting();
         let client = admission.bucket("", IpAddr::V4(Ipv4Addr::LOCALHOST));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_no_room_lets_the_next_look_but_not_for_ever() {
+    fn waiter_without_room_wakes_a_bounded_number_of_others() {
         let waiting = WaitQueue::new(Duration::ZERO);
         let places = [1, 2, 3].map(|_| waiting.place(two_clients()[0]));
         waiting.wake_first();

@@ -39,7 +39,7 @@ impl TypeCache {
                 Err(_) => known.state = TypeState::Changing,
             }
         }
-        if !self.table.reads_heads_as(&table) {
+        if !self.table.reads_heads_like(&table) {
             self.readings = self.readings.wrapping_add(1);
         }
         self.table = table;
@@ -50,11 +50,11 @@ impl TypeCache {
         self.readings
     }
 
-    /// Whether each type that was met here has the same rules in `table`.
+    /// Checks that each type that was used here has the same rules in `table`.
     ///
     /// # Errors
-    /// One isn't taken any more, or has others.
-    pub(crate) fn check_met(&self, table: &TypeRegistry) -> Result<(), Problem> {
+    /// A type is no longer accepted, or has other rules.
+    pub(crate) fn check_used(&self, table: &TypeRegistry) -> Result<(), Problem> {
         self.known.iter().try_for_each(|known| table.check_rules(known))
     }
 
@@ -108,7 +108,7 @@ impl TypeCache {
     fn found(&mut self, known: TypeEntry) -> Result<Slot, Problem> {
         match self.by_name.get(known.name.as_str()) {
             Some(slot) if self.known[slot.0].is_taken() => Ok(*slot),
-            Some(slot) => Err(self.known[slot.0].is_unknown()),
+            Some(slot) => Err(self.known[slot.0].unknown_type_problem()),
             None => Ok(self.add(known)),
         }
     }
@@ -121,8 +121,8 @@ impl TypeCache {
         slot
     }
 
-    /// Those of these types that were met here.
-    pub(crate) fn met(&self, is_meant: impl Fn(TypeId) -> bool) -> impl Iterator<Item = &TypeEntry> {
+    /// Those of these types that were used here.
+    pub(crate) fn used(&self, is_meant: impl Fn(TypeId) -> bool) -> impl Iterator<Item = &TypeEntry> {
         self.known.iter().filter(move |known| is_meant(known.id))
     }
 
@@ -145,7 +145,7 @@ mod tests {
         let mut cache = TypeCache::new(table(&["a", "b"]));
         let [a, b] = ["a", "b"].map(|name| cache.find(name).unwrap());
         let fewer = table(&["a"]);
-        assert_eq!(cache.check_met(&fewer).unwrap_err().code, ErrorCode::UnknownType);
+        assert_eq!(cache.check_used(&fewer).unwrap_err().code, ErrorCode::UnknownType);
         cache.renew(fewer);
         assert!(cache.get(a).check().is_ok() && cache.get(b).check().is_err());
         assert!(cache.find("b").is_err() && cache.find("a").ok() == Some(a) && cache.find("c").is_err());

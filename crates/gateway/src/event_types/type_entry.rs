@@ -44,7 +44,7 @@ impl TypeEntry {
     pub(crate) fn check(&self) -> Result<(), Problem> {
         match self.state {
             TypeState::Taken => {}
-            TypeState::Gone => return Err(self.is_unknown()),
+            TypeState::Gone => return Err(self.unknown_type_problem()),
             TypeState::Changing => return Err(Problem::changing()),
         }
         if !self.gate.is_closed() {
@@ -129,7 +129,7 @@ impl TypeEntry {
     }
 
     /// The problem of a type that was accepted when the request began.
-    pub(crate) fn is_unknown(&self) -> Problem {
+    pub(crate) fn unknown_type_problem(&self) -> Problem {
         let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);
         Problem::new(ErrorCode::UnknownType, detail)
     }

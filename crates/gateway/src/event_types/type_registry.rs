@@ -42,8 +42,8 @@ pub(crate) struct TypeRegistry {
     before: Option<Box<TypeRegistry>>,
 }
 
-/// What a configuration says of a name.
-enum Said<'t> {
+/// How a configuration resolves a type name.
+enum ResolvedBy<'t> {
     Named(&'t Arc<TypeRules>),
     /// One of the others.
     Open(&'t Arc<TypeRules>),
@@ -52,8 +52,8 @@ enum Said<'t> {
     Nothing,
 }
 
-impl Said<'_> {
-    fn is_as(&self, other: &Self) -> bool {
+impl ResolvedBy<'_> {
+    fn same_rules_as(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Named(a) | Self::Open(a), Self::Named(b) | Self::Open(b)) => a.are_as(b),
             (Self::Result, Self::Result) | (Self::Nothing, Self::Nothing) => true,
@@ -98,13 +98,12 @@ impl TypeRegistry {
         }
     }
 
-    /// Whether an event that names no type is of the same type by both. To be asked of two whose types may differ where it
-    /// matters to nobody which names are unknown.
-    pub(crate) fn tells_as(&self, other: &Self) -> bool {
-        fn told(types: &TypeRegistry) -> (&Option<JsonPointer>, &TypeResolver, &TypeNames, &Option<TypeName>) {
+    /// Whether both resolve an event that names no type to the same type.
+    pub(crate) fn resolves_like(&self, other: &Self) -> bool {
+        fn rules(types: &TypeRegistry) -> (&Option<JsonPointer>, &TypeResolver, &TypeNames, &Option<TypeName>) {
             (&types.type_pointer, &types.choice, &types.names, &types.unknown)
         }
-        told(self) == told(other)
+        rules(self) == rules(other)
     }
 
     /// Whether events of unknown types are taken, as another one.
@@ -112,11 +111,11 @@ impl TypeRegistry {
         self.unknown.is_some()
     }
 
-    /// What is said of an event of this type, if the type is accepted.
+    /// The rules of a type, if it is accepted.
     fn rules_of(&self, name: &TypeName) -> Option<&TypeRules> {
-        match self.said_of(name) {
-            Said::Named(rules) | Said::Open(rules) => Some(rules),
-            Said::Result | Said::Nothing => None,
+        match self.resolved_by(name) {
+            ResolvedBy::Named(rules) | ResolvedBy::Open(rules) => Some(rules),
+            ResolvedBy::Result | ResolvedBy::Nothing => None,
         }
     }
 
@@ -141,23 +140,25 @@ impl TypeRegistry {
         self.named.contains_key(name)
     }
 
-    /// Whether the same names are unknown by both.
-    pub(crate) fn knows_as(&self, other: &Self) -> bool {
+    /// Whether both accept the same names.
+    pub(crate) fn same_types_as(&self, other: &Self) -> bool {
         self.named.keys().eq(other.named.keys())
             && self.results.keys().eq(other.results.keys())
             && self.open.is_some() == other.open.is_some()
     }
 
     /// Whether a request whose head was read by the one can be taken by the other, if another name than its type's was looked at.
-    pub(crate) fn reads_heads_as(&self, other: &Self) -> bool {
-        self.tells_as(other) && self.headers == other.headers && (self.unknown.is_none() || self.knows_as(other))
+    pub(crate) fn reads_heads_like(&self, other: &Self) -> bool {
+        self.resolves_like(other)
+            && self.headers == other.headers
+            && (self.unknown.is_none() || self.same_types_as(other))
     }
 
-    /// Whether it may be said what events are that name no type.
+    /// Checks that a reload doesn't change the type of events that name none.
     ///
     /// # Errors
-    /// That is changing.
-    pub(crate) fn check_telling(&self) -> Result<(), Problem> {
+    /// It does: their type is changing.
+    pub(crate) fn check_stable(&self) -> Result<(), Problem> {
         let is_same = self
             .before
             .as_ref()
@@ -165,12 +166,12 @@ impl TypeRegistry {
         if is_same { Ok(()) } else { Err(Problem::changing()) }
     }
 
-    fn said_of(&self, name: &TypeName) -> Said<'_> {
+    fn resolved_by(&self, name: &TypeName) -> ResolvedBy<'_> {
         match (self.named.get(name), &self.open) {
-            (Some(rules), _) => Said::Named(rules),
-            _ if self.results.contains_key(name) => Said::Result,
-            (None, Some(rules)) => Said::Open(rules),
-            (None, None) => Said::Nothing,
+            (Some(rules), _) => ResolvedBy::Named(rules),
+            _ if self.results.contains_key(name) => ResolvedBy::Result,
+            (None, Some(rules)) => ResolvedBy::Open(rules),
+            (None, None) => ResolvedBy::Nothing,
         }
     }
 
@@ -228,20 +229,20 @@ impl TypeRegistry {
     pub(crate) fn find_own(&self, text: &str) -> Result<TypeEntry, Problem> {
         let unknown = |detail: String| Problem::new(ErrorCode::UnknownType, detail);
         let name = TypeName::new(text).map_err(|error| unknown(error.to_string()))?;
-        let said = self.said_of(&name);
-        if self.before.as_ref().is_some_and(|before| !before.said_of(&name).is_as(&said)) {
+        let said = self.resolved_by(&name);
+        if self.before.as_ref().is_some_and(|before| !before.resolved_by(&name).same_rules_as(&said)) {
             return Err(Problem::changing());
         }
         let rules = match said {
-            Said::Named(rules) => {
+            ResolvedBy::Named(rules) => {
                 let id = self.types.intern(&name);
                 return Ok(self.known(name, id, rules));
             }
-            Said::Open(rules) => rules,
-            Said::Result => {
+            ResolvedBy::Open(rules) => rules,
+            ResolvedBy::Result => {
                 return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
             }
-            Said::Nothing => return Err(unknown_type(&name)),
+            ResolvedBy::Nothing => return Err(unknown_type(&name)),
         };
         let id = self.open_type(&name).ok_or_else(|| {
             let detail =
@@ -258,7 +259,7 @@ impl TypeRegistry {
     pub(crate) fn check_rules(&self, entry: &TypeEntry) -> Result<(), Problem> {
         match self.find_own(entry.name.as_str()) {
             Ok(now) if now.rules.are_as(&entry.rules) => Ok(()),
-            Err(problem) if problem.code == ErrorCode::UnknownType => Err(entry.is_unknown()),
+            Err(problem) if problem.code == ErrorCode::UnknownType => Err(entry.unknown_type_problem()),
             _ => Err(Problem::changing()),
         }
     }

@@ -18,7 +18,7 @@ use ipnet::IpNet;
 use limits::memory::Budgets;
 use limits::{ACK_TIMEOUT, CONNECTIONS_MAX, CONNECTIONS_PER_CLIENT_MAX, IDLE_TIMEOUT, IN_FLIGHT_BYTES_MAX};
 use net::connections::ConnectionLimiter;
-use net::draining::DrainLimiter;
+use net::lingering_close::DrainLimiter;
 use net::tls::ServerTls;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
@@ -136,7 +136,7 @@ impl Gateway {
         let shards_count = log.shards().len();
         let admission = Arc::new(Admission::new(shards_count, in_flight_bytes_max, memory.batch_bytes, batch_wait));
         let drains = options.drains.clone();
-        let counters = GatewayCounters::new(shards_count, (admission.clone(), drains), log.accepted().clone());
+        let counters = GatewayCounters::new(shards_count, admission.clone(), drains, log.accepted().clone());
         let counters = Arc::new(counters);
         let content_hash = log.content_hash();
         let outcomes = log.delivery_watch().clone();
@@ -156,7 +156,7 @@ impl Gateway {
             tokens: options.tokens.clone(),
         };
         let (end, ended) = channel();
-        let shards = start_shards(log, (&shared, options.tls.as_ref()), &end)?;
+        let shards = start_shards(log, &shared, options.tls.as_ref(), &end)?;
 
         let senders: Vec<_> = shards.iter().map(|shard| shard.messages.clone()).collect();
         let GatewayOptions { connections_max, connections_per_client, tick, .. } = options;
@@ -249,15 +249,16 @@ impl Drop for End {
 
 fn start_shards(
     log: &EventLog,
-    (shared, tls): (&Shared, Option<&Arc<ServerTls>>),
+    shared: &Shared,
+    tls: Option<&Arc<ServerTls>>,
     end: &Sender<()>,
 ) -> io::Result<Vec<ShardThread>> {
     let start = |(index, shard): (usize, &Arc<eventlog::Shard>)| {
         let (messages, receiver) = unbounded_channel();
-        let (shard, shared, end) = (shard.clone(), (shared.clone(), tls.cloned()), End(end.clone()));
+        let (shard, shared, tls, end) = (shard.clone(), shared.clone(), tls.cloned(), End(end.clone()));
         let thread = start_thread(format!("shard-{index}"), move |started| {
             let _end = end;
-            shard_thread::run(index, &shard, shared, receiver, started);
+            shard_thread::run(index, &shard, shared, tls, receiver, started);
         })?;
         Ok(ShardThread { messages, thread })
     };

@@ -78,7 +78,8 @@ fn runtime(log: &Arc<Shard>, clock: &Arc<CachedClock>) -> io::Result<LocalRuntim
 pub(super) fn run(
     index: usize,
     log: &Arc<Shard>,
-    (shared, tls): (Shared, Option<Arc<ServerTls>>),
+    shared: Shared,
+    tls: Option<Arc<ServerTls>>,
     commands: UnboundedReceiver<ShardCommand>,
     started: impl FnOnce(io::Result<()>),
 ) {
@@ -91,7 +92,7 @@ pub(super) fn run(
             let timer = CoarseTimer::new(clock.clone(), is_ending.clone());
             let transport = Rc::new(Transport::new(tls, shared.counters.drains().clone(), is_ending.clone()));
             let commit = CommitTrigger::new(log.clone(), clock.clone());
-            let shard = ShardContext::new((index, log.clone()), shared, (clock, timer), transport, seed);
+            let shard = ShardContext::new(index, log.clone(), shared, clock, timer, transport, seed);
             let shard_loop = ShardLoop {
                 router: Router::new(shard, commit),
                 connections: OpenConnections::default(),

@@ -4,11 +4,11 @@ use eventlog::{AppendError, WatchRequest};
 use limits::BATCH_BYTES_MAX;
 
 use super::{batch_stream, quarantine};
-use crate::ack::until_durable::{append_batch, of_append, wait_for_filtered};
+use crate::ack::commit_wait::{wait_batch, wait_for_filtered};
 use crate::ack::{batch_summary, response as ack_response, until_delivered};
 use crate::admission::Body;
+use crate::append::append_batch;
 use crate::error_code::ErrorCode;
-use crate::event_types::{Slot, TypeCache};
 use crate::ingest::{AckMode, Envelope, IngestParams, RecordBuilder};
 use crate::problem::Refused;
 use crate::responses;
@@ -27,7 +27,7 @@ pub(crate) async fn handle(
 ) -> Result<Response, Refused> {
     if shard.log.is_short_of_space() {
         // Before the body is read: it may have 32 MiB.
-        return Err(of_append(shard, AppendError::NoSpace));
+        return Err(AppendError::NoSpace.into());
     }
     if let Some(slot) = params.slot {
         let types = shard.types();
@@ -37,10 +37,10 @@ pub(crate) async fn handle(
     params.check_reading(&shard.types())?;
     body.check_announced(BATCH_BYTES_MAX.min(shard.batch_bytes_max()))?;
     let mut permit = shard.batch_permit(shard.client(&envelope), body.announced()).await?;
-    let mut builder = new_builder(shard, (params, params.slot), &envelope, &shard.types());
+    let mut builder = shard.new_builder(params, params.slot, &envelope, &shard.types());
     builder.batch.reuse_buffer(shard.spare_records());
-    let mut builder = batch_stream::parse(shard, (builder, params.form), body, &mut permit).await?;
-    permit.is_whole();
+    let mut builder = batch_stream::parse(shard, builder, params.form, body, &mut permit).await?;
+    permit.complete();
     if params.is_web_form {
         explain_one_line(&mut builder);
     }
@@ -54,7 +54,8 @@ pub(crate) async fn handle(
     builder.batch.options.conflicts_kept_max = if builder.stores_rejected() { CONFLICTS_KEPT_MAX } else { 0 };
     let ack = params.ack.of_types(builder.types());
     wait_for_filtered(shard, ack, &builder).await?;
-    let asked = append_batch(shard, ack, &mut builder).await?;
+    let commit = append_batch(shard, ack, &mut builder).await?;
+    let asked = wait_batch(shard, ack, &mut builder, commit).await?;
     if params.atomic && builder.refused_count() > 0 {
         builder.refuse_all();
     }
@@ -100,29 +101,8 @@ async fn answer_when_stored(shard: &ShardContext, builder: &RecordBuilder, asked
     ack_response::of_batch(summary, status, &delivery)
 }
 
-/// A builder for records that are all of the type at `slot`, unless each names its own.
-pub(super) fn new_builder(
-    shard: &ShardContext,
-    (params, slot): (&IngestParams, Option<Slot>),
-    envelope: &Envelope,
-    types: &TypeCache,
-) -> RecordBuilder {
-    let (generated, hash) = (shard.new_id(envelope.received_at), shard.shared.content_hash.clone());
-    let mut builder = RecordBuilder::new((params, slot), envelope.clone(), types, generated, hash);
-    builder.refused_commits = shard.refused_commits();
-    builder.bytes_max = shard.records_bytes_max();
-    builder
-}
-
-/// Counts the events that transforms have dropped. A duplicate batch has none.
-pub(crate) fn count_filtered(shard: &ShardContext, builder: &RecordBuilder) {
-    if builder.accepted > 0 {
-        builder.filtered_by().for_each(|(type_name, by, count)| shard.filters().add(type_name, by, count));
-    }
-}
-
 fn count(shard: &ShardContext, builder: &mut RecordBuilder) {
-    count_filtered(shard, builder);
+    shard.count_filtered(builder);
     let (counters, source) = (&shard.shared.counters, &builder.envelope().source);
     builder.tally.add_to(&counters.refusals, source);
     counters.refusal_samples.add_all(std::mem::take(&mut builder.tally.samples), builder.tally.rejected());

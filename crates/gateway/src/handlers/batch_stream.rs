@@ -24,7 +24,8 @@ struct BatchStream {
 /// Builds records as the body arrives. Costly chunks are offloaded to the worker pool.
 pub(crate) async fn parse(
     shard: &ShardContext,
-    (builder, form): (RecordBuilder, Form),
+    builder: RecordBuilder,
+    form: Form,
     body: &mut Body<'_>,
     permit: &mut Permit<'_>,
 ) -> Result<RecordBuilder, Refused> {

@@ -1,22 +1,19 @@
-//! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::until_durable`] says so.
+//! `POST /ingest/event`: one payload, which becomes one event as a rule. The 200 is sent when [`crate::ack::commit_wait`] says so.
 
 use event::{EventId, Position};
-use eventlog::{AppendOutcome, JournalRecord};
 use limits::EVENT_BYTES_MAX;
 
-use super::batch::new_builder;
 use super::quarantine;
 use super::transformed_event::TransformedEvent;
-use crate::ack::until_durable::{self, of_append};
-use crate::admission::Body;
-use crate::admission::Permit;
+use crate::ack::commit_wait;
+use crate::admission::{Body, Permit};
+use crate::append::{AppendedEvent, append_event};
 use crate::event_types::cost::{self, CostBudget};
-use crate::event_types::{Slot, TypeCache};
 use crate::ingest::{
-    ChosenBy, ChosenId, Envelope, Epoch, Event, IngestParams, Input, Made, Offloaded, Processed, RequestBudget,
-    RequestKey, Sequence, SequenceStop, WindowSet, offload,
+    Envelope, Epoch, IngestParams, Input, Made, Offloaded, Pipeline, PipelineError, Processed, RequestBudget,
+    RequestKey, Unobserved, WindowSet, offload,
 };
-use crate::problem::{Problem, Refused};
+use crate::problem::Refused;
 use crate::responses;
 use crate::shard::ShardContext;
 use http1::Response;
@@ -30,11 +27,11 @@ pub(super) async fn handle(
 ) -> Result<Response, Refused> {
     let mut permit = shard.permit(shard.client(envelope));
     let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
-    let Appended { taken, id, .. } = match ingested {
+    let AppendedEvent { commit, id, .. } = match ingested {
         Ingested::One(appended) => appended,
         Ingested::Otherwise(outcome) => return Box::pin(outcome.respond(shard, params, permit)).await,
     };
-    let (position, duplicate) = until_durable::wait(shard, taken).await?;
+    let (position, duplicate) = commit_wait::wait(shard, commit).await?;
     Ok(respond(params, id, position, duplicate))
 }
 
@@ -43,7 +40,7 @@ pub(super) fn respond(params: &IngestParams, id: EventId, position: Position, du
     if params.json { responses::of_event_as_json(id, position, duplicate) } else { Response::ok() }
 }
 
-/// Reads an event, runs the ingest sequence on it and appends the outcome.
+/// Reads an event, runs the ingest pipeline on it and appends the outcome.
 pub(super) async fn ingest<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
@@ -62,7 +59,7 @@ pub(super) async fn ingest<'w>(
     }
 }
 
-/// Runs the ingest sequence on an event of Forebay's own and appends the outcome.
+/// Runs the ingest pipeline on an event of Forebay's own and appends the outcome.
 pub(super) async fn ingest_bytes<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
@@ -78,17 +75,9 @@ pub(super) async fn ingest_bytes<'w>(
 
 /// What an event has become.
 pub(super) enum Ingested<'w> {
-    One(Appended<'w>),
+    One(AppendedEvent<'w>),
     /// None or several, by its type's transform.
     Otherwise(TransformedEvent),
-}
-
-/// An event that was appended, or is a duplicate.
-pub(super) struct Appended<'w> {
-    pub(super) taken: AppendOutcome<'w>,
-    pub(super) id: EventId,
-    /// Its type.
-    pub(super) slot: Slot,
 }
 
 /// The same on the shard itself; `None` if it costs more than other requests should wait for.
@@ -112,7 +101,7 @@ fn ingest_inline<'w>(
         return Ok(None);
     }
     let (mut workspace, mut windows) = (shard.workspace(), WindowSet::default());
-    let sequence = Sequence {
+    let pipeline = Pipeline {
         types: &mut types,
         named: params.slot,
         ack: params.ack,
@@ -124,22 +113,24 @@ fn ingest_inline<'w>(
         room: RequestBudget::beside(0, 0, shard.records_bytes_max()),
         budget: &mut CostBudget::inline(),
     };
-    let processed = match sequence.run(Input::Bytes(bytes), &mut workspace, None) {
-        Err(SequenceStop::OverBudget) => {
+    let processed = match pipeline.run(Input::Bytes(bytes), &mut workspace, &mut Unobserved) {
+        Err(PipelineError::OverBudget) => {
             workspace.forget();
             return Ok(None);
         }
-        processed => processed.map_err(SequenceStop::into_problem),
+        processed => processed.map_err(PipelineError::into_problem),
     };
     let content = || shard.shared.content_hash.of(bytes);
     let ingested = processed.and_then(|Processed { slot, made, .. }| match made {
-        Made::One(event) => append(shard, envelope, (&types, slot), (event, &mut windows), content).map(Ingested::One),
+        Made::One(event) => {
+            append_event(shard, envelope, &types, slot, event, &mut windows, content).map(Ingested::One)
+        }
         Made::Filtered(by) => {
             let refused_commits = windows.refused_commits;
             Ok(Ingested::Otherwise(TransformedEvent::Filtered { by, slot, refused_commits }))
         }
         Made::Several { events, filtered } => {
-            let mut builder = new_builder(shard, (params, Some(slot)), envelope, &types).with_windows(windows);
+            let mut builder = shard.new_builder(params, Some(slot), envelope, &types).with_windows(windows);
             builder.fan_out(content(), events, filtered);
             let sent = quarantine::wants(&types, slot).then(|| bytes.into());
             Ok(Ingested::Otherwise(TransformedEvent::Several { builder: Box::new(builder), sent }))
@@ -149,35 +140,7 @@ fn ingest_inline<'w>(
     ingested.map(Some)
 }
 
-/// Appends an event. `content` hashes the bytes that were sent.
-fn append<'w>(
-    shard: &'w ShardContext,
-    envelope: &Envelope,
-    (types, slot): (&TypeCache, Slot),
-    (event, windows): (Event<'_>, &mut WindowSet),
-    content: impl Fn() -> u64,
-) -> Result<Appended<'w>, Refused> {
-    let Event { payload, id: chosen, time } = event;
-    let entry = types.get(slot);
-    let id = chosen.map_or_else(|| shard.new_id(envelope.received_at), |chosen| chosen.id);
-    let time = entry.count_time(time);
-    let content = |chosen: ChosenId| match chosen.by {
-        // Equal ids have equal bytes, white space around them apart.
-        ChosenBy::Content => shard.shared.content_hash.of(&chosen.id.0),
-        _ => content(),
-    };
-    let record = JournalRecord { content: chosen.map(content), ..envelope.record(entry, (id, time), &payload) };
-    let taken = shard.log.append_one(&record, entry.id).map_err(|error| of_append(shard, error))?;
-    match taken {
-        AppendOutcome::Appended(_) => windows.keep(),
-        // While its bytes are at hand.
-        AppendOutcome::IdConflict => return Err(Box::new(Problem::id_reused().of_type(&entry.name))),
-        _ => {}
-    }
-    Ok(Appended { taken, id, slot })
-}
-
-/// Runs the sequence on a thread of the worker pool, and appends the outcome on the shard.
+/// Runs the pipeline on a thread of the worker pool, and appends the outcome on the shard.
 async fn ingest_offloaded<'w>(
     shard: &'w ShardContext,
     params: &IngestParams,
@@ -186,7 +149,7 @@ async fn ingest_offloaded<'w>(
     permit: &mut Permit<'_>,
 ) -> Result<Ingested<'w>, Refused> {
     permit.admit(bytes.len())?;
-    let builder = new_builder(shard, (params, params.slot), envelope, &shard.types());
+    let builder = shard.new_builder(params, params.slot, envelope, &shard.types());
     let work = move || (builder.process_event(&bytes), bytes);
     let (offloaded, bytes) = offload(&shard.pool, permit.client(), work).await?;
     let ingested = offloaded.and_then(|offloaded| append_offloaded(shard, params, envelope, offloaded, &bytes));
@@ -214,7 +177,8 @@ fn append_offloaded<'w>(
     let refused_commits = builder.refused_commits;
     Ok(match made {
         Made::One(event) => {
-            Ingested::One(append(shard, envelope, (&types, slot), (event, &mut builder.windows), || content)?)
+            let windows = &mut builder.windows;
+            Ingested::One(append_event(shard, envelope, &types, slot, event, windows, || content)?)
         }
         Made::Filtered(by) => Ingested::Otherwise(TransformedEvent::Filtered { by, slot, refused_commits }),
         Made::Several { .. } => {

@@ -2,15 +2,16 @@
 //! its own, so that the default costs nothing more.
 
 use ::event::{EventId, Position};
-use eventlog::{AppendOutcome, WatchRequest};
+use eventlog::WatchRequest;
 
-use super::event::{self, Appended, Ingested, ingest};
+use super::event::{self, Ingested, ingest};
 use crate::ack::response::{self as ack_response, SingleEvent};
-use crate::ack::{until_delivered, until_durable};
+use crate::ack::{commit_wait, until_delivered};
 use crate::admission::Body;
+use crate::append::{AppendedEvent, PendingCommit};
 use crate::event_types::Slot;
 use crate::ingest::{AckMode, Envelope, IngestParams};
-use crate::problem::{Problem, Refused};
+use crate::problem::Refused;
 use crate::shard::ShardContext;
 use http1::Response;
 
@@ -23,16 +24,16 @@ pub(crate) async fn handle(
 ) -> Result<Response, Refused> {
     let mut permit = shard.permit(shard.client(envelope));
     let ingested = ingest(shard, params, envelope, body, &mut permit).await?;
-    let Appended { taken, id, slot } = match ingested {
+    let AppendedEvent { commit, id, slot } = match ingested {
         Ingested::One(appended) => appended,
         Ingested::Otherwise(outcome) => return outcome.respond(shard, params, permit).await,
     };
     let ack = params.ack.of_types(std::iter::once(shard.types().get(slot)));
     if ack == AckMode::Memory {
         // It is committed with the next block though no handler waits for it.
-        return in_memory(shard, &taken, id);
+        return Ok(in_memory(shard, &commit, id));
     }
-    let (position, duplicate) = until_durable::wait(shard, taken).await?;
+    let (position, duplicate) = commit_wait::wait(shard, commit).await?;
     if ack == AckMode::Disk {
         return Ok(event::respond(params, id, position, duplicate));
     }
@@ -43,16 +44,10 @@ pub(crate) async fn handle(
     Ok(ack_response::of_event(&SingleEvent { id, position, duplicate }, &status, params.json))
 }
 
-fn in_memory(shard: &ShardContext, taken: &AppendOutcome<'_>, id: EventId) -> Result<Response, Refused> {
-    let duplicate = match taken {
-        AppendOutcome::Appended(_) => false,
-        AppendOutcome::Duplicate(_) => true,
-        AppendOutcome::IdConflict | AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty => {
-            return Err(Problem::id_reused().into());
-        }
-    };
+fn in_memory(shard: &ShardContext, commit: &PendingCommit<'_>, id: EventId) -> Response {
+    let duplicate = matches!(commit, PendingCommit::Original(_));
     shard.cells().duplicates.add(u64::from(duplicate));
-    Ok(ack_response::of_event_in_memory(id, duplicate))
+    ack_response::of_event_in_memory(id, duplicate)
 }
 
 async fn asked(shard: &ShardContext, slot: Slot, position: Position, again: Option<EventId>) -> WatchRequest {

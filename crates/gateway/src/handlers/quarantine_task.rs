@@ -1,4 +1,4 @@
-//! The task of a shard that stores rejected events: it takes each through the ingest sequence of the other type, and appends it.
+//! The task of a shard that stores rejected events: it takes each through the ingest pipeline of the other type, and appends it.
 
 use super::event::{Ingested, ingest_bytes};
 use super::quarantine::counts;

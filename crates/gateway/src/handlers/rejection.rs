@@ -33,10 +33,10 @@ pub(super) fn reject(shard: &ShardContext, refused: &Refused, origin: &Origin<'_
     if let Some(client) = origin.client
         && matches!(origin.route, RouteName::Event | RouteName::Batch)
     {
-        let of_type = (&label, name.as_ref());
-        counters
-            .refusal_samples
-            .add(|| RefusalSample::of(&rules.types, of_type, (origin.source, client), (refused as &Problem, None)));
+        let sample = || {
+            RefusalSample::of(&rules.types, &label, name.as_ref(), (origin.source, client), refused as &Problem, None)
+        };
+        counters.refusal_samples.add(sample);
     }
     responses::problem(refused)
 }

@@ -120,7 +120,7 @@ impl Handler for Router {
     }
 
     fn is_stopping(&self) -> bool {
-        self.shard.shared.readiness.is_stopping()
+        self.shard.shared.readiness.is_stopping() || self.shard.log.has_failed()
     }
 
     fn before_poll(&self) {
@@ -167,7 +167,7 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
     });
     let (source, partial, operation) = match sender {
         Ok((source, partial)) => {
-            let operation = operation(shard, head, (route, named), &source);
+            let operation = operation(shard, head, route, named, &source);
             (source, partial, operation)
         }
         Err(refused) => (shard.authenticator.anonymous(), None, Err(refused)),
@@ -185,7 +185,8 @@ fn begin(shard: &ShardContext, peer: IpAddr, head: &Head<'_>) -> PendingRequest 
 fn operation(
     shard: &ShardContext,
     head: &Head<'_>,
-    (route, named): (RouteName, Option<&str>),
+    route: RouteName,
+    named: Option<&str>,
     source: &str,
 ) -> Result<Operation, Refused> {
     if head.method == Method::Options && head.target.path == "*" {

@@ -3,11 +3,12 @@
 use eventlog::WatchRequest;
 use transform::Filtered;
 
-use super::{batch, quarantine};
+use super::quarantine;
+use crate::ack::commit_wait::{wait_batch, wait_for_filtered, wait_for_others};
 use crate::ack::response::{self as ack_response, SingleEvent};
 use crate::ack::until_delivered;
-use crate::ack::until_durable::{append_batch, wait_for_filtered, wait_for_others};
 use crate::admission::Permit;
+use crate::append::append_batch;
 use crate::event_types::Slot;
 use crate::ingest::{AckMode, IngestParams, RecordBuilder};
 use crate::problem::{Problem, Refused};
@@ -64,7 +65,7 @@ async fn respond_to_several(
     let Some(id) = builder.first_id else {
         // All of them were dropped.
         wait_for_filtered(shard, ack, &builder).await?;
-        batch::count_filtered(shard, &builder);
+        shard.count_filtered(&builder);
         let by = builder.filtered_by().next().map(|(_, by, _)| by).filter(|_| params.json);
         return Ok(by.map_or_else(Response::ok, responses::of_filtered_as_json));
     };
@@ -78,7 +79,7 @@ async fn respond_to_several(
         }
     };
     drop(sent);
-    batch::count_filtered(shard, &builder);
+    shard.count_filtered(&builder);
     let duplicate = builder.duplicates > 0;
     shard.cells().duplicates.add(builder.duplicates);
     let Some(position) = builder.position.filter(|_| ack != AckMode::Memory) else {
@@ -98,6 +99,7 @@ async fn append_several(
     ack: AckMode,
     builder: &mut RecordBuilder,
 ) -> Result<WatchRequest, Refused> {
-    let asked = append_batch(shard, ack, builder).await?;
+    let commit = append_batch(shard, ack, builder).await?;
+    let asked = wait_batch(shard, ack, builder, commit).await?;
     if builder.refused_count() > 0 { Err(Problem::id_reused().into()) } else { Ok(asked) }
 }

@@ -1,4 +1,4 @@
-//! A dry run: a payload goes through the ingest sequence, which ends before the append. It shows an operator what a configuration does.
+//! A dry run: a payload goes through the ingest pipeline, which ends before the append. It shows an operator what a configuration does.
 //! Nothing is counted, and nothing is remembered beyond one [`DryRun`].
 
 use std::net::IpAddr;
@@ -9,11 +9,11 @@ use eventlog::ContentHash;
 use limits::BLOCK_BYTES_MAX;
 
 use super::ack_mode::AckMode;
-use super::dry_run_trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
 use super::envelope::{EventContext, Headers};
 use super::ids::{RequestKey, check_key};
+use super::pipeline::{Event, Input, Made, Pipeline, PipelineError, Workspace};
 use super::request_budget::RequestBudget;
-use super::sequence::{Event, Input, Made, Sequence, SequenceStop, Workspace};
+use super::trace::{AcceptedEvent, DryRunOutcome, DryRunRejection, DryRunTrace};
 
 use super::windows::{Epoch, WindowSet};
 use crate::event_types::{CostBudget, GatewayTypes, Slot, TypeCache, TypeRegistry, TypeRules};
@@ -54,17 +54,17 @@ impl DryRun {
         Self { types, slot, windows: WindowSet::with(slot, windows), workspace: Workspace::default() }
     }
 
-    /// Runs the sequence on a payload.
+    /// Runs the pipeline on a payload.
     pub fn run(&mut self, bytes: &[u8], request: &RequestContext) -> DryRunTrace {
         let mut trace = DryRunTrace::default();
-        trace.end = self.sequence(bytes, request, &mut trace).unwrap_or_else(|problem| DryRunOutcome {
+        trace.end = self.run_observed(bytes, request, &mut trace).unwrap_or_else(|problem| DryRunOutcome {
             refused: Some(DryRunRejection::new(problem)),
             ..DryRunOutcome::default()
         });
         trace
     }
 
-    fn sequence(
+    fn run_observed(
         &mut self,
         bytes: &[u8],
         request: &RequestContext,
@@ -76,7 +76,7 @@ impl DryRun {
         }
         let RequestContext { received_at, client, source, headers, .. } = request;
         let headers = Headers::of_pairs(headers);
-        let sequence = Sequence {
+        let pipeline = Pipeline {
             types: &mut self.types,
             named: Some(self.slot),
             ack: AckMode::Disk,
@@ -89,7 +89,7 @@ impl DryRun {
             budget: &mut CostBudget::unlimited(),
         };
         let processed =
-            sequence.run(Input::Bytes(bytes), &mut self.workspace, Some(trace)).map_err(SequenceStop::into_problem)?;
+            pipeline.run(Input::Bytes(bytes), &mut self.workspace, trace).map_err(PipelineError::into_problem)?;
         let outcome = match processed.made {
             Made::One(event) => DryRunOutcome { taken: vec![event.into()], ..DryRunOutcome::default() },
             Made::Filtered(by) => DryRunOutcome { filtered: vec![by], ..DryRunOutcome::default() },

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use event::TypeName;
 
 use super::dry_run::RequestContext;
-use super::dry_run_trace::DryRunRejection;
 use super::params::DEFAULT_TYPE;
-use super::sequence::{self, Input, SequenceStop};
+use super::pipeline::{self, Input, PipelineError};
+use super::trace::DryRunRejection;
 use crate::event_types::{CostBudget, GatewayTypes, TypeCache, TypeRegistry};
 use crate::problem::Refused;
 
@@ -51,9 +51,9 @@ impl DryRunTypes {
             return Ok(types.get(slot).name.clone());
         }
         let (may_repair, mut repaired) = (types.table().repairs, String::new());
-        let (payload, _) = sequence::check_json(Input::Bytes(bytes), may_repair, &mut repaired)?;
-        let slot =
-            sequence::type_of(&mut types, payload, &mut CostBudget::unlimited()).map_err(SequenceStop::into_problem)?;
+        let (payload, _) = pipeline::check_json(Input::Bytes(bytes), may_repair, &mut repaired)?;
+        let slot = pipeline::type_of(&mut types, payload, &mut CostBudget::unlimited())
+            .map_err(PipelineError::into_problem)?;
         Ok(types.get(slot).name.clone())
     }
 

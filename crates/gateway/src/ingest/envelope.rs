@@ -23,7 +23,7 @@ pub(crate) struct Envelope {
     pub(crate) headers: Headers,
 }
 
-/// The same for one payload, as the ingest sequence reads it.
+/// The same for one payload, as the ingest pipeline reads it.
 #[derive(Clone, Copy)]
 pub(crate) struct EventContext<'a> {
     pub(crate) received_at: i64,
@@ -47,7 +47,8 @@ impl Envelope {
     pub(crate) fn record<'a>(
         &'a self,
         entry: &'a TypeEntry,
-        (id, event_time): (EventId, Option<i64>),
+        id: EventId,
+        event_time: Option<i64>,
         payload: &'a str,
     ) -> JournalRecord<'a> {
         JournalRecord {

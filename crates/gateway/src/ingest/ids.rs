@@ -50,7 +50,7 @@ impl RequestKey<'_> {
     }
 
     /// The id that the key gives the payload.
-    pub(super) fn chosen(&mut self, slot: Slot, (source, entry): (&str, &TypeEntry)) -> Option<ChosenId> {
+    pub(super) fn chosen(&mut self, slot: Slot, source: &str, entry: &TypeEntry) -> Option<ChosenId> {
         let key = self.key?;
         let ids = match *self.keyed {
             Some((known, ids)) if known == slot => ids,
@@ -83,7 +83,7 @@ pub(crate) fn check_key(key: &[u8], what: &str) -> Result<(), Problem> {
 /// # Errors
 /// The value at the pointer can't be an id.
 pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Result<Option<ChosenId>, Problem> {
-    let id = id_at(entry.rules.id.pointer(), (source, &entry.name), payload)?;
+    let id = id_at(entry.rules.id.pointer(), source, &entry.name, payload)?;
     Ok(id.map(|id| ChosenId { id, by: ChosenBy::Payload }))
 }
 
@@ -93,12 +93,13 @@ pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Resu
 /// # Errors
 /// As [`of_payload`].
 pub(super) fn of_part(
-    (source, hash): (&str, &ContentHash),
+    source: &str,
+    hash: &ContentHash,
     entry: &TypeEntry,
     part: &DerivedEvent,
     payload: &str,
 ) -> Result<Option<ChosenId>, Problem> {
-    let Some(id) = id_at(entry.rules.id.pointer(), (source, &entry.name), payload)? else { return Ok(None) };
+    let Some(id) = id_at(entry.rules.id.pointer(), source, &entry.name, payload)? else { return Ok(None) };
     let derived = |number| KeyedIds::of_event(id).id(number);
     Ok(Some(match part.element(entry.steps_with_ids()) {
         Some(Element { text, number }) => {
@@ -119,7 +120,8 @@ pub(super) fn of_content(source: &str, entry: &TypeEntry, sent: &str) -> Option<
 
 fn id_at(
     pointer: Option<&JsonPointer>,
-    (source, name): (&str, &TypeName),
+    source: &str,
+    name: &TypeName,
     payload: &str,
 ) -> Result<Option<EventId>, Problem> {
     let Some(pointer) = pointer else { return Ok(None) };

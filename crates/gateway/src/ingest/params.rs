@@ -111,7 +111,7 @@ impl IngestParams {
         let path_type = path_type.map(of_path).transpose()?;
         let name = path_type.as_deref().or_else(header_type);
         if name.is_none() {
-            types.table().check_telling()?;
+            types.table().check_stable()?;
         }
         let slot = match name {
             Some(name) => Some(types.find(name)?),

@@ -44,7 +44,7 @@ impl RejectedRecord {
         self.detail = format!("{}; {detail}", self.detail).into();
     }
 
-    pub(crate) fn of_problem((line, value): (u32, u32), problem: Problem) -> Self {
+    pub(crate) fn of_problem(line: u32, value: u32, problem: Problem) -> Self {
         let Problem { code, detail, offset, pointer, step, .. } = problem;
         let retry = code.is_transient().then_some(Retry::Later);
         let value = Some(value).filter(|value| *value > 1);

@@ -1,4 +1,4 @@
-//! The sequence is one for all callers: a step that is planted in it is seen in all four ways.
+//! All callers run one pipeline: a stage that is planted in it shows in all four.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

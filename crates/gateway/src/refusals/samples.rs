@@ -58,11 +58,14 @@ impl RefusalSample {
     /// A sample of what was rejected, of this type and from this source and client.
     pub(crate) fn of(
         types: &TypeRegistry,
-        (label, name): (&TypeLabel, Option<&TypeName>),
-        (source, client): Sender<'_>,
-        (problem, line): (&Problem, Option<u32>),
+        label: &TypeLabel,
+        name: Option<&TypeName>,
+        sender: Sender<'_>,
+        problem: &Problem,
+        line: Option<u32>,
     ) -> Self {
         let hides = name.is_some_and(|name| types.withholds(name));
+        let (source, client) = sender;
         Self {
             at: clock::unix_microseconds(),
             code: problem.code,

@@ -44,7 +44,7 @@ impl RefusalTally {
         let name = problem.type_name.as_deref();
         let label = TypeLabel::of(types, name, problem.code);
         if self.samples.len() < SAMPLES_MAX {
-            self.samples.push(RefusalSample::of(types, (&label, name), sender, (problem, line)));
+            self.samples.push(RefusalSample::of(types, &label, name, sender, problem, line));
         }
         *self.counts.entry((label, problem.code as u8)).or_default() += 1;
     }

@@ -22,9 +22,9 @@ use crate::auth::Authenticator;
 use crate::cached_clock::{CachedClock, milliseconds};
 use crate::coarse_timer::CoarseTimer;
 use crate::counters::{GatewayCounters, ShardCells};
-use crate::event_types::TypeCache;
+use crate::event_types::{Slot, TypeCache};
 use crate::filter_counts::FilterCounts;
-use crate::ingest::{Envelope, Epoch, Workspace};
+use crate::ingest::{Envelope, Epoch, IngestParams, RecordBuilder, Workspace};
 use crate::problem::Refused;
 use crate::readiness::Readiness;
 use crate::route::RouteName;
@@ -75,9 +75,11 @@ pub(crate) struct ShardContext {
 
 impl ShardContext {
     pub(crate) fn new(
-        (index, log): (usize, Arc<Shard>),
+        index: usize,
+        log: Arc<Shard>,
         shared: Shared,
-        (clock, timer): (Arc<CachedClock>, CoarseTimer),
+        clock: Arc<CachedClock>,
+        timer: CoarseTimer,
         transport: Rc<Transport>,
         seed: u64,
     ) -> Self {
@@ -141,7 +143,7 @@ impl ShardContext {
         self.types.borrow_mut()
     }
 
-    /// Buffers of the ingest sequence.
+    /// Buffers of the ingest pipeline.
     pub(crate) fn workspace(&self) -> RefMut<'_, Workspace> {
         self.workspace.borrow_mut()
     }
@@ -154,7 +156,7 @@ impl ShardContext {
     /// Takes back the memory of records that are in the log, or never will be.
     pub(crate) fn give_back_records(&self, records: RecordBuffer) {
         let mut spare = self.spare_records.borrow_mut();
-        if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.shared.memory.turn_bytes {
+        if spare.len() < SPARE_RECORDS_MAX && records.capacity() <= self.shared.memory.commit_group_bytes {
             spare.push(records.emptied());
         }
     }
@@ -194,6 +196,28 @@ impl ShardContext {
 
     pub(crate) fn new_id(&self, microseconds: i64) -> EventId {
         self.ids.borrow_mut().request(milliseconds(microseconds))
+    }
+
+    /// A builder for records that are all of the type at `slot`, unless each names its own.
+    pub(crate) fn new_builder(
+        &self,
+        params: &IngestParams,
+        slot: Option<Slot>,
+        envelope: &Envelope,
+        types: &TypeCache,
+    ) -> RecordBuilder {
+        let (generated, hash) = (self.new_id(envelope.received_at), self.shared.content_hash.clone());
+        let mut builder = RecordBuilder::new(params, slot, envelope.clone(), types, generated, hash);
+        builder.refused_commits = self.refused_commits();
+        builder.bytes_max = self.records_bytes_max();
+        builder
+    }
+
+    /// Counts the events that transforms have dropped. A duplicate batch has none.
+    pub(crate) fn count_filtered(&self, builder: &RecordBuilder) {
+        if builder.accepted > 0 {
+            builder.filtered_by().for_each(|(type_name, by, count)| self.filters().add(type_name, by, count));
+        }
     }
 
     /// Counts a request that began in the tick that began at `started`. Its time is measured from tick to tick.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use access::Demand;
 use gateway::GatewayOptions;
 use limits::{BATCH_BYTES_MAX, DRAIN_BYTES_MAX};
-use net::draining::DrainLimiter;
+use net::lingering_close::DrainLimiter;
 
 use crate::fixture::{Client, Fixture, open_types};
 
@@ -92,7 +92,7 @@ fn chunked(fixture: &Fixture, bytes: usize) -> u16 {
     (0..bytes / MB).for_each(|_| client.send(&chunk));
     client.send("0\r\n\r\n");
     let status = client.answer().status;
-    assert!(client.is_closed());
+    assert!(client.read_to_close());
     status
 }
 

@@ -238,7 +238,7 @@ impl Client {
     }
 
     /// Whether the server has closed the connection, and had nothing more to say.
-    pub(crate) fn is_closed(&mut self) -> bool {
+    pub(crate) fn read_to_close(&mut self) -> bool {
         let mut rest = Vec::new();
         match self.reader.read_to_end(&mut rest) {
             Ok(_) => rest.is_empty(),

@@ -188,7 +188,7 @@ fn who_speaks_without_tls_is_told_so() {
         assert_eq!((answer.status, answer.code()), (400, "bad_request".into()));
         assert!(answer.json()["detail"].as_str().unwrap().contains("this port speaks TLS"), "{answer:?}");
         assert_eq!(answer.header("connection"), Some("close"));
-        assert!(client.is_closed());
+        assert!(client.read_to_close());
     }
     assert!(secure.fixture.payloads().is_empty());
     assert_eq!(secure.fixture.counters().tls_failures(), 4);

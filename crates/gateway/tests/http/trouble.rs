@@ -48,7 +48,7 @@ fn it_tells_that_it_is_alive_and_ready() {
     let head = client.answer_to_head();
     assert_eq!((head.status, head.header("connection")), (503, Some("close")));
     assert!(head.header("content-length").is_some_and(|length| length.parse::<usize>().unwrap() > 0));
-    assert!(client.is_closed());
+    assert!(client.read_to_close());
     let get = |path: &str| {
         let mut client = fixture.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"));
@@ -278,7 +278,7 @@ fn heads_that_can_be_read_in_two_ways_are_refused_in_full() {
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{head:.60}");
         assert_eq!(answer.header("connection"), Some("close"));
         client.finish_sending();
-        assert!(client.is_closed());
+        assert!(client.read_to_close());
     }
     assert!(fixture.stored().is_empty());
 }
@@ -329,7 +329,7 @@ fn an_empty_line_behind_a_body_is_no_request() {
     let mut client = fixture.connect();
     client.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n1\r\n");
     assert_eq!(client.answer().status, 200);
-    assert!(client.is_closed(), "it was idle, not slow");
+    assert!(client.read_to_close(), "it was idle, not slow");
     assert_eq!(fixture.counters().refusals(ErrorCode::Timeout), 0);
 }
 
@@ -377,7 +377,7 @@ fn a_chunk_that_breaks_the_rules_ends_the_connection() {
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"));
     assert_eq!(answer.header("connection"), Some("close"));
     client.finish_sending();
-    assert!(client.is_closed(), "there is one answer");
+    assert!(client.read_to_close(), "there is one answer");
     assert!(fixture.stored().is_empty());
 }
 
@@ -402,7 +402,7 @@ fn one_client_gets_no_more_than_its_share() {
     let fixture = Fixture::with(open_types(), options);
     let mut first: Vec<_> = (0..2).map(|_| fixture.connect()).collect();
     fixture.wait("two are open", |counters| counters.open_connections() == 2);
-    assert!(fixture.connect().is_closed());
+    assert!(fixture.connect().read_to_close());
     assert_eq!(fixture.counters().connections_refused(), 1);
     first.pop();
     fixture.wait("one is left", |counters| counters.open_connections() == 1);
@@ -432,7 +432,7 @@ fn a_stop_answers_what_is_in_flight_and_closes_the_rest() {
     let address = fixture.address();
     let gateway = fixture.take_gateway();
     let stopping = std::thread::spawn(move || gateway.stop(Instant::now() + FAR));
-    assert!(idle.is_closed() && fresh.is_closed());
+    assert!(idle.read_to_close() && fresh.read_to_close());
     assert!(std::net::TcpStream::connect(address).is_err());
     busy.send("3\n");
     let answer = busy.answer();
@@ -451,7 +451,7 @@ fn a_stop_doesnt_wait_beyond_its_deadline() {
     busy.send("POST /ingest/batch HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n2\n");
     fixture.wait("it is there", |counters| counters.bytes_in_flight() >= 2);
     assert!(!fixture.take_gateway().stop(Instant::now()));
-    assert!(busy.is_closed());
+    assert!(busy.read_to_close());
     assert!(fixture.stored().is_empty());
 }
 
@@ -471,10 +471,10 @@ fn who_is_too_slow_is_told_and_left() {
         let expected = if part.contains("/A ") { (404, "unknown_type") } else { (408, "timeout") };
         assert_eq!((answer.status, answer.code().as_str()), expected, "{part}");
         assert_eq!(answer.header("connection"), Some("close"));
-        assert!(client.is_closed());
+        assert!(client.read_to_close());
     }
     let mut idle = fixture.connect();
-    assert!(idle.is_closed());
+    assert!(idle.read_to_close());
     fixture.wait("all are closed", |counters| counters.open_connections() == 0);
     assert_eq!(fixture.counters().refusals(ErrorCode::Timeout), 3);
     assert!(fixture.stored().is_empty());
@@ -498,13 +498,13 @@ fn who_has_sent_all_may_close_that_side() {
     client.post("/ingest/event", "", b"1");
     client.finish_sending();
     assert_eq!(client.answer().status, 200);
-    assert!(client.is_closed());
+    assert!(client.read_to_close());
     let mut broken = fixture.connect();
     broken.send("POST /ingest/event HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n1");
     broken.finish_sending();
     let answer = broken.answer();
     assert_eq!((answer.status, answer.code().as_str()), (400, "body_incomplete"));
-    assert!(broken.is_closed());
+    assert!(broken.read_to_close());
     assert_eq!(fixture.payloads(), ["1"]);
 }
 
@@ -518,7 +518,7 @@ fn old_clients_are_answered_as_they_ask() {
     client.send("POST /ingest/event HTTP/1.0\r\nContent-Length: 1\r\n\r\n2");
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (200, Some("close")));
-    assert!(client.is_closed());
+    assert!(client.read_to_close());
     assert_eq!(fixture.payloads(), ["1", "2"]);
 }
 

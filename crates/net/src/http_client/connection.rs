@@ -117,7 +117,7 @@ impl PooledConnection {
     }
 
     /// Whether another request can be sent.
-    pub(super) async fn is_fresh(&mut self) -> bool {
+    pub(super) async fn check_fresh(&mut self) -> bool {
         poll_fn(|cx| {
             self.has_ended = self.has_ended || self.driver.as_mut().poll(cx).is_ready();
             Poll::Ready(())

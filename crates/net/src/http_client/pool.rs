@@ -31,7 +31,7 @@ impl Pool {
             };
             // The runtime sees what has come meanwhile, such as the connection's end.
             yield_now().await;
-            if connection.is_fresh().await {
+            if connection.check_fresh().await {
                 return Some(connection);
             }
         }
@@ -39,7 +39,7 @@ impl Pool {
 
     /// Keeps a connection whose answer is read, if it can be used again.
     pub(super) async fn keep(&self, origin: &HttpOrigin, mut connection: PooledConnection) {
-        if !connection.is_fresh().await {
+        if !connection.check_fresh().await {
             return;
         }
         let mut held = self.held();

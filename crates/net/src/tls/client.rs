@@ -9,9 +9,9 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
-use super::dated::WallClock;
-use super::exact::Verifier;
-use super::explained::explained;
+use super::error_text::explained;
+use super::pinned_verifier::Verifier;
+use super::time_provider::WallClock;
 use super::trust_error::TrustError;
 use super::{HTTP_11, PROVIDER};
 

@@ -8,7 +8,7 @@ use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 use rustls::{Error, InconsistentKeys, ServerConfig};
 
-use super::dated::{Tickets, WallClock};
+use super::time_provider::{Tickets, WallClock};
 use super::{HTTP_11, PROVIDER};
 
 /// Certificates and a key that fit each other.

@@ -5,16 +5,16 @@
 
 mod accept;
 mod client;
-mod dated;
 mod end_point;
-mod exact;
-mod explained;
+mod error_text;
 mod identity;
 mod metered;
-mod over;
+mod pinned_verifier;
 mod server;
+mod starttls;
 #[cfg(test)]
 mod tests;
+mod time_provider;
 mod trust_error;
 
 use std::sync::{Arc, LazyLock};
@@ -24,7 +24,7 @@ use rustls::crypto::{CryptoProvider, ring};
 pub use accept::HandshakeOutcome;
 pub use client::{ClientStream, ClientTls};
 pub use end_point::server_end_point;
-pub use explained::in_configuration;
+pub use error_text::in_configuration;
 pub use identity::{Identity, IdentityError};
 pub use metered::Metered;
 pub use server::ServerTls;

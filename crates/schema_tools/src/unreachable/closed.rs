@@ -162,7 +162,7 @@ impl<'s> Look<'s> {
         })
     }
 
-    fn is_never(&mut self, ids: &[SubschemaId]) -> bool {
+    fn rejects_all(&mut self, ids: &[SubschemaId]) -> bool {
         let all = self.together(ids);
         rules(self.compiled, &all).any(|rules| rules.is_false)
     }
@@ -187,7 +187,7 @@ impl<'s> Look<'s> {
                 said.push(id);
             }
         }
-        (!self.is_never(&said)).then_some(said)
+        (!self.rejects_all(&said)).then_some(said)
     }
 
     /// What the element must be; nothing where there is never one.
@@ -207,7 +207,7 @@ impl<'s> Look<'s> {
                 said.push(id);
             }
         }
-        (!self.is_never(&said)).then_some(said)
+        (!self.rejects_all(&said)).then_some(said)
     }
 
     /// Whether any rules that may hold for the same value see to a part of it, so that it isn't unevaluated.
@@ -241,7 +241,7 @@ impl<'s> Look<'s> {
             .flat_map(|object| &object.members)
             .filter_map(|member| Some((member.name.to_string(), vec![member.rules?])))
             .collect();
-        let known = named.into_iter().filter(|(_, ids)| !self.is_never(ids)).map(|(name, _)| name);
+        let known = named.into_iter().filter(|(_, ids)| !self.rejects_all(ids)).map(|(name, _)| name);
         Fault { at, why: Why::Closed, known: known.collect() }
     }
 

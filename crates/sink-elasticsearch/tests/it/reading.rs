@@ -66,7 +66,7 @@ fn ids(events: &[StoredEvent]) -> Vec<EventId> {
 }
 
 /// Stores 40 events in the indices of types and days, and reads them in every way.
-async fn is_read_in_every_way(fixture: &Fixture<'_>, by_the_microsecond: bool) {
+async fn check_every_read(fixture: &Fixture<'_>, by_the_microsecond: bool) {
     let sink = fixture.sink();
     let batch = around_midnight(40);
     assert_eq!(sink.write(&batch).await, Ok(WriteOutcome::Committed));
@@ -97,7 +97,7 @@ async fn events_are_found_over_indices_of_types_and_days() {
     let Some(server) = server() else { return };
     let mut fixture = Fixture::envelopes(server);
     fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
-    is_read_in_every_way(&fixture, true).await;
+    check_every_read(&fixture, true).await;
     let mut indices: Vec<_> = fixture.documents().into_iter().map(|(index, ..)| index).collect();
     indices.sort();
     indices.dedup();
@@ -110,11 +110,11 @@ async fn events_are_found_by_mappings_of_several_kinds() {
     let mut fixture = Fixture::dynamic(server);
     fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
     // What the store makes of them where nobody tells it.
-    is_read_in_every_way(&fixture, false).await;
+    check_every_read(&fixture, false).await;
     let mut fixture = Fixture::dynamic(server);
     fixture.config.shape = sink_elasticsearch::DocumentShape::Envelope;
     fixture.config.index = format!("{}-{{type}}-{{day}}", fixture.index).parse().unwrap();
-    is_read_in_every_way(&fixture, false).await;
+    check_every_read(&fixture, false).await;
 }
 
 #[tokio::test]

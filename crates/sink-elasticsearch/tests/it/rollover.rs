@@ -80,7 +80,7 @@ impl<'a> Rolled<'a> {
     }
 
     /// The documents are those of the events 1 to `count`, once each, and all but the last `newer` in the oldest index.
-    fn has_each_once(&self, count: usize, newer: usize) {
+    fn assert_each_once(&self, count: usize, newer: usize) {
         let documents = self.documents();
         let ids: Vec<&str> = documents.iter().map(|(id, _)| &**id).collect();
         let expected: Vec<String> = (1..=count as u64).map(|sequence| id(0, sequence).to_string()).collect();
@@ -114,13 +114,13 @@ async fn retried_behind_a_rollover(rolled: &Rolled<'_>) {
     let batch = fresh(1, 50);
     assert!(sink.write(&batch).await.is_err());
     drop(cut);
-    rolled.has_each_once(50, 0);
+    rolled.assert_each_once(50, 0);
     rolled.roll();
     // Another process knows it as well: the batch says it.
     deliver(&rolled.fixture.sink(), &batch.sent_after(0, 50)).await;
-    rolled.has_each_once(50, 0);
+    rolled.assert_each_once(50, 0);
     assert_eq!(sink.write(&fresh(51, 5)).await, Ok(WriteOutcome::Committed));
-    rolled.has_each_once(55, 5);
+    rolled.assert_each_once(55, 5);
 }
 
 #[tokio::test]
@@ -145,7 +145,7 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         let sink = rolled.fixture.sink();
         assert_eq!(sink.write(&plain(0, 1, 25).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
         assert_eq!(sink.write(&plain(0, 26, 35).sent_after(0, 40)).await, Ok(WriteOutcome::Committed));
-        rolled.has_each_once(60, 20);
+        rolled.assert_each_once(60, 20);
         // Nothing is ever deleted.
         let counted = server.get(&format!("/{}/_stats/indexing", rolled.name));
         let counted: Value = serde_json::from_str(&counted).unwrap();
@@ -154,7 +154,7 @@ async fn what_comes_again_behind_a_restart_and_a_rollover_is_there_once() {
         let other = batch_named(0, 100, &["{\"status\": 404}"], |_| id(0, 1)).sent_after(0, 100);
         let Ok(WriteOutcome::Partial { refused, retry }) = sink.write(&other).await else { panic!("its id is taken") };
         assert!(refused[0].reason.contains("-000001") && retry.is_empty(), "{}", refused[0].reason);
-        rolled.has_each_once(60, 20);
+        rolled.assert_each_once(60, 20);
     }
 }
 

@@ -42,7 +42,7 @@ impl Tree {
     }
 
     /// Whether a name occurs twice on the path to the pointer or, if `with_parts`, within the value there.
-    pub(in super::super) fn is_ambiguous(
+    pub(in super::super) fn check_ambiguous(
         &mut self,
         pointer: &JsonPointer,
         with_parts: bool,

@@ -6,12 +6,14 @@ mod shards;
 
 use std::error::Error;
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use event::{EventId, Position, TypeName};
 use eventlog::{
-    AppendBatch, AppendError, AppendOutcome, DataDirectory, DedupKey, EventLog, JournalRecord, LineRejection,
+    Append, AppendBatch, AppendError, AppendOutcome, DataDirectory, DedupKey, EventLog, JournalRecord, LineRejection,
     LogOptions, Shard, SourceLine,
 };
 use journal::simulated_disk::{CutStyle, SimulatedDisk};
@@ -98,15 +100,25 @@ impl Harness {
                 earlier.durable().await.map_or_else(Outcome::Failed, Outcome::Again)
             }
             Ok(AppendOutcome::IdConflict) => Outcome::OtherBytes,
-            Ok(AppendOutcome::Partial | AppendOutcome::RetryAfter(_) | AppendOutcome::Empty) => {
-                panic!("a single event is something")
-            }
             Err(error) => Outcome::Failed(error),
         }
     }
 
     fn events(&self) -> usize {
         self.log.shards().iter().map(|shard| usize::try_from(shard.durable()).unwrap()).sum()
+    }
+}
+
+/// Appends a batch; pending if it waits for an original in another block.
+fn append<'s>(shard: &'s Arc<Shard>, batch: &mut AppendBatch) -> Poll<Option<AppendOutcome<'s>>> {
+    let append = pin!(shard.append_batch(batch, || Ok::<_, AppendError>(())));
+    append.poll(&mut Context::from_waker(Waker::noop())).map(Result::unwrap)
+}
+
+fn appended(outcome: Poll<Option<AppendOutcome<'_>>>) -> Option<Append<'_>> {
+    match outcome {
+        Poll::Ready(outcome) => outcome?.appended(),
+        Poll::Pending => panic!("it waits for an original"),
     }
 }
 
@@ -313,19 +325,16 @@ fn a_batch_is_known_as_a_whole() {
     let events = [(None, "1"), (None, "2")];
     for restart in 0..3 {
         let mut batch = batch(&harness, Some(9), &events);
-        let again = harness.run(async |harness| match harness.shard(0).append(&mut batch).unwrap() {
-            AppendOutcome::Appended(append) => append.await.map(|()| false),
-            AppendOutcome::Duplicate(earlier) => earlier.durable().await.map(|_| true),
-            AppendOutcome::IdConflict
-            | AppendOutcome::Partial
-            | AppendOutcome::RetryAfter(_)
-            | AppendOutcome::Empty => panic!("it is the same"),
+        let again = harness.run(async |harness| match append(harness.shard(0), &mut batch) {
+            Poll::Ready(Some(AppendOutcome::Appended(append))) => append.await.map(|()| false),
+            Poll::Ready(Some(AppendOutcome::Duplicate(earlier))) => earlier.durable().await.map(|_| true),
+            _ => panic!("it is the same"),
         });
         assert_eq!((again, harness.events()), (Ok(restart > 0), 2));
         harness = harness.crash(true);
     }
     let mut other = batch(&harness, Some(9), &[(None, "3")]);
-    assert!(matches!(harness.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
+    assert!(matches!(append(harness.shard(0), &mut other), Poll::Ready(Some(AppendOutcome::IdConflict))));
 }
 
 #[test]
@@ -336,17 +345,16 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
         let events: Vec<_> = payloads.iter().map(|payload| (None, *payload)).collect();
         let mut batch = batch(harness, Some(9), &events);
         batch.set_key(DedupKey { id: EventId([9; 16]), content: 3 });
-        batch.options.is_partial = payloads.len() < 3;
+        if payloads.len() < 3 {
+            batch.index_individually();
+        }
         batch
     };
     for restart in 0..4 {
         let mut sent = of(&harness, if restart < 2 { &["1", "2"] } else { &["1", "2", "3"] });
-        let asks = matches!(harness.shard(0).append(&mut sent), Ok(AppendOutcome::Partial));
-        assert!(asks, "somebody must say what each is known by");
-        sent.index_individually();
-        let taken = harness.run(async |harness| match harness.shard(0).append(&mut sent).unwrap() {
-            AppendOutcome::Appended(append) => append.await.map(|()| true),
-            AppendOutcome::Empty => Ok(false),
+        let taken = harness.run(async |harness| match append(harness.shard(0), &mut sent) {
+            Poll::Ready(Some(AppendOutcome::Appended(append))) => append.await.map(|()| true),
+            Poll::Ready(None) => Ok(false),
             _ => panic!("it is told record by record"),
         });
         let (appended, stored) = [(true, 2), (false, 2), (true, 3), (false, 3)][restart];
@@ -356,7 +364,7 @@ fn a_batch_that_was_taken_in_part_is_known_record_by_record() {
         harness = harness.crash(restart % 2 == 0);
     }
     let mut other = batch(&harness, Some(9), &[(None, "1"), (None, "2")]);
-    assert!(matches!(harness.shard(0).append(&mut other), Ok(AppendOutcome::IdConflict)));
+    assert!(matches!(append(harness.shard(0), &mut other), Poll::Ready(Some(AppendOutcome::IdConflict))));
 }
 
 #[test]
@@ -368,7 +376,7 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
     let mut sent = batch_of_lines(&harness, None, &[1, 1, 2, 3, 4], &events);
     sent.add_dependent_line(3);
     let position = harness.run(async |harness| {
-        let append = harness.shard(0).append(&mut sent).unwrap().appended().expect("two lines are taken");
+        let append = appended(append(harness.shard(0), &mut sent)).expect("two lines are taken");
         let position = append.position();
         append.await.map(|()| position)
     });
@@ -388,8 +396,7 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
     let events = [(Some(5), "5"), (Some(1), "other"), (Some(5), "5")];
     let mut without_dependent = batch_of_lines(&harness, None, &[1, 1, 2], &events);
     let appended = harness.run(async |harness| {
-        let taken = harness.shard(0).append(&mut without_dependent).unwrap();
-        taken.appended().expect("one line is taken").await
+        appended(append(harness.shard(0), &mut without_dependent)).expect("one line is taken").await
     });
     assert!(appended.is_ok() && without_dependent.result.duplicates.is_empty(), "the refused line's id isn't known");
     assert_eq!(without_dependent.result.rejected, [(1, LineRejection::IdConflict)].into());
@@ -399,9 +406,9 @@ fn a_line_is_taken_as_a_whole_and_what_leans_on_it_with_it() {
 fn events_of_a_batch_that_came_before_are_dropped_from_it() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
     let post = async |harness: &Harness, mut batch: AppendBatch| {
-        let taken = harness.shard(0).append(&mut batch).unwrap();
-        let appended = matches!(taken, AppendOutcome::Appended(_));
-        if let Some(append) = taken.appended() {
+        let append = appended(append(harness.shard(0), &mut batch));
+        let appended = append.is_some();
+        if let Some(append) = append {
             append.await.unwrap();
         }
         for (_, earlier) in std::mem::take(&mut batch.result.duplicates) {
@@ -441,12 +448,12 @@ async fn join_all<F: Future>(futures: impl Iterator<Item = F>) -> Vec<F::Output>
         for (future, output) in &mut futures {
             if output.is_none() {
                 match future.as_mut().poll(context) {
-                    std::task::Poll::Ready(done) => *output = Some(done),
-                    std::task::Poll::Pending => all = false,
+                    Poll::Ready(done) => *output = Some(done),
+                    Poll::Pending => all = false,
                 }
             }
         }
-        if all { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        if all { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
     futures.into_iter().filter_map(|(_, output)| output).collect()

@@ -1,13 +1,15 @@
 //! What one shard takes leans on what another one may still lose.
 
+use std::cell::Cell;
 use std::sync::Barrier;
+use std::task::Poll;
 use std::time::Duration;
 
 use event::EventId;
 use eventlog::{AppendBatch, AppendError, AppendOutcome, DedupKey, JournalRecord, SourceLine};
 use journal::simulated_disk::SimulatedDisk;
 
-use super::{Harness, INLINE, Outcome, batch, record};
+use super::{Harness, INLINE, Outcome, append, appended, batch, record};
 
 /// Long enough for the slowest machine; no test waits for it to pass.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -24,18 +26,14 @@ fn a_batch_that_leans_on_another_shard_is_not_known_as_a_whole() {
             assert!(matches!(harness.shard(0).append_one(&first, type_id), Ok(AppendOutcome::Appended(_))));
         }
         let mut sent = batch(&harness, Some(9), &events);
-        assert!(matches!(harness.shard(1).append(&mut sent), Ok(AppendOutcome::Partial)));
-        sent.index_individually();
-        assert!(matches!(harness.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
+        assert!(appended(append(harness.shard(1), &mut sent)).is_some());
         // The other shard's block is never written.
         harness.shard(1).commit_pending();
         assert_eq!((harness.shard(0).durable(), harness.shard(1).durable()), (0, if crashes { 1 } else { 2 }));
         harness = harness.crash(crashes);
     }
     let mut again = batch(&harness, Some(9), &events);
-    assert!(matches!(harness.shard(1).append(&mut again), Ok(AppendOutcome::Partial)));
-    again.index_individually();
-    assert!(matches!(harness.shard(1).append(&mut again), Ok(AppendOutcome::Empty)), "all of it is there by now");
+    assert!(matches!(append(harness.shard(1), &mut again), Poll::Ready(None)), "all of it is there by now");
 }
 
 /// Whoever has it appended can say then what of it is durable, and needn't refuse it when half of it is.
@@ -54,9 +52,7 @@ fn a_batch_may_wait_for_what_it_leans_on() {
             sent
         };
         let mut early = sent(&harness);
-        assert!(
-            matches!(harness.shard(1).append(&mut early), Ok(AppendOutcome::RetryAfter(earlier)) if earlier.id() == first.id)
-        );
+        assert!(append(harness.shard(1), &mut early).is_pending());
         harness.shard(1).commit_pending();
         assert_eq!(harness.events(), 0, "nothing of it is appended");
         if crashes {
@@ -65,32 +61,59 @@ fn a_batch_may_wait_for_what_it_leans_on() {
             harness.shard(0).commit_pending();
         }
         let mut sent = sent(&harness);
-        assert!(matches!(harness.shard(1).append(&mut sent), Ok(AppendOutcome::Appended(_))));
+        assert!(appended(append(harness.shard(1), &mut sent)).is_some());
         harness.shard(1).commit_pending();
         assert_eq!((harness.events(), sent.result.duplicates.len()), (3, if crashes { 1 } else { 2 }));
     }
 }
 
 #[test]
+fn batch_waits_for_original_and_is_checked_again() {
+    let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
+    let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
+    let content = Some(harness.log.content_hash().of(b"1"));
+    let first = JournalRecord { id: EventId([1; 16]), content, ..record("1") };
+    let mut sent = batch(&harness, Some(9), &[(Some(1), "1"), (None, "2")]);
+    sent.options.wait_for_originals = true;
+    let checks = Cell::new(0);
+    let appended = harness.run(async |harness| {
+        drop(harness.shard(0).append_one(&first, type_id).unwrap());
+        let check = || {
+            checks.set(checks.get() + 1);
+            Ok::<_, AppendError>(())
+        };
+        let outcome = harness.shard(1).append_batch(&mut sent, check).await.unwrap();
+        outcome.unwrap().appended().unwrap().await
+    });
+    // The second attempt finds the original durable, the third one has an entry for each record.
+    assert_eq!((appended, checks.get()), (Ok(()), 3));
+    assert_eq!((harness.events(), sent.result.duplicates.len()), (2, 1));
+
+    let rejected = harness.run(async |harness| {
+        let mut again = batch(harness, None, &[(None, "3")]);
+        harness.shard(1).append_batch(&mut again, || Err(AppendError::Busy)).await.map(drop)
+    });
+    assert_eq!((rejected, harness.events()), (Err(AppendError::Busy), 2));
+}
+
+#[test]
 fn a_key_that_another_shard_may_still_lose_is_waited_for() {
     let harness = Harness::open(&SimulatedDisk::new(1), INLINE);
-    let sent = |lacks_some| {
+    let sent = || {
         let mut sent = batch(&harness, Some(9), &[(None, "1"), (None, "2")]);
-        sent.options.is_partial = lacks_some;
         sent.index_individually();
         sent
     };
-    assert!(matches!(harness.shard(1).append(&mut sent(true)), Ok(AppendOutcome::Appended(_))));
-    let mut fuller = sent(true);
+    assert!(appended(append(harness.shard(1), &mut sent())).is_some());
+    let mut fuller = sent();
     let type_id = harness.log.types().intern(&event::TypeName::new("event").unwrap());
     fuller.push(
         &JournalRecord { id: EventId([8; 16]), content: Some(1), request_start: false, ..record("3") },
         SourceLine { number: 2, type_id },
     );
-    assert!(matches!(harness.shard(0).append(&mut fuller), Ok(AppendOutcome::RetryAfter(_))));
+    assert!(append(harness.shard(0), &mut fuller).is_pending());
     harness.shard(1).commit_pending();
-    fuller.index_individually();
-    assert!(matches!(harness.shard(0).append(&mut fuller), Ok(AppendOutcome::Appended(_))));
+    assert!(appended(append(harness.shard(0), &mut fuller)).is_some());
     harness.shard(0).commit_pending();
     assert_eq!(harness.events(), 3);
 }
@@ -134,11 +157,8 @@ fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
         let send = |shard: usize| {
             let (shard, mut batch) = (harness.shard(shard), large(&harness, Some(round), round.into()));
             start.wait();
-            if let AppendOutcome::Partial = shard.append(&mut batch).unwrap() {
-                batch.index_individually();
-                let taken = shard.append(&mut batch).unwrap();
-                assert!(!matches!(taken, AppendOutcome::Partial | AppendOutcome::IdConflict));
-            }
+            let outcome = append(shard, &mut batch);
+            assert!(!matches!(outcome, Poll::Ready(Some(AppendOutcome::IdConflict))));
             shard.commit_pending();
         };
         std::thread::scope(|scope| {
@@ -147,10 +167,7 @@ fn a_batch_that_comes_to_two_shards_at_once_has_one_effect() {
         });
         // What leant on a batch that wasn't taken in the end is sent again.
         let mut again = large(&harness, Some(round), round.into());
-        if let AppendOutcome::Partial = harness.shard(0).append(&mut again).unwrap() {
-            again.index_individually();
-            harness.shard(0).append(&mut again).unwrap();
-        }
+        assert!(append(harness.shard(0), &mut again).is_ready());
         harness.shard(0).commit_pending();
         assert_eq!(harness.events(), usize::from(round + 1) * 5_005, "round {round}");
     }
@@ -169,7 +186,7 @@ fn who_leans_on_what_is_forgotten_is_told() {
         refused.push(&conflicting, SourceLine { number, type_id });
         let before = harness.log.ids_remembered();
         std::thread::scope(|scope| {
-            let refuses = scope.spawn(|| matches!(harness.shard(0).append(&mut refused), Ok(AppendOutcome::Empty)));
+            let refuses = scope.spawn(|| matches!(append(harness.shard(0), &mut refused), Poll::Ready(None)));
             while harness.log.ids_remembered() == before && !refuses.is_finished() {
                 std::hint::spin_loop();
             }

@@ -70,7 +70,7 @@ pub(crate) fn run(flags: &DrainFlags, role: Option<Role>, environment: &Environm
         return Ok(EXIT_CONFIGURATION);
     }
     let letters = flags.dead_letters.as_deref().map(|path| Letters::new(path, data)).transpose()?;
-    let code = runtime.block_on(drain(&mut configuration, data, (letters, flags.timeout), signals));
+    let code = runtime.block_on(drain(&mut configuration, data, letters, flags.timeout, signals));
     // A DNS look-up may take longer than the end of the process should.
     runtime.shutdown_background();
     code
@@ -89,7 +89,8 @@ fn refuse(state: &UnusableState) {
 async fn drain(
     configuration: &mut Configuration,
     data: &Path,
-    (letters, timeout): (Option<Letters>, Duration),
+    letters: Option<Letters>,
+    timeout: Duration,
     mut signals: Signals,
 ) -> anyhow::Result<u8> {
     let memory = plan_memory(configuration, data);
@@ -140,7 +141,7 @@ async fn follow(delivery: &Delivery, timeout: Duration) -> End {
     delivery.drain();
     let (mut progress, mut log_at) = (Progress::new(delivery), Instant::now());
     while !delivery.has_ended() {
-        if progress.is_stuck_for(delivery) >= timeout {
+        if progress.stalled_for(delivery) >= timeout {
             return End::NoProgress;
         }
         if log_at <= Instant::now() {

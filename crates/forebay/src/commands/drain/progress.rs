@@ -5,8 +5,14 @@ use std::time::Duration;
 use delivery::{Delivery, LaneState};
 use tokio::time::Instant;
 
-/// Figures that change whenever a lane or an aggregate makes progress: the cursors, the pending events, and lag, windows and results.
-type Stamp = (Vec<u64>, u64, Vec<(u64, usize, u64)>);
+/// Figures that change whenever a lane or an aggregate makes progress.
+#[derive(PartialEq, Eq)]
+struct Stamp {
+    cursors: Vec<u64>,
+    pending: u64,
+    /// The lag, the windows and the results of each aggregate.
+    aggregates: Vec<(u64, usize, u64)>,
+}
 
 /// The last figures, and the time of their last change.
 pub(super) struct Progress {
@@ -19,8 +25,8 @@ impl Progress {
         Self { stamp: stamp(delivery), since: Instant::now() }
     }
 
-    /// The time without progress. A write in flight counts as progress: the sink's own time-outs end it.
-    pub(super) fn is_stuck_for(&mut self, delivery: &Delivery) -> Duration {
+    /// The time without progress. A write in flight counts as progress: the sink's timeouts end it.
+    pub(super) fn stalled_for(&mut self, delivery: &Delivery) -> Duration {
         let stamp = stamp(delivery);
         if stamp != self.stamp || is_writing(delivery, &stamp) {
             (self.stamp, self.since) = (stamp, Instant::now());
@@ -37,11 +43,11 @@ fn stamp(delivery: &Delivery) -> Stamp {
         let figures = aggregate.figures();
         (aggregate.lag(), figures.windows, figures.counts.results)
     });
-    (cursors, pending, of_aggregate.collect())
+    Stamp { cursors, pending, aggregates: of_aggregate.collect() }
 }
 
 /// Whether a lane may have a write in flight. While windows are open, only the aggregates' figures count.
-fn is_writing(delivery: &Delivery, (_, _, aggregates): &Stamp) -> bool {
-    aggregates.iter().all(|(lag, windows, _)| *lag == 0 && *windows == 0)
+fn is_writing(delivery: &Delivery, stamp: &Stamp) -> bool {
+    stamp.aggregates.iter().all(|(lag, windows, _)| *lag == 0 && *windows == 0)
         && delivery.lanes().lanes().iter().any(|lane| lane.state() == LaneState::Delivering && lane.backlog() > 0)
 }

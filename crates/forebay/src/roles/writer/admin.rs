@@ -34,7 +34,7 @@ pub(crate) struct Shown {
 /// Answers the requests to the admin port until the future is dropped.
 pub(crate) async fn serve(listener: TcpListener, shown: Shown, auth: Arc<AdminAuth>) {
     let drains = shown.writer.drains().clone();
-    admin::serve(listener, (None, drains), move |request| ready(respond(&request, &shown, &auth))).await;
+    admin::serve(listener, None, drains, move |request| ready(respond(&request, &shown, &auth))).await;
 }
 
 fn respond(request: &Request<Incoming>, shown: &Shown, auth: &AdminAuth) -> Response<Full<Bytes>> {
@@ -67,11 +67,11 @@ impl Shown {
         let is_unregistered = self.is_registered.as_ref().is_some_and(|registered| !registered.load(Ordering::Relaxed));
         let unregistered = is_unregistered.then(|| "the writer is not registered in etcd".to_owned());
         let sinks = self.writer.offered().iter().map(|(name, offered)| sink(name, offered)).collect();
-        let (counters, times) = (self.writer.counters(), (self.started, clock::unix_microseconds()));
+        let (counters, now) = (self.writer.counters(), clock::unix_microseconds());
         StatusJson {
             events: counters.records.get(),
             refused: counters.refused.get(),
-            ..admin::status(Role::Writer, times, self.not_ready(), unregistered, sinks)
+            ..admin::status(Role::Writer, self.started, now, self.not_ready(), unregistered, sinks)
         }
     }
 }

@@ -41,19 +41,21 @@ const ANSWER_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// The message says what stands in the way.
 pub(crate) fn run(common: &Common, environment: &Environment) -> anyhow::Result<u8> {
-    let (runtime, signals) = runtime_with_signals()?;
+    let (runtime, (signals, hangup)) = runtime_with_signals()?;
     let loaded = common.load_writer(environment);
     log::start_thread();
     let Some(configuration) = shown(loaded) else { return Ok(EXIT_CONFIGURATION) };
     log::configure(configuration.log.format, configuration.log.level);
     let manager = ServiceManager::of(environment);
-    runtime.block_on(serve(&configuration, common, (signals, &manager)))
+    runtime.block_on(serve(&configuration, common, signals, hangup, &manager))
 }
 
 async fn serve(
     configuration: &WriterConfiguration,
     common: &Common,
-    ((mut signals, hangup), manager): ((Signals, Signal), &ServiceManager),
+    mut signals: Signals,
+    hangup: Signal,
+    manager: &ServiceManager,
 ) -> anyhow::Result<u8> {
     tokio::spawn(warn_of_hangups(hangup));
     tokio::spawn(allocator::give_back());
@@ -86,7 +88,7 @@ async fn serve(
     tell(&listener, &admin, &writer, tls.is_some());
     let registration =
         configuration.etcd.clone().map(|etcd| Registration::start(etcd.etcd, etcd.advertise, etcd.lease));
-    let is_registered = registration.as_ref().map(Registration::is_registered);
+    let is_registered = registration.as_ref().map(Registration::registered_flag);
     let retention = RetentionBoard::default();
     retention.show(writer.offered().iter().map(|(name, offered)| (name.as_str().into(), offered.sink.clone())));
     tokio::spawn(retention.clone().follow());

@@ -39,7 +39,7 @@ fn stored(swift: &SwiftServer) -> (Vec<String>, Vec<String>) {
 fn the_example_of_the_page_holds_and_what_is_no_base64_is_a_dead_letter() {
     let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
-    let server = start(&folder, &swift);
+    let server = start(&folder, swift);
     let sent = block("sh").split('\'').nth(1).unwrap();
     assert_eq!(server.post("/ingest/event/shot", sent).0, 200);
     assert_eq!(server.post("/ingest/event/shot", &sent.replace("iVBO", "i.BO")).0, 200);
@@ -47,7 +47,7 @@ fn the_example_of_the_page_holds_and_what_is_no_base64_is_a_dead_letter() {
     server.wait_delivered();
     assert_eq!(server.metric("forebay_events_stored_total{"), 2);
     assert_eq!(server.metric("forebay_events_dead_total{"), 1);
-    let (mut payloads, parts) = stored(&swift);
+    let (mut payloads, parts) = stored(swift);
     payloads.sort();
     let [part] = &parts[..] else { panic!("{parts:?}") };
     assert_eq!(payloads, [sent.replace("iVBORw0KGgo=", part), "{\"camera\": 8}".to_owned()]);

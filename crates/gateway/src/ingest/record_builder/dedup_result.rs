@@ -13,44 +13,43 @@ const LEANT: &str = "a step left it out because a line before it has the same va
 
 impl RecordBuilder {
     /// The batch is a duplicate as a whole.
-    pub(crate) fn all_came_before(&mut self) {
+    pub(crate) fn count_all_as_duplicates(&mut self) {
         self.duplicates = std::mem::take(&mut self.accepted);
         self.filtered = 0;
     }
 
-    /// Takes over what the log has found: returns the originals of duplicates, and rejects the lines that weren't appended.
-    pub(crate) fn take_met(&mut self) -> Vec<Original> {
-        let eventlog::DedupResult { duplicates: again, rejected: refused, conflicts } =
-            std::mem::take(&mut self.batch.result);
-        let repeated = self.repeated_lines(&again);
+    /// Applies the dedup result: returns the originals of duplicates, and rejects the lines that weren't appended.
+    pub(crate) fn take_originals(&mut self) -> Vec<Original> {
+        let eventlog::DedupResult { duplicates, rejected, conflicts } = std::mem::take(&mut self.batch.result);
+        let repeated = self.repeated_lines(&duplicates);
         self.duplicates += repeated;
-        self.accepted -= repeated + refused.len() as u64;
-        refused.into_iter().for_each(|(number, cause)| {
-            self.refuse_met(number, cause, conflicts.get(&number).map(|payload| &**payload))
+        self.accepted -= repeated + rejected.len() as u64;
+        rejected.into_iter().for_each(|(number, cause)| {
+            self.reject_line(number, cause, conflicts.get(&number).map(|payload| &**payload))
         });
         // They belong among those that were rejected before the append.
         self.refused.sort_by_key(RejectedRecord::place);
         self.shorten_list();
-        again.into_iter().map(|(_, earlier)| earlier).collect()
+        duplicates.into_iter().map(|(_, original)| original).collect()
     }
 
-    /// How many lines are duplicates as a whole. `again` has the duplicate records, in their order.
-    fn repeated_lines(&self, again: &[(u32, Original)]) -> u64 {
-        if again.is_empty() {
+    /// How many lines are duplicates as a whole. `duplicates` has the duplicate records, in their order.
+    fn repeated_lines(&self, duplicates: &[(u32, Original)]) -> u64 {
+        if duplicates.is_empty() {
             return 0;
         }
-        let mut again = again.iter().map(|(number, _)| *number as usize).peekable();
+        let mut duplicates = duplicates.iter().map(|(number, _)| *number as usize).peekable();
         let (mut repeated, mut end) = (0, 0);
         for line in self.batch.lines().chunk_by(|one, next| one.number == next.number) {
             end += line.len();
-            let records = std::iter::from_fn(|| again.next_if(|number| *number < end)).count();
+            let records = std::iter::from_fn(|| duplicates.next_if(|number| *number < end)).count();
             repeated += u64::from(records == line.len());
         }
         repeated
     }
 
     /// Rejects the record with this number, by [`SourceNumbers`](super::source_numbers::SourceNumbers).
-    fn refuse_met(&mut self, number: u32, cause: LineRejection, payload: Option<&[u8]>) {
+    fn reject_line(&mut self, number: u32, cause: LineRejection, payload: Option<&[u8]>) {
         self.forget_filtered(number);
         let problem = match cause {
             LineRejection::IdConflict => Problem::id_reused(),
@@ -58,7 +57,8 @@ impl RecordBuilder {
         };
         let problem = self.tally_numbered(number, problem, payload);
         self.refused_by_code[problem.code as usize] += 1;
-        let mut refusal = RejectedRecord::of_problem(self.sources.place(number), problem);
+        let (line, value) = self.sources.place(number);
+        let mut refusal = RejectedRecord::of_problem(line, value, problem);
         let mut is_listed = self.refused.len() < 2 * REFUSALS_LISTED_MAX;
         if cause == LineRejection::DependsOnRejected {
             refusal.retry = Some(Retry::Alone);

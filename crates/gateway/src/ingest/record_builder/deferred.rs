@@ -5,7 +5,7 @@ use json::batch::Item;
 
 use super::RecordBuilder;
 use crate::event_types::CostBudget;
-use crate::ingest::sequence::Workspace;
+use crate::ingest::pipeline::Workspace;
 
 /// Records in their order, with their texts in one piece: there may be tens of thousands of a few bytes.
 #[derive(Default)]
@@ -97,7 +97,7 @@ mod tests {
     use crate::event_types::{GatewayTypes, TransformHandle, TypeCache, TypeRegistry, TypeResolver, TypeRules};
     use crate::ingest::envelope::{Envelope, Headers};
     use crate::ingest::params::IngestParams;
-    use crate::ingest::sequence::{SequenceStop, type_of};
+    use crate::ingest::pipeline::{PipelineError, type_of};
     use http1::Fields;
 
     /// Each element is held against each other one.
@@ -133,7 +133,7 @@ mod tests {
         };
         let mut types = types(rule);
         let params = IngestParams::of(&Fields::default(), true, None, &mut types).unwrap();
-        RecordBuilder::new((&params, None), envelope, &types, EventId([1; 16]), ContentHash::new(Origin([7; 16])))
+        RecordBuilder::new(&params, None, envelope, &types, EventId([1; 16]), ContentHash::new(Origin([7; 16])))
     }
 
     fn push(builder: &mut RecordBuilder, lines: &str) {
@@ -202,7 +202,8 @@ mod tests {
     fn a_type_that_takes_long_to_find_is_not_found_on_the_shard() {
         let mut types = types(COSTLY);
         let mut find = |payload: &str, mut work: CostBudget| {
-            let slot = type_of(&mut types, payload, &mut work).map_err(|stop| matches!(stop, SequenceStop::OverBudget));
+            let slot =
+                type_of(&mut types, payload, &mut work).map_err(|stop| matches!(stop, PipelineError::OverBudget));
             slot.map(|slot| types.get(slot).name.to_string())
         };
         assert_eq!(find("{\"l\":[1]}", CostBudget::inline()).as_deref(), Ok("a"));

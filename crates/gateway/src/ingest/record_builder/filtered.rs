@@ -7,7 +7,7 @@ use transform::Filtered;
 
 use super::RecordBuilder;
 use crate::event_types::Slot;
-use crate::ingest::sequence::Made;
+use crate::ingest::pipeline::Made;
 use crate::ingest::windows::WindowSet;
 
 /// The dropped events.

@@ -1,4 +1,4 @@
-//! Builds the records of a request: it runs each payload through the ingest sequence and encodes what the sequence makes of it. It owns
+//! Builds the records of a request: it runs each payload through the ingest pipeline and encodes what the pipeline makes of it. It owns
 //! all that it needs, so that a thread of the worker pool can go on with a batch, or process a costly event.
 
 mod dedup_result;
@@ -20,9 +20,9 @@ use super::ack_mode::AckMode;
 use super::envelope::Envelope;
 use super::ids::{ChosenBy, RequestKey};
 use super::params::IngestParams;
+use super::pipeline::{Event, Input, Made, Pipeline, PipelineError, Processed, Unobserved, Workspace};
 use super::rejected_record::RejectedRecord;
 use super::request_budget::RequestBudget;
-use super::sequence::{Event, Input, Made, Processed, Sequence, SequenceStop, Workspace};
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, OverBudget, Slot, TypeCache, TypeEntry, TypeRegistry};
@@ -112,7 +112,8 @@ pub(crate) struct RecordBuilder {
 impl RecordBuilder {
     /// A builder for records that are all of the type at `slot`, unless each names its own.
     pub(crate) fn new(
-        (params, slot): (&IngestParams, Option<Slot>),
+        params: &IngestParams,
+        slot: Option<Slot>,
         envelope: Envelope,
         types: &TypeCache,
         generated: EventId,
@@ -175,19 +176,19 @@ impl RecordBuilder {
     }
 
     fn process(&mut self, item: &Item<'_>, workspace: &mut Workspace) -> Result<(), OverBudget> {
-        let processed = self.sequence(Some(item.ordinal)).run(Input::Record(item), workspace, None);
+        let processed = self.pipeline(Some(item.ordinal)).run(Input::Record(item), workspace, &mut Unobserved);
         let result = match processed {
             Ok(processed) => {
                 self.add(item, processed);
                 Ok(())
             }
-            Err(SequenceStop::Rejected(problem)) => {
+            Err(PipelineError::Rejected(problem)) => {
                 self.tally_item(item, &problem);
                 self.note_type_of(&problem);
-                self.reject(RejectedRecord::of_problem((item.line, item.value), problem));
+                self.reject(RejectedRecord::of_problem(item.line, item.value, problem));
                 Ok(())
             }
-            Err(SequenceStop::OverBudget) => Err(OverBudget),
+            Err(PipelineError::OverBudget) => Err(OverBudget),
         };
         workspace.forget();
         result
@@ -200,8 +201,8 @@ impl RecordBuilder {
     pub(crate) fn process_event(mut self, bytes: &[u8]) -> Result<Offloaded, Refused> {
         self.budget = CostBudget::unlimited();
         let mut workspace = Workspace::default();
-        let processed = self.sequence(None).run(Input::Bytes(bytes), &mut workspace, None);
-        let Processed { slot, made, .. } = processed.map_err(SequenceStop::into_problem)?;
+        let processed = self.pipeline(None).run(Input::Bytes(bytes), &mut workspace, &mut Unobserved);
+        let Processed { slot, made, .. } = processed.map_err(PipelineError::into_problem)?;
         let (entry, content) = (self.types.get(slot).clone(), self.content.of(bytes));
         let made = match made {
             Made::One(event) => Made::One(event.into_owned()),
@@ -215,10 +216,10 @@ impl RecordBuilder {
         Ok(Offloaded { builder: self, entry, made, content })
     }
 
-    fn sequence(&mut self, number: Option<u32>) -> Sequence<'_> {
+    fn pipeline(&mut self, number: Option<u32>) -> Pipeline<'_> {
         let room =
             RequestBudget::beside(self.batch.records().len() as usize, self.batch.records().bytes(), self.bytes_max);
-        Sequence {
+        Pipeline {
             types: &mut self.types,
             named: self.slot,
             ack: self.ack,
@@ -244,7 +245,7 @@ impl RecordBuilder {
         self.refused.push(rejection);
     }
 
-    /// Adds what the sequence has made of a record of a batch.
+    /// Adds what the pipeline has made of a record of a batch.
     fn add(&mut self, item: &Item<'_>, processed: Processed<'_>) {
         let Processed { slot, made, depends_on_duplicates } = processed;
         self.allows_partial_ok &= self.types.get(slot).rules.partial == PartialStatus::Ok;
@@ -277,7 +278,9 @@ impl RecordBuilder {
             let id = KeyedIds::new(&self.envelope.source, &self.types.get(slot).name, key).id(0);
             self.batch.set_key(DedupKey { id, content });
         }
-        self.batch.options.is_partial = self.depends_on_others();
+        if self.depends_on_others() {
+            self.batch.index_individually();
+        }
         self.batch.options.atomic = true;
     }
 
@@ -302,7 +305,7 @@ impl RecordBuilder {
         let number = self.batch.records().len();
         let id = chosen.map_or_else(|| id::numbered(self.generated, number + 1), |chosen| chosen.id);
         let line = SourceLine { number: source.number, type_id: entry.id };
-        let record = self.envelope.record(entry, (id, entry.count_time(time)), &payload);
+        let record = self.envelope.record(entry, id, entry.count_time(time), &payload);
         self.batch.push(&JournalRecord { request_start: number == 0, request_end: false, content, ..record }, line);
         self.first_id.get_or_insert(id);
     }
@@ -310,7 +313,6 @@ impl RecordBuilder {
     /// Ends the batch.
     pub(crate) fn finish(&mut self) {
         self.batch.end_request();
-        self.batch.options.is_partial = self.refused_count() > 0 || self.depends_on_others();
         if let Some(key) = &self.key {
             if self.form == Form::Lines && self.begins_with == Some(b'[') {
                 // As an array the same bytes are other records.
@@ -320,7 +322,7 @@ impl RecordBuilder {
             let id = KeyedIds::of_batch(&self.envelope.source, type_name, key);
             self.batch.set_key(DedupKey { id, content: self.content.value() });
         }
-        if self.batch.options.is_partial {
+        if self.refused_count() > 0 || self.depends_on_others() {
             self.batch.index_individually();
         }
     }
@@ -340,9 +342,9 @@ impl RecordBuilder {
         if Arc::ptr_eq(own, table) {
             return self.check_changing();
         }
-        self.types.check_met(table)?;
+        self.types.check_used(table)?;
         let has_unknown = own.has_unknown() || self.refused_by_code[ErrorCode::UnknownType as usize] > 0;
-        if !self.is_named && !(own.tells_as(table) && (!has_unknown || own.knows_as(table))) {
+        if !self.is_named && !(own.resolves_like(table) && (!has_unknown || own.same_types_as(table))) {
             return Err(Problem::changing());
         }
         self.check_changing()
@@ -399,7 +401,7 @@ impl RecordBuilder {
 
     /// The types of the good records and of the duplicates.
     pub(crate) fn types(&self) -> impl Iterator<Item = &TypeEntry> {
-        self.types.met(|id| self.batch.type_counts().iter().any(|(counted, _)| *counted == id))
+        self.types.used(|id| self.batch.type_counts().iter().any(|(counted, _)| *counted == id))
     }
 
     /// Frees the records, and keeps what the response says.

@@ -23,7 +23,7 @@ impl RecordBuilder {
         let at = lines.partition_point(|record| record.number < number);
         let type_id = lines.get(at).filter(|record| record.number == number).map(|record| record.type_id);
         let name = type_id
-            .and_then(|type_id| self.types.met(|id| id == type_id).next())
+            .and_then(|type_id| self.types.used(|id| id == type_id).next())
             .map(|entry| Box::new(entry.name.clone()));
         let problem = Problem { type_name: name, ..problem };
         let (types, sender) = (self.types.table(), self.envelope.sender());

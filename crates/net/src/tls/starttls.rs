@@ -10,7 +10,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::ClientTls;
-use super::explained::explained;
+use super::error_text::explained;
 
 impl ClientTls {
     /// Shakes hands over a stream that is open, with the server of this name or address.

@@ -10,7 +10,7 @@ use writer_protocol::{Outcome, SinkInfo, wire};
 
 use crate::Offered;
 use crate::answer::{self, Refused, Work};
-use crate::parts::parsed;
+use crate::request_parts::parsed;
 
 /// What a request expects of both. The gateway's first requests expect nothing.
 #[derive(Clone, Debug, Default)]

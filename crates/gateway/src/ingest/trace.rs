@@ -1,16 +1,19 @@
-//! The trace of a dry run: the outcome of a payload, what its transform did, and how long the steps of the sequence took.
+//! The trace of a dry run: the outcome of a payload, what its transform did, and how long the stages of the pipeline took.
 
 use std::time::{Duration, Instant};
 
 use event::EventId;
+use json::ValueView;
 use limits::TRACED_STEPS_MAX;
 use schema::Violation;
 use serde::{Serialize, Serializer};
-use transform::{Context, Filtered, Scratch, StepError, Traced, Transform, TransformOutcome, Windows};
+use transform::{Context, Filtered, Scratch, StepError, Traced, TransformOutcome, Windows};
 
+use super::pipeline::{PipelineObserver, PipelineStage};
+use crate::event_types::TransformHandle;
 use crate::problem::Refused;
 
-/// What the sequence made of a payload, and how long its steps took.
+/// What the pipeline made of a payload, and how long its stages took.
 #[derive(Debug, Default)]
 pub struct DryRunTrace {
     /// How long the check took whether it is JSON.
@@ -21,7 +24,7 @@ pub struct DryRunTrace {
     pub steps: Vec<Traced>,
     /// How many more there were.
     pub more_steps: usize,
-    /// How long it took to find its ids, if the sequence got so far.
+    /// How long it took to find its ids, if the pipeline got so far.
     pub ids: Option<Duration>,
     /// The outcome.
     pub end: DryRunOutcome,
@@ -95,43 +98,33 @@ impl Serialize for DryRunRejection {
     }
 }
 
-/// A step of the sequence, its transform apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SequenceStep {
-    Json,
-    Schema,
-    /// All that follows the transform.
-    Ids,
-}
-
-/// Runs a step. Its time is taken only where it is traced.
-pub(super) fn step<T>(trace: &mut Option<&mut DryRunTrace>, step: SequenceStep, run: impl FnOnce() -> T) -> T {
-    let Some(trace) = trace else { return run() };
-    let began = Instant::now();
-    let result = run();
-    let took = began.elapsed();
-    match step {
-        SequenceStep::Json => trace.json = took,
-        SequenceStep::Schema => trace.schema = Some(took),
-        SequenceStep::Ids => trace.ids = Some(took),
+impl PipelineObserver for DryRunTrace {
+    fn stage<T>(&mut self, stage: PipelineStage, run: impl FnOnce() -> T) -> T {
+        let began = Instant::now();
+        let result = run();
+        let took = began.elapsed();
+        match stage {
+            PipelineStage::Json => self.json = took,
+            PipelineStage::Schema => self.schema = Some(took),
+            PipelineStage::Ids => self.ids = Some(took),
+        }
+        result
     }
-    result
-}
 
-impl DryRunTrace {
-    pub(super) fn transform<'s>(
+    fn transform<'p>(
         &mut self,
-        transform: &Transform,
-        payload: &str,
+        handle: &TransformHandle,
+        payload: ValueView<'p>,
         context: &Context<'_>,
         windows: &mut Windows,
-        scratch: &'s mut Scratch,
-    ) -> Result<TransformOutcome<'s>, StepError> {
+        scratch: &'p mut Scratch,
+        _: &mut usize,
+    ) -> Result<TransformOutcome<'p>, StepError> {
         let began = Instant::now();
         let each = &mut |step| match self.steps.len() < TRACED_STEPS_MAX {
             true => self.steps.push(step),
             false => self.more_steps += 1,
         };
-        transform.trace(payload, context, windows, scratch, &|| began.elapsed(), each)
+        handle.transform().trace(payload.payload(), context, windows, scratch, &|| began.elapsed(), each)
     }
 }

@@ -1,4 +1,4 @@
-//! How the last call of a sink ended: a writer keeps nothing else of its stores' state.
+//! The health of a sink: the result of its last call. A writer keeps nothing else of its stores' state.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,6 +1,6 @@
-//! The sequence of steps that every payload goes through, from its bytes to events that the log can append.
+//! The pipeline that every payload runs through, from its bytes to events that the log can append.
 //!
-//! | step | what it does |
+//! | stage | what it does |
 //! |---|---|
 //! | JSON | checks that the bytes are JSON; repairs halves of surrogate pairs, if a type allows it |
 //! | type | takes the type that the request names, or that the payload has by pointer or rule; checks that it is accepted now |
@@ -9,10 +9,10 @@
 //! | stores | checks that the type's stores can take each event, or repairs it |
 //! | id | finds the id that the client has chosen, and the time that the payload names |
 //!
-//! [`Sequence::run`] is called by `POST /ingest/event` on its shard (`handlers::event`), for each record of a batch
+//! [`Pipeline::run`] is called by `POST /ingest/event` on its shard (`handlers::event`), for each record of a batch
 //! ([`super::record_builder`]), for a costly event on a thread of the worker pool (`RecordBuilder::process_event`), and by a dry run
 //! ([`super::dry_run`]), which stops before the append. What differs between them is an argument: the budget, the key, the dedupe
-//! windows, and the trace of a dry run.
+//! windows, and the observer of the stages.
 
 use std::borrow::Cow;
 
@@ -24,17 +24,16 @@ use json::batch::Item;
 use json::text::read_string;
 use json::{RejectionCode, ValueIndex, ValueView};
 use limits::TRANSFORM_WORK_MAX;
-use transform::{Context, DerivedEvent, Filtered, Scratch, Several, TransformOutcome, WindowMark};
+use transform::{Context, DerivedEvent, Filtered, Scratch, Several, StepError, TransformOutcome, WindowMark, Windows};
 
 use super::ack_mode::AckMode;
-use super::dry_run_trace::{self, DryRunTrace, SequenceStep};
 use super::envelope::EventContext;
 use super::ids::{self, ChosenId, RequestKey};
 use super::params::DEFAULT_TYPE;
 use super::request_budget::RequestBudget;
 use super::windows::{Epoch, WindowSet};
 use crate::error_code::ErrorCode;
-use crate::event_types::{CostBudget, IdRule, OverBudget, Slot, TypeCache};
+use crate::event_types::{CostBudget, IdRule, OverBudget, Slot, TransformHandle, TypeCache};
 use crate::problem::{Problem, Refused};
 
 /// A payload as it was sent.
@@ -62,7 +61,7 @@ impl Workspace {
     }
 }
 
-/// What the sequence makes of a payload.
+/// What the pipeline makes of a payload.
 pub(crate) struct Processed<'p> {
     pub(crate) slot: Slot,
     pub(crate) made: Made<'p>,
@@ -93,26 +92,26 @@ impl Event<'_> {
     }
 }
 
-/// Why the sequence ended early.
-pub(crate) enum SequenceStop {
+/// Why the pipeline ended early.
+pub(crate) enum PipelineError {
     Rejected(Problem),
     /// It would take the shard longer than other requests should wait. The caller runs it again on a thread of the worker pool.
     OverBudget,
 }
 
-impl From<Problem> for SequenceStop {
+impl From<Problem> for PipelineError {
     fn from(problem: Problem) -> Self {
         Self::Rejected(problem)
     }
 }
 
-impl From<OverBudget> for SequenceStop {
+impl From<OverBudget> for PipelineError {
     fn from(_: OverBudget) -> Self {
         Self::OverBudget
     }
 }
 
-impl SequenceStop {
+impl PipelineError {
     /// The problem of a caller whose budget is unlimited.
     pub(crate) fn into_problem(self) -> Refused {
         match self {
@@ -124,8 +123,57 @@ impl SequenceStop {
     }
 }
 
-/// The arguments of the sequence for one payload.
-pub(crate) struct Sequence<'a> {
+/// The stages that an observer sees. The transform has a method of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PipelineStage {
+    Json,
+    Schema,
+    /// All that follows the transform.
+    Ids,
+}
+
+/// Runs the stages, and may measure them.
+pub(crate) trait PipelineObserver {
+    fn stage<T>(&mut self, stage: PipelineStage, run: impl FnOnce() -> T) -> T;
+
+    /// Runs the transform, and sets `work` to what it took.
+    fn transform<'p>(
+        &mut self,
+        handle: &TransformHandle,
+        payload: ValueView<'p>,
+        context: &Context<'_>,
+        windows: &mut Windows,
+        scratch: &'p mut Scratch,
+        work: &mut usize,
+    ) -> Result<TransformOutcome<'p>, StepError>;
+}
+
+/// Measures nothing but the work of transforms, from which their estimators learn.
+pub(crate) struct Unobserved;
+
+impl PipelineObserver for Unobserved {
+    #[inline]
+    fn stage<T>(&mut self, _: PipelineStage, run: impl FnOnce() -> T) -> T {
+        run()
+    }
+
+    fn transform<'p>(
+        &mut self,
+        handle: &TransformHandle,
+        payload: ValueView<'p>,
+        context: &Context<'_>,
+        windows: &mut Windows,
+        scratch: &'p mut Scratch,
+        work: &mut usize,
+    ) -> Result<TransformOutcome<'p>, StepError> {
+        let outcome = handle.transform().run_within(work, payload, context, windows, scratch);
+        handle.estimator().learn(payload.payload().len(), *work);
+        outcome
+    }
+}
+
+/// The arguments of the pipeline for one payload.
+pub(crate) struct Pipeline<'a> {
     pub(crate) types: &'a mut TypeCache,
     /// The type, if the request names it.
     pub(crate) named: Option<Slot>,
@@ -137,12 +185,12 @@ pub(crate) struct Sequence<'a> {
     pub(crate) epoch: Epoch<'a>,
     /// What a transform may make of it.
     pub(crate) room: RequestBudget,
-    /// What the sequence may cost.
+    /// What the pipeline may cost.
     pub(crate) budget: &'a mut CostBudget,
 }
 
-impl Sequence<'_> {
-    /// Runs all steps.
+impl Pipeline<'_> {
+    /// Runs all stages.
     ///
     /// # Errors
     /// The payload is rejected, or costs more than the budget has left. The windows are as if it hadn't been sent.
@@ -150,21 +198,20 @@ impl Sequence<'_> {
         mut self,
         input: Input<'p>,
         workspace: &'p mut Workspace,
-        mut trace: Option<&mut DryRunTrace>,
-    ) -> Result<Processed<'p>, SequenceStop> {
+        observer: &mut impl PipelineObserver,
+    ) -> Result<Processed<'p>, PipelineError> {
         let Workspace { values, scratch, repaired } = workspace;
         self.budget.charge_record()?;
         let may_repair = self.types.table().repairs;
-        let checked =
-            dry_run_trace::step(&mut trace, SequenceStep::Json, move || check_json(input, may_repair, repaired));
+        let checked = observer.stage(PipelineStage::Json, move || check_json(input, may_repair, repaired));
         let (payload, fault) = checked.map_err(|problem| self.named_in(problem, self.named))?;
         let slot = match self.named {
             Some(slot) => slot,
             None => type_of(self.types, payload, self.budget)?,
         };
-        self.process(slot, (payload, fault), (values, scratch), trace).map_err(|stop| match stop {
-            SequenceStop::Rejected(problem) => SequenceStop::Rejected(self.named_in(problem, Some(slot))),
-            SequenceStop::OverBudget => SequenceStop::OverBudget,
+        self.process(slot, payload, fault, values, scratch, observer).map_err(|stop| match stop {
+            PipelineError::Rejected(problem) => PipelineError::Rejected(self.named_in(problem, Some(slot))),
+            PipelineError::OverBudget => PipelineError::OverBudget,
         })
     }
 
@@ -173,14 +220,16 @@ impl Sequence<'_> {
         Problem { type_name: slot.map(|slot| Box::new(self.types.get(slot).name.clone())), ..problem }
     }
 
-    /// Runs the steps of the type at `slot`.
+    /// Runs the stages of the type at `slot`.
     fn process<'p>(
         &mut self,
         slot: Slot,
-        (payload, fault): (&'p str, Option<Problem>),
-        (values, scratch): (&'p mut ValueIndex, &'p mut Scratch),
-        mut trace: Option<&mut DryRunTrace>,
-    ) -> Result<Processed<'p>, SequenceStop> {
+        payload: &'p str,
+        fault: Option<Problem>,
+        values: &'p mut ValueIndex,
+        scratch: &'p mut Scratch,
+        observer: &mut impl PipelineObserver,
+    ) -> Result<Processed<'p>, PipelineError> {
         let entry = self.types.get(slot);
         entry.check()?;
         entry.check_mended(fault)?;
@@ -191,15 +240,14 @@ impl Sequence<'_> {
         let payload = match &entry.rules.schema {
             Some(schema) => {
                 let budget = &mut *self.budget;
-                dry_run_trace::step(&mut trace, SequenceStep::Schema, move || {
-                    entry.validate(schema, values.read(payload), budget)
-                })??
+                observer
+                    .stage(PipelineStage::Schema, move || entry.validate(schema, values.read(payload), budget))??
             }
             None => ValueView::unread(payload),
         };
-        let (outcome, mark) = self.transform(slot, payload, scratch, trace.as_deref_mut())?;
+        let (outcome, mark) = self.transform(slot, payload, scratch, observer)?;
         let depends_on_duplicates = mark.is_some_and(|(_, depends)| depends);
-        match dry_run_trace::step(&mut trace, SequenceStep::Ids, || self.events(slot, payload.payload(), outcome)) {
+        match observer.stage(PipelineStage::Ids, || self.events(slot, payload.payload(), outcome)) {
             Ok(made) => Ok(Processed { slot, made, depends_on_duplicates }),
             Err(problem) => {
                 mark.into_iter().for_each(|(mark, _)| self.windows.forget_since(slot, mark));
@@ -215,8 +263,8 @@ impl Sequence<'_> {
         slot: Slot,
         payload: ValueView<'p>,
         scratch: &'p mut Scratch,
-        trace: Option<&mut DryRunTrace>,
-    ) -> Result<(TransformOutcome<'p>, Option<(WindowMark, bool)>), SequenceStop> {
+        observer: &mut impl PipelineObserver,
+    ) -> Result<(TransformOutcome<'p>, Option<(WindowMark, bool)>), PipelineError> {
         let entry = self.types.get(slot);
         let Some(handle) = &entry.rules.steps else { return Ok((TransformOutcome::Unchanged, None)) };
         let windows = self.windows.open(slot, handle, self.epoch);
@@ -236,19 +284,11 @@ impl Sequence<'_> {
             Context { received_at, client, source, event_type: entry.name.as_str(), key: &key, header: &header };
         let most = self.budget.left().unwrap_or(TRANSFORM_WORK_MAX);
         let mut spent = most;
-        let transform = handle.transform();
-        let outcome = match trace {
-            Some(trace) => trace.transform(transform, payload.payload(), &context, windows, scratch),
-            None => {
-                let outcome = transform.run_within(&mut spent, payload, &context, windows, scratch);
-                handle.estimator().learn(payload.payload().len(), spent);
-                outcome
-            }
-        };
-        let depends = windows.has_leant();
+        let outcome = observer.transform(handle, payload, &context, windows, scratch, &mut spent);
+        let depends = windows.take_own_duplicate();
         if outcome.as_ref().is_err_and(|error| error.exhausted) && most < TRANSFORM_WORK_MAX {
             self.budget.exhaust();
-            return Err(SequenceStop::OverBudget);
+            return Err(PipelineError::OverBudget);
         }
         // The transform was stopped where the budget ended, so it can't have taken more.
         let _ = self.budget.spend(spent);
@@ -263,9 +303,8 @@ impl Sequence<'_> {
         let has_transform = entry.rules.steps.is_some();
         // A transform may add the time, so a repeat is known by what was sent. A client that sends a key knows more.
         let sent = payload;
-        let by_request = |key: &mut RequestKey<'_>| {
-            key.chosen(slot, (source, entry)).or_else(|| ids::of_content(source, entry, sent))
-        };
+        let by_request =
+            |key: &mut RequestKey<'_>| key.chosen(slot, source, entry).or_else(|| ids::of_content(source, entry, sent));
         let mut one = |payload: &'p str| {
             if has_transform {
                 room.check(1, payload.len())?;
@@ -289,7 +328,7 @@ impl Sequence<'_> {
                     let payload = repaired.unwrap_or_else(|| std::mem::take(&mut part.payload));
                     let derived =
                         |whole: ChosenId| ChosenId { id: KeyedIds::of_event(whole.id).id(part.number), ..whole };
-                    let own = ids::of_part((source, *hash), entry, &part, &payload)?;
+                    let own = ids::of_part(source, hash, entry, &part, &payload)?;
                     let id = own.or_else(|| by_request(key).map(derived));
                     let time = entry.rules.time_of(&payload)?;
                     Ok(Event { payload: payload.into(), id, time })
@@ -325,7 +364,7 @@ pub(super) fn check_json<'p>(
 }
 
 /// The type that a payload names by the configured pointer, or that it has by a rule.
-pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBudget) -> Result<Slot, SequenceStop> {
+pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBudget) -> Result<Slot, PipelineError> {
     let table = types.table().clone();
     let named = match &table.type_pointer {
         Some(pointer) => {
@@ -335,13 +374,13 @@ pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBud
         None => None,
     };
     Ok(match named {
-        Some(named) => type_at(types, named)?,
+        Some((pointer, raw)) => type_at(types, pointer, raw)?,
         None => types.find(table.choice.type_of(payload, budget)?.map_or(DEFAULT_TYPE, TypeName::as_str))?,
     })
 }
 
 /// The type that a payload names at the configured pointer.
-fn type_at(types: &mut TypeCache, (pointer, raw): (&JsonPointer, &str)) -> Result<Slot, Problem> {
+fn type_at(types: &mut TypeCache, pointer: &JsonPointer, raw: &str) -> Result<Slot, Problem> {
     let not_text = || Problem::new(ErrorCode::UnknownType, "the value is no text, so it names no type");
     let result = match read_string(raw) {
         Some(name) => types.find(&name),

@@ -9,7 +9,7 @@ use sink::SinkError;
 
 use crate::Writer;
 use crate::answer::Refused;
-use crate::last_call::LastCallCell;
+use crate::sink_health::LastCallCell;
 
 /// The time-out between two pieces of a body.
 pub(super) const BODY_SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -32,7 +32,8 @@ pub(super) fn bad_request(detail: impl Into<std::borrow::Cow<'static, str>>) -> 
 
 /// Counts a call of a sink that fails, and notes how it ended.
 pub(super) async fn counted<T>(
-    (writer, last): (&Writer, &LastCallCell),
+    writer: &Writer,
+    last: &LastCallCell,
     call: impl Future<Output = Result<T, SinkError>>,
 ) -> Result<T, SinkError> {
     let result = call.await;
