@@ -1,4 +1,4 @@
-//! The stores that all test programs of a run share: each is started once, and its address passed on. Where one isn't installed, each test
+//! The stores that all test programs of a run share: each is started once, and its address passed on. If one isn't installed, each test
 //! that needs it reports that it is skipped.
 
 use std::ffi::OsString;

@@ -25,7 +25,7 @@ impl Step {
         Self { name, run, is_parallel: false }
     }
 
-    /// A step beside which others may run.
+    /// A step that may run at the same time as others.
     pub(crate) const fn parallel(name: &'static str, run: fn() -> Result<()>) -> Self {
         Self { name, run, is_parallel: true }
     }

@@ -3,7 +3,7 @@
 /// Whether lanes and aggregates are to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halt {
-    /// They go on.
+    /// They continue.
     No,
     /// When they have caught up.
     WhenDone,

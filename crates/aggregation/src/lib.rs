@@ -3,11 +3,11 @@
 //!
 //! What makes the results those without a crash:
 //!
-//! * A *checkpoint* (`checkpoint.rs`) is the fold's state with its position in each shard. Segments are kept behind the older of
+//! * A *checkpoint* (`checkpoint.rs`) is the fold's state with its position in each shard. Segments are kept from the older of
 //!   its two generations (`retention.rs`).
-//! * Results are given out only of a state that is in the checkpoint, and are durable before the next checkpoint. So a restart gives
-//!   out the same results in the same order, and those that are in the journal already are passed over (`replay_filter.rs`).
-//! * The time at which a quiet window ends stands in the journal, as a *tick* (`watermark_tick.rs`).
+//! * Results are emitted only from a state that is in the checkpoint, and are durable before the next checkpoint. So a restart
+//!   emits the same results in the same order, and skips those that are in the journal already (`replay_filter.rs`).
+//! * The time at which a quiet window ends is in the journal, as a *tick* (`watermark_tick.rs`).
 
 mod checkpoint;
 mod halt;

@@ -109,8 +109,8 @@ impl AggregateManager {
         &self.board
     }
 
-    /// Opens those that don't run, from their checkpoints. `was_routed` says whether a type had a route of its own when the ledger was saved
-    /// last, if it was: a result type that had one is of an aggregate that there was.
+    /// Opens those that don't run, from their checkpoints. `was_routed` says whether a type had its own route in the last saved ledger,
+    /// if there is one: a result type with a route belongs to an aggregate that existed.
     ///
     /// # Errors
     /// What the file system says; nothing works that didn't before.

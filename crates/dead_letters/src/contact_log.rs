@@ -69,7 +69,7 @@ impl ContactLog {
         (state.steady.time < state.wanted).then(last)
     }
 
-    /// What the contacts have come to so far.
+    /// The sum of the contacts so far.
     pub fn steady(&self) -> ContactTime {
         self.lock().steady
     }

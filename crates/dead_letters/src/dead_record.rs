@@ -25,7 +25,7 @@ pub(crate) enum RecordKind {
     Released,
 }
 
-/// The codes of the kinds other than a letter, which has none.
+/// The codes of the kinds other than a dead letter, which has none.
 const CODES: [(RecordKind, u8); 5] = [
     (RecordKind::Replayed, 1),
     (RecordKind::Dropped, 2),
@@ -44,7 +44,7 @@ pub(crate) struct DeadRecord<'a> {
     /// The event's place in its shard.
     pub(crate) sequence: u64,
     pub(crate) kind: RecordKind,
-    /// The words of the store; empty in an end.
+    /// The store's error message; empty in an end.
     pub(crate) reason: &'a str,
 }
 

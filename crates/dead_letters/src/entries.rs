@@ -15,7 +15,7 @@ pub(super) struct Entry {
 
 /// Entries of a leaf: 4 KiB.
 const LEAF_ENTRIES: usize = 256;
-/// The low bits of a packed entry hold its state. A position has 62 bits, which nobody uses up.
+/// The low bits of a packed entry hold its state. A position has 62 bits, which no journal uses up.
 const STATE_BITS: u32 = 2;
 
 const STATES: [LetterState; 3] = [LetterState::Held, LetterState::Replayed, LetterState::Dropped];

@@ -73,7 +73,7 @@ pub struct Letter<'a> {
     pub sequence: u64,
     /// Its record there.
     pub record: JournalRecord<'a>,
-    /// The words of the store.
+    /// The store's error message.
     pub reason: &'a str,
 }
 

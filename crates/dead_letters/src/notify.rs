@@ -1,5 +1,5 @@
 //! Notices of new dead letters for the operator: the log says that there are some, and each route shows the reason of the last one. A store's
-//! words may quote the event, so they aren't logged.
+//! error message may quote the event, so it isn't logged.
 
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ impl Notices {
         }
     }
 
-    /// What is to be logged now: how many more there are of which type.
+    /// What to log now: the number of new ones of each type.
     pub(super) fn take_due(&mut self) -> Vec<(Box<str>, u64)> {
         let now = Instant::now().into_std();
         let due = self.0.iter_mut().filter(|(_, of_type)| of_type.unlogged > 0);

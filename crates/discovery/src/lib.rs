@@ -1,7 +1,7 @@
-//! The discovery of writers: by gateways over DNS or etcd, and the registration of a writer in etcd.
+//! The discovery of writers: gateways find them by DNS or etcd, and a writer registers itself in etcd.
 //!
-//! [`UpstreamBoard`] has the upstreams in use, with a task for the discovery of their writers by DNS or etcd, and a task that probes the writers. Neither a batch
-//! nor another upstream waits for a look-up or a probe.
+//! [`UpstreamBoard`] has the upstreams in use. Each has a task that discovers its writers, and a task that probes them. No batch
+//! and no other upstream waits for a look-up or a probe.
 
 mod dns;
 mod etcd;

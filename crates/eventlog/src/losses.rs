@@ -157,7 +157,7 @@ impl Losses {
     /// Reads what was found before.
     ///
     /// # Errors
-    /// What the file system says; [`io::ErrorKind::InvalidData`] where both copies of the file are damaged, or another version wrote it.
+    /// The file system's error; [`io::ErrorKind::InvalidData`] if both copies of the file are damaged, or another version wrote it.
     pub fn open(directory: &DataDirectory) -> io::Result<Self> {
         let (disk, path) = (directory.disk().clone(), directory.path().to_owned());
         let mut held = Held { file: None, home: (disk, path), losses: Vec::new() };

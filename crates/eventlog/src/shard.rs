@@ -185,8 +185,8 @@ impl Shard {
     }
 
     /// Appends the events of a batch that aren't duplicates, which then survive together or not at all. It waits while the disk has no
-    /// capacity, and for originals that the batch depends on: before they are durable nothing of it is appended, so nothing is stored of a
-    /// batch that is rejected. `check` runs immediately before each attempt: no other task of the thread runs in between.
+    /// capacity, and for originals that the batch depends on. Before they are durable, nothing of it is appended, so a rejected batch
+    /// stores nothing. `check` runs immediately before each attempt: no other task of the thread runs in between.
     ///
     /// `None`: nothing is appended, because all events are duplicates, or because the batch is atomic; see the batch.
     ///

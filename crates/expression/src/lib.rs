@@ -1,8 +1,8 @@
 //! Conditions and computed values: CEL, the Common Expression Language, over one JSON document.
 //!
 //! An expression is compiled once. On a document it reads only what it names, and never takes more than
-//! [`limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can hold up whoever
-//! works it out. `docs/expressions.md` says what there is, and where it differs from CEL elsewhere; why this is no
+//! [`limits::EXPRESSION_STEPS_MAX`] steps: neither a hostile expression nor a hostile document can block the
+//! caller. `docs/expressions.md` says what there is, and where it differs from CEL elsewhere; why this is no
 //! crate of others, `docs/decisions/010-expressions.md`.
 
 mod convert;

@@ -1,4 +1,4 @@
-//! The one append of a request's events to the log of its shard: a single event, or a batch. It waits for no commit of its own:
+//! The one append of a request's events to the log of its shard: a single event, or a batch. It doesn't wait for the commit:
 //! [`crate::ack::commit_wait`] does.
 
 use event::EventId;

@@ -24,7 +24,7 @@ const LOG_LINES: usize = 10;
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 /// A start that takes longer hangs.
 pub const READY_LIMIT: Duration = Duration::from_secs(30);
-/// Deliveries without progress for so long have stopped: a lane retries after a minute at the latest.
+/// A delivery without progress for this long has stopped: a lane retries after a minute at the latest.
 pub const PATIENCE: Duration = Duration::from_secs(150);
 
 /// What a process of the server does.

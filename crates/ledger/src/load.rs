@@ -81,7 +81,7 @@ impl SavedLedger {
         self.document.as_ref().map(|document| &document.state)
     }
 
-    /// The file, and what it has: for the one who saves the ledger from now on.
+    /// The file and its content, for the part that saves the ledger from now on.
     #[must_use]
     pub fn into_parts(self) -> (StateFile, Option<Document>) {
         (self.file, self.document)

@@ -95,7 +95,7 @@ impl<'a> Reconciler<'a> {
         Ok((state, changed))
     }
 
-    /// Notes the routes of types that came after the state was last looked at: they go where the old routes lead.
+    /// Adds the types that are new since the state was saved: the saved routes apply to them.
     fn register_types(&self, saved: &mut LedgerState) {
         for (name, _) in self.names.iter().zip(&self.counts.by_type).filter(|(_, accepted)| **accepted > 0) {
             let routes = &saved.routes;

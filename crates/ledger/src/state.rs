@@ -17,7 +17,7 @@ use crate::routes::{Routes, SinkName};
 pub struct LaneProgress {
     /// The last sequence before the lane began.
     pub start: u64,
-    /// Up to where everything has its outcome.
+    /// The last position up to which every event has its outcome.
     pub cursor: u64,
     /// Positions up to the cursor that couldn't be read.
     pub(crate) lost: u64,
@@ -142,7 +142,7 @@ pub struct LedgerState {
     pub sinks: BTreeMap<SinkName, SinkProgress>,
     /// The types that are results of aggregates, or were.
     pub(crate) derived: BTreeSet<TypeName>,
-    /// What was known to be lost when the routes' lost events were counted last: see [`LedgerState::known_lost`].
+    /// The number of known losses when the routes' lost events were last counted: see [`LedgerState::known_lost`].
     pub(crate) counted_lost: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The store behind the writers: each call is a request to one of them.
+//! The store that writers write to: each call is a request to one of them.
 
 use std::sync::Arc;
 

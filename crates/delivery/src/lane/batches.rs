@@ -17,7 +17,7 @@ use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
 use crate::status::LaneState;
 
-/// So many of the newest events are sent, or fewer if they don't fit into a batch.
+/// The number of newest events to send: the largest of these that fits into a batch.
 const NEWEST: [u64; 4] = [64, 16, 4, 1];
 
 /// What a lane has read and gathered since it took its place.
@@ -319,8 +319,8 @@ impl Lane {
         (!builder.batch().is_empty()).then(|| builder.batch().clone())
     }
 
-    /// Asks a store that may lose its newest events in a failover whether it has, and whether it is still this process's: otherwise the lane would
-    /// notice with the next event only.
+    /// Asks a store that may lose its newest events in a failover whether it has lost some, and whether it still holds this process's claim.
+    /// Otherwise the lane would notice only with the next event.
     async fn probe(&mut self, run: &BatchSession) -> Result<(), LaneExit> {
         match self.ask_held().await {
             Ok(Some(held)) if !run.policy.is_held_at(&held, run.store_at) => return Err(LaneExit::Moved),

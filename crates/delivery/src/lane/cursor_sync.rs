@@ -82,7 +82,7 @@ impl Lane {
             {
                 let name = name.clone();
                 let is_dead_lettered = dead_lettered.contains(&sequence);
-                // What wasn't decided was dead_lettered, or the store has had it since.
+                // An event whose condition was undecided is a dead letter, or the store has it since.
                 let is_skipped =
                     !is_dead_lettered && rules.judge(slot, sequence, record.payload) == RouteDecision::Skipped;
                 let outcomes = sums.entry(name).or_default();

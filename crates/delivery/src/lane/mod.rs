@@ -141,8 +141,8 @@ impl Lane {
         }
     }
 
-    /// Writes a batch to the sink, with what any process that writes it must know: up to where the store has the lane's events, and which of
-    /// these may have been sent before.
+    /// Writes a batch to the sink. It carries the position up to which the store has the lane's events, and the highest position
+    /// that may have been sent before.
     pub(super) async fn write_batch(&self, batch: Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let again = self.status.advance_sent_watermark(batch.last());
         self.sink.write(&batch.sent_after(floor, again)).await

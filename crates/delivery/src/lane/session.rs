@@ -57,8 +57,8 @@ impl Lane {
         Ok(None)
     }
 
-    /// Makes the events dead letters, durably, for which their route can't decide: the store may not be meant to have them, and to skip them
-    /// would lose them without a trace.
+    /// Makes the events dead letters, durably, whose route can't decide about them: they may not be intended for the store, and skipping
+    /// them would lose them without a trace.
     async fn dead_letter_undecided(&mut self, reader: &mut BatchReader, undecided: &Undecided) -> Result<(), LaneExit> {
         let Some(chunk) = reader.undecided.take() else { return Ok(()) };
         let sequences: Vec<u64> = undecided.iter().map(|(sequence, _)| *sequence).collect();

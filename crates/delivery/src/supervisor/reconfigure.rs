@@ -1,7 +1,7 @@
 //! Changes of a delivery that runs: another configuration, and routes that are given up.
 //!
-//! No lane runs while the ledger is changed; what the gateway takes meanwhile waits in the journal. Either everything is as
-//! it is to be and saved, or everything is as it was before.
+//! No lane runs while the ledger is changed; events that the gateway accepts during this time wait in the journal. Either the change
+//! is complete and saved, or nothing has changed.
 
 use std::sync::Arc;
 

@@ -296,7 +296,7 @@ impl Harness {
             let name = stem.file_name().unwrap().to_str().unwrap();
             let (mut file, state) = StateFile::open(directory.disk().clone(), &folder, name).unwrap();
             let mut content = state.content.unwrap();
-            // Behind the version: the last position of the first shard when it was saved.
+            // After the version: the last position of the first shard when it was saved.
             content[1..9].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
             file.write(&content).unwrap();
         }
@@ -610,7 +610,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
 const REPLAYED: u8 = 1;
 const DROPPED: u8 = 2;
 
-/// What a record of a journal of dead letters says beside the event, as `docs/journal-format.md` has it.
+/// What a record of a journal of dead letters says in addition to the event, as `docs/journal-format.md` has it.
 struct DeadFields<'a> {
     shard: u16,
     sequence: u64,

@@ -31,7 +31,7 @@ pub(crate) enum Mutation {
     LateManifest,
     /// Results that were journaled before a crash are journaled again.
     ForgetJournaled,
-    /// Results are given out of a state that isn't saved: a crash loses it.
+    /// Results are emitted from a state that isn't saved: a crash loses it.
     UnsavedResults,
     /// Segments are freed though an aggregate would read them again.
     ForgetPins,

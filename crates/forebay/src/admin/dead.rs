@@ -27,7 +27,7 @@ const LIST_MAX: u64 = 10_000;
 /// Of each sink; more than one is refused.
 const EDITED_MAX: u64 = 2;
 
-/// Answers a request whose path goes on with `rest` behind [`DEAD`](admin_api::paths::DEAD).
+/// Answers a request whose path continues with `rest` after [`DEAD`](admin_api::paths::DEAD).
 pub(super) async fn respond(
     rest: &str,
     request: &mut Request<Incoming>,

@@ -20,8 +20,8 @@ use crate::dry_run::{DryRunJson, DryRunReport, DryRunner};
 use crate::type_info::TypeInfo;
 use admin_api::query::pairs;
 
-/// Takes dry_runs: their work is done beside the thread of the admin port, one after the other, so that neither other requests nor
-/// the shards wait for it.
+/// Runs dry runs on another thread than that of the admin port, one after the other, so neither other requests nor
+/// the shards wait for them.
 pub(crate) struct DryRuns {
     types: TypeInfo,
     turns: Arc<Semaphore>,
@@ -32,7 +32,7 @@ impl DryRuns {
         Self { types, turns: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Answers a request whose path goes on with `rest` behind [`TRY`](admin_api::paths::TRY).
+    /// Answers a request whose path continues with `rest` after [`TRY`](admin_api::paths::TRY).
     pub(super) async fn respond(
         &self,
         rest: &str,

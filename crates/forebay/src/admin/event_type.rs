@@ -17,7 +17,7 @@ struct TypesJson {
     types: Vec<TypeJson>,
 }
 
-/// Answers a request whose path goes on with `rest` behind [`EVENT_TYPES`](admin_api::paths::EVENT_TYPES).
+/// Answers a request whose path continues with `rest` after [`EVENT_TYPES`](admin_api::paths::EVENT_TYPES).
 pub(super) fn respond(method: &Method, rest: &str, types: &TypeInfo) -> AdminResponse {
     if *method != Method::GET && *method != Method::HEAD {
         return not_allowed("GET, HEAD");

@@ -36,7 +36,7 @@ impl Routes {
         Self { ledger, lanes, dead: delivery.dead_letters().clone(), control: delivery.control().clone() }
     }
 
-    /// Answers a request whose path goes on with `rest` behind [`ROUTES`](admin_api::paths::ROUTES).
+    /// Answers a request whose path continues with `rest` after [`ROUTES`](admin_api::paths::ROUTES).
     pub(super) async fn respond(
         &self,
         method: &Method,

@@ -1,4 +1,4 @@
-//! One line of the log: `TIME LEVEL MESSAGE  name=value …` for people, or a JSON object for programs.
+//! One line of the log: `TIME LEVEL MESSAGE  name=value …` for operators, or a JSON object for programs.
 
 use std::borrow::Cow;
 

@@ -53,7 +53,7 @@ pub(crate) fn suppressed() -> u64 {
     SUPPRESSED.get()
 }
 
-/// Lines that were dropped because nothing read stderr, or because it refused them.
+/// Lines that were dropped because nothing read stderr, or because a write to it failed.
 pub(crate) fn dropped() -> u64 {
     WRITER.dropped().get()
 }
@@ -83,7 +83,7 @@ pub(crate) fn flush() {
     WRITER.flush(FLUSH_MAX);
 }
 
-/// Writes the reason for which the process ends, regardless of the level and of lines that wait.
+/// Writes the reason why the process ends, regardless of the level and of lines that wait.
 pub(crate) fn fatal(message: impl fmt::Display) {
     put(Line::now(LogLevel::Error, &message.to_string()).shown(is_json()), true);
 }
@@ -94,7 +94,7 @@ pub(crate) fn text(level: LogLevel, text: &str) {
     put(if is_json() { Line::now(level, text).shown(true) } else { format!("{text}\n") }, true);
 }
 
-/// If stderr refuses a line, there is no other place for it.
+/// If the write to stderr fails, there is no other place for the line.
 fn put(line: String, must: bool) {
     if let Some(line) = WRITER.queue(line, must) {
         let _ = writer::write(&mut io::stderr().lock(), &line);

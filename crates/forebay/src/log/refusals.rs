@@ -7,7 +7,7 @@ use gateway::{GatewayCounters, RefusalNews, RefusalSample};
 
 use super::UNLIMITED;
 
-/// The pause between two looks for rejections.
+/// The pause between two checks for rejections.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Logs rejections for as long as the process runs.

@@ -76,7 +76,7 @@ fn event(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// Refuses one of the orders for good.
+/// Rejects one of the orders permanently.
 fn reject_in_store(data: &Path) {
     std::fs::create_dir(data).unwrap();
     let store = rusqlite::Connection::open(data.join("events.db")).unwrap();

@@ -86,7 +86,7 @@ impl Admission {
         debug_assert!(before > 0, "a connection closes once");
     }
 
-    /// OpenConnections of one shard.
+    /// The open connections of one shard.
     pub(crate) fn connections_of(&self, shard: usize) -> usize {
         self.loads[shard].connections.load(Ordering::Relaxed)
     }

@@ -21,7 +21,7 @@ use crate::counters::GatewayCounters;
 use http1::{TICK_PARTS, TickPart};
 use net::connections::ConnectionLimiter;
 
-/// OpenConnections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
+/// Connections that wait to be accepted; the kernel allows no more than its `somaxconn`. One beyond it is tried again by its
 /// client after a second: with the 128 of the standard library so many would be late whenever all clients of a
 /// restarted server come back at once.
 const BACKLOG: i32 = 4096;

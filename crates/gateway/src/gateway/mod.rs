@@ -47,9 +47,9 @@ pub struct GatewayOptions {
     pub memory: Budgets,
     /// How long a batch waits for room among them before it is refused; looked at with each tick.
     pub batch_wait: Duration,
-    /// OpenConnections open at a time, at least one.
+    /// Connections open at a time, at least one.
     pub connections_max: usize,
-    /// OpenConnections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
+    /// Open connections of one client: of an IPv4 address, or of an IPv6 /64. Those beyond it are closed at once.
     pub connections_per_client: usize,
     /// How often connections are held to their deadlines, which are counted in ticks of this length; a second.
     pub tick: Duration,

@@ -16,7 +16,7 @@ use crate::problem::Refused;
 /// What the pipeline made of a payload, and how long its stages took.
 #[derive(Debug, Default)]
 pub struct DryRunTrace {
-    /// How long the check took whether it is JSON.
+    /// How long the JSON check took.
     pub json: Duration,
     /// How long the check against the schema took, if there is one.
     pub schema: Option<Duration>,

@@ -1,5 +1,5 @@
-//! The sink for S3 on a server of its own, and on one that keeps to the letter of AWS: the suite of all sinks, and what can only go wrong with
-//! this store.
+//! The sink for S3 on a real server, and on one that is as strict as AWS: the conformance suite, and the faults that only
+//! this store has.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! Parts of payloads that are objects of their own: made again, off the listing, not decodable, and under a name that is taken.
+//! Parts of payloads as separate objects: written again, off the listing, not decodable, and under a name that is in use.
 
 use objects::Codec;
 use serde_json::Value;

@@ -51,42 +51,42 @@ fn cut_step() -> Option<usize> {
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_of_an_answer_an_object_is_there_once() {
+async fn object_is_stored_once_when_answers_are_cut() {
     faults::cut_at_any_byte(sink_of, cut_step()).await;
 }
 
 #[tokio::test]
-async fn a_connection_that_froze_and_thaws_behind_a_twin_changes_nothing() {
+async fn thawed_connection_changes_nothing_after_a_second_write() {
     faults::freeze_and_thaw(sink_of).await;
 }
 
 #[tokio::test]
-async fn servers_that_are_killed_under_load_have_each_object_once() {
+async fn killed_servers_have_each_object_once() {
     let kills = std::env::var("FOREBAY_SWIFT_KILLS").ok().map(|count| count.parse().unwrap());
     faults::kill_servers(sink_of, kills).await;
 }
 
 #[tokio::test]
-async fn an_object_that_memory_does_not_keep_arrives_as_it_is_and_is_found_again() {
+async fn object_larger_than_memory_is_stored_once() {
     faults::objects_beyond_memory(sink_of, &[Codec::None, Codec::Gzip]).await;
 }
 
 #[tokio::test]
-async fn parts_are_objects_whose_names_stand_in_the_lines() {
+async fn attachments_are_objects_named_in_the_lines() {
     attachments::stored_once(sink_of).await;
 }
 
 #[tokio::test]
-async fn cut_at_any_byte_of_an_answer_each_part_is_there_once() {
+async fn attachments_are_stored_once_when_answers_are_cut() {
     attachments::cut_at_any_byte(sink_of, cut_step()).await;
 }
 
 #[tokio::test]
-async fn what_has_an_objects_name_already_is_left_alone() {
+async fn object_of_the_same_name_is_left_unchanged() {
     rejections::name_taken(sink_of).await;
 }
 
 #[tokio::test]
-async fn a_container_that_is_removed_is_made_anew() {
+async fn removed_container_is_created_again() {
     rejections::container_removed(sink_of).await;
 }

@@ -98,6 +98,6 @@ async fn bytes_that_were_sent_are_sent_again_where_the_container_was_away() {
 }
 
 #[tokio::test]
-async fn a_large_object_that_is_there_is_the_same() {
+async fn existing_large_object_is_left_unchanged() {
     large::found_again(sink_of).await;
 }

@@ -1,4 +1,4 @@
-//! The sink for Swift on a server of its own: the suite of all sinks, and what can only go wrong with this store.
+//! The sink for Swift on a real server: the conformance suite, and the faults that only this store has.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod answers;

@@ -1,5 +1,5 @@
-//! Objects read back: what the store has is given, kept and asked for again. A store that is away, another object under the name, and names of
-//! others give nothing wrong.
+//! Objects read back: the sink returns, caches and revalidates them. A store that is unreachable, another object under the name, and names of
+//! other objects lead to no wrong bytes.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -18,12 +18,12 @@ use crate::answers;
 use crate::fixture::sink_of;
 
 #[tokio::test]
-async fn what_the_store_has_is_given_kept_and_asked_for_again() {
+async fn read_object_is_cached_and_revalidated() {
     reads::kept_and_asked_for_again(sink_of).await;
 }
 
 #[tokio::test]
-async fn a_large_object_comes_in_parts_and_not_of_another() {
+async fn large_object_has_no_parts_of_another() {
     reads::in_parts(sink_of).await;
 }
 

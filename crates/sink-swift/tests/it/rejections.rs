@@ -12,7 +12,7 @@ use testkit::swift::SwiftServer;
 use crate::fixture::{config, sink_of, tempauth};
 
 #[tokio::test]
-async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
+async fn rejected_credentials_are_reported_without_keys() {
     let Some(server) = SwiftServer::shared() else { return };
     let fixture = ContainerFixture::new(server, sink_of);
     let place = fixture.proxy.address();
@@ -41,7 +41,7 @@ async fn who_may_not_write_is_told_so_and_keys_are_not_shown() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_is_waited_for() {
+async fn unreachable_server_is_unavailable() {
     let nobody = free_address();
     let answer = sink_of(nobody, "events", rules(Codec::None, "")).write(&plain(0, 1, 5)).await;
     let Err(SinkError::Unavailable(reason)) = answer else { panic!("{answer:?}") };

@@ -1,4 +1,4 @@
-//! Objects read back: what the store has comes byte for byte, is kept, and asked for again.
+//! Objects read back: they arrive byte for byte, are cached and revalidated.
 
 use std::future::poll_fn;
 use std::ops::Range;

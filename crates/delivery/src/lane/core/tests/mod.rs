@@ -1,5 +1,5 @@
-//! Tests of the decisions: each happening in each state against a table, histories against a model of a store, and planted errors that both
-//! must find.
+//! Tests of the decisions: each result of a step in each state against a table, and histories against a model of a store. Both must find
+//! planted errors.
 
 mod histories;
 mod mutants;

@@ -1,4 +1,4 @@
-//! Each happening in each state, against tables of what comes next. Every case fits exactly one row, and every row has a case.
+//! Each result of a step in each state, against tables of what comes next. Every case fits exactly one row, and every row has a case.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -176,7 +176,7 @@ fn cases() -> Vec<Case> {
     cases
 }
 
-/// What becomes of the judged record at once.
+/// What immediately becomes of the judged record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Stored,

@@ -15,7 +15,7 @@ use super::{ALONE_MAX, CLAIM, batch, policy, sequences};
 const OTHER_CLAIM: Claim = Claim([2; 16]);
 /// The documented exception to the rule that a record needs two rejections while the store accepts others: it was sent alone for so long.
 const ALONE: Duration = Duration::from_secs(5);
-/// From this step on the store works, and nobody takes the lane over.
+/// From this step on the store works, and no other process takes the lane over.
 const HEALTHY_FROM: u32 = 80;
 
 /// How often something happened, so that a test sees that it does.
@@ -188,7 +188,7 @@ impl World {
         Ok(if has_moved { Exit::Moved } else { Exit::Done })
     }
 
-    /// Obeys the core until the batch has ended, or is to be begun again. Then the cursor tells which.
+    /// Obeys the core until the batch has ended, or is to be begun again. Then the cursor shows which.
     fn write(&mut self, open: Batch, store_at: &mut u64, last: &mut u64) -> Result<Option<Exit>, Violation> {
         let first = open.first();
         let mut core = Core::new(policy(self.store.fenced), open, *store_at, self.bug);
