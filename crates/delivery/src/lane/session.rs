@@ -2,7 +2,6 @@
 
 use std::io;
 
-use aggregation::Halt;
 use dead_letters::{Blocked, Letter};
 use ledger::Undecided;
 use sink::Sink;
@@ -32,9 +31,10 @@ pub(super) trait Session {
 }
 
 impl Lane {
-    /// Reads on. `None` if the journal can't be read, after a pause, or if the lane is to stop now.
+    /// Reads on, to the end of a chunk even if the lane is to stop: its undecided events become dead letters before the batch is sent. `None` if
+    /// the journal can't be read, after a pause.
     pub(super) async fn read_on(&mut self, session: &mut impl Session) -> Result<Option<FillResult>, LaneExit> {
-        while *self.halt.borrow() != Halt::Now {
+        loop {
             let fill = match session.fill() {
                 Ok(fill) => fill,
                 Err(error) => {
@@ -54,7 +54,6 @@ impl Lane {
             }
             tokio::task::yield_now().await;
         }
-        Ok(None)
     }
 
     /// Makes the events dead letters, durably, whose route can't decide about them: they may not be intended for the store, and skipping

@@ -39,7 +39,7 @@ impl IntentLog {
         }
         let objects = match state.content {
             None => Ok(Vec::new()),
-            Some(text) if text.starts_with(version1::HEADING) => version1::decode(&text, lane),
+            Some(text) if version1::is_version1(&text) => version1::decode(&text, lane),
             Some(text) => decode(&text, lane),
         };
         let objects = objects.map_err(|error| {

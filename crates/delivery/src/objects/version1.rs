@@ -32,12 +32,20 @@ enum Fact {
     When(String, u64, Option<Condition>),
 }
 
-/// How a text of version 1 begins.
-pub(super) const HEADING: &[u8] = b"forebay-object 1\n";
+/// How the text of an object begins.
+const HEADING: &[u8] = b"forebay-object 1\n";
+
+/// Whether a text is of version 1, which had no line for a list without objects.
+pub(super) fn is_version1(text: &[u8]) -> bool {
+    text.is_empty() || text.starts_with(HEADING)
+}
 
 /// Reads the objects of `lane`.
 pub(super) fn decode(text: &[u8], lane: &Lane) -> Result<Vec<Object>, InvalidFact> {
     let mut objects = Vec::new();
+    if text.is_empty() {
+        return Ok(objects);
+    }
     let add = |fact| add(fact, lane, &mut objects).ok_or_else(|| "it adds to a fact that is not before it".to_owned());
     decode_facts(&FORMAT, text, add)?;
     Ok(objects)

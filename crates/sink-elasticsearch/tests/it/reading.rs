@@ -172,7 +172,10 @@ async fn pages_of_large_events_end_where_they_are_full() {
         }
     }
     // A busy server may end a page early; none has more than fits.
-    assert!(sizes.iter().sum::<usize>() == 30 && sizes.iter().all(|size| *size <= 8) && sizes.contains(&8), "{sizes:?}");
+    assert!(
+        sizes.iter().sum::<usize>() == 30 && sizes.iter().all(|size| *size <= 8) && sizes.contains(&8),
+        "{sizes:?}"
+    );
 }
 
 #[tokio::test]

@@ -109,7 +109,8 @@ fn objects_of_version1() -> Vec<Object> {
 fn objects_of_version_1_are_loaded() {
     let objects = objects_of_version1();
     assert_eq!(version1::decode(VERSION1.as_bytes(), &lane()), Ok(objects));
-    assert!(VERSION1.as_bytes().starts_with(version1::HEADING));
+    assert!(version1::is_version1(VERSION1.as_bytes()) && version1::is_version1(b""));
+    assert_eq!(version1::decode(b"", &lane()), Ok(Vec::new()));
     for (from, to, line) in [
         ("run 7", "run -7", 2),
         ("codec gzip", "codec x", 4),
