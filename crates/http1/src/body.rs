@@ -16,7 +16,7 @@ use crate::socket::Socket;
 /// A body that is refused is read to its end if that is near, so that the connection can go on.
 const NEAR_BYTES_MAX: u64 = 64 * 1024;
 
-/// A request's body. When its end is read, the connection enters [`Phase::Answer`]: from then on the client waits for
+/// A request's body. When its end is read, the connection enters `Phase::Answer`: from then on the client waits for
 /// us.
 pub struct Body<'a, B> {
     socket: &'a mut Socket,
