@@ -143,9 +143,9 @@ impl Setup {
 
 /// Runs one benchmark; fails if a figure is short of its bar.
 fn run(arguments: &Arguments) -> Result<()> {
-    let server = workspace::release_binary(arguments.binary.as_deref())?;
+    let server = workspace::dist_binary(arguments.binary.as_deref())?;
     match &arguments.against {
-        Some(other) => against::run(arguments, &server, &workspace::release_binary(Some(other))?),
+        Some(other) => against::run(arguments, &server, &workspace::dist_binary(Some(other))?),
         None => report::print(&measure(arguments, &server, arguments.rounds)?),
     }
 }

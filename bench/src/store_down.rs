@@ -58,7 +58,7 @@ const DRAIN_LEAST: f64 = 0.5;
 const RETRIES_MOST: f64 = 0.2;
 
 pub(super) fn run(options: &Options) -> Result<()> {
-    let binary = workspace::release_binary(options.binary.as_deref())?;
+    let binary = workspace::dist_binary(options.binary.as_deref())?;
     let folder = workspace::scratch_directory("store-down")?;
     let (down, others) = start_stores(&options.store)?;
     let mut fixture = StoresFixture::start(&binary, &folder, down, others)?;

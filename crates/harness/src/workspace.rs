@@ -88,7 +88,7 @@ pub fn tested_binary(given: Option<&Path>) -> Result<PathBuf> {
 }
 
 /// The server to be measured: `given`, or one of the profile `dist`.
-pub fn release_binary(given: Option<&Path>) -> Result<PathBuf> {
+pub fn dist_binary(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = given {
         return existing(path);
     }
