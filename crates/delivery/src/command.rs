@@ -75,13 +75,13 @@ impl DeliveryControl {
         self.order(|reply| Change::GiveUp(sink, only, reply)).await
     }
 
-    /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to go on. With `again` they
-    /// send again all that the journal has behind their saved cursors. Says how many lanes that are.
+    /// Permits stopped lanes of this sink, whose store and journal disagree, to accept what the store has and to go on. With `resend`, they
+    /// resend what the journal has after their saved cursors. Says how many lanes that are.
     ///
     /// # Errors
     /// Nothing has changed.
-    pub async fn accept(&self, sink: SinkName, again: bool) -> Result<u64, ChangeError> {
-        self.order(|reply| Change::Accept(sink, Accept { again }, reply)).await
+    pub async fn accept(&self, sink: SinkName, resend: bool) -> Result<u64, ChangeError> {
+        self.order(|reply| Change::Accept(sink, Accept { resend }, reply)).await
     }
 
     async fn order<T>(

@@ -54,7 +54,10 @@ pub(crate) struct RouteAccept {
     pub(crate) sink: String,
     #[command(flatten)]
     pub(crate) at: DeadAt,
-    /// Send again what the journal has behind the saved cursor, also what the store may have
+    /// Resend the events after the saved cursor, also those that the store may have
     #[arg(long)]
+    pub(crate) resend: bool,
+    /// The old name of `--resend`, accepted until 0.2
+    #[arg(long, hide = true)]
     pub(crate) again: bool,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::support::{Folder, Server, exchange, forebay, payloads, wait_until};
+use crate::support::{Folder, PROTOCOL, Server, exchange, forebay, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 use testkit::postgres::PostgresServer;
@@ -121,7 +121,7 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
     let server = start(&other);
     assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
-    let says_why = || exchange(server.admin, &request).1.contains("delivers for the origin 0f0f");
+    let says_why = || exchange(server.admin, &request).1.contains("the token is for the gateway 0f0f");
     assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
     drop(server);
 
@@ -143,7 +143,7 @@ fn a_writers_ports_refuse_other_hosts_pages_and_ask_for_tokens_once_there_are_so
     let at = folder.path("writer");
     let writer = BackEnd::start_on(&at, "127.0.0.1:0", &[]);
     let ask = |address, path: &str, headers: &str| {
-        exchange(address, &format!("GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n")).0
+        exchange(address, &format!("GET {path} HTTP/1.1\r\n{PROTOCOL}{headers}Connection: close\r\n\r\n")).0
     };
     let (info, metrics) = ("/ingest/data/local", "/metrics");
     let evil = "Host: evil.example\r\n";
