@@ -387,9 +387,9 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
     let help = "Durable events of all types that it hasn't read yet.";
     gauge("forebay_aggregate_lag_events", help, |status, _| float(status.lag()));
     let help = "Up to when everything has come, late events apart, in seconds since 1970; 0 before that is known.";
-    gauge("forebay_aggregate_frontier_seconds", help, |_, now| {
-        let frontier = now.frontier.and_then(|frontier| u64::try_from(frontier).ok()).unwrap_or(0);
-        Duration::from_micros(frontier).as_secs_f64()
+    gauge("forebay_aggregate_watermark_seconds", help, |_, now| {
+        let watermark = now.watermark.and_then(|watermark| u64::try_from(watermark).ok()).unwrap_or(0);
+        Duration::from_micros(watermark).as_secs_f64()
     });
 }
 
