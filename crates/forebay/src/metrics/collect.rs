@@ -240,10 +240,9 @@ fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLe
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
     });
-    let help =
-        "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
-    text.gauge("forebay_events_set_aside", help, |series| {
-        each_route(rows, series, |row, sink| dead_letters.set_aside(&sink.sink, &row.type_name).0);
+    let help = "Pending events that are deferred: their store refuses them for now and takes others, by type and sink.";
+    text.gauge("forebay_events_deferred", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.deferred(&sink.sink, &row.type_name).0);
     });
     let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
     text.gauge("forebay_dead_letters_lost", help, |series| {
