@@ -23,7 +23,7 @@ pub struct StatusJson {
     pub ready: bool,
     /// Why it isn't ready.
     pub reason: Option<String>,
-    /// What needs an operator, a sentence each. Empty: all is well.
+    /// What needs an operator, a sentence each. Empty: the process is healthy.
     pub problems: Vec<String>,
     /// Events that were made durable since the data directory began. Of a writer: records that stores have accepted since its start.
     pub events: u64,

@@ -93,7 +93,9 @@ fn in_words_of_commands(problem: ProblemJson) -> String {
             )
         }
         "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or make one: {make}"),
-        "page" => format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {make}"),
+        "cross_origin" => {
+            format!("--admin must have an IP address or localhost, unless there are tokens. Make one: {make}")
+        }
         "all" => "this would drop all dead letters: say which, or add --all".to_owned(),
         _ => detail,
     }
@@ -109,7 +111,7 @@ mod tests {
             ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN_FILE"),
             ("unauthorized", "the token has expired: ask for a new one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
-            ("page", "the header Host must be an IP address or `localhost`", "--admin"),
+            ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),
             ("all", "say which, or add all=true", "--all"),
             ("sink", "there is no sink x", "there is no sink x"),
         ] {

@@ -108,9 +108,9 @@ pub(crate) enum Command {
     /// step of the request has a time-out of 3 seconds.
     #[command(after_help = "Example: forebay health\n         forebay health --ready --role writer")]
     Health(HealthFlags),
-    /// Shows whether a running process is well, and what is behind: its sinks, their backlogs and errors, journal and disk
+    /// Shows whether a running process is healthy: its sinks, their backlogs and errors, journal and disk
     ///
-    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if all is well; with 3 if not: the process isn't ready, a
+    /// It asks over the admin port, twice within a second for the rate. Exits with 0 if it is healthy; with 3 if not: the process isn't ready, a
     /// sink waits, fails or has stopped, a removed sink holds events, events or dead letters are lost, or a writer isn't registered; with 1 if
     /// the process can't be asked. Dead letters and a backlog are shown and aren't counted as a problem.
     #[command(

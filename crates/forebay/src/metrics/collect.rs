@@ -102,7 +102,7 @@ impl Metrics {
         };
         count("forebay_journal_commits_total", "Commits.", |shard| shard.counters().commits.get());
         count("forebay_journal_records_total", "Records committed.", |shard| shard.counters().records.get());
-        count("forebay_journal_commits_away_total", "Commits that were handed to the commit thread.", |shard| {
+        count("forebay_journal_commits_offloaded_total", "Commits that were handed to the commit thread.", |shard| {
             shard.counters().commits_offloaded.get()
         });
         let mut gauge = |name, help, of: fn(&Shard) -> u64| {
@@ -110,11 +110,13 @@ impl Metrics {
         };
         gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
         gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
-        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.tail_cache_bytes() as u64);
+        gauge("forebay_tail_cache_bytes", "Blocks kept in memory for delivery.", |shard| {
+            shard.tail_cache_bytes() as u64
+        });
         let room = self.log.disk_guard();
         text.level("forebay_disk_free_bytes", "Space on the disk of the data directory.", room.free_bytes());
         let help = "Whether events are refused because the disk has too little left.";
-        text.level("forebay_disk_short", help, room.is_short().into());
+        text.level("forebay_disk_pressure", help, room.is_short().into());
         let help = "Damaged places that the last start found.";
         text.level("forebay_journal_recovery_findings", help, self.log.findings().len() as u64);
         let help = "Losses of acknowledged events that the operator hasn't accepted yet.";
