@@ -112,8 +112,8 @@ fn note_of(sink: &SinkStatusJson) -> String {
     note(
         reason.as_ref(),
         since.as_ref(),
-        backlog.set_aside,
-        backlog.last_set_aside.as_ref(),
+        backlog.deferred,
+        backlog.last_deferred.as_ref(),
         backlog.last_dead.as_ref().filter(|_| backlog.dead_letters > 0),
     )
 }

@@ -18,7 +18,7 @@ pub(crate) enum RecordKind {
     /// It was a dead letter; the operator discarded it.
     Dropped,
     /// It is deferred: the store rejects it for now, and its lane sends it again.
-    SetAside,
+    Deferred,
     /// It was deferred, and the store has it.
     Stored,
     /// It was deferred; its lane sends it in order, or its route was discarded.
@@ -29,7 +29,7 @@ pub(crate) enum RecordKind {
 const CODES: [(RecordKind, u8); 5] = [
     (RecordKind::Replayed, 1),
     (RecordKind::Dropped, 2),
-    (RecordKind::SetAside, 3),
+    (RecordKind::Deferred, 3),
     (RecordKind::Stored, 4),
     (RecordKind::Released, 5),
 ];

@@ -20,7 +20,7 @@ impl LetterState {
             RecordKind::Letter => Some(Self::Held),
             RecordKind::Replayed => Some(Self::Replayed),
             RecordKind::Dropped => Some(Self::Dropped),
-            RecordKind::SetAside | RecordKind::Stored | RecordKind::Released => None,
+            RecordKind::Deferred | RecordKind::Stored | RecordKind::Released => None,
         }
     }
 

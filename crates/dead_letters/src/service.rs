@@ -105,8 +105,8 @@ impl DeadLetterService {
 
     /// How many events of a type a sink has deferred, and why the store rejects the newest.
     #[must_use]
-    pub fn set_aside(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
-        self.find(sink).map_or((0, None), |queue| queue.dead.aside_of_type(type_name))
+    pub fn deferred(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
+        self.find(sink).map_or((0, None), |queue| queue.dead.deferred_of_type(type_name))
     }
 
     /// Counts of the actions on each sink's dead letters since the start of the process.

@@ -240,10 +240,9 @@ fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLe
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
     });
-    let help =
-        "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
-    text.gauge("forebay_events_set_aside", help, |series| {
-        each_route(rows, series, |row, sink| dead_letters.set_aside(&sink.sink, &row.type_name).0);
+    let help = "Pending events that are deferred: their store refuses them for now and takes others, by type and sink.";
+    text.gauge("forebay_events_deferred", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.deferred(&sink.sink, &row.type_name).0);
     });
     let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
     text.gauge("forebay_dead_letters_lost", help, |series| {
@@ -387,9 +386,9 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
     let help = "Durable events of all types that it hasn't read yet.";
     gauge("forebay_aggregate_lag_events", help, |status, _| float(status.lag()));
     let help = "Up to when everything has come, late events apart, in seconds since 1970; 0 before that is known.";
-    gauge("forebay_aggregate_frontier_seconds", help, |_, now| {
-        let frontier = now.frontier.and_then(|frontier| u64::try_from(frontier).ok()).unwrap_or(0);
-        Duration::from_micros(frontier).as_secs_f64()
+    gauge("forebay_aggregate_watermark_seconds", help, |_, now| {
+        let watermark = now.watermark.and_then(|watermark| u64::try_from(watermark).ok()).unwrap_or(0);
+        Duration::from_micros(watermark).as_secs_f64()
     });
 }
 
