@@ -11,12 +11,12 @@ pub const SINK_CHANGED: &str =
 const NOT_IN_TIME: &str = "not taken in ";
 const WHILE_NEIGHBOURS_WERE: &str = " s while its neighbours were; last: ";
 
-/// The store accepted the neighbours of a record, and not the record.
+/// The store accepted other records of the batch, and not this one.
 pub fn not_stored_in_time(seconds: u64, last: &impl Display) -> String {
     format!("{NOT_IN_TIME}{seconds}{WHILE_NEIGHBOURS_WERE}{last}")
 }
 
-/// The code of a reason. A reason that isn't known here is the store's.
+/// The code of a reason. A reason that is not known here is the store's.
 pub(crate) fn code(reason: &str) -> DeadLetterReason {
     let is_not_in_time = || {
         let (seconds, _) = reason.strip_prefix(NOT_IN_TIME)?.split_once(WHILE_NEIGHBOURS_WERE)?;

@@ -1,4 +1,4 @@
-//! The claim on the lane of replays: it follows that on the sink's own lanes.
+//! The claim on the lane of replays. It follows the claim on the sink's own lanes.
 
 use event::Lane;
 use ledger::SAVED_SOON;
@@ -9,13 +9,14 @@ use tokio::time::timeout;
 use crate::replay::Replayer;
 
 impl Replayer {
-    /// Whether the store holds the lane of replays for this process or for an earlier one of its data directory, or for none yet.
+    /// Whether the store holds the lane of replays for this process, for an earlier one of its data directory, or for
+    /// none yet.
     pub(super) fn knows(&self, held: &Held) -> bool {
         let known = self.ledger.claims(self.dead.sink());
         held.claims.iter().all(|claim| *claim == self.claim || known.contains(claim))
     }
 
-    /// Where the store's cursor of the lane stands, with this process's claim on it; none where the store keeps no cursor.
+    /// The store's cursor of the lane, with this process's claim on it; `None` if the store keeps no cursor.
     pub(super) async fn claim_cursor(&mut self, sink: &Sink) -> Result<Option<u64>, String> {
         let failed = |error: SinkError| error.to_string();
         let first = Lane { shard: 0, sink: self.dead.sink().clone(), ..self.lane.clone() };
