@@ -207,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_lists_every_code_with_its_status() {
+    fn docs_list_every_code_with_its_status() {
         let page = include_str!("../../../docs/http.md");
         for code in ErrorCode::ALL {
             let row = format!("| {} | `{}` |", code.status().as_u16(), code.as_str());
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_in_order_and_their_names_differ() {
+    fn codes_are_ordered_and_names_are_unique() {
         for (at, code) in ErrorCode::ALL.into_iter().enumerate() {
             assert_eq!(code as usize, at);
             assert!(ErrorCode::ALL[..at].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_refused_by_the_same_names() {
+    fn records_and_requests_share_code_names() {
         for code in RejectionCode::ALL {
             assert_eq!(ErrorCode::from(code).as_str(), code.as_str());
         }

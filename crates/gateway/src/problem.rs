@@ -288,7 +288,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_written_with_what_it_has() {
+    fn problem_document_has_only_set_members() {
         let problem = Problem { offset: Some(3), ..Problem::new(ErrorCode::Json, "a \"b\"") }.with_pointer("/x");
         let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
             .to_owned()

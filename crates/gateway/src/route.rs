@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_to_routes() {
+    fn paths_resolve_to_routes() {
         for (path, expected) in [
             ("/ingest/event", (RouteName::Event, None)),
             ("/ingest/event/access", (RouteName::Event, Some("access"))),

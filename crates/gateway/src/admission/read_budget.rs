@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_is_bounded_and_given_back() {
+    fn read_budget_is_bounded_and_released() {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [one, other] = some();
         let mut most = room.take(READS_IN_FLIGHT_BYTES_MAX - 1, one).unwrap();
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_takes_no_answers_keeps_nobody_else_from_reading() {
+    fn slow_reader_does_not_block_other_clients() {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [hog, one, other] = some();
         let mut held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();

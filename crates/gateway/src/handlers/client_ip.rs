@@ -83,7 +83,7 @@ mod tests {
     use crate::error_code::ErrorCode;
 
     #[test]
-    fn a_query_says_how() {
+    fn query_selects_the_format() {
         let call = |name: &str| AddressForm::Call(name.into());
         for (query, form) in [
             (None, AddressForm::Text),

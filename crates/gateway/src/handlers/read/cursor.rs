@@ -101,14 +101,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_an_earlier_release_stays_good() {
+    fn cursor_of_an_earlier_release_stays_valid() {
         let belonging = Belonging { sink: "local", wanted: &filter("a", Some(1), None), age: None };
         let bookmark = Bookmark(vec![1, 2, 3]);
         assert_eq!(belonging.write(&bookmark), "0148a93953bf4795db010203");
     }
 
     #[test]
-    fn a_cursor_belongs_to_its_query() {
+    fn cursor_is_rejected_for_another_query() {
         let ids = |first, last| Wanted::Ids { first: EventId([first; 16]), last: EventId([last; 16]) };
         let queries = [
             filter("", None, None),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_text_is_refused() {
+    fn altered_cursor_is_rejected() {
         let wanted = filter("a", None, None);
         let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
         let text = belonging.write(&Bookmark(vec![7; 24]));

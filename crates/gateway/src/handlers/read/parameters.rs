@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_by_name() {
+    fn invalid_parameters_are_rejected_by_name() {
         for (query, wanted) in [
             ("c=1", "`c` is no parameter here: there are a, b"),
             ("A=1", "`A` is no parameter"),
