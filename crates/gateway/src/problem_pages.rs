@@ -23,11 +23,11 @@ fn docs_examples_match_problem_documents() {
 
 #[test]
 fn wrong_docs_example_is_found() {
-    let right = r#"{"type": "urn:forebay:problem:json", "title": "The payload is no JSON", "status": 400, "code": "json", "detail": "x"}"#;
+    let right = r#"{"type": "urn:forebay:problem:json", "title": "Invalid JSON", "status": 400, "code": "json", "detail": "x"}"#;
     let page = |problem: &str| format!("text\n```json\n{problem}\n```\n");
     assert_eq!(faults(&page(right)), Vec::<String>::new());
     for (from, to) in [
-        (r#""title": "The payload is no JSON", "#, ""),
+        (r#""title": "Invalid JSON", "#, ""),
         ("is no JSON", "isn't JSON"),
         ("400", "422"),
         (r#""code": "json""#, r#""code": "jsn""#),

@@ -88,7 +88,7 @@ impl RouteName {
             return Ok(());
         }
         let methods = self.methods();
-        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path takes {methods} only"));
+        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path accepts only {methods}"));
         Err(Box::new(Problem { allow: Some(methods), ..problem }))
     }
 }

@@ -147,19 +147,19 @@ pub(crate) struct Permit<'a> {
 }
 
 fn too_many() -> Refused {
-    Problem::boxed(ErrorCode::Overload, "too many bytes wait to become durable; send the request again later")
+    Problem::boxed(ErrorCode::Overload, "too many bytes are waiting to become durable; retry later")
 }
 
 fn never_fits(bytes_max: usize) -> Refused {
     let detail = format!(
-        "the request takes more than {bytes_max} bytes of memory as a body or as records, which is the limit of this server's memory: send \
-         it in parts"
+        "the request takes more than {bytes_max} bytes of memory as a body or as records, the limit of this server: \
+         send it in parts"
     );
     Problem::boxed(ErrorCode::TooLarge, detail)
 }
 
 fn more_than_others() -> Refused {
-    let detail = "your other requests have more than their part of what can be in flight; send the request again later";
+    let detail = "your other requests use more than your share of the in-flight limit; retry later";
     Problem::boxed(ErrorCode::Overload, detail)
 }
 

@@ -50,13 +50,14 @@ impl ReadBudget {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
         let Ok(before) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) else {
-            return refused("too much is being read; ask again later, or for fewer events");
+            return refused("the memory for reads is in use; retry later, or request fewer events with `limit`");
         };
         self.shares.add(client, bytes);
         let permit = ReadPermit { room: self.clone(), client, bytes };
         if before + bytes > self.for_all_bytes() && permit.is_of_one_who_has_too_much() {
             return refused(
-                "you are reading more than others already; take those answers first, or ask for fewer events",
+                "your other reads use more than your share of the memory for reads; receive their responses first, \
+                 or request fewer events with `limit`",
             );
         }
         Ok(permit)

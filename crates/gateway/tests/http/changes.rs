@@ -56,7 +56,7 @@ fn assert_later(answer: &Answer, of: &str) {
     assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")), "{of}");
     assert_eq!(
         (answer.code().as_str(), &answer.json()["title"]),
-        ("not_ready", &"The configuration is being changed".into())
+        ("not_ready", &"Configuration reload in progress".into())
     );
 }
 

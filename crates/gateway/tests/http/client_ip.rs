@@ -31,7 +31,7 @@ fn client_ip_returns_the_peer_address() {
     }
     let answer = ask(&fixture, "/ip?format=jsonp&callback=alert(1)", "");
     assert_eq!((answer.status, answer.code().as_str()), (400, "bad_request"));
-    assert_eq!(answer.json()["title"], "The query can't be answered");
+    assert_eq!(answer.json()["title"], "Invalid query");
     let answer = fixture.post("/ip", "", "");
     assert_eq!((answer.status, answer.header("allow")), (405, Some("GET, HEAD, OPTIONS")));
 }

@@ -93,7 +93,7 @@ fn atomic_batch_is_stored_whole_or_not() {
     assert_eq!(fixture.post("/ingest/batch", "Forebay-Atomic: false\r\n", "3\nx").status, 207);
     let odd = fixture.post("/ingest/batch", "Forebay-Atomic: perhaps\r\n", "4");
     assert_eq!((odd.status, odd.code().as_str()), (400, "bad_request"));
-    assert_eq!(odd.json()["title"], "A header's value is unknown");
+    assert_eq!(odd.json()["title"], "Invalid header value");
     assert_eq!(fixture.payloads(), ["1", "2", "3"]);
 }
 

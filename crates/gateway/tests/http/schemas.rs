@@ -30,7 +30,7 @@ fn invalid_event_is_rejected_with_all_errors() {
         answer.json(),
         json!({
             "type": "urn:forebay:problem:schema",
-            "title": "The payload doesn't follow the schema of its type",
+            "title": "Schema validation failed",
             "status": 422,
             "code": "schema",
             "detail": "the schema of type access: expected at most 599, found 600; 1 more",

@@ -64,7 +64,7 @@ fn failed_step_reports_number_name_and_pointer() {
             422,
             json!({
                 "type": "urn:forebay:problem:transform",
-                "title": "The payload can't be transformed",
+                "title": "Transform failed",
                 "status": 422,
                 "code": "transform",
                 "detail": "step 2 (coerce /n): the string holds no number",

@@ -78,13 +78,16 @@ fn written(time: Option<i64>) -> Vec<u8> {
 }
 
 fn none_at_all() -> Refused {
-    Problem::boxed(ErrorCode::Cursor, "`cursor` is none that was given as `next`; begin again without one")
+    Problem::boxed(
+        ErrorCode::Cursor,
+        "invalid `cursor`: use the value of `next` from a previous page, or start again without a cursor",
+    )
 }
 
 /// What is said of a cursor or a bookmark that isn't of this query.
 pub(super) fn of_another_query() -> Refused {
     let detail =
-        "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
+        "`cursor` belongs to another query or sink: repeat the query that returned it, or start again without a cursor";
     Problem::boxed(ErrorCode::Cursor, detail)
 }
 
