@@ -92,56 +92,51 @@ impl ErrorCode {
     /// Each code with its name, the status of a request that is rejected as a whole, and what is wrong in words that are the same for every
     /// request.
     const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::Range as usize + 1] = [
-        (Self::Json, "json", StatusCode::BAD_REQUEST, "The payload is no JSON"),
-        (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "The payload is not UTF-8"),
-        (Self::Depth, "depth", StatusCode::BAD_REQUEST, "The payload is nested too deeply"),
-        (Self::Surrogate, "surrogate", StatusCode::BAD_REQUEST, "The payload has half of a surrogate pair"),
-        (Self::TooLarge, "too_large", StatusCode::PAYLOAD_TOO_LARGE, "The payload is too large"),
-        (Self::TooManyRecords, "too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "The batch has too many records"),
-        (Self::UnknownType, "unknown_type", StatusCode::NOT_FOUND, "The type is unknown"),
-        (Self::TooManyTypes, "too_many_types", StatusCode::NOT_FOUND, "There are too many types"),
-        (Self::Schema, "schema", StatusCode::UNPROCESSABLE_ENTITY, "The payload doesn't follow the schema of its type"),
-        (Self::Transform, "transform", StatusCode::UNPROCESSABLE_ENTITY, "The payload can't be transformed"),
-        (Self::Unstorable, "unstorable", StatusCode::UNPROCESSABLE_ENTITY, "The payload has what a store can't take"),
-        (Self::Time, "time", StatusCode::UNPROCESSABLE_ENTITY, "The time of the event can't be read"),
-        (Self::Key, "key", StatusCode::BAD_REQUEST, "The key can't be used"),
-        (Self::IdReused, "id_reused", StatusCode::CONFLICT, "The id was used for something else"),
-        (Self::AckMemory, "ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "The type is not acknowledged from memory"),
-        (Self::DeadLetter, "dead_letter", StatusCode::FAILED_DEPENDENCY, "A store refused the event"),
-        (
-            Self::ContentEncoding,
-            "content_encoding",
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "The content coding is not supported",
-        ),
-        (Self::Encoding, "encoding", StatusCode::BAD_REQUEST, "The body can't be decoded"),
-        (Self::BodyIncomplete, "body_incomplete", StatusCode::BAD_REQUEST, "The body is incomplete"),
-        (Self::Timeout, "timeout", StatusCode::REQUEST_TIMEOUT, "The request came too slowly"),
-        (Self::BadRequest, "bad_request", StatusCode::BAD_REQUEST, "The request is not sound HTTP"),
-        (Self::Expectation, "expectation", StatusCode::EXPECTATION_FAILED, "The expectation can't be met"),
-        (Self::TargetTooLong, "target_too_long", StatusCode::URI_TOO_LONG, "The target is too long"),
+        (Self::Json, "json", StatusCode::BAD_REQUEST, "Invalid JSON"),
+        (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "Invalid UTF-8"),
+        (Self::Depth, "depth", StatusCode::BAD_REQUEST, "JSON nested too deeply"),
+        (Self::Surrogate, "surrogate", StatusCode::BAD_REQUEST, "Unpaired surrogate"),
+        (Self::TooLarge, "too_large", StatusCode::PAYLOAD_TOO_LARGE, "Payload too large"),
+        (Self::TooManyRecords, "too_many_records", StatusCode::PAYLOAD_TOO_LARGE, "Too many records"),
+        (Self::UnknownType, "unknown_type", StatusCode::NOT_FOUND, "Unknown type"),
+        (Self::TooManyTypes, "too_many_types", StatusCode::NOT_FOUND, "Too many types"),
+        (Self::Schema, "schema", StatusCode::UNPROCESSABLE_ENTITY, "Schema validation failed"),
+        (Self::Transform, "transform", StatusCode::UNPROCESSABLE_ENTITY, "Transform failed"),
+        (Self::Unstorable, "unstorable", StatusCode::UNPROCESSABLE_ENTITY, "Payload cannot be stored"),
+        (Self::Time, "time", StatusCode::UNPROCESSABLE_ENTITY, "Invalid event time"),
+        (Self::Key, "key", StatusCode::BAD_REQUEST, "Invalid event id or key"),
+        (Self::IdReused, "id_reused", StatusCode::CONFLICT, "Event id already used"),
+        (Self::AckMemory, "ack_memory", StatusCode::UNPROCESSABLE_ENTITY, "Memory acknowledgement not allowed"),
+        (Self::DeadLetter, "dead_letter", StatusCode::FAILED_DEPENDENCY, "Event rejected by a sink"),
+        (Self::ContentEncoding, "content_encoding", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported content encoding"),
+        (Self::Encoding, "encoding", StatusCode::BAD_REQUEST, "Body decoding failed"),
+        (Self::BodyIncomplete, "body_incomplete", StatusCode::BAD_REQUEST, "Incomplete body"),
+        (Self::Timeout, "timeout", StatusCode::REQUEST_TIMEOUT, "Request timeout"),
+        (Self::BadRequest, "bad_request", StatusCode::BAD_REQUEST, "Malformed HTTP request"),
+        (Self::Expectation, "expectation", StatusCode::EXPECTATION_FAILED, "Expectation failed"),
+        (Self::TargetTooLong, "target_too_long", StatusCode::URI_TOO_LONG, "URI too long"),
         (
             Self::HeaderTooLarge,
             "header_too_large",
             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            "The headers are too large",
+            "Request headers too large",
         ),
-        (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "A token is needed"),
-        (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "The token doesn't allow this"),
+        (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "Authentication required"),
+        (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "Insufficient scope"),
         (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
-        (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "There is nothing here"),
-        (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed"),
-        (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "The server has too much to do"),
-        (Self::BacklogFull, "backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Too many events wait for a store"),
-        (Self::DiskFull, "disk_full", StatusCode::INSUFFICIENT_STORAGE, "The disk is full"),
-        (Self::JournalFailed, "journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "The journal failed"),
-        (Self::NotReady, "not_ready", StatusCode::SERVICE_UNAVAILABLE, "The server is not ready"),
-        (Self::Cursor, "cursor", StatusCode::BAD_REQUEST, "The cursor can't be used"),
-        (Self::UnknownEvent, "unknown_event", StatusCode::NOT_FOUND, "There is no such event"),
-        (Self::NotReadable, "not_readable", StatusCode::NOT_FOUND, "The events can't be read back"),
-        (Self::StoreUnavailable, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "The store doesn't answer"),
-        (Self::UnknownObject, "unknown_object", StatusCode::NOT_FOUND, "There is no such object"),
-        (Self::Range, "range", StatusCode::RANGE_NOT_SATISFIABLE, "The object hasn't these bytes"),
+        (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "Not found"),
+        (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
+        (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "Service overloaded"),
+        (Self::BacklogFull, "backlog_full", StatusCode::SERVICE_UNAVAILABLE, "Backlog full"),
+        (Self::DiskFull, "disk_full", StatusCode::INSUFFICIENT_STORAGE, "Disk full"),
+        (Self::JournalFailed, "journal_failed", StatusCode::INTERNAL_SERVER_ERROR, "Journal failed"),
+        (Self::NotReady, "not_ready", StatusCode::SERVICE_UNAVAILABLE, "Service not ready"),
+        (Self::Cursor, "cursor", StatusCode::BAD_REQUEST, "Invalid cursor"),
+        (Self::UnknownEvent, "unknown_event", StatusCode::NOT_FOUND, "Event not found"),
+        (Self::NotReadable, "not_readable", StatusCode::NOT_FOUND, "Events not readable"),
+        (Self::StoreUnavailable, "store_unavailable", StatusCode::SERVICE_UNAVAILABLE, "Store unavailable"),
+        (Self::UnknownObject, "unknown_object", StatusCode::NOT_FOUND, "Object not found"),
+        (Self::Range, "range", StatusCode::RANGE_NOT_SATISFIABLE, "Range not satisfiable"),
     ];
 
     /// Every code.
@@ -207,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_lists_every_code_with_its_status() {
+    fn docs_list_every_code_with_its_status() {
         let page = include_str!("../../../docs/http.md");
         for code in ErrorCode::ALL {
             let row = format!("| {} | `{}` |", code.status().as_u16(), code.as_str());
@@ -221,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_in_order_and_their_names_differ() {
+    fn codes_are_ordered_and_names_are_unique() {
         for (at, code) in ErrorCode::ALL.into_iter().enumerate() {
             assert_eq!(code as usize, at);
             assert!(ErrorCode::ALL[..at].iter().all(|other| other.as_str() != code.as_str()), "{code:?}");
@@ -230,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_refused_by_the_same_names() {
+    fn records_and_requests_share_code_names() {
         for code in RejectionCode::ALL {
             assert_eq!(ErrorCode::from(code).as_str(), code.as_str());
         }

@@ -46,7 +46,7 @@ pub(crate) struct FailedStep {
 }
 
 const SECOND_VALUE: &str =
-    "the body has more than one JSON value, and this path takes one: send several to /ingest/batch";
+    "the body has more than one JSON value, but this path accepts one: send several to /ingest/batch";
 
 /// A refusal travels boxed: it is rare, and a handler's future has room for the largest of its values.
 pub(crate) type Refused = Box<Problem>;
@@ -151,12 +151,12 @@ impl Problem {
 
     /// A query that has no answer, whatever is stored.
     pub(crate) fn of_query(detail: impl Into<Cow<'static, str>>) -> Refused {
-        Self::bad("The query can't be answered", detail)
+        Self::bad("Invalid query", detail)
     }
 
     /// One of Forebay's own headers has a value that means nothing.
     pub(crate) fn of_header(detail: impl Into<Cow<'static, str>>) -> Refused {
-        Self::bad("A header's value is unknown", detail)
+        Self::bad("Invalid header value", detail)
     }
 
     pub(crate) fn with_pointer(mut self, pointer: &str) -> Self {
@@ -172,13 +172,16 @@ impl Problem {
     /// What the event would come to isn't the same before and after a reload, or wasn't when its request began: nothing is taken by rules
     /// of the one whose routes are those of the other.
     pub(crate) fn changing() -> Self {
-        let detail = "what is done with these events is changing just now; send the request again";
-        Self { title: Some("The configuration is being changed"), ..Self::new(ErrorCode::NotReady, detail) }
+        let detail = "the configuration of this event type is being reloaded; retry after Retry-After";
+        Self { title: Some("Configuration reload in progress"), ..Self::new(ErrorCode::NotReady, detail) }
     }
 
     /// An id may not be used for two events.
     pub(crate) fn id_reused() -> Self {
-        Self::new(ErrorCode::IdReused, "the id or the key came before with other bytes; give this one another")
+        Self::new(
+            ErrorCode::IdReused,
+            "this Idempotency-Key (or payload id) was already used for a different payload; use a new one",
+        )
     }
 
     /// The body of a single event isn't one JSON value.
@@ -232,21 +235,24 @@ impl Problem {
 
     /// There is something in a payload that a store of its type can't take.
     pub(crate) fn of_flaw(type_name: &TypeName, flaw: Incompatibility) -> Self {
-        let detail = format!("the payload has {flaw}, which isn't taken for type {type_name}");
+        let detail = format!(
+            "the payload has {flaw}, which type {type_name} does not accept: remove it, or set \
+             unstorable = \"repair\" for the type"
+        );
         let Incompatibility { offset, pointer, .. } = flaw;
         Self { offset: Some(offset), pointer: Some(pointer.into()), ..Self::new(ErrorCode::Unstorable, detail) }
     }
 
     /// The time of an event cannot be read.
     pub(crate) fn of_time(pointer: &JsonPointer, reason: &str) -> Self {
-        let detail = format!("the time of the event cannot be read: {reason}");
+        let detail = format!("invalid event time: {reason}");
         Self::new(ErrorCode::Time, detail).with_pointer(pointer.as_str())
     }
 
     pub(crate) fn of_body(error: BatchError) -> Refused {
         match error {
             BatchError::NotJson(error) => {
-                let detail = format!("the body is no JSON array: {}", error.detail);
+                let detail = format!("the body is not a JSON array: {}", error.detail);
                 Self::of_json(JsonError { detail: detail.into(), ..error })
             }
             BatchError::OtherFormat(error) => Self::of_json(error),
@@ -288,10 +294,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_problem_is_written_with_what_it_has() {
+    fn problem_document_has_only_set_members() {
         let problem = Problem { offset: Some(3), ..Problem::new(ErrorCode::Json, "a \"b\"") }.with_pointer("/x");
-        let expected = r#"{"type":"urn:forebay:problem:json","title":"The payload is no JSON","status":400,"#
-            .to_owned()
+        let expected = r#"{"type":"urn:forebay:problem:json","title":"Invalid JSON","status":400,"#.to_owned()
             + r#""code":"json","detail":"a \"b\"","offset":3,"pointer":"/x"}"#;
         assert_eq!(String::from_utf8(problem.json()).unwrap(), expected);
     }

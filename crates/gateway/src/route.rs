@@ -88,7 +88,7 @@ impl RouteName {
             return Ok(());
         }
         let methods = self.methods();
-        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path takes {methods} only"));
+        let problem = Problem::new(ErrorCode::MethodNotAllowed, format!("this path accepts only {methods}"));
         Err(Box::new(Problem { allow: Some(methods), ..problem }))
     }
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_to_routes() {
+    fn paths_resolve_to_routes() {
         for (path, expected) in [
             ("/ingest/event", (RouteName::Event, None)),
             ("/ingest/event/access", (RouteName::Event, Some("access"))),

@@ -92,7 +92,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_source_counts_before_an_address_and_an_ipv6_network_is_one() {
+    fn source_outranks_address_and_ipv6_uses_network() {
         let clients = ClientBuckets::default();
         let address = |last| IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
         assert_eq!(clients.of("shop", address(1)).0, clients.of("shop", address(2)).0);
@@ -103,7 +103,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn who_has_more_than_its_part_has_too_much() {
+    fn client_above_its_share_is_over_quota() {
         let shares = BucketUsage::default();
         shares.add(ClientBucket(1), 60);
         shares.add(ClientBucket(2), 20);

@@ -147,19 +147,19 @@ pub(crate) struct Permit<'a> {
 }
 
 fn too_many() -> Refused {
-    Problem::boxed(ErrorCode::Overload, "too many bytes wait to become durable; send the request again later")
+    Problem::boxed(ErrorCode::Overload, "too many bytes are waiting to become durable; retry later")
 }
 
 fn never_fits(bytes_max: usize) -> Refused {
     let detail = format!(
-        "the request takes more than {bytes_max} bytes of memory as a body or as records, which is the limit of this server's memory: send \
-         it in parts"
+        "the request takes more than {bytes_max} bytes of memory as a body or as records, the limit of this server: \
+         send it in parts"
     );
     Problem::boxed(ErrorCode::TooLarge, detail)
 }
 
 fn more_than_others() -> Refused {
-    let detail = "your other requests have more than their part of what can be in flight; send the request again later";
+    let detail = "your other requests use more than your share of the in-flight limit; retry later";
     Problem::boxed(ErrorCode::Overload, detail)
 }
 
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn where_little_is_left_it_is_for_those_who_have_least() {
+    fn last_room_goes_to_clients_with_least() {
         let admission = Admission::new(2, 80, 80, Duration::ZERO);
         let [hog, other] = clients(&admission);
         let mut events: Vec<_> = (0..7).map(|_| admission.permit(0, hog, 1)).collect();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_limit_holds_for_all_shards_together() {
+    fn byte_limit_spans_all_shards() {
         let admission = Admission::new(2, 10, 10, Duration::ZERO);
         let [a, b] = clients(&admission);
         let (mut one, mut other) = (admission.permit(0, a, 1), admission.permit(1, b, 1));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_begins_where_there_is_room_for_those_that_have_begun() {
+    fn batch_is_admitted_if_reservations_leave_room() {
         let admission = Admission::new(2, 100, 100, Duration::ZERO);
         let [a, b] = clients(&admission);
         let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_ended_for_want_of_room_leaves_more_to_the_next() {
+    fn batch_shed_midway_raises_the_next_reservation() {
         let admission = Admission::new(1, 100, 100, Duration::ZERO);
         let [a, _] = clients(&admission);
         let mut batch = admission.batch_permit(0, a, None, 1).unwrap();
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_never_fit_is_too_large_and_what_doesnt_fit_now_is_told_to_come_again() {
+    fn oversized_request_is_rejected_and_excess_retried() {
         let admission = Admission::new(1, 100, 50, Duration::ZERO);
         let [a, b] = clients(&admission);
         let mut other = admission.permit(0, b, 1);
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn sockets_go_to_the_fewest_bytes_then_connections() {
+    fn connection_goes_to_least_loaded_shard() {
         let admission = Admission::new(2, 10, 10, Duration::ZERO);
         let [a, _] = clients(&admission);
         admission.connection_opened(0);

@@ -50,13 +50,14 @@ impl ReadBudget {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
         let Ok(before) = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, with) else {
-            return refused("too much is being read; ask again later, or for fewer events");
+            return refused("the memory for reads is in use; retry later, or request fewer events with `limit`");
         };
         self.shares.add(client, bytes);
         let permit = ReadPermit { room: self.clone(), client, bytes };
         if before + bytes > self.for_all_bytes() && permit.is_of_one_who_has_too_much() {
             return refused(
-                "you are reading more than others already; take those answers first, or ask for fewer events",
+                "your other reads use more than your share of the memory for reads; receive their responses first, \
+                 or request fewer events with `limit`",
             );
         }
         Ok(permit)
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_room_is_bounded_and_given_back() {
+    fn read_budget_is_bounded_and_released() {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [one, other] = some();
         let mut most = room.take(READS_IN_FLIGHT_BYTES_MAX - 1, one).unwrap();
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_who_takes_no_answers_keeps_nobody_else_from_reading() {
+    fn slow_reader_does_not_block_other_clients() {
         let room = Arc::new(ReadBudget::new(&Budgets::FULL));
         let [hog, one, other] = some();
         let mut held: Vec<_> = std::iter::from_fn(|| room.take(READ_BYTES_MAX, hog).ok()).collect();

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_expected_shrinks_by_what_comes() {
+    fn reservation_shrinks_as_bytes_arrive() {
         let forecast = Reservations::default();
         let mut one = forecast.expect(100, client(), 7);
         let mut other = forecast.expect(50, client(), 8);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expectation_that_isnt_met_is_forgotten() {
+    fn reservation_expires_if_no_bytes_arrive() {
         let forecast = Reservations::default();
         let mut slow = forecast.expect(100, client(), 7);
         assert_eq!((forecast.bytes(8), forecast.bytes(9)), (100, 0));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_usual_size_follows_what_comes() {
+    fn usual_size_follows_recent_batches() {
         let forecast = Reservations::default();
         forecast.learn(800);
         assert_eq!(forecast.usual(), 800);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn waiter_without_room_wakes_a_bounded_number_of_others() {
+    fn waiter_without_room_wakes_few_others() {
         let waiting = WaitQueue::new(Duration::ZERO);
         let places = [1, 2, 3].map(|_| waiting.place(two_clients()[0]));
         waiting.wake_first();
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_limited_and_whoever_has_many_leaves_as_many_to_others() {
+    fn wait_places_are_bounded_and_shared_by_clients() {
         let (waiting, [busy, other]) = (WaitQueue::new(Duration::ZERO), two_clients());
         let take = |client| std::iter::from_fn(|| waiting.place(client)).collect::<Vec<_>>();
         let places = take(busy);

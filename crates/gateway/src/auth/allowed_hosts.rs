@@ -22,8 +22,9 @@ impl AllowedHosts {
         if let (Some(names), Some(host)) = (&self.0, head.host())
             && !is_known_host(host, names)
         {
-            let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of [gateway]: a stranger's \
-                          name may lead here too. Call http://127.0.0.1, add the name there, or make a token (forebay token new)";
+            let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of \
+                          [gateway], against DNS rebinding. Call http://127.0.0.1, add the name there, or create a \
+                          token: forebay token new";
             return Err(Problem::boxed(ErrorCode::CrossOrigin, detail));
         }
         check_origin(head, cors, has_tls)
@@ -40,8 +41,8 @@ pub(crate) fn check_origin(head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) 
             if !is_own_origin(origin, head.host().unwrap_or_default(), has_tls)
                 && !cors.is_some_and(|cors| cors.allows(origin)) =>
         {
-            let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
-                          or let the page send a token";
+            let detail = "a web page of another origin sent this request: add its origin to `cors_origins` in \
+                          [gateway], or let the page send a token";
             Err(Problem::boxed(ErrorCode::CrossOrigin, detail))
         }
         _ => Ok(()),

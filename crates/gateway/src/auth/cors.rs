@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_allowed_origins_are_told_anything() {
+    fn only_allowed_origins_get_cors_headers() {
         assert!(Cors::new(&[]).is_none());
         let cors = Cors::new(&["https://a.example".to_owned(), "http://b:81".to_owned()]).unwrap();
         let plain = "access-control-allow-origin: http://b:81\r\naccess-control-allow-credentials: true\r\n\

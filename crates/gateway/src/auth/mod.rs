@@ -98,13 +98,15 @@ impl Authenticator {
 }
 
 fn several(error: SeveralCredentials) -> Refused {
-    Problem::bad("The request has several credentials", error.to_string())
+    Problem::bad("Multiple credentials", error.to_string())
 }
 
 fn unauthorized(denied: Denied) -> Refused {
     let detail = match denied {
         Denied::Missing => {
-            "this needs a token: send it as `Authorization: Bearer fb_…`, as the password of HTTP Basic, or as `X-Api-Key: fb_…`".into()
+            "this request needs a token: send it as `Authorization: Bearer fb_…`, as the password of HTTP Basic, or \
+             as `X-Api-Key: fb_…`"
+                .into()
         }
         Denied::Unknown | Denied::Expired => denied.to_string(),
     };

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_right_most_stranger_is_the_client() {
+    fn rightmost_untrusted_address_is_the_client() {
         for (headers, expected) in [
             (&["X-Forwarded-For: 203.0.113.7"][..], "203.0.113.7"),
             (&["x-forwarded-for: 1.1.1.1, 203.0.113.7 ,10.2.2.2"], "203.0.113.7"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn who_isnt_known_is_the_last_proxy_that_is() {
+    fn unknown_client_is_the_last_trusted_proxy() {
         for (headers, expected) in [
             (&[][..], "10.1.1.1"),
             (&["X-Forwarded-For:"], "10.1.1.1"),
@@ -136,7 +136,7 @@ mod tests {
 
         /// A proxy appends what it saw; the client wrote the rest.
         #[test]
-        fn no_client_chooses_its_address(written in "[a-z0-9.=;:,\"\\\\ ]{0,40}|(for=6\\.6\\.6\\.6|[;,]|x=|\"|\\\\){0,8}") {
+        fn client_cannot_choose_its_address(written in "[a-z0-9.=;:,\"\\\\ ]{0,40}|(for=6\\.6\\.6\\.6|[;,]|x=|\"|\\\\){0,8}") {
             for appended in ["for=203.0.113.7", "for=\"203.0.113.7:80\";by=\"10.1.1.1\""] {
                 let seen = client("10.1.1.1", &[&format!("Forwarded: {written}, {appended}")]);
                 prop_assert!(["203.0.113.7", "10.1.1.1"].contains(&&*seen), "{}, {}: {}", written, appended, seen);

@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_shard_does_itself_is_bounded_by_all_that_it_takes() {
+    fn work_on_a_shard_is_bounded_by_bytes() {
         let mut work = CostBudget::inline();
         assert_eq!((work.charge_scan(4000), work.charge_read(1000)), (Ok(()), Ok(())));
         let steps = work.evaluate(usize::MAX, |steps| {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_is_followed_as_far_as_there_is_work_for_it() {
+    fn validation_stops_when_the_budget_is_spent() {
         let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
         let definitions: String = (0..14).map(doubled).collect();
         let text = format!(r##"{{"properties":{{"a":{{"$ref":"#/$defs/0"}}}},"$defs":{{{definitions}"14":false}}}}"##);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_much_work_is_so_again_and_what_is_little_no_more() {
+    fn cost_estimate_rises_and_falls_with_work() {
         let effort = CostEstimator::new();
         assert!(!effort.is_costly(1000) && effort.is_costly(100_000));
         effort.learn(1000, 10_000_000);

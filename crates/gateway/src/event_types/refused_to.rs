@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_stored_and_then_ten_a_second() {
+    fn quarantine_stores_a_burst_then_ten_per_second() {
         let refused_to = RefusedTo::new(TypeName::new("refused").unwrap());
         let start = 1_795_168_800_000_000;
         assert_eq!(counted(&refused_to, 10, start), 100);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn large_events_are_fewer() {
+    fn quarantine_stores_fewer_large_events() {
         let refused_to = RefusedTo::new(TypeName::new("refused").unwrap());
         assert_eq!(counted(&refused_to, 1024 * 1024, 1), 5);
     }

@@ -137,7 +137,7 @@ mod tests {
     use crate::event_types::type_rules::{GatewayTypes, TypeRules};
 
     #[test]
-    fn places_stay_and_what_is_gone_is_known_to_be() {
+    fn type_slots_are_stable_and_removal_is_detected() {
         let table = |names: &[&str]| {
             let named = names.iter().map(|name| (event::TypeName::new(name).unwrap(), TypeRules::default())).collect();
             Arc::new(TypeRegistry::new(GatewayTypes { named, ..GatewayTypes::default() }, &Arc::default()))
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_one_slot() {
+    fn each_name_has_one_slot() {
         let types = GatewayTypes { open: Some(TypeRules::default()), ..GatewayTypes::default() };
         let mut cache = TypeCache::new(Arc::new(TypeRegistry::new(types, &Arc::default())));
         let slots = ["a", "b", "a", "a", "b"].map(|name| cache.find(name).unwrap());

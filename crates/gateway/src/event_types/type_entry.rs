@@ -50,7 +50,7 @@ impl TypeEntry {
         if !self.gate.is_closed() {
             return Ok(());
         }
-        let detail = format!("too many events wait for a store of type {}; send the event again later", self.name);
+        let detail = format!("a sink of type {} has reached max_backlog; retry later", self.name);
         Err(Problem::new(ErrorCode::BacklogFull, detail))
     }
 
@@ -130,7 +130,7 @@ impl TypeEntry {
 
     /// The problem of a type that was accepted when the request began.
     pub(crate) fn unknown_type_problem(&self) -> Problem {
-        let detail = format!("the configuration has changed and has no [types.{}] any more", self.name);
+        let detail = format!("the configuration was reloaded and no longer has [types.{}]", self.name);
         Problem::new(ErrorCode::UnknownType, detail)
     }
 }

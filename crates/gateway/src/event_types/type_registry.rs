@@ -240,13 +240,15 @@ impl TypeRegistry {
             }
             ResolvedBy::Open(rules) => rules,
             ResolvedBy::Result => {
-                return Err(unknown(format!("events of type {name} are results of an aggregate, and can't be posted")));
+                return Err(unknown(format!("type {name} holds results of an aggregate; clients cannot post to it")));
             }
             ResolvedBy::Nothing => return Err(unknown_type(&name)),
         };
         let id = self.open_type(&name).ok_or_else(|| {
-            let detail =
-                format!("{OPEN_TYPES_MAX} types are taken under \"*\" already; name `{name}` in the configuration");
+            let detail = format!(
+                "the limit of {OPEN_TYPES_MAX} types under [types.\"*\"] is reached; add [types.{name}] to \
+                 the configuration"
+            );
             Problem::new(ErrorCode::TooManyTypes, detail)
         })?;
         Ok(self.known(name, id, rules))
@@ -273,10 +275,7 @@ impl TypeRegistry {
         let rules = posted.or(self.open.as_deref()).ok_or_else(|| unknown_type(name))?;
         rules.reader.clone().ok_or_else(|| {
             let why = rules.why_not_read.as_deref().map_or_else(String::new, |why| format!(": {why}"));
-            Problem::new(
-                ErrorCode::NotReadable,
-                format!("the events of type {name} go to no sink that can be read{why}"),
-            )
+            Problem::new(ErrorCode::NotReadable, format!("type {name} has no route to a readable sink{why}"))
         })
     }
 
@@ -323,7 +322,7 @@ fn check_no_token(name: &str) -> Result<(), Problem> {
 }
 
 fn unknown_type(name: &TypeName) -> Problem {
-    Problem::new(ErrorCode::UnknownType, format!("the configuration has no [types.{name}], and none for others"))
+    Problem::new(ErrorCode::UnknownType, format!("the configuration has neither [types.{name}] nor [types.\"*\"]"))
 }
 
 #[cfg(test)]

@@ -85,7 +85,7 @@ fn explain_one_line(builder: &mut RecordBuilder) {
         && builder.batch.records().is_empty()
     {
         refusal.add(
-            "if these were lines of a file: `curl -d` takes the line breaks out, so send them with --data-binary @FILE and \
+            "`curl -d` removes line breaks: send the lines of a file with --data-binary @FILE and \
              -H 'Content-Type: application/x-ndjson'",
         );
     }

@@ -35,14 +35,14 @@ impl AddressForm {
                 _ => continue,
             };
             if place.replace(value).is_some() {
-                return Err(Problem::of_query("`format` and `callback` may stand once"));
+                return Err(Problem::of_query("`format` or `callback` is given more than once"));
             }
         }
         match format {
             None | Some("text") => Ok(Self::Text),
             Some("json") => Ok(Self::Json),
             Some("jsonp") => called(callback.unwrap_or(CALLBACK_DEFAULT)),
-            Some(_) => Err(Problem::of_query("`format` is `text`, `json` or `jsonp`")),
+            Some(_) => Err(Problem::of_query("invalid `format`: use `text`, `json` or `jsonp`")),
         }
     }
 
@@ -71,8 +71,8 @@ fn called(function: &str) -> Result<AddressForm, Refused> {
         return Ok(AddressForm::Call(function.into()));
     }
     let detail = format!(
-        "`callback` is the name of a function: A-Z, a-z, 0-9, `_` and `$`, no digit first, parts joined by `.`; at most \
-         {CALLBACK_BYTES_MAX} bytes"
+        "invalid `callback`: use the name of a function (A-Z, a-z, 0-9, `_` and `$`, no digit first, parts joined \
+         by `.`) of at most {CALLBACK_BYTES_MAX} bytes"
     );
     Err(Problem::of_query(detail))
 }
@@ -83,7 +83,7 @@ mod tests {
     use crate::error_code::ErrorCode;
 
     #[test]
-    fn a_query_says_how() {
+    fn query_selects_the_format() {
         let call = |name: &str| AddressForm::Call(name.into());
         for (query, form) in [
             (None, AddressForm::Text),

@@ -30,5 +30,5 @@ pub(crate) async fn offload<T: Send + 'static>(
         work()
     };
     let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|_| Problem::boxed(ErrorCode::Overload, "the server is stopping; send the request again later"))
+    done.map_err(|_| Problem::boxed(ErrorCode::Overload, "the server is stopping; retry later"))
 }

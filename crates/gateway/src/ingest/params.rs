@@ -22,7 +22,7 @@ fn of_path(name: &str) -> Result<Cow<'_, str>, Refused> {
     }
     let decoded = percent::decode(name).map(Cow::Owned);
     decoded.ok_or_else(|| {
-        Problem::boxed(ErrorCode::UnknownType, "the type in the path is not UTF-8 that is percent-encoded (RFC 3986)")
+        Problem::boxed(ErrorCode::UnknownType, "the type in the path is not percent-encoded UTF-8 (RFC 3986)")
     })
 }
 
@@ -48,7 +48,7 @@ fn atomic(fields: &Fields<'_>) -> Result<bool, Refused> {
         None => Ok(false),
         Some(value) if value.eq_ignore_ascii_case(b"true") => Ok(true),
         Some(value) if value.eq_ignore_ascii_case(b"false") => Ok(false),
-        Some(_) => Err(Problem::of_header("Forebay-Atomic is `true` or `false`")),
+        Some(_) => Err(Problem::of_header("invalid Forebay-Atomic: use `true` or `false`")),
     }
 }
 
@@ -63,10 +63,7 @@ fn coding(fields: &Fields<'_>) -> Result<Option<Coding>, Refused> {
     } else if is("identity") {
         Ok(None)
     } else {
-        Err(Problem::boxed(
-            ErrorCode::ContentEncoding,
-            "the codings that are taken are gzip and zstd, one of them and once",
-        ))
+        Err(Problem::boxed(ErrorCode::ContentEncoding, "unsupported Content-Encoding: use gzip or zstd, once"))
     }
 }
 

@@ -116,9 +116,7 @@ impl PipelineError {
     pub(crate) fn into_problem(self) -> Refused {
         match self {
             Self::Rejected(problem) => Box::new(problem),
-            Self::OverBudget => {
-                Problem::boxed(ErrorCode::Overload, "the event wasn't checked in time; send it again later")
-            }
+            Self::OverBudget => Problem::boxed(ErrorCode::Overload, "the event was not processed in time; retry later"),
         }
     }
 }
@@ -381,7 +379,7 @@ pub(super) fn type_of(types: &mut TypeCache, payload: &str, budget: &mut CostBud
 
 /// The type that a payload names at the configured pointer.
 fn type_at(types: &mut TypeCache, pointer: &JsonPointer, raw: &str) -> Result<Slot, Problem> {
-    let not_text = || Problem::new(ErrorCode::UnknownType, "the value is no text, so it names no type");
+    let not_text = || Problem::new(ErrorCode::UnknownType, "the value is not a string, so it names no type");
     let result = match read_string(raw) {
         Some(name) => types.find(&name),
         None => types.take_unknown(not_text()),

@@ -46,7 +46,7 @@ mod tests {
     use crate::event_types::{GatewayTypes, TypeRules};
 
     #[test]
-    fn only_declared_types_have_labels_of_their_own() {
+    fn only_configured_types_have_separate_labels() {
         let [declared, open] = ["orders", "made-up"].map(|name| TypeName::new(name).unwrap());
         let types = GatewayTypes {
             named: [(declared.clone(), TypeRules::default())].into(),

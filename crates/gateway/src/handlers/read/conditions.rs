@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranges_are_taken_as_the_rfc_has_them() {
+    fn ranges_follow_the_rfc() {
         for (range, bytes, wanted) in [
             ("bytes=0-0", 10, Wanted::Part(0..1)),
             ("bytes=2-5", 10, Wanted::Part(2..6)),
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_it_gets_nothing_and_who_has_another_gets_all() {
+    fn matching_etag_gets_304_and_others_get_200() {
         let wanted = |none_match: Option<&str>, if_range: Option<&str>| {
             let [none_match, if_range] = [none_match, if_range].map(|tag| tag.map(|tag| tag.as_bytes().into()));
             Conditions { none_match, range: Some(b"bytes=1-2"[..].into()), if_range }.wanted("\"a\"", 10)

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_run_is_to_be_saved() {
+    fn active_content_is_sent_as_attachment() {
         for harmless in ["image/png", "IMAGE/JPEG; x=y", "video/mp4", "audio/ogg", "text/plain; charset=utf-8"] {
             assert_eq!(shown(harmless), format!("content-type: {harmless}\r\n"));
         }

@@ -78,13 +78,16 @@ fn written(time: Option<i64>) -> Vec<u8> {
 }
 
 fn none_at_all() -> Refused {
-    Problem::boxed(ErrorCode::Cursor, "`cursor` is none that was given as `next`; begin again without one")
+    Problem::boxed(
+        ErrorCode::Cursor,
+        "invalid `cursor`: use the value of `next` from a previous page, or start again without a cursor",
+    )
 }
 
 /// What is said of a cursor or a bookmark that isn't of this query.
 pub(super) fn of_another_query() -> Refused {
     let detail =
-        "`cursor` was given for another query, or by another sink; repeat the query that gave it, or begin again";
+        "`cursor` belongs to another query or sink: repeat the query that returned it, or start again without a cursor";
     Problem::boxed(ErrorCode::Cursor, detail)
 }
 
@@ -101,14 +104,14 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_an_earlier_release_stays_good() {
+    fn cursor_of_an_earlier_release_stays_valid() {
         let belonging = Belonging { sink: "local", wanted: &filter("a", Some(1), None), age: None };
         let bookmark = Bookmark(vec![1, 2, 3]);
         assert_eq!(belonging.write(&bookmark), "0148a93953bf4795db010203");
     }
 
     #[test]
-    fn a_cursor_belongs_to_its_query() {
+    fn cursor_is_rejected_for_another_query() {
         let ids = |first, last| Wanted::Ids { first: EventId([first; 16]), last: EventId([last; 16]) };
         let queries = [
             filter("", None, None),
@@ -134,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_text_is_refused() {
+    fn altered_cursor_is_rejected() {
         let wanted = filter("a", None, None);
         let belonging = Belonging { sink: "s", wanted: &wanted, age: None };
         let text = belonging.write(&Bookmark(vec![7; 24]));

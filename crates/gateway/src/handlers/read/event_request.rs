@@ -27,7 +27,7 @@ pub(crate) struct EventRequest {
 
 impl EventRequest {
     pub(super) fn of(types: &TypeRegistry, id: &str, query: Option<&str>) -> Result<Self, Refused> {
-        let id = id.parse().map_err(|error| Problem::bad("The path names no event", format!("the path: {error}")))?;
+        let id = id.parse().map_err(|error| Problem::bad("Invalid event id", format!("the path: {error}")))?;
         let parameters = Parameters::read(query, &PARAMETERS)?;
         let readers = match type_name(&parameters)? {
             Some(name) => vec![types.reader_of(&name)?],
@@ -80,10 +80,10 @@ impl EventRequest {
         let id = self.id;
         let detail = match position.filter(|position| shard.log.has_durable(*position)) {
             Some(position) => format!(
-                "no event {id} is stored, and position {position} has its outcome: the condition of its route to the \
-                 store is false on it, or it was removed from there, or is a dead letter that can't be read now"
+                "event {id} is not stored, although position {position} is processed: the condition of its route \
+                 was false, it was deleted from the store, or it is a dead letter that cannot be read now"
             ),
-            None => format!("no event {id} is known"),
+            None => format!("event {id} is unknown: no readable sink has it"),
         };
         Problem::boxed(ErrorCode::UnknownEvent, detail)
     }

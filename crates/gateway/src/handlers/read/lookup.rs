@@ -39,20 +39,23 @@ pub(super) fn with_room(response: Response, mut permit: ReadPermit) -> Response 
     Response { reservation: Some(Box::new(permit)), ..response }
 }
 
+const NOT_NEWEST_FIRST: &str = "the store of this type cannot be read newest first; use `order=asc`";
+
 pub(super) fn nothing_to_read() -> Refused {
-    Problem::boxed(ErrorCode::NotReadable, "no type has a route to a sink that can be read")
+    Problem::boxed(ErrorCode::NotReadable, "no type has a route to a readable sink")
 }
 
 /// Why a store gives no answer. Its own words are the operator's.
 pub(super) fn of_store(error: &ReadError) -> Refused {
     match error {
-        ReadError::Busy => Problem::boxed(ErrorCode::Overload, "too many reads wait for the store; ask again later"),
-        ReadError::Unavailable(_) => {
-            Problem::boxed(ErrorCode::StoreUnavailable, "the store can't be read now; ask again later")
-        }
+        ReadError::Busy => Problem::boxed(ErrorCode::Overload, "too many reads are waiting for the store; retry later"),
+        ReadError::Unavailable(_) => Problem::boxed(
+            ErrorCode::StoreUnavailable,
+            "the store cannot be read now; retry later. The server's log has the reason",
+        ),
         ReadError::Bookmark => cursor::of_another_query(),
         ReadError::Untyped(why) => Problem::boxed(ErrorCode::NotReadable, why.to_string()),
-        ReadError::NewestFirst(_) => bad("`order=desc`: the store of this type can't be read newest first".to_owned()),
+        ReadError::NewestFirst(_) => bad(format!("`order=desc`: {NOT_NEWEST_FIRST}")),
     }
 }
 

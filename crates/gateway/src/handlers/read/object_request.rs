@@ -112,7 +112,8 @@ impl ObjectRequest {
 
     fn out_of_range(&self, shard: &ShardContext, found: &FoundObject) -> Response {
         let bytes = found.bytes;
-        let refused = Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: ask for some of them"));
+        let refused =
+            Problem::boxed(ErrorCode::Range, format!("the object has {bytes} bytes: request a range within them"));
         let fields = format!("etag: {}\r\ncontent-range: bytes */{bytes}\r\n", found.etag);
         let source = shard.authenticator.anonymous();
         let origin = Origin { route: RouteName::Objects, source: &source, client: None, named: None };
@@ -121,8 +122,8 @@ impl ObjectRequest {
 }
 
 fn unknown() -> Refused {
-    let detail = "no sink that serves its objects has one of this name: wanted /objects/SINK/NAME with a name that stands in a \
-                  line or a manifest";
+    let detail = "no sink that serves its objects has one of this name: request /objects/SINK/NAME with a name from \
+                  a stored line or manifest";
     Problem::boxed(ErrorCode::UnknownObject, detail)
 }
 

@@ -42,7 +42,7 @@ impl Choice {
     fn of(types: &TypeRegistry, parameters: &Parameters, source: &str) -> Result<Self, Refused> {
         let type_name = type_name(parameters)?;
         if let Some(key) = parameters.text("key") {
-            parameters.without(&["since", "until", "order"], "can't stand beside `key`, which names its events")?;
+            parameters.without(&["since", "until", "order"], "cannot be combined with `key`")?;
             return Self::of_key(types, type_name, key, source);
         }
         let reader = match &type_name {
@@ -158,7 +158,7 @@ fn since(text: &str) -> Result<Since, String> {
     match (rfc3339::parse(text), duration::parse(text)) {
         (Ok(time), _) => Ok(Since::Time(time)),
         (_, Ok(age)) => Ok(Since::Age(i64::try_from(age.as_micros()).unwrap_or(i64::MAX))),
-        (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, for how long ago, {no_length}")),
+        (Err(no_time), Err(no_length)) => Err(format!("{no_time}; or, as an age, {no_length}")),
     }
 }
 
@@ -166,12 +166,12 @@ fn order(text: &str) -> Result<ReadOrder, String> {
     match text {
         "asc" => Ok(ReadOrder::OldestFirst),
         "desc" => Ok(ReadOrder::NewestFirst),
-        _ => Err("wanted asc, the oldest first, or desc, the newest first".to_owned()),
+        _ => Err("expected asc (oldest first) or desc (newest first)".to_owned()),
     }
 }
 
 fn limit(text: &str) -> Result<usize, String> {
-    let wanted = || format!("wanted a number from 1 to {READ_EVENTS_MAX}");
+    let wanted = || format!("expected a number from 1 to {READ_EVENTS_MAX}");
     let number = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     let limit = number.and_then(|text| text.parse().ok()).filter(|limit| (1..=READ_EVENTS_MAX).contains(limit));
     limit.ok_or_else(wanted)
@@ -182,7 +182,9 @@ fn the_only_reader(types: &TypeRegistry) -> Result<Arc<dyn StoreReader>, Refused
     let mut readers = types.readers();
     match (readers.pop(), readers.is_empty()) {
         (Some(only), true) => Ok(only),
-        (Some(_), false) => Err(bad("the types are read from several sinks: choose one with `type`".to_owned())),
+        (Some(_), false) => {
+            Err(bad("events are read from several sinks: choose one with the parameter `type`".to_owned()))
+        }
         (None, _) => Err(nothing_to_read()),
     }
 }

@@ -23,14 +23,15 @@ impl Parameters {
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             let Some(name) = known.iter().find(|known| **known == name) else {
-                return Err(bad(format!("`{}` is no parameter here: there are {}", shown(name), known.join(", "))));
+                return Err(bad(format!("unknown parameter `{}`: this path has {}", shown(name), known.join(", "))));
             };
             if given.iter().any(|(other, _)| other == name) {
-                return Err(bad(format!("`{name}` may stand once")));
+                return Err(bad(format!("parameter `{name}` is given more than once")));
             }
-            let value = percent::decode(value).ok_or_else(|| bad(format!("`{name}` isn't percent-encoded UTF-8")))?;
+            let value = percent::decode(value)
+                .ok_or_else(|| bad(format!("parameter `{name}` is not percent-encoded UTF-8")))?;
             if value.is_empty() {
-                return Err(bad(format!("`{name}` is empty")));
+                return Err(bad(format!("parameter `{name}` is empty")));
             }
             given.push((name, value));
         }
@@ -97,16 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_refused_by_name() {
+    fn invalid_parameters_are_rejected_by_name() {
         for (query, wanted) in [
-            ("c=1", "`c` is no parameter here: there are a, b"),
-            ("A=1", "`A` is no parameter"),
-            ("=1", "`` is no parameter"),
-            ("a=1&a=1", "`a` may stand once"),
-            ("a=%ff", "`a` isn't percent-encoded UTF-8"),
-            ("a=%f", "`a` isn't percent-encoded UTF-8"),
-            ("a=", "`a` is empty"),
-            ("a", "`a` is empty"),
+            ("c=1", "unknown parameter `c`: this path has a, b"),
+            ("A=1", "unknown parameter `A`"),
+            ("=1", "unknown parameter ``"),
+            ("a=1&a=1", "parameter `a` is given more than once"),
+            ("a=%ff", "parameter `a` is not percent-encoded UTF-8"),
+            ("a=%f", "parameter `a` is not percent-encoded UTF-8"),
+            ("a=", "parameter `a` is empty"),
+            ("a", "parameter `a` is empty"),
         ] {
             let problem = Parameters::read(Some(query), &KNOWN).unwrap_err();
             assert!(

@@ -56,7 +56,7 @@ pub(super) async fn page(events: Vec<StoredEvent>, rest: String) -> Result<Vec<u
         return Ok(write_page(events, &rest, bytes));
     }
     let written = tokio::task::spawn_blocking(move || write_page(events, &rest, bytes)).await;
-    written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the page couldn't be written; ask again later"))
+    written.map_err(|_| Problem::boxed(ErrorCode::StoreUnavailable, "the page could not be written; retry later"))
 }
 
 /// Each event is freed when it is written: a page counts once in the memory of reads.
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn payloads_are_written_as_they_are_and_what_is_none_is_left_out() {
+    fn payloads_are_unchanged_and_absent_members_omitted() {
         let events = ["{\"a\" :\t1e0}", "{\"a\"", "null"].map(stored);
         let rest = rest(Some("0f"), &Rejections::default());
         let text = String::from_utf8(write_page(events.into(), &rest, 0)).unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_pending_says_where() {
+    fn pending_event_names_its_sinks() {
         let sinks = ["a".into(), "b".into()];
         let response = pending_event(EventId([0; 16]), Position { shard: 1, sequence: 2 }, &sinks);
         let expected = r#"{"id":"00000000-0000-0000-0000-000000000000","position":"1:2","pending":["a","b"]}"#;

@@ -332,7 +332,7 @@ impl RecordBuilder {
         let all = self.accepted + self.refused_count();
         let waits = all > 0 && self.refused_by_code[ErrorCode::BacklogFull as usize] == all;
         waits.then(|| {
-            Problem::boxed(ErrorCode::BacklogFull, "too many events wait for the stores of the records' types")
+            Problem::boxed(ErrorCode::BacklogFull, "sinks of the records' types have reached max_backlog; retry later")
         })
     }
 

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_grow_and_lead_back_to_their_lines() {
+    fn source_numbers_grow_and_map_to_lines() {
         let mut numbers = SourceNumbers::default();
         // The second value of line 1, the first of line 7 and the fourth of line 8 aren't accepted.
         let places = [(1, 1), (1, 3), (1, 4), (3, 1), (4, 1), (7, 2), (7, 3), (8, 1), (8, 2), (8, 3), (8, 5), (9, 1)];
