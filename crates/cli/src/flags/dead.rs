@@ -106,7 +106,7 @@ pub(crate) struct DeadList {
     pub(crate) at: DeadAt,
     #[command(flatten)]
     pub(crate) choice: DeadChoice,
-    /// The most that are listed
+    /// List at most this many
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) limit: u64,
     #[command(flatten)]
@@ -132,7 +132,7 @@ pub(crate) struct DeadLetters {
     pub(crate) at: DeadAt,
     #[command(flatten)]
     pub(crate) choice: DeadChoice,
-    /// The most of each sink
+    /// At most this many of each sink
     #[arg(long, value_name = "N")]
     pub(crate) limit: Option<u64>,
 }

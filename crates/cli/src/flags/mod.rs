@@ -75,8 +75,8 @@ impl Cli {
     }
 }
 
-/// What Forebay can do.
 /// The commands of Forebay.
+#[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Accepts events and stores them, in one process
     #[command(after_help = "Example: forebay serve --config forebay.toml --listen 127.0.0.1:8080")]
@@ -140,8 +140,9 @@ pub(crate) enum Command {
     Try(Box<TryFlags>),
     /// Runs test cases: input events and their expected output
     ///
-    /// A case is a folder with case.toml and input.ndjson, or input.timed with the time of each event. It has the expected output in
-    /// expected.ndjson, refused.ndjson, filtered.ndjson and, for an aggregate, results.NAME.ndjson; leave out a file of which nothing is expected.
+    /// A case is a folder with `case.toml` and `input.ndjson`, or `input.timed` with the time of each event. It has the expected output in
+    /// `expected.ndjson`, `refused.ndjson`, `filtered.ndjson` and, for an aggregate, `results.NAME.ndjson`. Leave a file out if nothing is expected
+    /// there.
     /// Exits with 1 if a case fails, and with 2 if the configuration is wrong.
     #[command(after_help = "Example: forebay test --config forebay.toml cases")]
     Test(Box<TestFlags>),
@@ -195,23 +196,23 @@ pub(crate) enum Command {
 
 /// Flags of every command that has a configuration.
 #[derive(Clone, Debug, Args)]
-/// Flags of every command that has a configuration.
+pub struct Common {
     /// The configuration file (TOML); without one, events of any type are stored in events.db: by the process itself, or by a gateway's writer
     #[arg(long, value_name = "FILE", env = "FOREBAY_CONFIG", value_parser = path())]
     pub config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) data: Data,
-    /// The address to take events on [default: 127.0.0.1:8080] [env: FOREBAY_GATEWAY_LISTEN]
+    /// The address that accepts events [default: 127.0.0.1:8080] [env: FOREBAY_GATEWAY_LISTEN]
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
     /// The address of metrics and the admin API [default: 127.0.0.1:9000] [env: FOREBAY_GATEWAY_ADMIN]
-    /// The address that accepts events [default: 127.0.0.1:8080] [env: FOREBAY_GATEWAY_LISTEN]
+    #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
-    /// What is said on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    /// The least level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
     #[arg(skip)]
-    /// The least level of messages on stderr: info, warning or error [default: info] [env: FOREBAY_LOG_LEVEL]
+    writers: Vec<String>,
     /// The role of the command; none if the command serves any role.
     #[arg(skip)]
     role: Option<Role>,
@@ -287,7 +288,9 @@ impl Common {
     /// Warns if the working directory has a file of the usual name and no configuration is named. Its author may think that it is read.
     pub fn warn_of_overlooked(&self) {
         if self.config.is_none() && Path::new(USUAL_NAME).is_file() {
-            tracing::warn!("{USUAL_NAME} in this directory is not read: name it with --config {USUAL_NAME}, or move it away");
+            tracing::warn!(
+                "{USUAL_NAME} in this directory is not read: name it with --config {USUAL_NAME}, or move it away"
+            );
         }
     }
 }
@@ -299,8 +302,8 @@ pub(crate) struct Data {
     #[arg(long = "data", value_name = "DIR", env = "FOREBAY_DATA", value_parser = path(), default_value = DATA)]
     pub(crate) directory: PathBuf,
 }
+
 /// The flags of every command that only needs to find the data directory and the tokens.
-/// The flags of every command that needs nothing of the configuration but where the data directory and the tokens are.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Place {
     /// The configuration file (TOML) of the server, which may name the data directory and the file of tokens
@@ -316,13 +319,13 @@ impl Place {
         &self.data.directory
     }
 }
+
 /// The commands for a journal.
-/// What can be done with a journal.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
-    /// Checks the journals, dead letters, ids and state files of a data directory, and changes nothing
+    /// Checks journals, dead letters, ids and state files for damage
     ///
-    /// Exits with 0 if nothing is wrong, and with 1 if anything is damaged or lost.
+    /// It only reads. Exits with 0 if nothing is wrong, and with 1 if anything is damaged or lost.
     #[command(after_help = "Example: forebay journal verify --data /var/lib/forebay")]
     Verify(Place),
     /// Prints the headers of all blocks and records as text
@@ -335,16 +338,16 @@ pub(crate) enum JournalCommand {
         place: Place,
         /// The file to write; without one, or with -, payloads go to the standard output
         #[arg(long, value_name = "FILE")]
-        /// Sets damaged parts of the journal apart, to deliver all others
+        output: Option<PathBuf>,
     },
+    /// Sets damaged parts of the journal apart, to deliver all others
+    ///
     /// Nothing is deleted: the damaged files are kept next to the journal.
-    ///
-    /// Nothing is thrown away: the damaged files are kept beside the journal.
-    /// Accepts that events are lost, so starts no longer report it
+    #[command(after_help = "Example: forebay journal repair --data /var/lib/forebay")]
     Repair(Place),
-    /// The events stay counted as lost, and their positions are never used again.
+    /// Accepts that events are lost, so starts no longer report it
     ///
-    /// The events stay counted as lost, and their positions are never given to others.
+    /// The events stay counted as lost, and their positions are never used again.
     #[command(after_help = "Example: forebay journal accept-loss --data /var/lib/forebay")]
     AcceptLoss(Place),
 }
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn clap_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
@@ -375,7 +378,7 @@ mod tests {
         assert!(parse("forebay --listen 127.0.0.1:1 check").is_err());
     }
 
-    /// Those that aren't would be taken for settings with a slip.
+    /// Unknown ones would be reported as misspelt settings.
     #[test]
     fn variables_of_flags_are_known() {
         fn check(command: &clap::Command) {

@@ -54,7 +54,7 @@ pub(crate) struct RouteAccept {
     pub(crate) sink: String,
     #[command(flatten)]
     pub(crate) at: DeadAt,
-    /// Send again what the journal has behind the saved cursor, also what the store may have
+    /// Resend the journal's events after the saved cursor, also those that the store may have
     #[arg(long)]
     pub(crate) again: bool,
 }

@@ -35,7 +35,7 @@ fn a_server_that_is_well_says_so_and_what_it_has_done() {
     server.wait_delivered();
     let (code, text) = at(server.admin);
     assert_eq!(code, 0, "{text}");
-    for line in ["ready     yes", "events    1 accepted, 0/s now; 1 refused since the start", "result    well"] {
+    for line in ["ready     yes", "events    1 accepted, 0/s now; 1 rejected since the start", "result    well"] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }
     assert!(text.contains(", serve, up ") && text.contains(" are free on its disk"), "{text}");
