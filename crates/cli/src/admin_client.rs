@@ -92,7 +92,7 @@ fn for_commands(problem: ProblemJson) -> String {
             )
         }
         "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or create one: {make}"),
-        "page" => format!("--admin must have an IP address or localhost, unless tokens exist. Create one: {make}"),
+        "cross_origin" => format!("--admin must have an IP address or localhost, unless tokens exist. Create one: {make}"),
         "all" => "this would drop all dead letters: add a filter, or --all".to_owned(),
         _ => detail,
     }
@@ -108,7 +108,7 @@ mod tests {
             ("unauthorized", "this needs a token: send it as `Authorization: Bearer fb_…`", "set FOREBAY_TOKEN_FILE"),
             ("unauthorized", "the token has expired: ask for a new one", "has expired"),
             ("forbidden", "the token lacks the scope `admin`", "--scope admin"),
-            ("page", "the header Host must be an IP address or `localhost`", "--admin"),
+            ("cross_origin", "the header Host must be an IP address or `localhost`", "--admin"),
             ("all", "say which, or add all=true", "--all"),
             ("sink", "there is no sink x", "there is no sink x"),
         ] {

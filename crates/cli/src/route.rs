@@ -101,24 +101,24 @@ fn table(routes: &[RouteJson], terminal: Option<usize>) -> String {
 }
 
 fn note_of(route: &RouteJson) -> String {
-    let RouteJson { reason, since, set_aside, last_set_aside, last_dead, .. } = route;
-    note(reason.as_ref(), since.as_ref(), *set_aside, last_set_aside.as_ref(), last_dead.as_ref())
+    let RouteJson { reason, since, deferred, last_deferred, last_dead, .. } = route;
+    note(reason.as_ref(), since.as_ref(), *deferred, last_deferred.as_ref(), last_dead.as_ref())
 }
 
 /// What is the matter with a route or a sink.
 pub(super) fn note(
     reason: Option<&String>,
     since: Option<&String>,
-    set_aside: u64,
-    last_set_aside: Option<&LastDeadJson>,
+    deferred: u64,
+    last_deferred: Option<&LastDeadJson>,
     last_dead: Option<&LastDeadJson>,
 ) -> String {
     let mut notes = Vec::new();
     if let (Some(reason), Some(since)) = (reason, since) {
         notes.push(format!("{reason} (since {since})"));
     }
-    if let Some(LastDeadJson { at, reason }) = last_set_aside {
-        notes.push(format!("{set_aside} set aside: {reason} (last rejected {at})"));
+    if let Some(LastDeadJson { at, reason }) = last_deferred {
+        notes.push(format!("{deferred} deferred: {reason} (last rejected {at})"));
     }
     if let Some(LastDeadJson { at, reason }) = last_dead {
         notes.push(format!("last dead letter: {reason} ({at})"));
@@ -159,8 +159,8 @@ mod tests {
             stored,
             dead,
             skipped: 0,
-            set_aside: 0,
-            last_set_aside: None,
+            deferred: 0,
+            last_deferred: None,
             lost: 0,
             last_dead: None,
         }
@@ -195,13 +195,13 @@ mod tests {
     fn a_note_has_all_that_is_the_matter() {
         let route = RouteJson {
             lost: 3,
-            set_aside: 1,
-            last_set_aside: last("for now"),
+            deferred: 1,
+            last_deferred: last("for now"),
             last_dead: last("permanent\n"),
             ..route("a", "b", 1, 2, 0)
         };
         let expected = "TYPE  SINK  STATE   PENDING  STORED  DEAD  SKIPPED  LOST  NOTE\n\
-                        a     b     active        1       2     0        0     3  1 set aside: for now (last rejected \
+                        a     b     active        1       2     0        0     3  1 deferred: for now (last rejected \
                         2026-11-21T10:04:11Z); last dead letter: permanent\\n (2026-11-21T10:04:11Z)\n";
         assert_eq!(table(&[route], None), expected);
         assert_eq!(table(&[], None), "no routes\n");

@@ -17,8 +17,8 @@ use admin_api::paths::STATUS;
 use admin_api::status::{BacklogJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
 
-/// The exit code if something is unhealthy.
-const EXIT_NOT_WELL: u8 = 3;
+/// The exit code if something needs an operator.
+const EXIT_UNHEALTHY: u8 = 3;
 /// Each step of a request.
 const LIMIT: Duration = Duration::from_secs(10);
 /// The rate is measured over so long.
@@ -42,7 +42,7 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
     let text =
         if flags.output.is_json() { serde_json::to_string(&status)? + "\n" } else { screen(&status, terminal_width()) };
     print(|output| output.write_all(text.as_bytes()))?;
-    Ok(if status.problems.is_empty() { 0 } else { EXIT_NOT_WELL })
+    Ok(if status.problems.is_empty() { 0 } else { EXIT_UNHEALTHY })
 }
 
 /// The screen in a terminal of this width. Only the lines of problems may be longer: what an operator must do is never cut.
@@ -64,10 +64,10 @@ fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
     }
     let mut row = |name: &str, value: &str| text += &format!("{name:<10}{}\n", text::escape_control(value));
     if status.problems.is_empty() {
-        row("result", "well");
+        row("result", "healthy");
     }
     for (at, problem) in status.problems.iter().enumerate() {
-        row(if at == 0 { "NOT WELL" } else { "" }, problem);
+        row(if at == 0 { "UNHEALTHY" } else { "" }, problem);
     }
     text
 }
@@ -112,8 +112,8 @@ fn note_of(sink: &SinkStatusJson) -> String {
     note(
         reason.as_ref(),
         since.as_ref(),
-        backlog.set_aside,
-        backlog.last_set_aside.as_ref(),
+        backlog.deferred,
+        backlog.last_deferred.as_ref(),
         backlog.last_dead.as_ref().filter(|_| backlog.dead_letters > 0),
     )
 }
@@ -174,7 +174,7 @@ mod tests {
         status.problems = ["it is not ready: the disk is full".to_owned(), status.sinks[1].problem().unwrap()].into();
         let text = screen(&status, Some(40));
         assert!(
-            text.contains("\nNOT WELL  it is not ready: the disk is full\n          sink search waits: long"),
+            text.contains("\nUNHEALTHY it is not ready: the disk is full\n          sink search waits: long"),
             "{text}"
         );
         assert!(text.ends_with("long  \\u001b[31m\n"), "{text}");

@@ -17,11 +17,11 @@ pub(crate) enum RecordKind {
     Replayed,
     /// It was a dead letter; the operator discarded it.
     Dropped,
-    /// It is set aside: the store rejects it for now, and its lane sends it again.
-    SetAside,
-    /// It was set aside, and the store has it.
+    /// It is deferred: the store rejects it for now, and its lane sends it again.
+    Deferred,
+    /// It was deferred, and the store has it.
     Stored,
-    /// It was set aside; its lane sends it itself, or its route was given up.
+    /// It was deferred; its lane sends it itself, or its route was given up.
     Released,
 }
 
@@ -29,7 +29,7 @@ pub(crate) enum RecordKind {
 const CODES: [(RecordKind, u8); 5] = [
     (RecordKind::Replayed, 1),
     (RecordKind::Dropped, 2),
-    (RecordKind::SetAside, 3),
+    (RecordKind::Deferred, 3),
     (RecordKind::Stored, 4),
     (RecordKind::Released, 5),
 ];

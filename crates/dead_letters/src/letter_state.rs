@@ -14,13 +14,13 @@ pub(super) enum LetterState {
 }
 
 impl LetterState {
-    /// `None` for an event that is set aside, or was: it is no letter.
+    /// `None` for an event that is deferred, or was: it is no letter.
     pub(super) const fn of(kind: RecordKind) -> Option<Self> {
         match kind {
             RecordKind::Letter => Some(Self::Held),
             RecordKind::Replayed => Some(Self::Replayed),
             RecordKind::Dropped => Some(Self::Dropped),
-            RecordKind::SetAside | RecordKind::Stored | RecordKind::Released => None,
+            RecordKind::Deferred | RecordKind::Stored | RecordKind::Released => None,
         }
     }
 

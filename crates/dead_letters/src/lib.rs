@@ -7,6 +7,7 @@ mod blocked;
 mod contact_log;
 mod counters;
 mod dead_record;
+mod deferred;
 mod delivery_files;
 mod entries;
 mod filter;
@@ -23,7 +24,6 @@ mod reasons;
 mod replay;
 mod sent_record;
 mod service;
-mod set_aside;
 
 use std::collections::BTreeSet;
 use std::io;
@@ -41,21 +41,21 @@ use text::OperatorCommand;
 pub use blocked::Blocked;
 pub use contact_log::{ContactLog, ContactTime};
 pub use counters::DeadCounters;
+pub use deferred::{DeferredEnd, Resent};
 pub use delivery_files::DeliveryFiles;
 pub use filter::{DeadFilter, DeadLetter, DeadList};
 pub use notify::LastDead;
-pub use offline::{damaged_dead_letters, each_dead_letter, read_dead_letters, set_aside_events, sinks_with_letters};
+pub use offline::{damaged_dead_letters, deferred_events, each_dead_letter, read_dead_letters, sinks_with_letters};
 pub use reasons::{SINK_CHANGED, not_stored_in_time};
 pub use replay::{DeadAction, DeadOutcome, ReplaySink, Replayer, SinkHandle, SinkQueue, replayer};
 pub use sent_record::as_sent;
 pub use service::{DeadError, DeadLetterService};
-pub use set_aside::{AsideEnd, Resent};
 
 use dead_record::{DeadRecord, RecordKind};
+use deferred::Deferred;
 use index::Index;
 use low_watermark::LowWatermark;
 use notify::Notices;
-use set_aside::SetAside;
 
 const DIRECTORY: &str = "dead";
 /// Small, so that the first dead letter and each start cost little.
@@ -95,11 +95,11 @@ pub struct DeadLetters {
     pub(crate) counters: Arc<DeadCounters>,
     pending_notices: Mutex<Notices>,
     /// Locked after the journal.
-    aside: Mutex<SetAside>,
-    /// How many events are set aside.
-    aside_count: AtomicUsize,
-    /// The same of events that are set aside.
-    pending_aside_notices: Mutex<Notices>,
+    deferred: Mutex<Deferred>,
+    /// How many events are deferred.
+    deferred_count: AtomicUsize,
+    /// The same of events that are deferred.
+    pending_deferred_notices: Mutex<Notices>,
     /// There is a journal: an event was refused once.
     was_used: AtomicBool,
 }
@@ -138,9 +138,9 @@ impl DeadLetters {
             held_max: AtomicU64::new(memory.dead_letters as u64),
             counters: Arc::default(),
             pending_notices: Mutex::default(),
-            aside: Mutex::default(),
-            aside_count: AtomicUsize::new(0),
-            pending_aside_notices: Mutex::default(),
+            deferred: Mutex::default(),
+            deferred_count: AtomicUsize::new(0),
+            pending_deferred_notices: Mutex::default(),
             was_used: AtomicBool::new(false),
         }
     }
@@ -211,19 +211,19 @@ impl DeadLetters {
         self.pending_notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn pending_aside_notices(&self) -> MutexGuard<'_, Notices> {
-        self.pending_aside_notices.lock().unwrap_or_else(PoisonError::into_inner)
+    fn pending_deferred_notices(&self) -> MutexGuard<'_, Notices> {
+        self.pending_deferred_notices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Logs which types have new dead letters and new set-aside events, at most once in ten seconds for each type.
+    /// Logs which types have new dead letters and new deferred events, at most once in ten seconds for each type.
     pub fn log_new(&self) {
-        let due = self.pending_aside_notices().take_due();
+        let due = self.pending_deferred_notices().take_due();
         for (type_name, count) in due {
-            let (ids, events) = (self.aside_ids(&type_name), text::counted(count, "event"));
+            let (ids, events) = (self.deferred_ids(&type_name), text::counted(count, "event"));
             tracing::warn!(
                 sink = &*self.sink,
                 "type" = &*type_name,
-                "{events} set aside, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
+                "{events} deferred, because the store rejects them for now and accepts others: {ids}. They are resent, and become \
                  dead letters after an hour; {} shows why",
                 OperatorCommand::RouteList
             );
@@ -299,8 +299,8 @@ impl DeadLetters {
     }
 
     fn commit(&self, journal: &mut Journal) -> Result<(), Blocked> {
-        let recounts = journal.commit(&self.aside)?;
-        self.aside_count.store(self.aside().count(), Ordering::Relaxed);
+        let recounts = journal.commit(&self.deferred)?;
+        self.deferred_count.store(self.deferred().count(), Ordering::Relaxed);
         self.ledger.count_dead(&self.sink, journal.durable, &recounts);
         Ok(())
     }
@@ -368,7 +368,7 @@ impl DeadLetters {
         if journal.index.any_settled() {
             journal.index.forget_settled(oldest, journal.kept_from);
         }
-        let firsts = [journal.index.first_needed(), self.aside().first_needed(counted), journal.kept_from];
+        let firsts = [journal.index.first_needed(), self.deferred().first_needed(counted), journal.kept_from];
         let needed = firsts.into_iter().flatten().min().unwrap_or(u64::MAX);
         let limit = needed.saturating_sub(1).min(counted).min(journal.durable);
         let freed = if journal.segments.can_free_up_to(limit) {
@@ -392,7 +392,7 @@ impl DeadLetters {
 
 impl Journal {
     /// Makes the open block durable, and says what the ledger should know of it.
-    fn commit(&mut self, aside: &Mutex<SetAside>) -> Result<Vec<Recount>, Blocked> {
+    fn commit(&mut self, deferred: &Mutex<Deferred>) -> Result<Vec<Recount>, Blocked> {
         let block = self.appender.take();
         if block.is_empty() {
             return Ok(Vec::new());
@@ -401,10 +401,10 @@ impl Journal {
         match self.committer.commit(block, unix_microseconds()) {
             Ok(block) => {
                 self.durable = block.header().end() - 1;
-                let mut aside = aside.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut deferred = deferred.lock().unwrap_or_else(PoisonError::into_inner);
                 let note = |(at, record): (u64, JournalRecord<'_>)| {
                     let record = DeadRecord::of(record)?;
-                    let ended = aside.note(at, &record);
+                    let ended = deferred.note(at, &record);
                     self.index.note(at, &record).or(ended)
                 };
                 Ok(block.records().filter_map(note).collect())

@@ -132,13 +132,13 @@ pub fn sinks_with_letters(directory: &DataDirectory) -> io::Result<Vec<SinkName>
     Ok(sinks)
 }
 
-/// The events of a sink that are set aside: shard, sequence and type of each.
-pub fn set_aside_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
+/// The events of a sink that are deferred: shard, sequence and type of each.
+pub fn deferred_events(disk: &SharedDisk, data: &Path, sink: &str) -> io::Result<Vec<(u16, u64, TypeName)>> {
     let mut events = BTreeMap::new();
     let mut note = |_: u64, record: &DeadRecord<'_>| {
         let place = (record.shard, record.sequence);
         match TypeName::new(record.event.type_name) {
-            Ok(name) if record.kind == RecordKind::SetAside => events.insert(place, name),
+            Ok(name) if record.kind == RecordKind::Deferred => events.insert(place, name),
             _ => events.remove(&place),
         };
     };

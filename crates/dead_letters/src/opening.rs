@@ -8,9 +8,9 @@ use ledger::Recount;
 
 use crate::blocked::Blocked;
 use crate::dead_record::DeadRecord;
+use crate::deferred::Deferred;
 use crate::index::Index;
 use crate::low_watermark::LowWatermark;
-use crate::set_aside::SetAside;
 use crate::{DIRECTORY, DeadLetters, FIRST_SEGMENT_BYTES, Journal, SEGMENT_BYTES_MAX, later};
 
 impl DeadLetters {
@@ -35,11 +35,11 @@ impl DeadLetters {
         low_watermark.note(found.oldest().unwrap_or(1)).map_err(later)?;
         let OpenShard { appender, committer, segments, durable, mut findings } = found.open()?;
         let reader = Reader::new(segments.clone(), 1);
-        let mut aside = SetAside::default();
-        let read = read_index(reader, durable, counted, &mut aside, &mut findings).map_err(later)?;
+        let mut deferred = Deferred::default();
+        let read = read_index(reader, durable, counted, &mut deferred, &mut findings).map_err(later)?;
         let (index, recounts) = read;
-        self.aside_count.store(aside.count(), Ordering::Relaxed);
-        *self.aside() = aside;
+        self.deferred_count.store(deferred.count(), Ordering::Relaxed);
+        *self.deferred() = deferred;
         self.note_lost(&findings, counted)?;
         let sink = &*self.sink;
         findings.iter().for_each(|finding| tracing::warn!(sink, "dead letters: {finding}"));
@@ -77,14 +77,14 @@ fn read_index(
     mut reader: Reader,
     last: u64,
     counted: u64,
-    aside: &mut SetAside,
+    deferred: &mut Deferred,
     findings: &mut Vec<Finding>,
 ) -> io::Result<(Index, Vec<Recount>)> {
     let mut index = Index::default();
     let mut recounts = Vec::new();
     while let Some(chunk) = reader.read(last)? {
         for (at, record) in DeadRecord::all_in(&chunk) {
-            let ended = aside.note(at, &record);
+            let ended = deferred.note(at, &record);
             recounts.extend(index.note(at, &record).or(ended).filter(|_| at > counted));
         }
         let known =

@@ -5,9 +5,9 @@ use std::fmt::Display;
 use eventlog::DeadLetterReason;
 use ledger::CONDITION_FAILED;
 
-/// An event that was set aside for a store of another kind.
+/// An event that was deferred for a store of another kind.
 pub const SINK_CHANGED: &str =
-    "it was set aside, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
+    "it was deferred, and the store of its sink is of another kind now, which doesn't take it out of order: replay it";
 const NOT_IN_TIME: &str = "not taken in ";
 const WHILE_NEIGHBOURS_WERE: &str = " s while its neighbours were; last: ";
 

@@ -103,10 +103,10 @@ impl DeadLetterService {
         self.find(sink)?.dead.last(type_name)
     }
 
-    /// How many events of a type a sink has set aside, and why the store refuses the newest.
+    /// How many events of a type a sink has deferred, and why the store refuses the newest.
     #[must_use]
-    pub fn set_aside(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
-        self.find(sink).map_or((0, None), |queue| queue.dead.aside_of_type(type_name))
+    pub fn deferred(&self, sink: &str, type_name: &TypeName) -> (u64, Option<LastDead>) {
+        self.find(sink).map_or((0, None), |queue| queue.dead.deferred_of_type(type_name))
     }
 
     /// What was done with the letters of each sink since the start of the process.

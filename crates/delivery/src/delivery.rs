@@ -95,7 +95,7 @@ impl Delivery {
         &self.dead_letters
     }
 
-    /// Begins to drain: aggregates close their open windows, and lanes deliver everything, including events that are set aside and objects that
+    /// Begins to drain: aggregates close their open windows, and lanes deliver everything, including events that are deferred and objects that
     /// aren't full. After that it closes the sinks and saves the ledger, see [`Delivery::has_ended`]. A drain has no time limit; [`Delivery::stop`]
     /// ends it.
     pub fn drain(&self) {

@@ -97,7 +97,7 @@ impl LaneTasks {
         in_time
     }
 
-    /// Ends the lanes that wait for a store although nothing is pending for it. A drain also waits for events that are set aside, which no
+    /// Ends the lanes that wait for a store although nothing is pending for it. A drain also waits for events that are deferred, which no
     /// backlog counts.
     fn end_idle(&self, when: Halt, ledger: &Ledger) {
         let waits = |(status, _): &&(Arc<LaneStatus>, AbortHandle)| status.state() != LaneState::Delivering;

@@ -82,7 +82,7 @@ pub enum DeadLetterReason {
     NotStoredInTime,
     /// The condition of the route can't be evaluated on the event.
     ConditionFailed,
-    /// The event was set aside, and its sink now has a store of another kind.
+    /// The event was deferred, and its sink now has a store of another kind.
     SinkChanged,
     /// The operator dropped the dead letter, and its reason with it.
     Dropped,

@@ -58,8 +58,8 @@ pub enum ErrorCode {
     Unauthorized,
     /// The token doesn't allow this.
     Forbidden,
-    /// A web page of a stranger may have sent the request.
-    Page,
+    /// A web page of another origin may have sent the request, which needs no token.
+    CrossOrigin,
     /// There is nothing at this path.
     NotFound,
     /// The path doesn't take this method.
@@ -128,7 +128,7 @@ impl ErrorCode {
         ),
         (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "A token is needed"),
         (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "The token doesn't allow this"),
-        (Self::Page, "page", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
+        (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
         (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "There is nothing here"),
         (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "The method is not allowed"),
         (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "The server has too much to do"),

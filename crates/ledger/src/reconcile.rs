@@ -44,14 +44,14 @@ pub struct ConfiguredRoutes<'a> {
     pub results: Vec<&'a TypeName>,
 }
 
-/// Reads the events of a sink that are set aside.
-pub type SetAsideEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
+/// Reads the events of a sink that are deferred.
+pub type DeferredEvents<'a> = &'a dyn Fn(&SinkName) -> io::Result<Vec<(u16, u64, TypeName)>>;
 
 /// What a start finds.
 pub struct Reconciler<'a> {
     log: &'a EventLog,
-    /// The events of a sink that are set aside: shard, sequence and type of each.
-    set_aside: SetAsideEvents<'a>,
+    /// The events of a sink that are deferred: shard, sequence and type of each.
+    deferred: DeferredEvents<'a>,
     /// Where the journal ends, and what it was counted to hold.
     counts: AcceptedCounts,
     names: Vec<TypeName>,
@@ -60,12 +60,12 @@ pub struct Reconciler<'a> {
 
 impl<'a> Reconciler<'a> {
     /// Compares `saved`, if there is one, with the log as it was opened.
-    pub fn new(log: &'a EventLog, set_aside: SetAsideEvents<'a>, routes: &Routes, saved: Option<LedgerState>) -> Self {
+    pub fn new(log: &'a EventLog, deferred: DeferredEvents<'a>, routes: &Routes, saved: Option<LedgerState>) -> Self {
         for (name, _) in routes.named() {
             log.types().intern(name);
         }
         let counts = log.accepted().hold().clone();
-        Self { log, set_aside, counts, names: log.types().names(), saved }
+        Self { log, deferred, counts, names: log.types().names(), saved }
     }
 
     /// The state to go on with, and whether routes have begun or ended.
@@ -215,11 +215,11 @@ impl<'a> Reconciler<'a> {
         state.counted_lost = known;
         for (sink_name, sink) in &mut state.sinks {
             let readable = self.count_readable(sink)?;
-            let mut aside = BTreeMap::new();
-            for (shard, sequence, name) in (self.set_aside)(sink_name)? {
+            let mut deferred = BTreeMap::new();
+            for (shard, sequence, name) in (self.deferred)(sink_name)? {
                 let lane = sink.lanes.get(usize::from(shard));
                 if lane.is_some_and(|lane| sequence <= lane.cursor) {
-                    *aside.entry(name).or_insert(0_u64) += 1;
+                    *deferred.entry(name).or_insert(0_u64) += 1;
                 }
             }
             let known: Vec<u64> = sink.routes.keys().map(|name| sink.outcomes(name).total()).collect();
@@ -227,7 +227,7 @@ impl<'a> Reconciler<'a> {
                 let index = self.names.iter().position(|known| known == name);
                 let accepted = index.and_then(|index| self.counts.by_type.get(index)).copied().unwrap_or(0);
                 let accepted = route.closed.as_ref().map_or(accepted, |closed| closed.accepted);
-                let rest = readable.get(name).copied().unwrap_or(0) + aside.get(name).copied().unwrap_or(0);
+                let rest = readable.get(name).copied().unwrap_or(0) + deferred.get(name).copied().unwrap_or(0);
                 route.lost = accepted.saturating_sub(route.base + with_outcome + rest);
             }
         }

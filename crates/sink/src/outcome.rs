@@ -36,7 +36,7 @@ pub struct Retry {
 pub enum RetryScope {
     /// The record or the store: the record waits in place while the store accepts no other, and is rejected as soon as it does.
     Unclear,
-    /// The record, if the store takes others at the same time. Delivery then sets the record aside, so that the lane goes on.
+    /// The record, if the store takes others at the same time. Delivery then defers the record, so that the lane goes on.
     Record,
     /// The store: it is overloaded, unavailable, or did not answer. The records wait in place until it answers.
     Store,

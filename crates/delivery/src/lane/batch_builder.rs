@@ -21,8 +21,8 @@ pub(crate) struct DeliveryState {
     pub(crate) dead_lettered: BTreeSet<u64>,
     /// Events that were, and that the store has taken after all.
     pub(crate) replayed: BTreeSet<u64>,
-    /// Events that are set aside: they are counted when they have their ends.
-    pub(crate) aside: BTreeSet<u64>,
+    /// Events that are deferred: they are counted when they have their ends.
+    pub(crate) deferred: BTreeSet<u64>,
 }
 
 impl DeliveryState {
@@ -127,7 +127,7 @@ impl BatchBuilder {
             }
             if known.dead_lettered.contains(&sequence) {
                 self.by_slot.of(slot).dead += 1;
-            } else if known.aside.contains(&sequence) {
+            } else if known.deferred.contains(&sequence) {
                 // It stays pending.
             } else if let Some(outcome) = self.leave_out(slot, sequence, record, rules, known) {
                 *outcome += 1;
@@ -189,10 +189,10 @@ impl BatchBuilder {
         outcomes.dead += 1;
     }
 
-    /// An event that counted as stored is set aside: it is pending.
-    pub(crate) fn mark_set_aside(&mut self, slot: usize) {
+    /// An event that counted as stored is deferred: it is pending.
+    pub(crate) fn mark_deferred(&mut self, slot: usize) {
         let outcomes = self.by_slot.of(slot);
-        debug_assert!(outcomes.stored > 0, "an event that is set aside was counted");
+        debug_assert!(outcomes.stored > 0, "an event that is deferred was counted");
         outcomes.stored = outcomes.stored.saturating_sub(1);
     }
 

@@ -9,9 +9,9 @@ use ledger::{RouteFilter, Undecided};
 use sink::{Batch, Cursor, Reason, Record, SinkError, WriteOutcome};
 use tokio::time::{Instant, sleep};
 
-use crate::lane::aside::Retries;
 use crate::lane::batch_builder::{BatchBuilder, DeliveryState};
 use crate::lane::core::{BatchProgress, Happened, Judgement, Newest, Next, Policy, Wait, is_batch_due, left};
+use crate::lane::deferred::Retries;
 use crate::lane::session::Session;
 use crate::lane::{Lane, LaneExit};
 use crate::log_cursor::{BatchReader, FillResult};
@@ -93,7 +93,7 @@ impl Session for BatchSession {
             // The events that have arrived go with the batch.
             return Ok(false);
         }
-        lane.retry_set_aside(&mut self.retries).await?;
+        lane.retry_deferred(&mut self.retries).await?;
         Ok(true)
     }
 
@@ -133,12 +133,7 @@ impl Lane {
             builder: self.builder(after + 1),
             rules: RouteFilter::new(self.ledger.clone(), self.name.clone()),
             retries: Retries::new(self.backoff.another()),
-            policy: Policy {
-                claim: self.claim,
-                fenced,
-                sets_aside: self.sets_aside(),
-                alone_max: self.options.alone_max,
-            },
+            policy: Policy { claim: self.claim, fenced, defers: self.defers(), alone_max: self.options.alone_max },
             store_at: known.fence,
             known,
             began: now,
@@ -163,7 +158,7 @@ impl Lane {
         self.backoff.reset();
         let stored = run.without_dead();
         self.advance_cursor(run);
-        // Also those that were set aside with it.
+        // Also those that were deferred with it.
         self.supersede(&stored, &BTreeSet::new());
         Ok(true)
     }
@@ -179,9 +174,9 @@ impl Lane {
                     let answer = self.send(&part, run.store_at).await;
                     Happened::Answered(part, answer)
                 }
-                Next::SetAside(judgement) => {
-                    let count = self.set_aside(run, &judgement).await?;
-                    Happened::SetAside(judgement, count)
+                Next::Defer(judgement) => {
+                    let count = self.defer(run, &judgement).await?;
+                    Happened::Deferred(judgement, count)
                 }
                 Next::DeadLetter(judgement) => {
                     self.write_dead_letters(run, &judgement).await?;
@@ -240,7 +235,7 @@ impl Lane {
         run.opened = Instant::now();
     }
 
-    /// Sends a part of the batch. What the store then has of higher revisions supersedes what is set aside.
+    /// Sends a part of the batch. What the store then has of higher revisions supersedes what is deferred.
     pub(super) async fn send(&self, part: &Batch, floor: u64) -> Result<WriteOutcome, SinkError> {
         let started = Instant::now();
         let answer = self.write_batch(part.clone(), floor).await;
@@ -271,22 +266,22 @@ impl Lane {
         Ok(())
     }
 
-    /// Sets records aside, durably, as many as there is room for, and returns how many.
-    pub(super) async fn set_aside(
+    /// Defers records, durably, as many as there is room for, and returns how many.
+    pub(super) async fn defer(
         &mut self,
         run: &mut BatchSession,
-        Judgement { part, aside, .. }: &Judgement,
+        Judgement { part, deferred, .. }: &Judgement,
     ) -> Result<usize, LaneExit> {
-        let events = run.letters(part, aside.iter().map(|retry| (retry.index, &retry.reason)));
-        let count = self.until_written(|lane| lane.dead.set_aside(lane.name.shard, &events)).await?;
-        for record in aside.iter().take(count).filter_map(|retry| part.get(retry.index)) {
+        let events = run.letters(part, deferred.iter().map(|retry| (retry.index, &retry.reason)));
+        let count = self.until_written(|lane| lane.dead.defer(lane.name.shard, &events)).await?;
+        for record in deferred.iter().take(count).filter_map(|retry| part.get(retry.index)) {
             if let Some(slot) = run.slot_of(&record) {
-                run.builder.mark_set_aside(slot);
+                run.builder.mark_deferred(slot);
             }
         }
-        if count < aside.len() {
+        if count < deferred.len() {
             // What is stored of the others makes room.
-            self.retry_set_aside(&mut run.retries).await?;
+            self.retry_deferred(&mut run.retries).await?;
         }
         Ok(count)
     }

@@ -30,18 +30,18 @@ impl Lane {
             goes_on_at = oldest - 1;
         }
         let dead_lettered = self.dead.beyond(self.name.shard, goes_on_at)?;
-        let aside: BTreeSet<u64> = self.dead.aside_beyond(self.name.shard, goes_on_at).into_iter().collect();
+        let deferred: BTreeSet<u64> = self.dead.deferred_beyond(self.name.shard, goes_on_at).into_iter().collect();
         if behind {
             let (tally, lost) =
-                self.recount(goes_on_at, progress.cursor, &dead_lettered, &aside).map_err(unreadable)?;
+                self.recount(goes_on_at, progress.cursor, &dead_lettered, &deferred).map_err(unreadable)?;
             self.ledger.take_back(&self.name, goes_on_at, &tally, lost);
             self.status.contacts.set_back();
         }
         self.ledger.confirm(&self.name);
         self.status.set_cursor(goes_on_at);
         let replayed = self.dead.replayed_beyond(self.name.shard, goes_on_at)?;
-        let aside = self.take_over_aside(aside)?;
-        Ok(DeliveryState { fence, dead_lettered, replayed, aside })
+        let deferred = self.take_over_deferred(deferred)?;
+        Ok(DeliveryState { fence, dead_lettered, replayed, deferred })
     }
 
     /// The last position that the store can have from this journal. What was accepted since the first start after which it hasn't
@@ -68,7 +68,7 @@ impl Lane {
         after: u64,
         last: u64,
         dead_lettered: &BTreeSet<u64>,
-        aside: &BTreeSet<u64>,
+        deferred: &BTreeSet<u64>,
     ) -> io::Result<(Tally, u64)> {
         let mut rules = RouteFilter::new(self.ledger.clone(), self.name.clone());
         let mut sums: BTreeMap<TypeName, OutcomeCounts> = BTreeMap::new();
@@ -76,7 +76,7 @@ impl Lane {
         let mut count = |sequence: u64, record: &JournalRecord<'_>| {
             if sequence > after
                 && sequence <= last
-                && !aside.contains(&sequence)
+                && !deferred.contains(&sequence)
                 && let Some(slot) = rules.slot_of(record.type_name, sequence)
                 && let Some(name) = rules.name(slot)
             {

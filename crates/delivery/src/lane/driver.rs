@@ -43,6 +43,6 @@ impl Lane {
     }
 
     fn turn(&self, reader: &BatchReader) -> Turn {
-        when_caught_up(*self.halt.borrow(), reader.has_ended(), || self.dead.has_aside(self.name.shard))
+        when_caught_up(*self.halt.borrow(), reader.has_ended(), || self.dead.has_deferred(self.name.shard))
     }
 }

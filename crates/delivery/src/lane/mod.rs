@@ -3,14 +3,14 @@
 //! No answer of a sink drops an event: the event is stored, becomes a dead letter, or is sent again.
 //!
 //! `core/` decides what comes next, without I/O and without a clock. `driver.rs` is the loop, over a session (`session.rs`) that gathers
-//! batches (`batches.rs`) or objects (`objects.rs`) and obeys. `claim.rs` and `cursor_sync.rs` find the lane's place, `aside.rs` sends again what was set aside.
+//! batches (`batches.rs`) or objects (`objects.rs`) and obeys. `claim.rs` and `cursor_sync.rs` find the lane's place, `deferred.rs` sends again what was deferred.
 
-mod aside;
 mod batch_builder;
 mod batches;
 mod claim;
 mod core;
 mod cursor_sync;
+mod deferred;
 mod driver;
 mod objects;
 mod session;
@@ -81,7 +81,7 @@ impl Lane {
             match self.ask_held().await {
                 Ok(held) => return held,
                 Err(error) => {
-                    // Time in which the store doesn't answer isn't counted against what is set aside.
+                    // Time in which the store doesn't answer isn't counted against what is deferred.
                     self.dead.outage(self.name.shard);
                     self.wait(&error.to_string()).await;
                 }

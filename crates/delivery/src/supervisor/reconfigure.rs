@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use dead_letters::set_aside_events;
+use dead_letters::deferred_events;
 use event::TypeName;
 use ledger::{Accept, Dispute, GivenUp, LedgerState, Reconciler, SinkName, nothing_held};
 use text::OperatorCommand;
@@ -53,8 +53,8 @@ impl Supervisor {
 
     fn go_over_to(&mut self, setup: &Setup) -> Result<(), ChangeError> {
         let before = self.ledger.copy();
-        let set_aside = |sink: &SinkName| set_aside_events(&self.files.disk, &self.files.data, sink);
-        let reconciler = Reconciler::new(&self.log, &set_aside, &setup.routes, Some(before.clone()));
+        let deferred = |sink: &SinkName| deferred_events(&self.files.disk, &self.files.data, sink);
+        let reconciler = Reconciler::new(&self.log, &deferred, &setup.routes, Some(before.clone()));
         let (state, _) = reconciler.reconcile(&setup.configuration()).map_err(ChangeError::Journal)?;
         let was_routed = |name: &TypeName| before.routes.has_entry(name);
         self.aggregates.prepare(&setup.aggregates, Some(was_routed)).map_err(ChangeError::Aggregates)?;

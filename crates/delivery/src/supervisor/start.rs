@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use aggregation::AggregateManager;
-use dead_letters::{DeadLetterService, DeliveryFiles, set_aside_events, sinks_with_letters};
+use dead_letters::{DeadLetterService, DeliveryFiles, deferred_events, sinks_with_letters};
 use event::TypeName;
 use eventlog::{DataDirectory, DeliveryStatusSource, EventLog};
 use ledger::{Ledger, LedgerState, Reconciler, SavedLedger, SinkName};
@@ -98,8 +98,8 @@ fn reconcile(
     setup: &Setup,
     before: Option<LedgerState>,
 ) -> Result<(LedgerState, bool), StartError> {
-    let set_aside = |sink: &SinkName| set_aside_events(directory.disk(), directory.path(), sink);
-    let reconciler = Reconciler::new(log, &set_aside, &setup.routes, before);
+    let deferred = |sink: &SinkName| deferred_events(directory.disk(), directory.path(), sink);
+    let reconciler = Reconciler::new(log, &deferred, &setup.routes, before);
     let (mut state, changed) = reconciler.reconcile(&setup.configuration()).map_err(StartError::Journal)?;
     for sink in state.sinks.values_mut() {
         sink.reset_confirmation(log.shards().iter().map(|shard| shard.recovered()));

@@ -606,7 +606,7 @@ fn record<'a>(number: u64, type_name: &'a str, payload: &'a [u8]) -> JournalReco
     }
 }
 
-/// The codes of ends of dead letters. Greater ones are of events that are set aside.
+/// The codes of ends of dead letters. Greater ones are of events that are deferred.
 const REPLAYED: u8 = 1;
 const DROPPED: u8 = 2;
 

@@ -8,6 +8,7 @@ mod changes;
 mod claims;
 mod conditions;
 mod dead_letters;
+mod deferred;
 mod edits;
 mod failover_replays;
 mod failover_window;
@@ -16,7 +17,6 @@ mod objects;
 mod out;
 mod replays;
 mod sequences;
-mod set_aside;
 mod single;
 mod trouble;
 

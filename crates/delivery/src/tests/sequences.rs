@@ -309,7 +309,7 @@ fn a_cursor_that_passes_a_dead_letter_that_is_not_durable_is_noticed() {
 }
 
 #[test]
-fn a_cursor_that_passes_an_event_set_aside_that_is_not_durable_is_noticed() {
+fn a_deferred_event_that_is_not_durable_stops_its_cursor() {
     assert!(retries_and_crashes(Some(Mutation::UnsyncedDead)));
     assert!(!retries_and_crashes(None), "and nothing else is");
 }

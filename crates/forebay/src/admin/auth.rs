@@ -59,7 +59,8 @@ impl AdminAuth {
     pub(crate) fn admit(&self, headers: &HeaderMap, scopes: &[Scope]) -> Result<Caller, Refused> {
         if !self.needs_token() {
             let why = csrf::refuse(headers, self.has_tls);
-            return why.map_or(Ok(Caller::Loopback), |why| Err(refused(StatusCode::FORBIDDEN, "page", why.into())));
+            return why
+                .map_or(Ok(Caller::Loopback), |why| Err(refused(StatusCode::FORBIDDEN, "cross_origin", why.into())));
         }
         let mut values = headers.get_all(AUTHORIZATION).iter();
         let shown = values.next().map(HeaderValue::as_bytes).filter(|_| values.next().is_none());

@@ -3,7 +3,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "set_aside", "last_set_aside", "last_dead"}]}` |
+//! | `GET /api/routes` | `{"routes": [{"type", "sink", "state", "reason", "since", "pending", "stored", "dead", "skipped", "deferred", "last_deferred", "last_dead"}]}` |
 //! | `POST /api/routes/drop?sink=&type=` | `{"routes": [{"type", "events"}], "lanes": 0}`, 409 where there is nothing to give up |
 //! | `POST /api/routes/accept?sink=&again=` | `{"lanes": 1}`, 409 where no lane has stopped because of what its store has |
 

@@ -102,7 +102,7 @@ impl Metrics {
         };
         count("forebay_journal_commits_total", "Commits.", |shard| shard.counters().commits.get());
         count("forebay_journal_records_total", "Records committed.", |shard| shard.counters().records.get());
-        count("forebay_journal_commits_away_total", "Commits that were handed to the commit thread.", |shard| {
+        count("forebay_journal_commits_offloaded_total", "Commits that were handed to the commit thread.", |shard| {
             shard.counters().commits_offloaded.get()
         });
         let mut gauge = |name, help, of: fn(&Shard) -> u64| {
@@ -110,11 +110,13 @@ impl Metrics {
         };
         gauge("forebay_journal_bytes", "Size of all segments.", |shard| shard.segments().bytes());
         gauge("forebay_journal_segments", "Segments.", |shard| shard.segments().count() as u64);
-        gauge("forebay_handover_bytes", "Blocks kept in memory for delivery.", |shard| shard.tail_cache_bytes() as u64);
+        gauge("forebay_tail_cache_bytes", "Blocks kept in memory for delivery.", |shard| {
+            shard.tail_cache_bytes() as u64
+        });
         let room = self.log.disk_guard();
         text.level("forebay_disk_free_bytes", "Space on the disk of the data directory.", room.free_bytes());
         let help = "Whether events are refused because the disk has too little left.";
-        text.level("forebay_disk_short", help, room.is_short().into());
+        text.level("forebay_disk_pressure", help, room.is_short().into());
         let help = "Damaged places that the last start found.";
         text.level("forebay_journal_recovery_findings", help, self.log.findings().len() as u64);
         let help = "Losses of acknowledged events that the operator hasn't accepted yet.";
@@ -240,10 +242,9 @@ fn dead_letters(text: &mut Exposition, rows: &[LedgerRow], dead_letters: &DeadLe
     text.gauge("forebay_dead_letters", "Dead letters that wait for a person, by type and sink.", |series| {
         each_route(rows, series, |row, sink| dead_letters.held(&sink.sink, &row.type_name));
     });
-    let help =
-        "Pending events that are set aside: their store refuses them for now and takes others, by type and sink.";
-    text.gauge("forebay_events_set_aside", help, |series| {
-        each_route(rows, series, |row, sink| dead_letters.set_aside(&sink.sink, &row.type_name).0);
+    let help = "Pending events that are deferred: their store refuses them for now and takes others, by type and sink.";
+    text.gauge("forebay_events_deferred", help, |series| {
+        each_route(rows, series, |row, sink| dead_letters.deferred(&sink.sink, &row.type_name).0);
     });
     let help = "Positions of the journal of dead letters that are lost, and whose loss isn't accepted, by sink.";
     text.gauge("forebay_dead_letters_lost", help, |series| {
@@ -387,9 +388,9 @@ fn aggregates(text: &mut Exposition, aggregates: &[Arc<AggregateStatus>]) {
     let help = "Durable events of all types that it hasn't read yet.";
     gauge("forebay_aggregate_lag_events", help, |status, _| float(status.lag()));
     let help = "Up to when everything has come, late events apart, in seconds since 1970; 0 before that is known.";
-    gauge("forebay_aggregate_frontier_seconds", help, |_, now| {
-        let frontier = now.frontier.and_then(|frontier| u64::try_from(frontier).ok()).unwrap_or(0);
-        Duration::from_micros(frontier).as_secs_f64()
+    gauge("forebay_aggregate_watermark_seconds", help, |_, now| {
+        let watermark = now.watermark.and_then(|watermark| u64::try_from(watermark).ok()).unwrap_or(0);
+        Duration::from_micros(watermark).as_secs_f64()
     });
 }
 

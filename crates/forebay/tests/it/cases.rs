@@ -88,7 +88,7 @@ fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
     let input = "cases/hits/input.timed";
     let at = |clock: &str| format!(r#""time":"2026-11-21T{clock}Z","status":"200""#);
     let events = fs::read_to_string(folder.path(input)).unwrap()
-        // The frontier is at 10:06:30 by then, half a minute behind the end of the window.
+        // The watermark is at 10:06:30 by then, half a minute behind the end of the window.
         + &format!("2026-11-21T10:06:30Z {{{},\"bytes\":13}}\n", at("10:06:10"))
         + &format!("2026-11-21T10:06:30Z {{{}}}\n", at("10:06:10"))
         + "2026-11-21T10:06:30Z {\n"

@@ -69,7 +69,7 @@ fn lost_newest_segment_is_counted_and_told_until_it_is_accepted(lose: impl Fn(&P
         assert_eq!((count("accepted"), count("stored"), count("lost")), (6, 4, 2), "start {start_number}");
         assert!(server.metric("forebay_journal_open_losses") > 0);
         let (code, text) = crate::status::at(server.admin);
-        assert!(code == 3 && text.contains("\nNOT WELL  events or dead letters are lost: "), "{text}");
+        assert!(code == 3 && text.contains("\nUNHEALTHY events or dead letters are lost: "), "{text}");
         server.stop("-KILL");
         let says = || log(&folder).contains("forebay journal accept-loss");
         assert!(wait_until(says), "start {start_number}: {}", log(&folder));

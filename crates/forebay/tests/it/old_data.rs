@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use crate::aggregates::{results, short};
 use crate::support::{Folder, Server, forebay, payloads, wait_until};
 use crate::webhook::Picky;
-use story::{BACKLOG, OBJECTS, SQLITE, numbers, numbers_of, set_aside, start, windows};
+use story::{BACKLOG, OBJECTS, SQLITE, deferred, numbers, numbers_of, start, windows};
 
 fn archive(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/276bf5a1").join(format!("{name}.tar.zst"))
@@ -95,16 +95,16 @@ fn dead_letters_of_old_build_are_replayed_once() {
 }
 
 #[test]
-fn events_set_aside_by_old_build_are_delivered_once() {
+fn events_deferred_by_old_build_are_delivered_once() {
     let folder = unpack("set-aside");
     let (receiver, address) = Picky::start(u64::MAX);
-    let mut server = start(forebay(), &folder, &set_aside(address));
+    let mut server = start(forebay(), &folder, &deferred(address));
     for _ in 0..2 {
-        server.wait("forebay_events_set_aside{", |count| count == 0);
+        server.wait("forebay_events_deferred{", |count| count == 0);
         server.wait_delivered();
         assert_eq!(server.metric("forebay_events_stored_total{"), 6);
         assert_eq!((receiver.taken(), receiver.has_any_twice()), (1, false));
-        server = restart(server, &folder, &set_aside(address));
+        server = restart(server, &folder, &deferred(address));
     }
 }
 

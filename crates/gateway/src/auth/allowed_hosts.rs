@@ -24,7 +24,7 @@ impl AllowedHosts {
         {
             let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of [gateway]: a stranger's \
                           name may lead here too. Call http://127.0.0.1, add the name there, or make a token (forebay token new)";
-            return Err(Problem::boxed(ErrorCode::Page, detail));
+            return Err(Problem::boxed(ErrorCode::CrossOrigin, detail));
         }
         check_origin(head, cors, has_tls)
     }
@@ -42,7 +42,7 @@ pub(crate) fn check_origin(head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) 
         {
             let detail = "web pages of other hosts may not use this port: add the page's origin to `cors_origins` in [gateway], \
                           or let the page send a token";
-            Err(Problem::boxed(ErrorCode::Page, detail))
+            Err(Problem::boxed(ErrorCode::CrossOrigin, detail))
         }
         _ => Ok(()),
     }

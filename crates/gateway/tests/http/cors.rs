@@ -98,7 +98,7 @@ fn pages_of_other_origins_are_told_nothing() {
     for origin in ["http://a.example", "https://a.example:444", "https://A.example", "null", ""] {
         let header = format!("Origin: {origin}\r\n");
         let posted = fixture.post("/ingest/event", &header, "1");
-        assert_eq!((posted.code().as_str(), told(&posted)), ("page", VARIES.to_vec()));
+        assert_eq!((posted.code().as_str(), told(&posted)), ("cross_origin", VARIES.to_vec()));
         let preflight = ask(&fixture, "OPTIONS /ingest/event", &(header + PREFLIGHT));
         assert_eq!((preflight.status, told(&preflight)), (204, VARIES.to_vec()));
     }
@@ -121,5 +121,5 @@ fn all_origins_may_be_allowed() {
 fn no_origin_is_allowed_unless_it_is_said() {
     let fixture = Fixture::open();
     let posted = fixture.post("/ingest/event", "Origin: https://a.example\r\n", "1");
-    assert_eq!((posted.code().as_str(), told(&posted)), ("page", VARIES.to_vec()));
+    assert_eq!((posted.code().as_str(), told(&posted)), ("cross_origin", VARIES.to_vec()));
 }

@@ -1,7 +1,7 @@
 //! Decides what a lane does next with a batch, from what happened to it. It does no I/O and has no clock: the driver does what the core says,
 //! and reports the result with the time.
 //!
-//! Each record of a batch ends in one of three ways: the store accepts it, it becomes a dead letter, or the lane sets it aside. The cursor
+//! Each record of a batch ends in one of three ways: the store accepts it, it becomes a dead letter, or the lane defers it. The cursor
 //! passes the batch after all of its records have ended.
 
 mod parts;
@@ -33,8 +33,8 @@ pub(crate) struct Policy {
     pub(crate) claim: Claim,
     /// The store keeps the lane's cursor.
     pub(crate) fenced: bool,
-    /// The lane can set events aside: the store accepts them out of order and recognises each by its id.
-    pub(crate) sets_aside: bool,
+    /// The lane can defer events: the store accepts them out of order and recognises each by its id.
+    pub(crate) defers: bool,
     /// A record that the store rejects for now for so long, while it accepts others, becomes a dead letter.
     pub(crate) alone_max: Duration,
 }
@@ -51,8 +51,8 @@ impl Policy {
 pub(crate) enum Happened {
     /// The store answered to these records, or the call failed.
     Answered(Batch, Result<WriteOutcome, SinkError>),
-    /// The first records, as many as this, are durable as set aside. There is no room for the others.
-    SetAside(Judgement, usize),
+    /// The first records, as many as this, are durable as deferred. There is no room for the others.
+    Deferred(Judgement, usize),
     /// The rejected records are durable as dead letters.
     DeadLettered(Judgement),
     /// The wait is over. `is_full`: the batch has no room for later events.
@@ -70,8 +70,8 @@ pub(crate) enum Happened {
 pub(crate) enum Next {
     /// Write these records to the store.
     Send(Batch),
-    /// Make the records in `aside` durable as set aside, as many as there is room for.
-    SetAside(Judgement),
+    /// Make the records in `deferred` durable as deferred, as many as there is room for.
+    Defer(Judgement),
     /// Make the records in `rejected` durable as dead letters.
     DeadLetter(Judgement),
     Wait(Wait),
@@ -106,7 +106,7 @@ pub(crate) struct Judgement {
     /// The records that were sent.
     pub(crate) part: Batch,
     pub(crate) rejected: Vec<RejectedRecord>,
-    pub(crate) aside: Vec<Retry>,
+    pub(crate) deferred: Vec<Retry>,
     /// The records that stay in the batch; `None` if these are all but the rejected ones.
     again: Option<Vec<Retry>>,
 }
@@ -126,7 +126,7 @@ enum AfterWait {
 }
 
 impl Wait {
-    /// Whether the store accepts nothing. This time doesn't count for events that are set aside.
+    /// Whether the store accepts nothing. This time doesn't count for events that are deferred.
     pub(crate) fn is_outage(&self) -> bool {
         self.then != AfterWait::Send
     }
@@ -193,7 +193,7 @@ impl BatchProgress {
         match happened {
             Happened::Answered(part, Ok(outcome)) => self.answered(part, outcome, now),
             Happened::Answered(_, Err(error)) => self.failed(error),
-            Happened::SetAside(judgement, count) => self.set_aside(judgement, count, now),
+            Happened::Deferred(judgement, count) => self.defer(judgement, count, now),
             Happened::DeadLettered(judgement) => self.end_records(judgement),
             Happened::Waited { wait, is_full } => self.waited(wait.then, is_full),
             Happened::Asked { needs_later, held, durable } => self.asked(needs_later, held, durable),
@@ -219,7 +219,7 @@ impl BatchProgress {
                 Next::Wait(Wait { reason, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
-                Next::DeadLetter(Judgement { part, rejected, aside: Vec::new(), again: None })
+                Next::DeadLetter(Judgement { part, rejected, deferred: Vec::new(), again: None })
             }
             WriteOutcome::Partial { refused, retry } => self.judge(part, refused, retry, now),
         }
@@ -229,16 +229,16 @@ impl BatchProgress {
     fn judge(&mut self, part: Batch, rejected: Vec<RejectedRecord>, retry: Vec<Retry>, now: Duration) -> Next {
         self.has_accepted |= rejected.len() + retry.len() < part.len();
         let (rejected, mut again) = self.rejections.judge(&part, rejected, retry, self.newer_accepted, now);
-        let can_set_aside = self.has_accepted && self.policy.sets_aside;
-        let aside: Vec<Retry> =
-            again.extract_if(.., |retry| can_set_aside && retry.scope == RetryScope::Record).collect();
-        let judgement = Judgement { part, rejected, aside, again: Some(again) };
-        if judgement.aside.is_empty() { self.give_up(judgement, now) } else { Next::SetAside(judgement) }
+        let can_defer = self.has_accepted && self.policy.defers;
+        let deferred: Vec<Retry> =
+            again.extract_if(.., |retry| can_defer && retry.scope == RetryScope::Record).collect();
+        let judgement = Judgement { part, rejected, deferred, again: Some(again) };
+        if judgement.deferred.is_empty() { self.give_up(judgement, now) } else { Next::Defer(judgement) }
     }
 
     /// The records without room stay in the batch.
-    fn set_aside(&mut self, mut judgement: Judgement, count: usize, now: Duration) -> Next {
-        let without_room = judgement.aside.split_off(count.min(judgement.aside.len()));
+    fn defer(&mut self, mut judgement: Judgement, count: usize, now: Duration) -> Next {
+        let without_room = judgement.deferred.split_off(count.min(judgement.deferred.len()));
         if let Some(again) = &mut judgement.again {
             again.extend(without_room.into_iter().map(parts::without_room));
             again.sort_by_key(|retry| retry.index);
@@ -310,7 +310,7 @@ impl BatchProgress {
 
     /// Only a store that distinguishes records gets a larger batch.
     fn grow(&self) -> Next {
-        if self.policy.sets_aside { Next::Grow } else { self.send() }
+        if self.policy.defers { Next::Grow } else { self.send() }
     }
 
     fn tried_newest(&mut self, newest: Newest) -> Next {

@@ -50,8 +50,8 @@ fn without(batch: &Batch, ended: &BTreeSet<u64>) -> Batch {
     batch.without(&records.map(|(index, _)| index).collect::<Vec<_>>())
 }
 
-/// A record that can't be set aside, with the reason.
+/// A record that can't be deferred, with the reason.
 pub(super) fn without_room(retry: Retry) -> Retry {
-    let reason = format!("as many events are set aside as may be, and another is refused for now: {}", retry.reason);
+    let reason = format!("as many events are deferred as may be, and another is refused for now: {}", retry.reason);
     Retry { reason: reason.into(), ..retry }
 }

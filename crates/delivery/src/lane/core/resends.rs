@@ -1,4 +1,4 @@
-//! Decides what becomes of events that were set aside and sent again.
+//! Decides what becomes of events that were deferred and sent again.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ impl Resent {
 }
 
 /// The indices of the events that become dead letters, with the reasons. `rejected_for` is how long the store has rejected an event for now;
-/// `None` if the event isn't set aside any longer, because the store has a higher revision of it.
+/// `None` if the event isn't deferred any longer, because the store has a higher revision of it.
 pub(crate) fn dead_after_resend(
     rejected: &[RejectedRecord],
     retry: &[Retry],

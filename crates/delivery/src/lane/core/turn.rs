@@ -15,11 +15,11 @@ pub(crate) enum Turn {
     Idle,
 }
 
-/// `has_read_all`: the lane has read all durable events. `has_aside`: events of the lane are set aside, which a drain waits for.
-pub(crate) fn when_caught_up(halt: Halt, has_read_all: bool, has_aside: impl FnOnce() -> bool) -> Turn {
+/// `has_read_all`: the lane has read all durable events. `has_deferred`: events of the lane are deferred, which a drain waits for.
+pub(crate) fn when_caught_up(halt: Halt, has_read_all: bool, has_deferred: impl FnOnce() -> bool) -> Turn {
     match halt {
         Halt::No => Turn::Idle,
-        Halt::WhenDrained if has_aside() => Turn::Idle,
+        Halt::WhenDrained if has_deferred() => Turn::Idle,
         Halt::WhenDone | Halt::WhenDrained | Halt::Now if has_read_all => Turn::End,
         Halt::WhenDone | Halt::WhenDrained | Halt::Now => Turn::ReadOn,
     }

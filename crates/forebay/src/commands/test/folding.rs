@@ -41,7 +41,7 @@ impl Folding {
         Self { folds: rules.map(folded).collect(), clock: None }
     }
 
-    /// The clock runs on up to this time, or is set back to it. What it passes again ends nothing: no frontier falls.
+    /// The clock runs on up to this time, or is set back to it. What it passes again ends nothing: no watermark falls.
     pub(super) fn run_to(&mut self, time: i64) {
         let from = self.clock.replace(time).unwrap_or(time);
         self.folds.iter_mut().for_each(|folded| folded.run(from, time));
