@@ -92,7 +92,9 @@ fn for_commands(problem: ProblemJson) -> String {
             )
         }
         "unauthorized" | "forbidden" => format!("{detail}. Set FOREBAY_TOKEN to another one, or create one: {make}"),
-        "cross_origin" => format!("--admin must have an IP address or localhost, unless tokens exist. Create one: {make}"),
+        "cross_origin" => {
+            format!("--admin must have an IP address or localhost, unless tokens exist. Create one: {make}")
+        }
         "all" => "this would drop all dead letters: add a filter, or --all".to_owned(),
         _ => detail,
     }
