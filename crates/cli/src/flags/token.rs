@@ -25,7 +25,7 @@ pub(crate) enum TokenCommand {
     /// Only its SHA-256 is stored: a token that is lost can't be shown again, but revoked and replaced.
     #[command(after_help = "Example: forebay token new shop --scope ingest --expires 90d")]
     New(TokenNew),
-    /// Prints a table: name, scopes, source and origin of each, when it was made, and when it expires
+    /// Prints a table: name, scopes, source and gateway id of each, when it was made, and when it expires
     #[command(after_help = "Example: forebay token list --data /var/lib/forebay")]
     List(TokenList),
     /// Makes a token worthless
@@ -89,9 +89,9 @@ pub(crate) struct TokenNew {
     /// Two tokens with one source share their keys: what one has posted is a duplicate when the other posts it.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<Name>,
-    /// With the scope deliver: the only data directory whose batches it delivers, by its origin, which `forebay check` shows
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) origin: Option<Origin>,
+    /// With the scope deliver: the only gateway whose batches it delivers, by the gateway id, which `forebay check` shows
+    #[arg(long, value_name = "ID")]
+    pub(crate) gateway: Option<Origin>,
     /// Status of partly accepted batches: 200, for senders that resend a batch after a 207, or 207 [default: its types decide]
     ///
     /// The body of the response is the same. A type keeps its rejected events if it has `refused_to`.
