@@ -1,7 +1,7 @@
 //! The deferred events of one sink: an idempotent store rejects them for now, and accepts others. Their lane sends them
 //! again.
 //!
-//! Their records are in the journal of dead letters. `SetAside` has the event. The next record of the same event ends
+//! Their records are in the journal of dead letters. `Deferred` has the event. The next record of the same event ends
 //! it: `Stored` if the store has it, a dead letter if it became one, `Released` if its lane sends it in order or its
 //! route was discarded. Until then the ledger counts the event as pending. The record stays in the journal until both
 //! saved generations of the ledger have counted the end.

@@ -10,7 +10,7 @@ use crate::dead_record::DeadRecord;
 use crate::filter::{DeadFilter, DeadLetter, DeadList};
 use crate::{DeadLetters, Slot};
 
-/// A pass over the state of a journal of dead letters at the time of its start. No segment is freed during it.
+/// A pass through the state of a journal of dead letters at the time of its start. No segment is freed during it.
 pub(crate) struct LetterReader {
     dead: Arc<DeadLetters>,
     reader: Reader,

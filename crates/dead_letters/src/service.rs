@@ -77,7 +77,7 @@ impl DeadLetterService {
             let sent = orders.send(order).await.is_ok();
             let outcome = if sent { answer.await.ok() } else { None };
             outcomes.push(outcome.unwrap_or_else(|| DeadOutcome {
-                failure: Some("it was broken off, because Forebay is stopping".into()),
+                failure: Some("interrupted: Forebay is stopping".into()),
                 ..DeadOutcome::none(dead.sink().clone())
             }));
         }

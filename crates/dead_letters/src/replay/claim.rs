@@ -39,20 +39,20 @@ impl Replayer {
             self.forget_attempt()?;
             Takeover::Forced(held.position)
         } else {
-            return Err(
-                "another server has claimed the lane of replays: try again when this server's lanes deliver".into()
-            );
+            return Err("another server has claimed the lane of replays: retry when this server's lanes deliver".into());
         };
         let noted = self.ledger.note_claim(self.dead.sink(), &held.claims, self.claim);
         if timeout(SAVED_SOON, noted).await.is_err() {
             return Err(
-                "the ledger can't be saved with the claim on the lane of replays: free space on its disk".into()
+                "can't save the claim on the lane of replays in the ledger: free space on the disk of the data \
+                 directory"
+                    .into(),
             );
         }
         let held = sink.claim(&self.lane, self.claim, takeover).await.map_err(failed)?;
         match held {
             Some(held) if held.claims == [self.claim] => Ok(Some(held.position)),
-            Some(_) => Err("another server claims the lane of replays just now".into()),
+            Some(_) => Err("another server is claiming the lane of replays: stop it, then replay again".into()),
             None => Ok(None),
         }
     }

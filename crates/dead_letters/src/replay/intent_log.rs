@@ -46,7 +46,8 @@ impl ReplayIntent {
                 let path = directory.join(&**dead.sink());
                 tracing::warn!(
                     sink = &**dead.sink(),
-                    "{} is damaged: if a replay was interrupted before, dead letters of it that were stored are resent",
+                    "{} is damaged: if a replay was interrupted, those of its dead letters that the store has are \
+                     resent",
                     path.display()
                 );
             } else if let Some(content) = state.content {
@@ -76,7 +77,7 @@ fn renumbered(letters: impl Iterator<Item = u64>, cursor: u64) -> Vec<Numbered> 
 
 fn failed(dead: &DeadLetters, error: &io::Error) -> String {
     let path = dead.files.data.join(DIRECTORY).join(&**dead.sink());
-    format!("can't note in {} what is replayed: {error}", path.display())
+    format!("can't record the replay in {}: {error}", path.display())
 }
 
 impl Replayer {

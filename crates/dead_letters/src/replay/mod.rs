@@ -17,7 +17,7 @@
 //!
 //! A SIGKILL or a power cut
 //!
-//! * before 2 has taken effect changes nothing;
+//! * before 2 is complete changes nothing;
 //! * between 2 and 3 leaves the event in the store, and the dead letter held and counted as dead. The next replay finds
 //!   its number below the store's cursor, and ends it. A store without a cursor gets it again, finds the event under
 //!   its id and answers *stored*. If the operator drops it instead, it stays counted as dead;
@@ -294,7 +294,9 @@ impl Replayer {
     fn edit(&self, page: &Page, payload: &[u8], outcome: &mut DeadOutcome) -> Result<(), String> {
         let records = page.records(&page.letters);
         let [letter] = records.as_slice() else {
-            return Err("several letters of this sink fit: choose one, by the time of its receipt or its reason".into());
+            return Err(
+                "several dead letters of this sink match: choose one by its time of receipt or its reason".into()
+            );
         };
         let event = JournalRecord { payload, ..letter.event };
         self.dead.amend(&[DeadRecord { event, ..*letter }]).map_err(|error| error.to_string())?;
@@ -303,7 +305,7 @@ impl Replayer {
     }
 
     async fn replay(&mut self, mut page: Page, outcome: &mut DeadOutcome) -> Result<(), String> {
-        let sink = self.sink.get().ok_or("the sink isn't configured any more: letters of it can only be dropped")?;
+        let sink = self.sink.get().ok_or("the sink is no longer configured: its dead letters can only be dropped")?;
         let ReplaySink { sink, takes_single_events } = sink;
         if !takes_single_events {
             return Err(no_replay(self.dead.sink()));
@@ -322,7 +324,9 @@ impl Replayer {
             cursor = now;
         }
         if self.watch.has_lost() {
-            return Err("what the store has lost of earlier replays couldn't be sent again: it comes first".into());
+            return Err("events of earlier replays that the store has lost must be resent first, and could not be: \
+                        retry when the store is available"
+                .into());
         }
         let cursor = self.finish(&sink, cursor, &mut page, outcome).await?;
         let part = Self::numbered(&page, cursor);
@@ -352,7 +356,7 @@ impl Replayer {
                     return Ok(());
                 }
                 WriteOutcome::Rejected { refused } if refused.is_empty() => {
-                    return Err("the sink withheld a batch and named no record".into());
+                    return Err("BUG: the sink rejected a batch without naming a record".into());
                 }
                 WriteOutcome::Rejected { refused } => {
                     self.record_rejections(page, &part, &refused, outcome)?;
@@ -422,9 +426,8 @@ fn without(part: &[Numbered], out: &[usize]) -> Vec<Numbered> {
 /// Why dead letters of a sink cannot be sent to its present store.
 fn no_replay(sink: &SinkName) -> String {
     format!(
-        "sink {sink} is a store of objects, to which single events can't be added, so its dead letters can't be sent again: post the \
-         payload again as another event ({} prints it), and drop the dead letter. Letters from a store of another kind that \
-         had this name before can be sent again when that one is configured under it",
+        "sink {sink} stores objects, to which single events can't be added. Post the payload ({} prints it) as a new \
+         event and drop the dead letter, or configure the sink's earlier store again and replay",
         OperatorCommand::DeadShow(sink)
     )
 }
