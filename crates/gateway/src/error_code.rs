@@ -6,11 +6,11 @@ use json::RejectionCode;
 /// The stable name of a reason. Clients match on [`ErrorCode::as_str`]: a name is never changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorCode {
-    /// The text is no JSON.
+    /// The text is not JSON.
     Json,
     /// The text is not UTF-8.
     Utf8,
-    /// Arrays and objects stand deeper within each other than allowed.
+    /// Arrays and objects are nested deeper than allowed.
     Depth,
     /// A `\u` escape names half of a surrogate pair.
     Surrogate,
@@ -20,41 +20,41 @@ pub enum ErrorCode {
     TooManyRecords,
     /// The configuration doesn't name the type.
     UnknownType,
-    /// As many types as allowed have been taken under `"*"`.
+    /// The limit of types under `"*"` is reached.
     TooManyTypes,
-    /// The payload isn't what the schema of its type wants.
+    /// The payload violates the schema of its type.
     Schema,
-    /// A step of the transform of its type can't be done on the payload.
+    /// A step of its type's transform fails on the payload.
     Transform,
-    /// There is something in the payload that a store of its type can't take.
+    /// The payload has a value that not every store can hold.
     Unstorable,
-    /// The time in the payload cannot be read, and its type refuses such events.
+    /// The time in the payload cannot be read, and its type rejects such events.
     Time,
-    /// The key, or the id in the payload, can't be one.
+    /// The key, or the id in the payload, is invalid.
     Key,
-    /// The key, or the id in the payload, came before with other bytes.
+    /// The key, or the id in the payload, was already used for other bytes.
     IdReused,
-    /// Events of the type are not answered before they are durable.
+    /// Events of the type are not acknowledged before they are durable.
     AckMemory,
-    /// A sink has refused the event for good; it is durable all the same.
+    /// A sink has rejected the event permanently; it is still durable.
     DeadLetter,
-    /// The body's coding is not one that is taken.
+    /// The body's coding is not supported.
     ContentEncoding,
-    /// The body isn't what its coding wants.
+    /// The body violates the format of its coding.
     Encoding,
     /// The body ended before its end.
     BodyIncomplete,
     /// The request came too slowly.
     Timeout,
-    /// The request is not sound HTTP.
+    /// The request is not valid HTTP.
     BadRequest,
-    /// The request expects what isn't done here.
+    /// The request has an unsupported expectation.
     Expectation,
-    /// The request's line has more bytes than allowed.
+    /// The request line has more bytes than allowed.
     TargetTooLong,
-    /// The request's line and headers have more bytes or lines than allowed.
+    /// The request line and headers have more bytes or lines than allowed.
     HeaderTooLarge,
-    /// The request needs a token, and has none that is good.
+    /// The request needs a token, and has no valid one.
     Unauthorized,
     /// The token doesn't allow this.
     Forbidden,
@@ -62,11 +62,11 @@ pub enum ErrorCode {
     CrossOrigin,
     /// There is nothing at this path.
     NotFound,
-    /// The path doesn't take this method.
+    /// The path doesn't accept this method.
     MethodNotAllowed,
-    /// Too much waits to become durable.
+    /// Too many bytes are waiting to become durable.
     Overload,
-    /// Too many events of the type wait for a store.
+    /// A sink of the type has reached `max_backlog`.
     BacklogFull,
     /// The disk is full.
     DiskFull,
@@ -74,23 +74,22 @@ pub enum ErrorCode {
     JournalFailed,
     /// The server is stopping or has failed.
     NotReady,
-    /// The cursor is none that was given for this query.
+    /// The cursor was not issued for this query.
     Cursor,
-    /// There is no such event, as far as one can know.
+    /// No readable store has the event.
     UnknownEvent,
-    /// The events go to no store that can be read.
+    /// No route of the events goes to a readable store.
     NotReadable,
     /// The store doesn't answer.
     StoreUnavailable,
     /// There is no such object.
     UnknownObject,
-    /// The object hasn't the bytes that are asked for.
+    /// The object doesn't have the requested bytes.
     Range,
 }
 
 impl ErrorCode {
-    /// Each code with its name, the status of a request that is rejected as a whole, and what is wrong in words that are the same for every
-    /// request.
+    /// Each code with its name, the status of a request that is rejected as a whole, and its title.
     const ROWS: [(Self, &'static str, StatusCode, &'static str); Self::Range as usize + 1] = [
         (Self::Json, "json", StatusCode::BAD_REQUEST, "Invalid JSON"),
         (Self::Utf8, "utf8", StatusCode::BAD_REQUEST, "Invalid UTF-8"),
@@ -162,17 +161,17 @@ impl ErrorCode {
         Self::ROWS[self as usize].2
     }
 
-    /// What is wrong, in words that are the same for every request.
+    /// The title, which is the same for every request.
     pub(crate) const fn title(self) -> &'static str {
         Self::ROWS[self as usize].3
     }
 
-    /// Whether the record that it refuses wasn't JSON at all.
+    /// Whether the rejected record wasn't JSON at all.
     pub(crate) const fn means_no_json(self) -> bool {
         matches!(self, Self::Json | Self::Utf8)
     }
 
-    /// Whether a repeat may succeed soon: answers to requests say so by `Retry-After`, those to records by `retry`.
+    /// Whether a retry may succeed soon: responses to requests then have `Retry-After`, those to records `retry`.
     pub(crate) const fn is_transient(self) -> bool {
         matches!(self, Self::Overload | Self::BacklogFull | Self::NotReady | Self::StoreUnavailable)
     }

@@ -1,4 +1,4 @@
-//! Which request is meant by a method and a path.
+//! The route of a method and a path.
 
 use access::Scope;
 
@@ -58,7 +58,7 @@ impl RouteName {
         }
     }
 
-    /// The access that it needs. Monitors have no tokens; neither has a browser that asks what a page may post, which tells nothing.
+    /// The access that it needs. Monitors have no tokens; neither has a browser's preflight, whose response reveals nothing.
     pub(crate) const fn access(self, method: Method) -> RequiredAccess {
         match (self, method) {
             (Self::Health | Self::Ready, _) | (_, Method::Options) => RequiredAccess::Free,

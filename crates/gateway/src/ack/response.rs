@@ -97,7 +97,7 @@ pub(crate) fn not_yet(status: StatusCode) -> StatusCode {
     if status == StatusCode::OK { StatusCode::ACCEPTED } else { status }
 }
 
-/// The response to events that are durable, of which sinks have rejected some for good.
+/// The response to durable events of which sinks have rejected some permanently.
 pub(crate) fn refused(members: impl Serialize, dead: &Dead) -> Response {
     let Dead { letters, count, .. } = dead;
     let detail = letters.first().map_or_else(

@@ -144,7 +144,7 @@ mod tests {
         let mut others: Vec<_> = (0..2).map(|_| waits(&turns, other)).collect();
         drop(now);
         drop(poll(&mut those[0]).expect("it has waited longest"));
-        drop(poll(&mut others[0]).expect("then it is the other's turn"));
+        drop(poll(&mut others[0]).expect("then the other client gets its permit"));
         drop(poll(&mut those[1]).expect("in the order in which they came"));
         drop(poll(&mut others[1]).unwrap());
         for waits in &mut those[2..] {

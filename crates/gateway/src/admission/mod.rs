@@ -44,7 +44,7 @@ pub(crate) struct Admission {
     waiting: WaitQueue,
 }
 
-/// If more than so many eighths of the room are taken, the rest is for clients with less than their share.
+/// If more than so many eighths of the room are in use, the rest is for clients with less than their share.
 const EIGHTHS_FOR_ALL: usize = 7;
 
 impl Admission {
@@ -107,7 +107,7 @@ impl Admission {
     /// A permit for a batch that has `announced` a length or hasn't.
     ///
     /// # Errors
-    /// There is no room for it besides the batches that have begun.
+    /// There is no room for it in addition to the batches that have begun.
     pub(crate) fn batch_permit(
         &self,
         shard: usize,
@@ -164,8 +164,8 @@ fn more_than_others() -> Refused {
 }
 
 impl Permit<'_> {
-    /// Counts bytes that have arrived. They are counted before they are compared, so that shards that ask at one time
-    /// may refuse too much but never take too much.
+    /// Counts bytes that have arrived. They are counted before they are compared, so shards that ask concurrently may reject too much but
+    /// never accept too much.
     ///
     /// # Errors
     /// They are too many for the process, or for their client, for now; or they never fit.
@@ -180,7 +180,7 @@ impl Permit<'_> {
         let Some(expected) = &mut self.expected else { return self.check(self.admission.bytes()) };
         load.forecast.received(expected, bytes);
         if self.admission.bytes() <= self.admission.bytes_max {
-            // A batch that has begun goes on, whatever else its client has: otherwise the work so far would be lost.
+            // A batch that has begun continues regardless of its client's other requests: otherwise the work so far would be lost.
             return Ok(());
         }
         // The batch would have grown further: the next ones reserve more.
@@ -206,12 +206,12 @@ impl Permit<'_> {
         self.client
     }
 
-    /// Releases all but so many bytes: the rest isn't in memory any more.
+    /// Releases all but so many bytes: the rest is no longer in memory.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let load = &self.admission.loads[self.shard];
         let back = self.bytes.saturating_sub(bytes);
         let before = load.bytes.fetch_sub(back, Ordering::Relaxed);
-        debug_assert!(before >= back, "what is given back was taken");
+        debug_assert!(before >= back, "only counted bytes are released");
         load.shares.take(self.client, back);
         self.bytes -= back;
         if let Some(expected) = &mut self.expected {
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// Two who don't fall together.
+    /// Two clients in different buckets.
     fn clients(admission: &Admission) -> [ClientBucket; 2] {
         let address = IpAddr::V4(Ipv4Addr::LOCALHOST);
         let one = admission.bucket("", address);
@@ -293,7 +293,7 @@ mod tests {
         let [a, b] = clients(&admission);
         let mut first = admission.batch_permit(0, a, Some(60), 1).unwrap();
         assert_eq!(admission.batch_permit(1, b, Some(50), 1).unwrap_err().code, ErrorCode::Overload);
-        assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "it was dropped at once");
+        assert!(admission.batch_permit(1, b, Some(40), 1).is_ok(), "its permit is dropped immediately");
         assert!(first.admit(60).is_ok() && admission.permit(1, b, 1).admit(40).is_ok());
         assert!(admission.batch_permit(1, b, Some(41), 1).is_err());
         first.complete();

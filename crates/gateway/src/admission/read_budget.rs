@@ -38,14 +38,14 @@ impl ReadBudget {
         self.page_bytes
     }
 
-    /// Where more than this is taken, the rest, a page of full size, is for those who have less than their part: a client that
-    /// takes its answers as slowly as it may keeps nobody else from reading.
+    /// If more than this is in use, the rest, a page of full size, is for clients with less than their share: a client that reads its
+    /// responses slowly doesn't keep others from reading.
     const fn for_all_bytes(&self) -> usize {
         self.bytes_max - self.page_bytes
     }
 
     /// # Errors
-    /// There isn't as much left, or not for this client.
+    /// Less is left, or this client has more than its share.
     pub(crate) fn take(self: &Arc<Self>, bytes: usize, client: ClientBucket) -> Result<ReadPermit, Refused> {
         let refused = |detail| Err(Problem::boxed(ErrorCode::Overload, detail));
         let with = |taken: usize| taken.checked_add(bytes).filter(|sum| *sum <= self.bytes_max);
@@ -71,12 +71,12 @@ impl ReadPermit {
         sums.has_too_much(self.client, self.bytes, self.room.bytes_max)
     }
 
-    /// Gives back what isn't needed after all.
+    /// Releases all but so many bytes.
     pub(crate) fn shrink(&mut self, bytes: usize) {
         let back = self.bytes.saturating_sub(bytes);
         self.room.shares.take(self.client, back);
         let before = self.room.taken.fetch_sub(back, Ordering::Relaxed);
-        debug_assert!(before >= back, "what is given back was taken");
+        debug_assert!(before >= back, "only counted bytes are released");
         self.bytes -= back;
     }
 }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
     use crate::admission::client_quota::ClientBuckets;
 
-    /// Some who don't fall together.
+    /// Clients in different buckets.
     fn some<const N: usize>() -> [ClientBucket; N] {
         let clients = ClientBuckets::default();
         let mut apart: Vec<ClientBucket> = Vec::new();

@@ -1,4 +1,4 @@
-//! Refuses requests of strangers' web pages where no token is needed.
+//! Rejects cross-origin requests of web pages on a port that needs no token.
 
 use access::{is_known_host, is_own_origin};
 
@@ -16,9 +16,9 @@ impl AllowedHosts {
     /// Checks a request without a token.
     ///
     /// # Errors
-    /// A page of a stranger sent the request, or may have sent it.
+    /// A page of another origin sent the request, or may have sent it.
     pub(crate) fn check(&self, head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) -> Result<(), Refused> {
-        // Every browser says which host it asks; only clients of HTTP/1.0 don't.
+        // Every browser sends Host; only clients of HTTP/1.0 don't.
         if let (Some(names), Some(host)) = (&self.0, head.host())
             && !is_known_host(host, names)
         {
@@ -31,7 +31,7 @@ impl AllowedHosts {
     }
 }
 
-/// Checks a request that a browser may have sent for another host's page.
+/// Checks a request that a browser may have sent for a page of another origin.
 ///
 /// # Errors
 /// It did.

@@ -1,4 +1,4 @@
-//! Estimates and bounds the cost of processing a payload. What would hold up a shard is offloaded to its worker pool.
+//! Estimates and bounds the cost of processing a payload. Work that would block a shard is offloaded to its worker pool.
 //!
 //! Operations are counted, not time: the time of a thread depends on how long it waited for a core.
 
@@ -9,8 +9,8 @@ use schema::{Schema, ValidationError, Violations};
 
 /// Work that takes more is offloaded: other requests wait for a shard that long at most, about half a millisecond.
 pub(crate) const INLINE_OPERATIONS: usize = 100_000;
-/// The least operations of a thousand bytes, the JSON check included: a large payload is costly whatever small ones of its type
-/// cost.
+/// The minimum of operations for a thousand bytes, the JSON check included: a large payload is costly even if small ones of its type are
+/// cheap.
 const LEAST: u64 = 2_000;
 /// The mean follows a new figure by one part in so many.
 const SMOOTHING: u64 = 8;
@@ -46,7 +46,7 @@ const RECORD: usize = 20;
 const EXPRESSION_STEP: usize = 16;
 /// Operations for a step of a schema.
 const SCHEMA_STEP: usize = 4;
-/// Bytes that are passed over in an operation where something is looked up.
+/// Bytes that a lookup skips in one operation.
 const BYTES_PASSED: usize = 4;
 
 /// It costs more than other requests should wait for.
@@ -126,10 +126,10 @@ impl CostBudget {
         self.spend(usize::try_from(bytes as u64 * LEAST / 1000).unwrap_or(usize::MAX))
     }
 
-    /// Has a schema look at a payload with the steps that there are, and takes those that it needed.
+    /// Validates a payload by a schema within the remaining operations, and charges those that it needed.
     ///
     /// # Errors
-    /// They didn't suffice. Within: what is wrong with the payload.
+    /// They didn't suffice. Within: the payload is invalid.
     pub(crate) fn check(
         &mut self,
         schema: &Schema,

@@ -30,7 +30,7 @@ pub(crate) struct TypeEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeState {
     Taken,
-    /// It isn't accepted any more.
+    /// It is no longer accepted.
     Gone,
     /// Its rules are changing.
     Changing,
@@ -40,7 +40,7 @@ impl TypeEntry {
     /// Whether an event of this type is accepted now.
     ///
     /// # Errors
-    /// Too many events wait for one of its stores, or it isn't accepted any more, or its rules are changing.
+    /// One of its sinks has reached `max_backlog`, or it is no longer accepted, or its rules are changing.
     pub(crate) fn check(&self) -> Result<(), Problem> {
         match self.state {
             TypeState::Taken => {}
@@ -58,7 +58,7 @@ impl TypeEntry {
         self.state == TypeState::Taken
     }
 
-    /// Whether a payload of so many bytes would probably hold up its shard for too long.
+    /// Whether a payload of so many bytes would probably block its shard for too long.
     pub(crate) fn is_costly(&self, bytes: usize) -> bool {
         match &self.rules.steps {
             Some(steps) => steps.estimator().is_costly(bytes),

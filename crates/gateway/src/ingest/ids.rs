@@ -87,7 +87,7 @@ pub(super) fn of_payload(source: &str, entry: &TypeEntry, payload: &str) -> Resu
     Ok(id.map(|id| ChosenId { id, by: ChosenBy::Payload }))
 }
 
-/// The id of one of several events that a transform has made of a payload. An id within an element of the array is the event's own,
+/// The id of one of several events into which a transform split a payload. An id within an element of the array is the event's own,
 /// independent of the element's index. From an id outside of it the ids of all parts are derived.
 ///
 /// # Errors

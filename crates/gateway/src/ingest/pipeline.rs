@@ -36,7 +36,7 @@ use crate::error_code::ErrorCode;
 use crate::event_types::{CostBudget, IdRule, OverBudget, Slot, TransformHandle, TypeCache};
 use crate::problem::{Problem, Refused};
 
-/// A payload as it was sent.
+/// A payload as the client sent it.
 #[derive(Clone, Copy)]
 pub(crate) enum Input<'p> {
     /// The body of a request.
@@ -85,7 +85,7 @@ pub(crate) struct Event<'p> {
 }
 
 impl Event<'_> {
-    /// The same with a payload of its own.
+    /// The same with an owned payload.
     pub(crate) fn into_owned(self) -> Event<'static> {
         let Self { payload, id, time } = self;
         Event { payload: payload.into_owned().into(), id, time }
@@ -121,7 +121,7 @@ impl PipelineError {
     }
 }
 
-/// The stages that an observer sees. The transform has a method of its own.
+/// The stages that an observer sees. The transform has a separate method.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PipelineStage {
     Json,
@@ -288,7 +288,7 @@ impl Pipeline<'_> {
             self.budget.exhaust();
             return Err(PipelineError::OverBudget);
         }
-        // The transform was stopped where the budget ended, so it can't have taken more.
+        // The transform was stopped where the budget ended, so it can't have used more.
         let _ = self.budget.spend(spent);
         let outcome = outcome.map_err(|error| *Problem::of_step(error))?;
         Ok((outcome, Some((mark, depends))))

@@ -145,7 +145,7 @@ mod tests {
             other => panic!("{other:?}"),
         };
         assert_eq!(key(hiding(1)), key(hiding(1)));
-        assert_ne!(key(hiding(1)), key(hiding(2)), "without the secret the id tells nothing");
+        assert_ne!(key(hiding(1)), key(hiding(2)), "without the secret the id reveals nothing");
     }
 
     #[test]

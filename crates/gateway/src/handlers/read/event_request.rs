@@ -17,10 +17,10 @@ use http1::Response;
 
 const PARAMETERS: [&str; 2] = ["type", "position"];
 
-/// One event that is asked for.
+/// A request for one event.
 pub(crate) struct EventRequest {
     id: EventId,
-    /// Where its client was told that it stands.
+    /// The position that the response to its post had.
     position: Option<Position>,
     readers: Vec<Arc<dyn StoreReader>>,
 }
@@ -42,7 +42,7 @@ impl EventRequest {
     pub(super) async fn respond(&self, shard: &ShardContext, client: ClientBucket) -> Result<Response, Refused> {
         let permit = shard.shared.read_budget.take(EVENT_ROOM, client)?;
         let position = shard.log.position_of(self.id).or(self.position);
-        // Asked before the stores are: what is settled by now is found there, or nowhere.
+        // Checked before the stores are read: an event that is processed by now is found there, or nowhere.
         let pending = position.map_or_else(Vec::new, |position| pending(shard, &self.readers, position));
         match (self.find().await, position) {
             (Ok(Some(body)), _) => Ok(with_room(response::ok(body), permit)),
@@ -58,7 +58,7 @@ impl EventRequest {
         }
     }
 
-    /// Looks for it in one store after the other. One that doesn't answer may be the one that has it.
+    /// Searches one store after the other. A store that doesn't answer may be the one that has it.
     async fn find(&self) -> Result<Option<Vec<u8>>, Refused> {
         let mut nowhere = Ok(None);
         for reader in &self.readers {

@@ -1,4 +1,4 @@
-//! The query of a request: each parameter once, and none that is unknown, for what is misspelt would else choose nothing.
+//! The query of a request: each parameter once, and none that is unknown, because a misspelt one would have no effect.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use text::percent;
 
 use crate::problem::{Problem, Refused};
 
-/// What stands behind the question mark.
+/// The parameters after the question mark.
 #[derive(Debug)]
 pub(super) struct Parameters {
     given: Vec<(&'static str, String)>,
@@ -17,7 +17,7 @@ impl Parameters {
     /// Reads a query that may have these parameters.
     ///
     /// # Errors
-    /// It has another one, or one twice, or one that isn't sound.
+    /// It has another one, or one twice, or an invalid one.
     pub(super) fn read(query: Option<&str>, known: &[&'static str]) -> Result<Self, Refused> {
         let mut given: Vec<(&'static str, String)> = Vec::new();
         for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
@@ -38,7 +38,7 @@ impl Parameters {
         Ok(Self { given })
     }
 
-    /// A parameter as it was given.
+    /// The text of a parameter.
     pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.given.iter().find(|(given, _)| *given == name).map(|(_, value)| value.as_str())
     }
@@ -51,7 +51,7 @@ impl Parameters {
         self.with(name, |text| text.parse().map_err(|error: T::Err| error.to_string()))
     }
 
-    /// A parameter that something reads which has words for what is wrong.
+    /// A parameter that a function parses which describes its errors.
     ///
     /// # Errors
     /// It can't be read.
@@ -70,12 +70,12 @@ impl Parameters {
     }
 }
 
-/// A refusal of a query.
+/// The problem of an invalid query.
 pub(super) fn bad(detail: String) -> Refused {
     Problem::of_query(detail)
 }
 
-/// As much of a name as helps.
+/// The part of a name to show.
 fn shown(name: &str) -> &str {
     const SHOWN_MAX: usize = 32;
     name.get(..SHOWN_MAX).unwrap_or(name)

@@ -11,7 +11,7 @@ use crate::ingest::pipeline::Workspace;
 #[derive(Default)]
 pub(super) struct DeferredRecords {
     records: Vec<Record>,
-    /// The payloads of those that are taken.
+    /// The payloads of those that are accepted.
     payloads: String,
     /// The bytes of the others as they came.
     raw: Vec<u8>,
@@ -78,7 +78,7 @@ impl RecordBuilder {
         std::mem::take(&mut self.deferred).for_each(|item| self.take(item, workspace));
     }
 
-    /// The shard goes on with the batch, after its other requests.
+    /// The shard continues with the batch, after its other requests.
     pub(crate) const fn begin_tick(&mut self) {
         self.budget = CostBudget::inline();
     }
@@ -100,7 +100,7 @@ mod tests {
     use crate::ingest::pipeline::{PipelineError, type_of};
     use http1::Fields;
 
-    /// Each element is held against each other one.
+    /// Compares each element with each other one.
     const COSTLY: &str = "l.all(x, l.all(y, x + y < 9))";
 
     fn name(text: &str) -> TypeName {
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!((builder.accepted, builder.batch.records().len()), (20_000, 20_000));
         builder.begin_tick();
         push(&mut builder, &"no JSON\n".repeat(20_000));
-        assert!(builder.has_deferred(), "what is refused is work as well");
+        assert!(builder.has_deferred(), "rejected records cost work as well");
     }
 
     #[test]
