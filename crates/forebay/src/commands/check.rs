@@ -51,7 +51,7 @@ fn warn_of_memory(warning: Option<String>) -> io::Result<()> {
     warning.map_or(Ok(()), |warning| writeln!(io::stderr(), "warning: {warning}"))
 }
 
-/// The origin of the data directory, once a gateway has made it.
+/// The id of the data directory, once a gateway has created it.
 fn origin(common: &Common) -> String {
     let path: &Path = common.directory();
     // A directory that can't be read is a matter of the start.
