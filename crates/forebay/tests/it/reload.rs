@@ -117,7 +117,7 @@ fn types_routes_limits_and_origins_hold_from_a_hangup_on() {
     fixture.server().wait_delivered();
     assert_eq!((fixture.rows("events"), fixture.rows("two")), (2, 1));
     assert!(
-        wait_until(|| fixture.log().contains("the configuration was read again and holds now")),
+        wait_until(|| fixture.log().contains("the configuration was reloaded and is in use now")),
         "{}",
         fixture.log()
     );

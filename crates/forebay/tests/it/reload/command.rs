@@ -57,7 +57,9 @@ fn a_wrong_file_changes_nothing_and_is_shown_as_check_shows_it() {
     assert!(checked == 2 && report.contains("four") && report.contains("^^^"), "{report}");
     assert!(errors.starts_with(&report), "{errors}\nisn't\n{report}");
     assert!(
-        errors.ends_with("nothing has changed: the server keeps its current configuration. Correct the errors and reload again\n"),
+        errors.ends_with(
+            "nothing has changed: the server keeps its current configuration. Correct the errors and reload again\n"
+        ),
         "{errors}"
     );
     assert_eq!((fixture.post("a", "1"), fixture.post("c", "1")), (200, 404));
