@@ -7,7 +7,7 @@ pub enum Dispute {
     Claimed,
     /// The store has positions that the journal has never had.
     StoreAhead,
-    /// The store has lost events that the journal doesn't have any more.
+    /// The store has lost events that the journal doesn't have any longer.
     Lost,
 }
 
