@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use crate::support::{Folder, Server, exchange, forebay};
+use crate::support::{Folder, Server, exchange, forebay, wait_until};
 
 const CONFIG: &str = r#"[gateway]
 open = true
@@ -94,8 +94,7 @@ fn assert_warns(text: &str) {
 }
 
 fn run(variables: &[(&str, &str)], arguments: &[&str]) -> (Option<i32>, String) {
-    let Output { status, stdout, stderr } =
-        forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
+    let Output { status, stdout, stderr } = forebay().args(arguments).envs(variables.iter().copied()).output().unwrap();
     (status.code(), [stdout, stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat())
 }
 
@@ -115,7 +114,9 @@ fn server_accepts_old_names_and_warns_of_each() {
     command.stderr(std::fs::File::create(folder.path("log")).unwrap());
     // Without a token only a server that lets everybody in starts on such an address.
     let server = Server::spawn_serving(command, &folder.data(), "0.0.0.0:0", "127.0.0.1:0");
-    assert_warns(&std::fs::read_to_string(folder.path("log")).unwrap());
+    let log = || std::fs::read_to_string(folder.path("log")).unwrap();
+    assert!(wait_until(|| log().contains(" warnings\n")), "{}", log());
+    assert_warns(&log());
     let twice = r#"{"a":1,"a":2}"#;
     for (type_name, status) in
         [("Access%20Logged", 200), ("any", 200), ("exact", 422), ("3rd", 422), ("Third%20One", 422)]
@@ -147,7 +148,10 @@ fn writer_accepts_old_names_and_warns_of_each() {
     let arguments = ["check", "--role", "writer", "--config", &config, "--data", &data];
     let (code, checked) = run(&[("FOREBAY_SINKS_LOCAL_KEEP", "30d")], &arguments);
     assert_eq!(code, Some(0), "{checked}");
-    assert!(checked.contains("`writer.open` has a new name") && checked.contains("rows are kept for 30days"), "{checked}");
+    assert!(
+        checked.contains("`writer.open` has a new name") && checked.contains("rows are kept for 30days"),
+        "{checked}"
+    );
     assert!(checked.contains("`FOREBAY_SINKS_LOCAL_KEEP` has a new name"), "{checked}");
 }
 
