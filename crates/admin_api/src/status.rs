@@ -30,7 +30,7 @@ pub struct StatusJson {
     /// Added by the command, which asks twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_second: Option<f64>,
-    /// Requests, and records of batches, that were refused since the start.
+    /// Requests, and records of batches, that were rejected since the start.
     pub refused: u64,
     /// A writer has none.
     pub journal: Option<JournalJson>,

@@ -17,7 +17,7 @@ use admin_api::paths::STATUS;
 use admin_api::status::{BacklogJson, SinkStatusJson, StatusJson};
 use admin_api::upstream::WriterStatusJson;
 
-/// What it exits with when something needs an operator.
+/// The exit code if something needs an operator.
 const EXIT_UNHEALTHY: u8 = 3;
 /// Each step of a request.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -47,14 +47,14 @@ pub(crate) fn run(flags: &StatusFlags, role: Option<Role>, environment: &Environ
 
 /// The screen in a terminal of this width. Only the lines of problems may be longer: what an operator must do is never cut.
 fn screen(status: &StatusJson, terminal: Option<usize>) -> String {
-    let StatusJson { version, role, started, uptime_seconds, events, refused, .. } = status;
+    let StatusJson { version, role, started, uptime_seconds, events, refused: rejected, .. } = status;
     let mut text = String::new();
     let mut row = |name: &str, value: String| text += &format!("{name:<10}{}\n", text::escape_control(&value));
     row("forebay", format!("{version}, {role}, up {} since {started}", age(*uptime_seconds)));
     row("ready", status.reason.as_ref().map_or_else(|| "yes".to_owned(), |reason| format!("NO: {reason}")));
     let rate = status.events_per_second.unwrap_or_default();
-    let taken = if status.journal.is_some() { "accepted" } else { "stored since the start" };
-    row("events", format!("{events} {taken}, {rate:.0}/s now; {refused} refused since the start"));
+    let counted = if status.journal.is_some() { "accepted" } else { "stored since the start" };
+    row("events", format!("{events} {counted}, {rate:.0}/s now; {rejected} rejected since the start"));
     if let Some(journal) = &status.journal {
         row("journal", format!("{}, and {} are free on its disk", size(journal.bytes), size(journal.disk_free_bytes)));
     }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_printed() {
+    fn page_shows_the_printed_status() {
         let text = screen(&status(), Some(80));
         let page = include_str!("../../../docs/operations.md");
         assert!(page.contains(&format!("```text\n{text}```\n")), "docs/operations.md lacks:\n{text}");

@@ -1,4 +1,4 @@
-//! The types that are taken now, for whoever wants to see them while the configuration may be read again.
+//! The accepted types, for readers of the admin API and reloads.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::dry_run;
 
-/// Types by name; `*` stands for all others. Cheap to clone.
+/// Types by name; `*` is the name for all others. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct TypeInfo(Arc<Mutex<Shown>>);
 
@@ -43,7 +43,7 @@ pub(crate) struct TypeJson {
     unstorable: UnstorableJson,
     aggregates: Vec<String>,
     read: Option<String>,
-    /// The type as which its refused events are stored.
+    /// The quarantine: the type under which its rejected events are stored.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused_to: Option<String>,
     schema: Option<SchemaJson>,
@@ -51,7 +51,7 @@ pub(crate) struct TypeJson {
     transform: Vec<&'static str>,
 }
 
-/// What is said of a route, as it stands in a configuration: a sink's name, or a table where there is a condition.
+/// A route, as in the configuration: a sink's name, or a table if it has a condition.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RouteJson {
@@ -85,7 +85,7 @@ impl TypeInfo {
         board
     }
 
-    /// From now on these are taken.
+    /// Replaces the accepted types.
     pub(crate) fn show(&self, configuration: &Configuration) {
         let named = configuration.types.iter().map(|(name, config)| (name.to_string(), config.clone()));
         let others = configuration.other_types.iter().map(|config| (dry_run::OTHERS.to_owned(), config.clone()));
@@ -106,7 +106,7 @@ impl TypeInfo {
         self.held().finder.clone()
     }
 
-    /// What is said of a type that is taken, unless it has just gone.
+    /// The configuration of an accepted type, unless it was just removed.
     pub(crate) fn config_of(&self, name: &TypeName) -> Option<TypeConfig> {
         let held = self.held();
         held.types.get(name.as_str()).or_else(|| held.types.get(dry_run::OTHERS)).cloned()

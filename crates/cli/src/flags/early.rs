@@ -60,7 +60,7 @@ impl EarlyFile {
             && source(leaf, DATA_ID) == Some(ValueSource::DefaultValue)
         {
             let text = format!(
-                "the data directory isn't known: {reason}. Correct the file, or name the directory with --data.\n"
+                "can't find the data directory: {reason}. Correct the file, or name the directory with --data.\n"
             );
             return Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, text));
         }

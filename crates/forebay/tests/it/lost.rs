@@ -160,7 +160,7 @@ fn a_lost_segment_of_dead_letters_is_noticed() {
             let admin = server.admin.to_string();
             let list = forebay().args(["dead", "list", "--limit", "1", "--admin", &admin]).output().unwrap();
             let text = String::from_utf8(list.stderr).unwrap();
-            assert!(text.contains("positions of the journals of dead letters are lost"), "{which}: {text}");
+            assert!(text.contains("positions in the journals of dead letters are lost"), "{which}: {text}");
             assert_eq!(server.stop("-TERM"), Some(0));
             let log = log(&folder);
             assert!(log.contains("the dead letters of sink cond: positions"), "{which}: {log}");

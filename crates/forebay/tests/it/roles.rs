@@ -131,7 +131,7 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
     let server = start(&make("own", origin));
     server.wait_delivered();
     assert_eq!(payloads(&folder.path("writer")), ["1"]);
-    assert!(server.banner.contains("takes events on"));
+    assert!(server.banner.contains("accepts events on"));
     let (_, list) = run(&[], &["token", "list", "--file", &tokens]);
     let row = format!("own deliver own {origin} never");
     assert!(list.lines().any(|line| line.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(&row)), "{list}");

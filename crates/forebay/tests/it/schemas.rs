@@ -170,7 +170,7 @@ fn what_a_newer_schema_would_refuse_is_said() {
     assert_eq!(code, 1);
     assert_eq!(printed, "the value: an object without \"a\" would be refused\n/a: a number above 4 would be refused\n");
     let (code, printed, _) = run(&folder, &["schema", "diff", "new.json", "old.json"]);
-    assert_eq!((code, printed.as_str()), (0, "whatever new.json takes, old.json takes too\n"));
+    assert_eq!((code, printed.as_str()), (0, "all that new.json accepts, old.json accepts too\n"));
     assert_eq!(run(&folder, &["schema", "diff", "new.json", "wrong.json"]).0, 2);
 }
 

@@ -35,7 +35,7 @@ fn healthy_server_says_so_and_what_it_has_done() {
     server.wait_delivered();
     let (code, text) = at(server.admin);
     assert_eq!(code, 0, "{text}");
-    for line in ["ready     yes", "events    1 accepted, 0/s now; 1 refused since the start", "result    healthy"] {
+    for line in ["ready     yes", "events    1 accepted, 0/s now; 1 rejected since the start", "result    healthy"] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }
     assert!(text.contains(", serve, up ") && text.contains(" are free on its disk"), "{text}");

@@ -39,7 +39,7 @@ fn end(mut client: TcpStream) -> String {
 fn assert_later(answer: &str, of: &str) {
     assert!(answer.starts_with("HTTP/1.1 503 "), "{of}: {answer}");
     assert!(answer.contains("retry-after: 1\r\n"), "{of}: {answer}");
-    assert!(answer.contains("The configuration is being changed"), "{of}: {answer}");
+    assert!(answer.contains("Configuration reload in progress"), "{of}: {answer}");
 }
 
 #[test]
