@@ -32,5 +32,5 @@ pub(crate) fn current(key: &str) -> &str {
 
 /// The old names of settings of sinks.
 pub(crate) fn old_keys_of_sinks() -> impl Iterator<Item = &'static str> {
-    OLD_NAMES.iter().filter(|renamed| renamed.table[0] == "sinks").filter_map(|renamed| renamed.old_key)
+    OLD_NAMES.iter().filter(|renamed| renamed.table.first() == Some(&"sinks")).filter_map(|renamed| renamed.old_key)
 }
