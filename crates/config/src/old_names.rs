@@ -25,7 +25,7 @@ pub(crate) const OLD_NAMES: &[OldName] = &[
     renamed(&["sinks", "*"], "keep", "retention"),
 ];
 
-/// The new name of a key, in whatever table it is; the key itself if it has none.
+/// The new name of a key in any table; the key itself if it has none.
 pub(crate) fn current(key: &str) -> &str {
     OLD_NAMES.iter().find(|renamed| renamed.old_key == Some(key)).map_or(key, |renamed| renamed.key)
 }

@@ -156,7 +156,7 @@ fn writer_accepts_old_names_and_warns_of_each() {
 }
 
 #[test]
-fn old_name_beside_new_one_is_an_error() {
+fn old_and_new_name_together_are_an_error() {
     let folder = Folder::new();
     let config = folder.write("forebay.toml", "[gateway]\nopen = true\nallow_anonymous = false\n");
     let (code, checked) = run(&[], &["check", "--config", &config]);
