@@ -58,8 +58,8 @@ pub enum ErrorCode {
     Unauthorized,
     /// The token doesn't allow this.
     Forbidden,
-    /// A web page of another origin may have sent the request.
-    Page,
+    /// A web page of another origin may have sent the request, which needs no token.
+    CrossOrigin,
     /// There is nothing at this path.
     NotFound,
     /// The path doesn't accept this method.
@@ -122,7 +122,7 @@ impl ErrorCode {
         ),
         (Self::Unauthorized, "unauthorized", StatusCode::UNAUTHORIZED, "Authentication required"),
         (Self::Forbidden, "forbidden", StatusCode::FORBIDDEN, "Insufficient scope"),
-        (Self::Page, "page", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
+        (Self::CrossOrigin, "cross_origin", StatusCode::FORBIDDEN, "A web page of another host may have sent this"),
         (Self::NotFound, "not_found", StatusCode::NOT_FOUND, "Not found"),
         (Self::MethodNotAllowed, "method_not_allowed", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed"),
         (Self::Overload, "overload", StatusCode::SERVICE_UNAVAILABLE, "Service overloaded"),

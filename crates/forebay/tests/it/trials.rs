@@ -151,7 +151,7 @@ fn what_stands_around_the_event_is_asked_for() {
     let (_, again) = fixture.attempt(&format!("/once{query}"), "{}");
     assert!(id(&told).is_some() && id(&told) == id(&again), "{told}");
     for (query, wanted) in
-        [("client=x", "wanted an address"), ("received=now", "received=now"), ("form=1", "form is unknown")]
+        [("client=x", "must be an IP address"), ("received=now", "received=now"), ("form=1", "unknown parameter form")]
     {
         let (status, told) = fixture.attempt(&format!("/once?{query}"), "{}");
         assert!(status == 400 && told.contains(wanted), "{status} {told}");

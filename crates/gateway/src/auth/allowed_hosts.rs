@@ -25,7 +25,7 @@ impl AllowedHosts {
             let detail = "the header Host must be an IP address, `localhost` or a name in `allowed_hosts` of \
                           [gateway], against DNS rebinding. Call http://127.0.0.1, add the name there, or create a \
                           token: forebay token new";
-            return Err(Problem::boxed(ErrorCode::Page, detail));
+            return Err(Problem::boxed(ErrorCode::CrossOrigin, detail));
         }
         check_origin(head, cors, has_tls)
     }
@@ -43,7 +43,7 @@ pub(crate) fn check_origin(head: &Head<'_>, cors: Option<&Cors>, has_tls: bool) 
         {
             let detail = "a web page of another origin sent this request: add its origin to `cors_origins` in \
                           [gateway], or let the page send a token";
-            Err(Problem::boxed(ErrorCode::Page, detail))
+            Err(Problem::boxed(ErrorCode::CrossOrigin, detail))
         }
         _ => Ok(()),
     }

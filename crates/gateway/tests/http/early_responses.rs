@@ -50,7 +50,7 @@ fn refusals() -> Vec<(u16, GatewayOptions, &'static str)> {
         (400, patient(), "POST /ingest/event/a|b"),
         (400, patient(), "POST /ingest/event?a b"),
         (400, patient(), "POST /ingest/event HTTP/1.1\r\nContent-Length: 1\r\nX:"),
-        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: perhaps\r\nX:"),
+        (400, patient(), "POST /ingest/batch HTTP/1.1\r\nForebay-Atomic: maybe\r\nX:"),
         (401, token, "POST /ingest/batch"),
         (403, loopback, "POST /ingest/batch"),
         (404, patient(), "POST /nowhere"),
