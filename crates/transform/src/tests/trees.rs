@@ -256,7 +256,7 @@ fn trace_bounds_its_payloads() {
     let payload = format!("{{\"text\":\"{}\"}}", "x".repeat(1_000_000));
     let each = &mut |step: Traced| shown.push(step.payload.map(|payload| payload.len()));
     transform.trace(&payload, &Context::UNKNOWN, &mut windows, &mut scratch, &|| Duration::ZERO, each).unwrap();
-    assert_eq!(shown.len(), 20, "each step is trace");
+    assert_eq!(shown.len(), 20, "each step is traced");
     let (bytes, most) = (shown.iter().flatten().sum::<usize>(), limits::TRACED_BYTES_MAX);
     assert!((most..most + payload.len() + 10).contains(&bytes), "{shown:?}");
     assert!(shown[0].is_some() && shown[19].is_none(), "{shown:?}");
