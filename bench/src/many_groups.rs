@@ -222,12 +222,12 @@ fn pulse(server: SocketAddr, seen_by: &Server, over: &AtomicBool, waited: &Mutex
                 bail!("a pulse was answered {status}");
             }
         }
-        let frontier =
-            metrics::sum(&seen_by.metrics()?, "forebay_aggregate_frontier_seconds{aggregate=\"pulse.beats\"}");
+        let watermark =
+            metrics::sum(&seen_by.metrics()?, "forebay_aggregate_watermark_seconds{aggregate=\"pulse.beats\"}");
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?.as_secs_f64();
         // Before it has seen any it says 0.
-        if let (Ok(mut waited), true) = (waited.lock(), frontier > 0.0 || begun.elapsed() > Duration::from_secs(1)) {
-            *waited = waited.max(now - frontier);
+        if let (Ok(mut waited), true) = (waited.lock(), watermark > 0.0 || begun.elapsed() > Duration::from_secs(1)) {
+            *waited = waited.max(now - watermark);
         }
         sleep(PAUSE);
     }

@@ -25,12 +25,12 @@ pub struct RouteJson {
     pub stored: u64,
     pub dead: u64,
     pub skipped: u64,
-    /// Of the pending events those that are set aside: the store refuses them for now and takes others.
+    /// Of the pending events those that are deferred: the store refuses them for now and takes others.
     #[serde(default)]
-    pub set_aside: u64,
+    pub deferred: u64,
     /// The newest refusal of one of them, with its id.
     #[serde(default)]
-    pub last_set_aside: Option<LastDeadJson>,
+    pub last_deferred: Option<LastDeadJson>,
     /// Events that are lost from the journal.
     #[serde(default)]
     pub lost: u64,
@@ -76,7 +76,7 @@ impl RoutesJson {
                     Some(trouble) => trouble.state,
                     None => "active",
                 };
-                let (set_aside, last_set_aside) = dead.set_aside(&sink.sink, &row.type_name);
+                let (deferred, last_deferred) = dead.deferred(&sink.sink, &row.type_name);
                 routes.push(RouteJson {
                     type_name: row.type_name.to_string(),
                     sink: sink.sink.to_string(),
@@ -87,8 +87,8 @@ impl RoutesJson {
                     stored: sink.stored,
                     dead: sink.dead,
                     skipped: sink.skipped,
-                    set_aside,
-                    last_set_aside: last_set_aside.map(LastDeadJson::of),
+                    deferred,
+                    last_deferred: last_deferred.map(LastDeadJson::of),
                     lost: sink.lost,
                     last_dead: dead.last(&sink.sink, &row.type_name).map(LastDeadJson::of),
                 });

@@ -23,14 +23,14 @@ pub struct StatusJson {
     pub ready: bool,
     /// Why it isn't ready.
     pub reason: Option<String>,
-    /// What needs an operator, a sentence each. Empty: all is well.
+    /// What needs an operator, a sentence each. Empty: the process is healthy.
     pub problems: Vec<String>,
     /// Events that were made durable since the data directory began. Of a writer: records that stores have accepted since its start.
     pub events: u64,
     /// Added by the command, which asks twice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_per_second: Option<f64>,
-    /// Requests, and records of batches, that were refused since the start.
+    /// Requests, and records of batches, that were rejected since the start.
     pub refused: u64,
     /// A writer has none.
     pub journal: Option<JournalJson>,
@@ -73,9 +73,9 @@ pub struct BacklogJson {
     pub dead_letters: u64,
     /// The newest dead letter since the start.
     pub last_dead: Option<LastDeadJson>,
-    /// Of the pending events those that are set aside.
-    pub set_aside: u64,
-    pub last_set_aside: Option<LastDeadJson>,
+    /// Of the pending events those that are deferred.
+    pub deferred: u64,
+    pub last_deferred: Option<LastDeadJson>,
 }
 
 impl SinkStatusJson {
@@ -136,10 +136,10 @@ impl BacklogJson {
     fn add(&mut self, row: &LedgerRow, route: &SinkRow, dead_letters: u64, dead: &DeadLetterService) {
         self.pending += route.pending;
         self.dead_letters += dead_letters;
-        let (set_aside, last_set_aside) = dead.set_aside(&route.sink, &row.type_name);
-        self.set_aside += set_aside;
+        let (deferred, last_deferred) = dead.deferred(&route.sink, &row.type_name);
+        self.deferred += deferred;
         let last_dead = dead.last(&route.sink, &row.type_name);
-        for (newest, last) in [(&mut self.last_dead, last_dead), (&mut self.last_set_aside, last_set_aside)] {
+        for (newest, last) in [(&mut self.last_dead, last_dead), (&mut self.last_deferred, last_deferred)] {
             // Times of one format are in the order of their texts.
             let last = last.map(LastDeadJson::of);
             if last.as_ref().map(|last| &last.at) > newest.as_ref().map(|newest| &newest.at) {

@@ -148,7 +148,7 @@ pub const AGGREGATE_LATENESS_MAX: Duration = Duration::from_hours(31 * 24);
 /// How far ahead of its arrival an event may be dated, unless the configuration says otherwise: what clocks are off by.
 pub const AGGREGATE_AHEAD: Duration = Duration::from_mins(5);
 /// After how long a shard without events of the type holds up nobody any more, unless the configuration says otherwise.
-pub const AGGREGATE_QUIET: Duration = Duration::from_mins(1);
+pub const AGGREGATE_IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Memory of the groups of an aggregate, unless the configuration says otherwise.
 pub const AGGREGATE_BYTES: usize = 64 * 1024 * 1024;
 /// What the configuration may say.

@@ -1,4 +1,4 @@
-//! `GET /api/status`: whether the process is well, and what is behind.
+//! `GET /api/status`: whether the process is healthy, and its backlog.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -20,7 +20,7 @@ pub(crate) fn config(aggregate: &str) -> String {
     )
 }
 
-pub(crate) const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nquiet = \"1day\"\n\
+pub(crate) const MINUTES: &str = "window = \"1m\"\ngroup_by = [\"/status\"]\nlateness = \"1m\"\nidle_timeout = \"1day\"\n\
                        measures = { requests = \"count\", bytes = \"sum:/bytes\", clients = \"distinct:/client\" }";
 
 impl Fixture {
@@ -101,7 +101,7 @@ fn out_of_order_late_and_too_late() {
     let later = "2026-11-20T10:00:00 200 requests 4 bytes 9 clients 3";
     fixture.expect(&[hour, later, not_found]);
     fixture.hit("2026-11-20T10:02:00Z", 200, 6);
-    // Too late: the frontier is a minute behind the window's end.
+    // Too late: the watermark is a minute behind the window's end.
     fixture.hit("2026-11-20T10:00:59Z", 200, 7);
     fixture.expect(&[hour, later, not_found, "2026-11-20T10:01:00 200 requests 1 bytes 4 clients 1"]);
     fixture.server().wait("forebay_aggregate_late_total{", |late| late == 1);

@@ -88,7 +88,7 @@ fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
     let input = "cases/hits/input.timed";
     let at = |clock: &str| format!(r#""time":"2026-11-21T{clock}Z","status":"200""#);
     let events = fs::read_to_string(folder.path(input)).unwrap()
-        // The frontier is at 10:06:30 by then, half a minute behind the end of the window.
+        // The watermark is at 10:06:30 by then, half a minute behind the end of the window.
         + &format!("2026-11-21T10:06:30Z {{{},\"bytes\":13}}\n", at("10:06:10"))
         + &format!("2026-11-21T10:06:30Z {{{}}}\n", at("10:06:10"))
         + "2026-11-21T10:06:30Z {\n"
@@ -116,7 +116,7 @@ fn cases_that_say_what_can_not_be_are_told_so() {
         assert!(code == 1 && printed.contains(wanted), "{wanted}: {printed}");
     };
     case("type = \"access\"\n");
-    told("there are results, and no `until`");
+    told("the case has results and no `until`");
     case("type = \"access\"\nuntil = \"2026-11-21T10:06:04Z\"\n");
     told("`until` is before the last event");
     case("type = \"access\"\nuntil = \"soon\"\n");
@@ -129,5 +129,5 @@ fn cases_that_say_what_can_not_be_are_told_so() {
     told("input.timed: there is input.ndjson too");
     fs::remove_file(folder.path("cases/hits/input.ndjson")).unwrap();
     folder.write("cases/hits/input.timed", "2026-11-21T10:06:04Z {}\n{}\n");
-    told("input.timed: line 2: wanted a time, a blank and an event");
+    told("input.timed: line 2 must be a time, a blank and an event");
 }

@@ -165,26 +165,26 @@ fn post_and_wait(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn one_message_that_its_receiver_fails_on_is_set_aside_and_holds_up_no_other() {
+fn one_message_that_its_receiver_fails_on_is_deferred_and_holds_up_no_other() {
     let (folder, (picky, address)) = (Folder::new(), Picky::start(5_000));
     let server = start(&folder, &format!("http://{address}/"));
     let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
     assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
     server.wait("forebay_events_stored_total{", |stored| stored == 9_999);
-    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.wait("forebay_events_deferred{", |count| count == 1);
     let listed = routes(&server, &folder);
-    assert!(listed.contains("1 set aside") && listed.contains("500"), "{listed}");
+    assert!(listed.contains("1 deferred") && listed.contains("500"), "{listed}");
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
-    let is_logged = || log().lines().any(|line| line.contains("1 event set aside") && line.contains("type=access"));
+    let is_logged = || log().lines().any(|line| line.contains("1 event deferred") && line.contains("type=access"));
     assert!(wait_until(is_logged), "{}", log());
     assert!(!picky.has_any_twice());
     // It is there after a kill, and after a reload. What was stored right before the kill may be sent again, under the same identifier.
     drop(server);
     let server = start(&folder, &format!("http://{address}/"));
-    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.wait("forebay_events_deferred{", |count| count == 1);
     server.signal("-HUP");
     server.wait("forebay_reloads_total{", |count| count > 0);
-    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.wait("forebay_events_deferred{", |count| count == 1);
     server.wait("forebay_events_pending{", |count| count == 1);
     assert_eq!(post_and_wait(&server, 20_000), 200, "others are stored");
     picky.is_mended.store(true, Ordering::SeqCst);
@@ -194,14 +194,14 @@ fn one_message_that_its_receiver_fails_on_is_set_aside_and_holds_up_no_other() {
 }
 
 #[test]
-fn what_is_set_aside_ends_with_the_route_that_is_dropped() {
+fn what_is_deferred_ends_with_the_route_that_is_dropped() {
     let (folder, (picky, address)) = (Folder::new(), Picky::start(3));
     let server = start(&folder, &format!("http://{address}/"));
     for number in 0..8 {
         assert_eq!(post(&server, number), 200);
     }
     server.wait("forebay_events_stored_total{", |stored| stored == 7);
-    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.wait("forebay_events_deferred{", |count| count == 1);
     assert_eq!(
         (post_and_wait(&server, 3), post_and_wait(&server, 4)),
         (202, 200),
@@ -213,7 +213,7 @@ fn what_is_set_aside_ends_with_the_route_that_is_dropped() {
     let mut drop = forebay();
     drop.args(["route", "drop", "hook", "--admin", &server.admin.to_string(), "--data"]).arg(folder.data());
     let told = String::from_utf8(drop.output().unwrap().stdout).unwrap();
-    assert!(told.contains("1 event given up"), "{told}");
-    server.wait("forebay_events_set_aside{", |count| count == 0);
+    assert!(told.contains("1 event discarded"), "{told}");
+    server.wait("forebay_events_deferred{", |count| count == 0);
     assert_eq!((server.metric("forebay_events_pending{"), picky.taken(), picky.has_any_twice()), (0, 7, false));
 }

@@ -32,25 +32,25 @@ fn told(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
 }
 
 #[test]
-fn one_document_that_a_pipeline_fails_is_set_aside_and_holds_up_no_other() {
+fn one_document_that_a_pipeline_fails_is_deferred_and_holds_up_no_other() {
     let Some(store) = store("picky") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "picky");
     let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
     assert_eq!(server.post("/ingest/batch/access", &lines).0, 200);
     server.wait("forebay_events_stored_total{", |stored| stored == 9_999);
-    assert_eq!((server.metric("forebay_events_set_aside{"), server.metric("forebay_events_pending{")), (1, 1));
+    assert_eq!((server.metric("forebay_events_deferred{"), server.metric("forebay_events_pending{")), (1, 1));
     let routes = told(&server, &folder, ["route", "list"]);
-    assert!(routes.contains("1 set aside") && routes.contains("number 5000 isn't for now"), "{routes}");
+    assert!(routes.contains("1 deferred") && routes.contains("number 5000 isn't for now"), "{routes}");
     store.done("POST", "/picky/_refresh", "");
     assert!(store.get("/picky/_count").contains("\"count\":9999"));
     // A server that is killed has it after its next start.
     drop(server);
     let server = start(&folder, store, "picky");
-    server.wait("forebay_events_set_aside{", |count| count == 1);
+    server.wait("forebay_events_deferred{", |count| count == 1);
     store.done("PUT", "/_ingest/pipeline/picky", r#"{"processors": []}"#);
     server.wait("forebay_events_stored_total{", |stored| stored == 10_000);
-    assert_eq!((server.metric("forebay_events_set_aside{"), server.metric("forebay_events_pending{")), (0, 0));
+    assert_eq!((server.metric("forebay_events_deferred{"), server.metric("forebay_events_pending{")), (0, 0));
     store.done("POST", "/picky/_refresh", "");
     assert!(store.get("/picky/_count").contains("\"count\":10000"));
 }

@@ -19,7 +19,7 @@ pub(super) const DISPUTE: &str = "[gateway]\nshards = 1\n[types.\"*\"]\nroutes =
                                   path = \"../store.db\"\n";
 
 /// The receiver is at another address each time.
-pub(super) fn set_aside(receiver: SocketAddr) -> String {
+pub(super) fn deferred(receiver: SocketAddr) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.\"*\"]\nroutes = [\"hook\"]\n[sinks.hook]\nkind = \"webhook\"\n\
          url = \"http://{receiver}/\"\n"

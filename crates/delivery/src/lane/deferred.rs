@@ -1,10 +1,10 @@
-//! Retries of events that a lane has set aside: a keyed store rejects them for now while it accepts others.
+//! Retries of events that a lane has deferred: an idempotent store rejects them for now while it accepts others.
 //!
 //! Only the lane sends them, between two batches, so an older revision is never in flight together with a newer one.
 
 use std::collections::BTreeSet;
 
-use dead_letters::{AsideEnd, Blocked};
+use dead_letters::{Blocked, DeferredEnd};
 use objects::ObjectSink;
 use sink::Batch;
 use tokio::time::Instant;
@@ -13,7 +13,7 @@ use crate::backoff::Backoff;
 use crate::lane::core::{Resent, dead_after_resend, left};
 use crate::lane::{Lane, LaneExit};
 
-/// When a lane sends again what it has set aside.
+/// When a lane sends again what it has deferred.
 pub(crate) struct Retries {
     backoff: Backoff,
     pub(crate) due: Instant,
@@ -35,21 +35,21 @@ impl Retries {
 
 impl Lane {
     /// Whether the store accepts events out of order, and recognises each by its id.
-    pub(super) fn sets_aside(&self) -> bool {
+    pub(super) fn defers(&self) -> bool {
         !self.sink.capabilities().fenced && ObjectSink::of(&self.sink).is_none()
     }
 
-    /// Takes over what is set aside when the lane begins; the events `beyond` follow its cursor. If the store doesn't accept events out of order,
-    /// the lane sends those in order, and the others become dead letters.
-    pub(crate) fn take_over_aside(&self, beyond: BTreeSet<u64>) -> Result<BTreeSet<u64>, Blocked> {
+    /// Takes over the deferred events when the lane begins; the events `beyond` follow its cursor. If the store does
+    /// not accept events out of order, the lane sends those in order, and the others become dead letters.
+    pub(crate) fn take_over_deferred(&self, beyond: BTreeSet<u64>) -> Result<BTreeSet<u64>, Blocked> {
         let shard = self.name.shard;
         self.dead.release_given_up()?;
-        if self.sets_aside() {
+        if self.defers() {
             return Ok(beyond);
         }
-        self.dead.end_aside(shard, &beyond.into_iter().collect::<Vec<_>>(), AsideEnd::Released)?;
+        self.dead.end_deferred(shard, &beyond.into_iter().collect::<Vec<_>>(), DeferredEnd::Released)?;
         let mut after = 0;
-        while let Some(resent) = self.dead.read_aside(shard, (after, u64::MAX), usize::MAX)? {
+        while let Some(resent) = self.dead.read_deferred(shard, (after, u64::MAX), usize::MAX)? {
             let reasons: Vec<(usize, String)> =
                 (0..resent.len()).map(|index| (index, dead_letters::SINK_CHANGED.to_owned())).collect();
             self.dead.write(shard, &resent.letters(&reasons))?;
@@ -58,22 +58,22 @@ impl Lane {
         Ok(BTreeSet::new())
     }
 
-    /// When events that were set aside are to be sent again.
+    /// When to send deferred events again.
     pub(super) fn retry_at(&self, retries: &Retries) -> Option<Instant> {
-        self.dead.has_aside(self.name.shard).then_some(retries.due)
+        self.dead.has_deferred(self.name.shard).then_some(retries.due)
     }
 
     /// Sends some of them again, if it is time.
-    pub(super) async fn retry_set_aside(&mut self, retries: &mut Retries) -> Result<(), LaneExit> {
+    pub(super) async fn retry_deferred(&mut self, retries: &mut Retries) -> Result<(), LaneExit> {
         if self.retry_at(retries).is_none_or(|due| due > Instant::now()) {
             return Ok(());
         }
         match self.resend(retries).await {
-            // The events are still set aside, and are sent again later.
+            // The events are still deferred, and are sent again later.
             Err(Blocked::Retry(reason)) => {
                 tracing::warn!(
                     lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason,
-                    "events that are set aside wait"
+                    "events that are deferred wait"
                 );
                 retries.pause();
                 Ok(())
@@ -86,7 +86,7 @@ impl Lane {
     async fn resend(&self, retries: &mut Retries) -> Result<(), Blocked> {
         let (shard, cursor) = (self.name.shard, self.status.cursor());
         let limit = if retries.are_apart { 1 } else { usize::MAX };
-        let Some(events) = self.dead.read_aside(shard, (retries.after, cursor), limit)? else {
+        let Some(events) = self.dead.read_deferred(shard, (retries.after, cursor), limit)? else {
             // A round is over.
             (retries.after, retries.are_apart) = (0, false);
             retries.pause();
@@ -112,7 +112,7 @@ impl Lane {
         let left = left(&rejected, &retry);
         let passed = (0..events.len()).filter(|index| !left.contains(index));
         let passed: Vec<u64> = passed.filter_map(|index| events.sequence(index)).collect();
-        self.dead.end_aside(shard, &passed, AsideEnd::Stored)?;
+        self.dead.end_deferred(shard, &passed, DeferredEnd::Stored)?;
         self.supersede(&batch, &left);
         let rejected_for = |index| Some(self.dead.refused_since(shard, events.sequence(index)?)?.elapsed());
         let dead = dead_after_resend(&rejected, &retry, rejected_for, self.options.alone_max);
@@ -128,19 +128,19 @@ impl Lane {
         Ok(())
     }
 
-    /// The store has the records of a batch but for those at the indices in `left`: lower revisions that are set aside aren't sent any more.
-    /// Only events that the lane has passed: the others are counted by it.
+    /// The store has the records of a batch, except those at the indices in `left`: lower revisions that are deferred
+    /// are no longer sent. Only events that the lane has passed: it counts the others itself.
     pub(super) fn supersede(&self, batch: &Batch, left: &BTreeSet<usize>) {
         let shard = self.name.shard;
-        if !self.dead.has_aside(shard) {
+        if !self.dead.has_deferred(shard) {
             return;
         }
         let stored = batch.records().enumerate().filter(|(index, _)| !left.contains(index)).map(|(_, record)| record);
         let lower = self.dead.superseded(shard, self.status.cursor(), stored);
-        if let Err(error) = self.dead.end_aside(shard, &lower, AsideEnd::Stored) {
+        if let Err(error) = self.dead.end_deferred(shard, &lower, DeferredEnd::Stored) {
             tracing::warn!(
                 lane = %self.name, sink = &*self.name.sink, shard = self.name.shard, reason = %error,
-                "a lower revision stays set aside"
+                "a lower revision stays deferred"
             );
         }
     }

@@ -1,9 +1,10 @@
-//! The events of one sink that are set aside: a keyed store refuses them for now, and takes others. Their lane sends them again.
+//! The deferred events of one sink: an idempotent store rejects them for now, and accepts others. Their lane sends them
+//! again.
 //!
-//! Their records are in the journal of dead letters. `SetAside` has the event. The next record of the same event ends it: `Stored`
-//! if the store has it, a letter if it became one, `Released` if its lane sends it itself or its route was given up. Until then the
-//! ledger counts the event as pending. The record stays in the journal until both saved generations of the ledger have counted
-//! the end.
+//! Their records are in the journal of dead letters. `Deferred` has the event. The next record of the same event ends
+//! it: `Stored` if the store has it, a dead letter if it became one, `Released` if its lane sends it in order or its
+//! route was discarded. Until then the ledger counts the event as pending. The record stays in the journal until both
+//! saved generations of the ledger have counted the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -23,17 +24,17 @@ use crate::page::Page;
 use crate::reader::LetterReader;
 use crate::{DeadLetters, Letter, later};
 
-/// Events of one sink that may be set aside.
+/// Deferred events of one sink at most.
 const COUNT_MAX: usize = 10_000;
 /// Bytes of their payloads.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Ids that a message names.
 const IDS_TOLD: usize = 5;
-/// Events that are sent again in one go, before the lane sends new ones.
+/// Events that are sent again in one batch, before the lane sends new ones.
 const PAGE_RECORDS: usize = 100;
 const PAGE_BYTES: usize = DELIVERY_BYTES_MAX / 4;
 
-/// An event that is set aside.
+/// A deferred event.
 #[derive(Clone, Debug)]
 struct Event {
     /// The position of its record in the journal of dead letters.
@@ -43,7 +44,7 @@ struct Event {
     received_at: i64,
     revision: Option<u64>,
     bytes: usize,
-    /// Since when the store has refused it without an outage.
+    /// Since when the store has rejected it without an outage.
     since: Instant,
 }
 
@@ -54,32 +55,32 @@ impl Event {
     }
 }
 
-/// How an event ends that was set aside and became no dead letter.
+/// How a deferred event ends that became no dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AsideEnd {
+pub enum DeferredEnd {
     /// The store has it.
     Stored,
-    /// Its lane sends it itself, or its route was given up.
+    /// Its lane sends it in order, or its route was discarded.
     Released,
 }
 
-/// The events of one sink that are set aside, by shard and sequence.
+/// The deferred events of one sink, by shard and sequence.
 #[derive(Debug, Default)]
-pub(super) struct SetAside {
+pub(super) struct Deferred {
     events: BTreeMap<(u16, u64), Event>,
-    /// How many there are of each type that has any.
+    /// How many there are, of each type that has any.
     by_type: BTreeMap<TypeName, u64>,
     bytes: usize,
     /// Of events that have ended: the positions of the event's record and of its end.
     ended: Vec<(u64, u64)>,
 }
 
-impl SetAside {
-    /// Takes in a record of the journal that is at position `at`, and says what the ledger should know of it.
+impl Deferred {
+    /// Adds a record of the journal at position `at`, and returns what the ledger has to count.
     pub(super) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
         let DeadRecord { event, shard, sequence, kind, .. } = *record;
         let key = (shard, sequence);
-        if kind == RecordKind::SetAside {
+        if kind == RecordKind::Deferred {
             let event = Event {
                 at,
                 id: event.id,
@@ -96,7 +97,7 @@ impl SetAside {
         let Event { at: before, type_name, .. } = self.remove(key)?;
         self.ended.push((before, at));
         let is_stored = match kind {
-            RecordKind::Released | RecordKind::SetAside => return None,
+            RecordKind::Released | RecordKind::Deferred => return None,
             RecordKind::Stored | RecordKind::Replayed => true,
             RecordKind::Dropped | RecordKind::Letter => false,
         };
@@ -201,26 +202,26 @@ impl Resent {
 }
 
 impl DeadLetters {
-    pub(super) fn aside(&self) -> MutexGuard<'_, SetAside> {
-        self.aside.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) fn deferred(&self) -> MutexGuard<'_, Deferred> {
+        self.deferred.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether events of this shard are set aside.
-    pub fn has_aside(&self, shard: u16) -> bool {
-        self.aside_count.load(Ordering::Relaxed) > 0 && self.aside().of_shard(shard).next().is_some()
+    /// Whether events of this shard are deferred.
+    pub fn has_deferred(&self, shard: u16) -> bool {
+        self.deferred_count.load(Ordering::Relaxed) > 0 && self.deferred().of_shard(shard).next().is_some()
     }
 
-    /// Makes events of one shard durable as set aside, as many as there is room for, and says how many of them are set aside.
-    pub fn set_aside(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
-        // The journal tells how many there are.
+    /// Defers events of one shard durably, as many as there is room for, and returns how many were deferred.
+    pub fn defer(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
+        // The number of deferred events is in the journal.
         self.open_existing()?;
-        let events = &events[..self.aside().room_for(events)];
+        let events = &events[..self.deferred().room_for(events)];
         if events.is_empty() {
             return Ok(0);
         }
-        let is_new = |event: &&Letter<'_>| !self.aside().events.contains_key(&(shard, event.sequence));
+        let is_new = |event: &&Letter<'_>| !self.deferred().events.contains_key(&(shard, event.sequence));
         let records: Vec<DeadRecord<'_>> =
-            events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::SetAside)).collect();
+            events.iter().filter(is_new).map(|event| event.in_shard(shard, RecordKind::Deferred)).collect();
         self.append(&records, |_, _| false)?;
         self.refused_for_now(shard, events.iter().map(|event| (event.sequence, event.reason)), true);
         self.log_new();
@@ -232,11 +233,11 @@ impl DeadLetters {
         self.with_existing(|_| ()).map(drop)
     }
 
-    /// The store has refused these events for now: the newest of each type is shown with its reason.
+    /// The store has rejected these events for now: the newest of each type is shown with its reason.
     pub fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
-        let (aside, mut notices) = (self.aside(), self.pending_aside_notices());
+        let (deferred, mut notices) = (self.deferred(), self.pending_deferred_notices());
         for (sequence, reason) in events {
-            if let Some(event) = aside.events.get(&(shard, sequence)) {
+            if let Some(event) = deferred.events.get(&(shard, sequence)) {
                 let reason = format!("event {}: {reason}", event.id);
                 let type_name = event.type_name.as_str();
                 if are_new { notices.add(type_name, &reason) } else { notices.renew(type_name, &reason) }
@@ -244,16 +245,17 @@ impl DeadLetters {
         }
     }
 
-    /// Ends events of one shard that are set aside. The ledger counts them when that is durable.
-    pub fn end_aside(&self, shard: u16, sequences: &[u64], end: AsideEnd) -> Result<(), Blocked> {
+    /// Ends deferred events of one shard. The ledger counts them when that is durable.
+    pub fn end_deferred(&self, shard: u16, sequences: &[u64], end: DeferredEnd) -> Result<(), Blocked> {
         let kind = match end {
-            AsideEnd::Stored => RecordKind::Stored,
-            AsideEnd::Released => RecordKind::Released,
+            DeferredEnd::Stored => RecordKind::Stored,
+            DeferredEnd::Released => RecordKind::Released,
         };
-        let aside = self.aside();
-        let found = sequences.iter().filter_map(|at| aside.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
+        let deferred = self.deferred();
+        let found =
+            sequences.iter().filter_map(|at| deferred.events.get(&(shard, *at)).map(|event| (*at, event.clone())));
         let ended: Vec<(u64, Event)> = found.collect();
-        drop(aside);
+        drop(deferred);
         if ended.is_empty() {
             return Ok(());
         }
@@ -261,14 +263,14 @@ impl DeadLetters {
         self.append(&records, |_, _| false)
     }
 
-    /// The events of `shard` behind `cursor` that are set aside.
-    pub fn aside_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
-        self.aside().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
+    /// The deferred events of `shard` after `cursor`.
+    pub fn deferred_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
+        self.deferred().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
     }
 
-    /// Reads events of `shard` that are set aside, `limit` at most: from behind `after` on, and those up to `cursor`, which their lane has
+    /// Reads deferred events of `shard`, at most `limit`: those after `after`, up to `cursor`, which their lane has
     /// passed.
-    pub fn read_aside(
+    pub fn read_deferred(
         self: &Arc<Self>,
         shard: u16,
         (after, cursor): (u64, u64),
@@ -280,18 +282,18 @@ impl DeadLetters {
             bytes += event.bytes;
             is_first || bytes <= PAGE_BYTES.min(self.memory.delivery_bytes)
         };
-        // Events that a probe has set aside lie before earlier ones in the journal: a batch is in the order of sequences.
+        // Events that a probe has deferred precede earlier ones in the journal; a batch is in the order of sequences.
         let mut last_at = 0;
         let ascends = |(_, event): &(u64, &Event)| std::mem::replace(&mut last_at, event.at) < event.at;
-        let aside = self.aside();
-        let passed = aside.of_shard(shard).filter(|(sequence, _)| *sequence > after && *sequence <= cursor);
+        let deferred = self.deferred();
+        let passed = deferred.of_shard(shard).filter(|(sequence, _)| *sequence > after && *sequence <= cursor);
         let wanted: BTreeMap<u64, u64> = passed
             .take(limit.min(PAGE_RECORDS))
             .take_while(fits)
             .take_while(ascends)
             .map(|(sequence, event)| (event.at, sequence))
             .collect();
-        drop(aside);
+        drop(deferred);
         if wanted.is_empty() {
             return Ok(None);
         }
@@ -317,28 +319,28 @@ impl DeadLetters {
         Ok(Some(Resent { page, part, last }))
     }
 
-    /// For how long the store has refused an event without an outage.
+    /// For how long the store has rejected an event without an outage.
     pub fn refused_since(&self, shard: u16, sequence: u64) -> Option<Instant> {
-        self.aside().events.get(&(shard, sequence)).map(|event| event.since)
+        self.deferred().events.get(&(shard, sequence)).map(|event| event.since)
     }
 
-    /// The store doesn't answer: that time isn't held against the events.
+    /// The store does not answer: the outage does not count against the events.
     pub fn outage(&self, shard: u16) {
         let now = Instant::now();
-        self.aside().events.range_mut((shard, 0)..=(shard, u64::MAX)).for_each(|(_, event)| event.since = now);
+        self.deferred().events.range_mut((shard, 0)..=(shard, u64::MAX)).for_each(|(_, event)| event.since = now);
     }
 
-    /// The events of `shard` up to `cursor` that are set aside and of which the store has a higher revision, if it has those of these
-    /// records that aren't set aside.
+    /// The deferred events of `shard` up to `cursor` of which the store has a higher revision, if it has those of these
+    /// records that are not deferred.
     pub fn superseded<'a>(&self, shard: u16, cursor: u64, stored: impl Iterator<Item = sink::Record<'a>>) -> Vec<u64> {
-        let aside = self.aside();
-        if aside.of_shard(shard).all(|(_, event)| event.revision.is_none()) {
+        let deferred = self.deferred();
+        if deferred.of_shard(shard).all(|(_, event)| event.revision.is_none()) {
             return Vec::new();
         }
         let mut highest: HashMap<EventId, u64> = HashMap::new();
         for record in stored {
             if let Write::Upsert(revision) = record.write
-                && !aside.events.contains_key(&(shard, record.sequence))
+                && !deferred.events.contains_key(&(shard, record.sequence))
             {
                 let known = highest.entry(record.id).or_default();
                 *known = revision.max(*known);
@@ -347,7 +349,7 @@ impl DeadLetters {
         let is_lower = |(_, event): &(u64, &Event)| {
             event.revision.is_some_and(|revision| highest.get(&event.id).is_some_and(|highest| *highest > revision))
         };
-        aside
+        deferred
             .of_shard(shard)
             .filter(|(sequence, _)| *sequence <= cursor)
             .filter(is_lower)
@@ -355,46 +357,47 @@ impl DeadLetters {
             .collect()
     }
 
-    /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
+    /// Releases the events whose routes were discarded: they are not sent, and the ledger has counted them.
     pub fn release_given_up(&self) -> Result<(), Blocked> {
-        let aside = self.aside();
-        let all = aside.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
+        let deferred = self.deferred();
+        let all = deferred.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
         let all: Vec<(u16, u64, TypeName)> = all.collect();
-        drop(aside);
+        drop(deferred);
         let given_up =
             all.into_iter().filter(|(shard, at, name)| self.ledger.has_given_up(&self.sink, name, *shard, *at));
         let mut by_shard: BTreeMap<u16, Vec<u64>> = BTreeMap::new();
         given_up.for_each(|(shard, at, _)| by_shard.entry(shard).or_default().push(at));
-        by_shard.iter().try_for_each(|(shard, sequences)| self.end_aside(*shard, sequences, AsideEnd::Released))
+        by_shard.iter().try_for_each(|(shard, sequences)| self.end_deferred(*shard, sequences, DeferredEnd::Released))
     }
 
-    /// The ids of events of a type that are set aside, the newest first: some of them if there are many.
-    pub(super) fn aside_ids(&self, type_name: &str) -> String {
-        let aside = self.aside();
-        let mut of_type = aside.events.values().rev().filter(|event| event.type_name.as_str() == type_name);
+    /// The ids of deferred events of a type, the newest first: some of them if there are many.
+    pub(super) fn deferred_ids(&self, type_name: &str) -> String {
+        let deferred = self.deferred();
+        let mut of_type = deferred.events.values().rev().filter(|event| event.type_name.as_str() == type_name);
         let some: Vec<String> = of_type.by_ref().take(IDS_TOLD).map(|event| event.id.to_string()).collect();
         some.join(", ") + if of_type.next().is_some() { ", …" } else { "" }
     }
 
-    /// How many events of a type are set aside, and the newest answer to one of them, with its id. 0 while nobody knows.
-    pub(crate) fn aside_of_type(&self, type_name: &TypeName) -> (u64, Option<LastDead>) {
-        if self.aside_count.load(Ordering::Relaxed) == 0 {
+    /// How many events of a type are deferred, and the newest answer to one of them, with its id; 0 while the journal
+    /// is not open.
+    pub(crate) fn deferred_of_type(&self, type_name: &TypeName) -> (u64, Option<LastDead>) {
+        if self.deferred_count.load(Ordering::Relaxed) == 0 {
             return (0, None);
         }
-        let count = self.aside().by_type.get(type_name).copied().unwrap_or(0);
-        (count, self.pending_aside_notices().last(type_name.as_str()).filter(|_| count > 0))
+        let count = self.deferred().by_type.get(type_name).copied().unwrap_or(0);
+        (count, self.pending_deferred_notices().last(type_name.as_str()).filter(|_| count > 0))
     }
 
-    /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have set it aside.
+    /// Adds to `pending` the lanes that have passed and deferred an event of the request.
     pub fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
-        if self.aside_count.load(Ordering::Relaxed) == 0 {
+        if self.deferred_count.load(Ordering::Relaxed) == 0 {
             return;
         }
-        let aside = self.aside();
+        let deferred = self.deferred();
         for SequenceRange { shard, first, last, only } in &asked.spans {
             let is_listed = |pending: &PendingLane| pending.sink == self.sink && pending.shard == *shard;
             let meant = |event: &Event| only.as_ref().is_none_or(|only| only.contains(&event.id));
-            let mut within = aside.events.range((*shard, *first)..=(*shard, *last.max(first)));
+            let mut within = deferred.events.range((*shard, *first)..=(*shard, *last.max(first)));
             if let Some(((_, sequence), _)) = within.find(|(_, event)| meant(event))
                 && !pending.iter().any(is_listed)
             {

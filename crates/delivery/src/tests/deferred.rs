@@ -1,4 +1,4 @@
-//! Events that a keyed store refuses for now while it takes others.
+//! Events that an idempotent store rejects for now while it takes others.
 
 use std::time::Duration;
 
@@ -26,13 +26,13 @@ fn counts(harness: &Harness) -> (u64, u64, u64) {
     (row.stored, row.dead, row.pending)
 }
 
-fn set_aside(harness: &Harness) -> (u64, String) {
-    let (count, last) = harness.process().office.set_aside(KEYED, &name("named"));
+fn deferred(harness: &Harness) -> (u64, String) {
+    let (count, last) = harness.process().office.deferred(KEYED, &name("named"));
     (count, last.map(|last| last.reason).unwrap_or_default())
 }
 
-/// A server with five events of one shard, of which the store refuses the third for now.
-async fn with_one_aside(seed: u64) -> Harness {
+/// A server with five events of one shard, of which the store rejects the third for now.
+async fn with_one_deferred(seed: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
     harness.keyed.retry_id(id(3));
@@ -45,12 +45,12 @@ async fn with_one_aside(seed: u64) -> Harness {
 #[test]
 fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
     run(async {
-        let mut harness = with_one_aside(101).await;
+        let mut harness = with_one_deferred(101).await;
         assert_eq!(counts(&harness), (4, 0, 1));
-        let (count, reason) = set_aside(&harness);
+        let (count, reason) = deferred(&harness);
         assert_eq!(count, 1);
         assert!(reason.contains(&id(3).to_string()) && reason.contains("told to take event"), "{reason}");
-        assert_eq!(harness.reported("1 event set aside"), 1);
+        assert_eq!(harness.reported("1 event deferred"), 1);
         assert_eq!(harness.reported("sink=keyed type=named"), 1);
         assert!(harness.messages().iter().any(|message| message.contains(&id(3).to_string())));
         harness.append(0, "named", 10_000).await;
@@ -58,38 +58,38 @@ fn an_event_that_is_refused_for_now_holds_up_no_other_and_is_named() {
         assert_eq!(counts(&harness), (10_004, 0, 1));
         harness.keyed.heal();
         harness.wait_until_settled().await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((10_005, 0, 0), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((10_005, 0, 0), 0));
         harness.check_all().await;
     });
 }
 
 #[test]
-fn a_drain_waits_for_what_is_set_aside() {
+fn a_drain_waits_for_what_is_deferred() {
     run(async {
-        let mut harness = with_one_aside(109).await;
+        let mut harness = with_one_deferred(109).await;
         assert!(!harness.drain(Duration::from_secs(300)).await);
         assert_eq!(counts(&harness), (4, 0, 1));
         harness.keyed.heal();
         assert!(harness.drain(Duration::from_secs(300)).await);
         harness.kill(109).await;
         harness.start();
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((5, 0, 0), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((5, 0, 0), 0));
         harness.wait_until_settled().await;
         harness.check_all().await;
     });
 }
 
 #[test]
-fn a_drain_waits_for_what_an_earlier_process_has_set_aside() {
+fn a_drain_waits_for_what_an_earlier_process_has_deferred() {
     run(async {
-        let mut harness = with_one_aside(110).await;
+        let mut harness = with_one_deferred(110).await;
         harness.stop().await;
         harness.start();
         assert!(!harness.drain(Duration::from_secs(300)).await, "the lane connects first");
         harness.keyed.heal();
         assert!(harness.drain(Duration::from_secs(300)).await);
         harness.start();
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((5, 0, 0), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((5, 0, 0), 0));
         harness.wait_until_settled().await;
         harness.check_all().await;
     });
@@ -104,10 +104,10 @@ fn an_event_that_comes_alone_waits_for_those_that_come_later() {
         harness.start();
         harness.append(0, "named", 1).await;
         seconds(1000).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((0, 0, 1), 0), "the store may be broken");
+        assert_eq!((counts(&harness), deferred(&harness).0), ((0, 0, 1), 0), "the store may be broken");
         harness.append(0, "named", 3).await;
         seconds(3).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((3, 0, 1), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((3, 0, 1), 1));
         harness.keyed.heal();
         harness.wait_until_settled().await;
         harness.check_all().await;
@@ -115,7 +115,7 @@ fn an_event_that_comes_alone_waits_for_those_that_come_later() {
 }
 
 #[test]
-fn a_store_that_refuses_everything_has_nothing_set_aside() {
+fn a_store_that_refuses_everything_has_nothing_deferred() {
     run(async {
         let mut harness = Harness::new(103);
         harness.shards = 1;
@@ -125,7 +125,7 @@ fn a_store_that_refuses_everything_has_nothing_set_aside() {
             harness.append(0, "named", 3).await;
             seconds(60).await;
         }
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((0, 0, 300), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((0, 0, 300), 0));
         assert!(harness.keyed.calls().iter().all(|call| call.ids.len() <= 64), "it isn't sent all of it each time");
         harness.keyed.heal();
         harness.wait_until_settled().await;
@@ -134,22 +134,22 @@ fn a_store_that_refuses_everything_has_nothing_set_aside() {
 }
 
 #[test]
-fn what_is_set_aside_is_a_dead_letter_after_an_hour_of_refusals() {
+fn what_is_deferred_is_a_dead_letter_after_an_hour_of_refusals() {
     run(async {
-        let mut harness = with_one_aside(104).await;
+        let mut harness = with_one_deferred(104).await;
         seconds(3500).await;
         assert_eq!(counts(&harness), (4, 0, 1));
         seconds(250).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 1, 0), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((4, 1, 0), 0));
         assert_eq!(harness.held(KEYED), [3]);
         harness.check_all().await;
     });
 }
 
 #[test]
-fn an_outage_isn_t_held_against_what_is_set_aside() {
+fn an_outage_isn_t_held_against_what_is_deferred() {
     run(async {
-        let mut harness = with_one_aside(105).await;
+        let mut harness = with_one_deferred(105).await;
         seconds(1800).await;
         harness.keyed.fail_next(1_000_000);
         seconds(7200).await;
@@ -180,7 +180,7 @@ fn a_restart_at_any_moment_counts_it_once() {
             harness.start();
             seconds(3).await;
             harness.check_balance();
-            assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 0, 1), 1), "{pause}");
+            assert_eq!((counts(&harness), deferred(&harness).0), ((4, 0, 1), 1), "{pause}");
             harness.keyed.heal();
             tokio::time::sleep(std::time::Duration::from_millis(pause * 5)).await;
             harness.power_cut(pause + 1).await;
@@ -193,9 +193,9 @@ fn a_restart_at_any_moment_counts_it_once() {
 }
 
 #[test]
-fn a_reload_keeps_what_is_set_aside_and_tries_it_at_once() {
+fn a_reload_keeps_what_is_deferred_and_tries_it_at_once() {
     run(async {
-        let mut harness = with_one_aside(106).await;
+        let mut harness = with_one_deferred(106).await;
         seconds(600).await;
         harness.keyed.heal();
         harness.change(harness.routes.clone()).await.unwrap();
@@ -208,7 +208,7 @@ fn a_reload_keeps_what_is_set_aside_and_tries_it_at_once() {
 #[test]
 fn segments_behind_it_are_freed_and_a_copy_of_the_files_has_it() {
     run(async {
-        let mut harness = with_one_aside(107).await;
+        let mut harness = with_one_deferred(107).await;
         let payload = format!("\"{}\"", "x".repeat(3000));
         for _ in 0..8 {
             harness.append_request("named", 20, payload.as_bytes()).await;
@@ -222,7 +222,7 @@ fn segments_behind_it_are_freed_and_a_copy_of_the_files_has_it() {
         harness.disk = copy;
         harness.start();
         seconds(1).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((164, 0, 1), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((164, 0, 1), 1));
         harness.keyed.heal();
         harness.wait_until_settled().await;
         assert_eq!(counts(&harness), (165, 0, 0));
@@ -232,15 +232,15 @@ fn segments_behind_it_are_freed_and_a_copy_of_the_files_has_it() {
 }
 
 #[test]
-fn a_route_that_is_given_up_takes_what_is_set_aside_with_it() {
+fn a_route_that_is_given_up_takes_what_is_deferred_with_it() {
     run(async {
-        let mut harness = with_one_aside(108).await;
+        let mut harness = with_one_deferred(108).await;
         let routes = harness.routes.clone();
         harness.change(Routes::new().with_others([FENCED.into()])).await.unwrap();
         assert_eq!(counts(&harness), (4, 0, 1));
         let given_up = harness.control().give_up(KEYED.into(), None).await.unwrap();
         assert_eq!(given_up.routes, [(name("named"), 1)]);
-        assert_eq!(set_aside(&harness).0, 0);
+        assert_eq!(deferred(&harness).0, 0);
         harness.keyed.heal();
         harness.change(routes).await.unwrap();
         harness.append(0, "named", 1).await;
@@ -255,7 +255,7 @@ fn a_route_that_is_given_up_takes_what_is_set_aside_with_it() {
 #[test]
 fn a_route_that_is_out_for_a_while_keeps_it() {
     run(async {
-        let mut harness = with_one_aside(109).await;
+        let mut harness = with_one_deferred(109).await;
         let routes = harness.routes.clone();
         harness.change(Routes::new().with_others([FENCED.into()])).await.unwrap();
         harness.append(0, "other", 2).await;
@@ -263,7 +263,7 @@ fn a_route_that_is_out_for_a_while_keeps_it() {
         harness.routes = routes;
         harness.start();
         seconds(5).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 0, 1), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((4, 0, 1), 1));
         harness.keyed.heal();
         harness.wait_until_settled().await;
         assert_eq!(counts(&harness), (5, 0, 0));
@@ -272,22 +272,22 @@ fn a_route_that_is_out_for_a_while_keeps_it() {
 }
 
 #[test]
-fn with_as_much_set_aside_as_may_be_the_lane_waits_and_says_so() {
+fn with_as_much_deferred_as_may_be_the_lane_waits_and_says_so() {
     run(async {
         let mut harness = Harness::new(110);
         harness.shards = 1;
         let payload = format!("\"{}\"", "x".repeat(900_000));
-        // Of two events one is refused for now.
+        // Of two events one is rejected for now.
         (1..=60).filter(|number| number % 2 == 0).for_each(|number| harness.keyed.retry_id(id(number)));
         harness.start();
         for _ in 0..30 {
             harness.append_request("named", 2, payload.as_bytes()).await;
         }
         seconds(100).await;
-        let (count, _) = set_aside(&harness);
+        let (count, _) = deferred(&harness);
         assert!((17..=18).contains(&count), "{count} of 16 MiB");
         assert!(row(&harness).pending > count);
-        assert!(harness.reported("as many events are set aside as may be") >= 1, "{:?}", harness.messages());
+        assert!(harness.reported("the limit of deferred events is reached") >= 1, "{:?}", harness.messages());
         harness.keyed.heal();
         harness.wait_until_settled().await;
         assert_eq!(counts(&harness), (60, 0, 0));
@@ -298,7 +298,7 @@ fn with_as_much_set_aside_as_may_be_the_lane_waits_and_says_so() {
 #[test]
 fn who_waits_for_it_to_be_stored_is_told_when_it_is() {
     run(async {
-        let mut harness = with_one_aside(111).await;
+        let mut harness = with_one_deferred(111).await;
         let outcomes = harness.process().log.delivery_watch().clone();
         let asked = |first, last| eventlog::WatchRequest {
             spans: vec![eventlog::SequenceRange { shard: 0, first, last, only: None }],
@@ -324,7 +324,7 @@ fn a_lower_revision_isn_t_sent_behind_a_higher_one() {
         harness.append_revision(900, 1).await;
         harness.append(0, "named", 3).await;
         seconds(900).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((3, 0, 1), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((3, 0, 1), 1));
         harness.keyed.heal();
         harness.append_revision(900, 2).await;
         seconds(200).await;
@@ -346,10 +346,10 @@ fn a_full_batch_that_is_all_to_blame_is_told_from_a_store_that_takes_nothing() {
         harness.start();
         harness.append_request("named", 10, payload.as_bytes()).await;
         seconds(100).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((0, 0, 10), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((0, 0, 10), 0));
         harness.append(0, "named", 5).await;
         seconds(200).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((5, 0, 10), 10));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((5, 0, 10), 10));
         harness.keyed.heal();
         harness.wait_until_settled().await;
         harness.check_all().await;
@@ -357,7 +357,7 @@ fn a_full_batch_that_is_all_to_blame_is_told_from_a_store_that_takes_nothing() {
 }
 
 #[test]
-fn what_is_set_aside_ends_although_there_are_as_many_dead_letters_as_there_may_be() {
+fn what_is_deferred_ends_although_there_are_as_many_dead_letters_as_there_may_be() {
     run(async {
         let mut harness = Harness::new(116);
         harness.shards = 1;
@@ -367,28 +367,28 @@ fn what_is_set_aside_ends_although_there_are_as_many_dead_letters_as_there_may_b
         harness.start();
         harness.append(0, "named", 5).await;
         seconds(2).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((3, 1, 1), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((3, 1, 1), 1));
         harness.keyed.heal();
         seconds(120).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 1, 0), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((4, 1, 0), 0));
     });
 }
 
 #[test]
-fn an_outage_is_not_held_against_what_is_set_aside() {
+fn an_outage_is_not_held_against_what_is_deferred() {
     run(async {
-        let mut harness = with_one_aside(117).await;
+        let mut harness = with_one_deferred(117).await;
         harness.append(0, "named", 1).await;
         harness.keyed.fail_next(usize::MAX);
         harness.append(0, "named", 1).await;
         for _ in 0..70 {
             seconds(60).await;
         }
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 0, 3), 1));
-        // The store answers again, and still refuses the one.
+        assert_eq!((counts(&harness), deferred(&harness).0), ((4, 0, 3), 1));
+        // The store answers again, and still rejects the one.
         harness.keyed.fail_next(0);
         seconds(200).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((6, 0, 1), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((6, 0, 1), 1));
     });
 }
 
@@ -403,7 +403,7 @@ fn store_that_rejects_everything_makes_no_dead_letters() {
             harness.append(0, "named", 3).await;
             seconds(60).await;
         }
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((0, 0, 300), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((0, 0, 300), 0));
         assert!(harness.keyed.calls().iter().all(|call| call.ids.len() <= 64), "it isn't sent all of it each time");
         harness.keyed.heal();
         harness.wait_until_settled().await;
@@ -420,14 +420,14 @@ fn rejected_event_is_dead_once_a_neighbour_is_stored() {
         harness.keyed.doubt_id(id(1));
         harness.start();
         harness.append(0, "named", 1).await;
-        // Longer than an event is set aside at most.
+        // Longer than an event is deferred at most.
         seconds(10_000).await;
         assert_eq!(counts(&harness), (0, 0, 1), "the store may be at fault");
         harness.append(0, "named", 3).await;
         seconds(2).await;
         assert_eq!(counts(&harness), (0, 0, 4), "it may have ceased to fail just now");
         seconds(60).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0, harness.held(KEYED)), ((3, 1, 0), 0, vec![1]));
+        assert_eq!((counts(&harness), deferred(&harness).0, harness.held(KEYED)), ((3, 1, 0), 0, vec![1]));
         harness.check_all().await;
     });
 }
@@ -445,7 +445,7 @@ fn full_batch_of_rejected_events_is_dead_once_a_newer_event_is_stored() {
         assert_eq!(counts(&harness), (0, 0, 10));
         harness.append(0, "named", 5).await;
         seconds(200).await;
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((5, 10, 0), 0));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((5, 10, 0), 0));
         harness.check_all().await;
     });
 }
@@ -476,14 +476,14 @@ fn store_failing_between_probes_makes_no_dead_letters() {
 #[test]
 fn time_in_which_the_store_accepts_nothing_does_not_count() {
     run(async {
-        let mut harness = with_one_aside(121).await;
+        let mut harness = with_one_deferred(121).await;
         // From now on it accepts nothing, and says so of each event.
         (6..=100).for_each(|number| harness.keyed.doubt_id(id(number)));
         for _ in 0..90 {
             harness.append(0, "named", 1).await;
             seconds(60).await;
         }
-        assert_eq!((counts(&harness), set_aside(&harness).0), ((4, 0, 91), 1));
+        assert_eq!((counts(&harness), deferred(&harness).0), ((4, 0, 91), 1));
         harness.keyed.heal();
         harness.wait_until_settled().await;
         harness.check_all().await;
