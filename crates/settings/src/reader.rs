@@ -1,4 +1,5 @@
-//! Reads settings from their three sources and collects errors. The caller passes a function that makes a value of a text.
+//! Reads settings from their three sources and collects errors. The caller passes a function that parses the text of a
+//! value.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -16,7 +17,7 @@ use crate::section::{Located, Section};
 
 /// Reads settings and collects errors.
 ///
-/// A later source wins: the document, then the environment, then flags. An error in an earlier one is reported all the same.
+/// A later source wins: the document, then the environment, then flags. An error in an earlier one is still reported.
 #[derive(Debug)]
 pub struct SettingsReader<'e> {
     environment: &'e Environment,
@@ -112,7 +113,7 @@ impl<'e> SettingsReader<'e> {
             let help = match nearest(name, known.iter().copied()) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None if value.get_ref().is_table() && section.is_within(self.dotted) => {
-                    format!("a name with a dot in it stands in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
+                    format!("put a name with a dot in quotes: [{}.\"{}.{name}\"]", self.dotted, section.name())
                 }
                 None => format!("known here: {}", known.join(", ")),
             };
@@ -189,7 +190,7 @@ impl<'e> SettingsReader<'e> {
         found.map(|found| found.value)
     }
 
-    /// Reports a missing setting; `help` says what to do.
+    /// Reports a missing setting; `help` has the remedy.
     pub fn missing(&mut self, section: &Section<'_>, key: &str, help: &str) {
         let title = format!("`{}` is missing", section.key_path(key));
         let mistake = Diagnostic::new(title, section.span().clone(), format!("has no `{key}`"));
@@ -330,7 +331,7 @@ impl<'e> SettingsReader<'e> {
         start.map_or_else(|| whole.clone(), |start| whole.part(start + part.start, part.len().max(1)))
     }
 
-    /// Reads a text that is one of these words, and gives its meaning.
+    /// Reads a text that is one of these words, and returns its meaning.
     pub fn word<T: Copy>(
         &mut self,
         section: &Section<'_>,
@@ -396,12 +397,12 @@ impl<'e> SettingsReader<'e> {
         let place = self.report.text(span).find(reference).map(|offset| span.part(offset, reference.len()));
         let label = match why {
             Unreplaced::Open => "no `}` follows".to_owned(),
-            Unreplaced::Name => "no name of a variable".to_owned(),
+            Unreplaced::Name => "not the name of a variable".to_owned(),
             Unreplaced::Unset => "this variable is not set".to_owned(),
             Unreplaced::Unusable(InvalidVariable::NotText) => "the value of this variable is not UTF-8".to_owned(),
             Unreplaced::Unusable(InvalidVariable::Padded) => {
-                "the value of this variable has white space or a control character at an end: remove it there, or write it \
-                 beside `${…}`"
+                "the value of this variable begins or ends with white space or a control character: remove it there, or write it \
+                 next to `${…}`"
                     .to_owned()
             }
             Unreplaced::Unusable(InvalidVariable::SetTwice) => "this variable and the one with _FILE are both set".to_owned(),
@@ -409,9 +410,9 @@ impl<'e> SettingsReader<'e> {
                 format!("the file of this variable can't be read: {why}")
             }
         };
-        let title = format!("`{name}` can't be filled in from the environment");
+        let title = format!("invalid value for `{name}`");
         let mistake = Diagnostic::new(title, place.unwrap_or_else(|| span.clone()), label);
-        self.push(mistake.help("`${NAME}` stands for a variable, or for the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
+        self.push(mistake.help("`${NAME}` is replaced by the variable, or by the content of the file that `NAME_FILE` names; write `$${` for a plain `${`".to_owned()));
     }
 
     /// Whether the document or the environment has the setting.
@@ -425,7 +426,7 @@ impl<'e> SettingsReader<'e> {
 
     fn variable(&mut self, section: &Section<'_>, key: &str) -> Option<Located<String>> {
         if !self.has_own_variables {
-            // To build the names of all unset variables takes 0.1 s with thousands of tables.
+            // Building the names of all unset variables takes 0.1 s with thousands of tables.
             return None;
         }
         let name = section.variable(key);
@@ -472,7 +473,7 @@ impl<'e> SettingsReader<'e> {
                         (format!("`{name}` is not UTF-8"), "the value of this variable".to_owned())
                     }
                     InvalidVariable::Padded => (
-                        format!("`{name}` has white space or a control character at an end"),
+                        format!("`{name}` begins or ends with white space or a control character"),
                         "remove it, or set the value in the configuration file".to_owned(),
                     ),
                     InvalidVariable::SetTwice => {
@@ -514,8 +515,8 @@ impl<'e> SettingsReader<'e> {
         None
     }
 
-    /// Warns of variables that look like settings and set nothing: misspelt ones, and those of tables that the document lacks. Their
-    /// values may be secrets and are not shown. `of_flags` are variables of flags that are no settings.
+    /// Warns of variables that look like settings but set none: misspelt ones, and those of tables that the document
+    /// lacks. Their values may be secrets and are not shown. `of_flags` are variables of flags that are no settings.
     pub fn check_variables(&mut self, of_flags: &[&str]) {
         let is_asked = |name: &str| {
             [Some(name), name.strip_suffix(FILE)]
@@ -534,7 +535,7 @@ impl<'e> SettingsReader<'e> {
 
     /// A known variable whose name is nearly this one, or ends nearly like it.
     fn nearest_variable<'n>(&'n self, name: &str, of_flags: &[&'n str]) -> Option<&'n str> {
-        // A setting that lets everybody use a port is never suggested.
+        // A setting that allows unauthenticated access is never suggested.
         let opens = |name: &&str| name.ends_with("_ALLOW_ANONYMOUS");
         let known =
             || self.asked.iter().map(String::as_str).chain(of_flags.iter().copied()).filter(|name| !opens(name));

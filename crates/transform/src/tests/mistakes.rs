@@ -47,12 +47,12 @@ fn mistake_of_an_option_names_its_remedy() {
         (r#"[{"coerce": "/a", "as": "number", "zone": "UTC"}]"#, "step 1, `zone`: only as = \"time\" has one"),
         (
             r#"[{"coerce": "/a", "as": "time", "format": "%H:%M"}]"#,
-            "step 1, `format`: says no date: it needs %Y, %m and %d, or %s",
+            "step 1, `format`: has no date: it needs %Y, %m and %d, or %s",
         ),
         (r#"[{"parse": "/a", "as": "url", "between": ","}]"#, "step 1, `between`: is not used with this `as`"),
         (
             r#"[{"replace": "/a", "with": "", "pattern": "("}]"#,
-            "step 1, `pattern`: this is no regular expression: unclosed group, at character 1 (`(`)",
+            "step 1, `pattern`: this is not a regular expression: unclosed group, at character 1 (`(`)",
         ),
         (r#"[{"replace": "/a", "with": "", "text": ""}]"#, "step 1, `text`: should have at least one character"),
         (
