@@ -90,7 +90,7 @@ impl Fixture {
 }
 
 #[test]
-fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
+fn answered_events_are_stored_through_kills_and_reloads() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     let (over, checked) = (AtomicBool::new(false), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -134,7 +134,7 @@ fn an_event_that_is_answered_200_is_in_the_store_whatever_else_goes_on() {
 }
 
 #[test]
-fn a_sink_that_fails_is_named_when_the_time_is_over() {
+fn failing_sink_is_named_at_the_timeout() {
     let mut fixture = Fixture::new(&[HASTY, "type_pointer = \"/t\"\n", TYPES, SINKS]);
     std::fs::create_dir(fixture.folder.data().join("two.db")).unwrap();
     fixture.start();
@@ -149,7 +149,7 @@ fn a_sink_that_fails_is_named_when_the_time_is_over() {
 }
 
 #[test]
-fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
+fn rejected_event_and_its_duplicates_get_424() {
     let mut fixture = Fixture::new(&[PATIENT, TYPES, SINKS]);
     drop(fixture.sql("events.db", TABLE));
     fixture.start();
@@ -205,7 +205,7 @@ fn an_event_that_the_store_refuses_is_told_so_each_time_that_it_comes() {
 }
 
 #[test]
-fn what_comes_again_waits_with_the_first_copy() {
+fn duplicate_waits_with_the_original() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -227,7 +227,7 @@ fn what_comes_again_waits_with_the_first_copy() {
 }
 
 #[test]
-fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
+fn retry_after_a_kill_gets_the_result() {
     let mut fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -254,7 +254,7 @@ fn who_waits_while_the_process_is_killed_posts_again_and_is_told() {
 }
 
 #[test]
-fn a_route_that_goes_is_waited_for_no_longer() {
+fn removed_route_ends_the_wait() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -278,7 +278,7 @@ fn a_route_that_goes_is_waited_for_no_longer() {
 }
 
 #[test]
-fn who_waits_through_a_reload_is_answered_when_the_store_is_back() {
+fn waiting_request_survives_a_reload() {
     let fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");
@@ -294,7 +294,7 @@ fn who_waits_through_a_reload_is_answered_when_the_store_is_back() {
 }
 
 #[test]
-fn a_stop_answers_who_waits() {
+fn stop_answers_waiting_requests() {
     let mut fixture = Fixture::started(&[PATIENT, TYPES, SINKS]);
     assert_eq!(fixture.post("/ingest/event/b", STORED, "0").0, 200);
     let lock = fixture.lock("two.db");

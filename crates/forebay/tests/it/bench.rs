@@ -44,7 +44,7 @@ fn every_acknowledged_event_is_found_in_the_store() {
 }
 
 #[test]
-fn what_is_refused_is_counted() {
+fn rejected_requests_are_counted() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let file = folder.write("lines", "no\n");
@@ -56,7 +56,7 @@ fn what_is_refused_is_counted() {
 }
 
 #[test]
-fn a_schedule_that_is_not_kept_is_not_clean() {
+fn missed_schedule_is_reported() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     // Nobody sends ten million requests a second over five connections.
@@ -67,7 +67,7 @@ fn a_schedule_that_is_not_kept_is_not_clean() {
 }
 
 #[test]
-fn a_store_that_cannot_be_the_right_one_is_told_before_the_load() {
+fn wrong_store_is_reported_before_the_load() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let other = folder.path("other.db");
@@ -81,7 +81,7 @@ fn a_store_that_cannot_be_the_right_one_is_told_before_the_load() {
 
 /// Another server's store looks right, and nothing comes into it.
 #[test]
-fn figures_are_shown_before_the_store_is_looked_into() {
+fn figures_are_shown_before_the_store_is_checked() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let other = folder.text("other.db");

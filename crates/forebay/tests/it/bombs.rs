@@ -162,7 +162,7 @@ fn a_bomb_is_answered_and_costs_little() {
 /// What must be there together counts as in flight, and of that there are 64 MiB at most: the rest is turned away. Twice as
 /// much leaves room for buffers that grow and for what the allocator hasn't given back yet.
 #[test]
-fn bombs_at_once_cost_no_more_than_may_be_in_flight() {
+fn concurrent_bombs_stay_within_the_in_flight_limit() {
     let folder = Folder::new();
     let (server, before) = warm(&folder);
     let (bombs, intake) = (bombs(), server.intake);

@@ -48,7 +48,7 @@ fn the_example_of_the_page_holds() {
 }
 
 #[test]
-fn results_that_are_missing_wrong_or_too_many_are_shown() {
+fn missing_wrong_and_extra_results_are_shown() {
     let folder = of_the_page();
     let right = fs::read_to_string(folder.path(RESULTS)).unwrap();
     let lines: Vec<&str> = right.lines().collect();
@@ -64,7 +64,7 @@ fn results_that_are_missing_wrong_or_too_many_are_shown() {
 }
 
 #[test]
-fn the_clock_runs_as_far_as_it_is_told() {
+fn clock_runs_up_to_until() {
     let folder = of_the_page();
     let until =
         |time: &str| write(&folder, "cases/hits/case.toml", &format!("type = \"access\"\nuntil = \"{time}\"\n"));
@@ -79,7 +79,7 @@ fn the_clock_runs_as_far_as_it_is_told() {
 }
 
 #[test]
-fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
+fn late_filtered_and_rejected_events_are_not_counted() {
     let folder = of_the_page();
     let config = fs::read_to_string(folder.path("forebay.toml")).unwrap();
     let filter = config.replace("as = \"integer\" }", "as = \"integer\" }, { filter = \"bytes != 13\" }");
@@ -108,7 +108,7 @@ fn what_comes_too_late_or_is_filtered_or_refused_is_in_no_result() {
 }
 
 #[test]
-fn cases_that_say_what_can_not_be_are_told_so() {
+fn impossible_cases_are_reported() {
     let folder = of_the_page();
     let case = |text: &str| write(&folder, "cases/hits/case.toml", text);
     let told = |wanted: &str| {

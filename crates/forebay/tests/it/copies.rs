@@ -168,12 +168,12 @@ fn with_postgres(work: impl Fn(&Store<'_>)) {
 }
 
 #[test]
-fn of_two_servers_on_postgres_one_goes_on() {
+fn one_of_two_servers_continues_on_postgres() {
     with_postgres(two_servers);
 }
 
 #[test]
-fn a_backup_goes_on_with_postgres() {
+fn restored_backup_continues_with_postgres() {
     with_postgres(|store| restored(store, true));
 }
 
@@ -191,12 +191,12 @@ fn with_redis(work: impl Fn(&Store<'_>)) {
 }
 
 #[test]
-fn of_two_servers_on_redis_one_goes_on() {
+fn one_of_two_servers_continues_on_redis() {
     with_redis(two_servers);
 }
 
 #[test]
-fn a_backup_goes_on_with_redis() {
+fn restored_backup_continues_with_redis() {
     with_redis(|store| restored(store, true));
 }
 
@@ -212,12 +212,12 @@ fn with_nats(work: impl Fn(&Store<'_>)) {
 }
 
 #[test]
-fn of_two_servers_on_nats_one_goes_on() {
+fn one_of_two_servers_continues_on_nats() {
     with_nats(two_servers);
 }
 
 #[test]
-fn a_backup_goes_on_with_nats() {
+fn restored_backup_continues_with_nats() {
     with_nats(|store| restored(store, true));
 }
 
@@ -255,12 +255,12 @@ fn both_go_on(store: &Store<'_>) {
 }
 
 #[test]
-fn two_servers_on_one_directory_of_files_overwrite_nothing() {
+fn two_servers_on_one_directory_overwrite_nothing() {
     with_directory(both_go_on);
 }
 
 #[test]
-fn a_backup_goes_on_with_a_directory_of_files() {
+fn restored_backup_continues_with_a_directory() {
     with_directory(|store| restored(store, false));
 }
 
@@ -290,7 +290,7 @@ fn two_servers_on_swift_overwrite_nothing() {
 }
 
 #[test]
-fn a_backup_goes_on_with_swift() {
+fn restored_backup_continues_with_swift() {
     with_swift(|store| restored(store, false));
 }
 
@@ -315,12 +315,12 @@ fn two_servers_on_elasticsearch_overwrite_nothing() {
 }
 
 #[test]
-fn a_backup_goes_on_with_elasticsearch() {
+fn restored_backup_continues_with_elasticsearch() {
     with_elasticsearch("restored", |store| restored(store, false));
 }
 
 #[test]
-fn a_backup_with_the_embedded_store_in_it_stops_nothing() {
+fn backup_including_the_embedded_store_stops_nothing() {
     let (folder, backup) = (Folder::new(), Folder::new());
     let store = Store { sink: "kind = \"sqlite\"".to_owned(), numbers: &Vec::new };
     let server = store.start(&folder);
@@ -355,7 +355,7 @@ fn to_accept_needs_a_running_server() {
 
 /// A file that is removed while the server runs, of which the journal doesn't have the first events any more.
 #[test]
-fn a_lane_that_stops_while_it_runs_goes_on_after_a_drop_or_an_acceptance() {
+fn stopped_lane_resumes_after_drop_or_accept() {
     for (command, goes_on) in [
         ("drop", "delivery resumes after the events that the store has lost: 1 lane"),
         ("accept", "the store's cursor is accepted for 1 stopped lane"),

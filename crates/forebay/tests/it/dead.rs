@@ -105,7 +105,7 @@ fn series(name: &str, type_name: &str) -> String {
 }
 
 #[test]
-fn letters_are_listed_and_shown() {
+fn dead_letters_are_listed_and_shown() {
     let fixture = Fixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["list"]);
@@ -139,7 +139,7 @@ fn letters_are_listed_and_shown() {
 }
 
 #[test]
-fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
+fn replay_stores_once_and_drop_stays_dead() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let (code, text) = fixture.dead(&["replay"]);
@@ -172,7 +172,7 @@ fn what_is_replayed_is_stored_once_and_what_is_dropped_stays_dead() {
 }
 
 #[test]
-fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
+fn stopped_server_only_allows_list_and_show() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let id = fixture.id_of("access");
@@ -196,7 +196,7 @@ fn a_stopped_servers_letters_can_be_read_and_nothing_else() {
 }
 
 #[test]
-fn a_sink_that_is_not_there_is_told_of() {
+fn unknown_sink_is_reported() {
     let mut fixture = Fixture::new();
     fixture.post_three();
     let admin = fixture.server().admin.to_string();
@@ -229,7 +229,7 @@ fn a_configuration_says_where_the_admin_port_is() {
 
 /// The command may run as another user than the server, without access to its secrets.
 #[test]
-fn secrets_of_a_configuration_are_not_needed_to_ask_the_server() {
+fn commands_need_no_secrets_of_the_configuration() {
     let fixture = Fixture::new();
     fixture.post_three();
     let absent = fixture.folder.text("absent");
@@ -248,7 +248,7 @@ fn secrets_of_a_configuration_are_not_needed_to_ask_the_server() {
 }
 
 #[test]
-fn the_api_refuses_what_it_should() {
+fn api_rejects_invalid_requests() {
     let fixture = Fixture::new();
     fixture.post_three();
     let code = |method, target, headers| {
@@ -285,7 +285,7 @@ fn the_api_refuses_what_it_should() {
 }
 
 #[test]
-fn a_letter_is_mended_and_then_stored() {
+fn edited_dead_letter_is_stored() {
     let fixture = Fixture::new();
     fixture.post_three();
     let id = fixture.id_of("job");
@@ -310,7 +310,7 @@ fn a_letter_is_mended_and_then_stored() {
 }
 
 #[test]
-fn an_editor_is_shown_the_payload_and_what_it_leaves_counts() {
+fn editor_changes_the_payload() {
     let fixture = Fixture::new();
     fixture.post_three();
     let id = fixture.id_of("access");

@@ -115,7 +115,7 @@ fn start(folder: &Folder, settings: &str) -> Server {
 }
 
 #[test]
-fn payloads_are_byte_for_byte_what_was_sent() {
+fn payloads_are_stored_byte_for_byte() {
     for codec in ["none", "gzip", "zstd"] {
         let folder = Folder::new();
         let server = start(&folder, &format!("codec = \"{codec}\"\nmax_age = \"1s\"\n"));
@@ -141,7 +141,7 @@ fn payloads_are_byte_for_byte_what_was_sent() {
 }
 
 #[test]
-fn lines_are_payloads_where_no_envelope_is_asked_for() {
+fn lines_are_payloads_without_an_envelope() {
     let folder = Folder::new();
     let configuration = folder.write("forebay.toml", CONFIGURATION.replace("envelope = true\n", "max_age = \"1s\"\n"));
     let server = Server::start_configured(&folder.data(), Path::new(&configuration), &folder.path("log"));
@@ -164,7 +164,7 @@ fn lines_are_payloads_where_no_envelope_is_asked_for() {
 }
 
 #[test]
-fn a_stop_and_a_reload_lose_and_repeat_nothing() {
+fn stop_and_reload_lose_and_repeat_nothing() {
     let folder = Folder::new();
     let server = start(&folder, "max_age = \"1h\"\n");
     for number in 0..5 {
@@ -179,7 +179,7 @@ fn a_stop_and_a_reload_lose_and_repeat_nothing() {
 }
 
 #[test]
-fn a_directory_that_is_gone_is_told_and_waited_for() {
+fn missing_directory_is_reported_and_awaited() {
     let folder = Folder::new();
     let server = start(&folder, "max_age = \"1s\"\n");
     let (archive, aside) = (folder.data().join("archive"), folder.path("aside"));
@@ -198,7 +198,7 @@ fn a_directory_that_is_gone_is_told_and_waited_for() {
 }
 
 #[test]
-fn a_path_that_something_else_has_is_told() {
+fn path_used_by_another_file_is_reported() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     std::fs::write(folder.data().join("archive"), "a file").unwrap();
@@ -213,7 +213,7 @@ fn a_path_that_something_else_has_is_told() {
 }
 
 #[test]
-fn memory_does_not_depend_on_the_size_of_a_file() {
+fn memory_is_independent_of_file_size() {
     const MIB: usize = 1 << 20;
     for codec in ["zstd", "parquet"] {
         let folder = Folder::new();
@@ -265,7 +265,7 @@ fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
 }
 
 #[test]
-fn kills_while_files_are_written_leave_every_acknowledged_event_in_one_file() {
+fn kills_during_writes_leave_each_event_once() {
     let mut random = Random::new(7);
     let folder = Folder::new();
     // Many files, so that kills meet them being written.

@@ -49,7 +49,7 @@ fn documents(store: &OpenSearch) -> Vec<Value> {
 }
 
 #[test]
-fn what_was_acknowledged_is_a_document_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(store) = OpenSearch::start() else { return };
     let proxy = Proxy::to(store.address());
     let url = format!("http://{}", proxy.address());
@@ -119,7 +119,7 @@ fn numbers(answer: &str) -> Vec<u64> {
 }
 
 #[test]
-fn what_is_stored_is_read_at_once_and_what_the_store_lacks_is_pending() {
+fn stored_events_are_readable_and_others_pending() {
     let Some(store) = OpenSearch::start() else { return };
     let folder = Folder::new();
     store.done("PUT", "/_index_template/access", ENVELOPES);

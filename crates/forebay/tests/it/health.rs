@@ -36,7 +36,7 @@ fn a_server_is_healthy_until_it_is_gone() {
 }
 
 #[test]
-fn a_writer_is_asked_on_its_own_admin_port() {
+fn writer_health_uses_its_admin_port() {
     let folder = Folder::new();
     let writer = BackEnd::start_on(&folder.data(), "127.0.0.1:0", &[]);
     let variables = [("FOREBAY_ROLE", "writer"), ("FOREBAY_WRITER_ADMIN", &*writer.admin.to_string())];
@@ -62,7 +62,7 @@ fn endless(bytes: &'static [u8], pause: Duration) -> SocketAddr {
 }
 
 #[test]
-fn a_port_that_sends_without_end_is_not_healthy() {
+fn endless_response_is_unhealthy() {
     for (bytes, pause) in [
         (&b"HTTP/1.1 200 OK\r\n"[..], Duration::ZERO),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999\r\n\r\n", Duration::ZERO),
@@ -74,7 +74,7 @@ fn a_port_that_sends_without_end_is_not_healthy() {
 }
 
 #[test]
-fn a_server_that_hangs_is_not_healthy_and_a_wrong_configuration_is_reported() {
+fn hanging_server_is_unhealthy() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     server.signal("-STOP");

@@ -44,7 +44,7 @@ fn sorted(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_line_is_stored_once_though_loader_and_server_are_killed() {
+fn lines_are_stored_once_through_kills() {
     let folder = Folder::new();
     let lines = generated(20_000);
     let file = folder.write("access.ndjson", &lines);
@@ -79,7 +79,7 @@ fn each_line_is_stored_once_though_loader_and_server_are_killed() {
 }
 
 #[test]
-fn a_named_load_is_the_same_without_its_state() {
+fn named_load_resumes_without_its_state() {
     let folder = Folder::new();
     let file = folder.write("a", "{\"a\":1}\n{\"a\":2}\n");
     let data = folder.data();
@@ -95,7 +95,7 @@ fn a_named_load_is_the_same_without_its_state() {
 }
 
 #[test]
-fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
+fn grown_file_resumes_and_replaced_file_restarts() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n2");
     let data = folder.data();
@@ -116,7 +116,7 @@ fn a_file_that_has_grown_is_gone_on_with_and_another_one_is_loaded_anew() {
 /// A loader that was killed before it heard the answer to a file's last batch, and a file that has grown since: the
 /// batch under the old key is the old batch.
 #[test]
-fn what_was_sent_of_a_file_s_end_is_sent_again_as_it_was() {
+fn end_of_file_is_resent_unchanged() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n2\n");
     let state = folder.path("a.forebay-load");
@@ -141,7 +141,7 @@ fn what_was_sent_of_a_file_s_end_is_sent_again_as_it_was() {
 }
 
 #[test]
-fn packed_files_and_arrays_are_loaded_and_refused_lines_kept() {
+fn compressed_files_and_arrays_are_loaded() {
     let folder = Folder::new();
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(b"{\"gzip\":1}\n\nno\n").unwrap();
@@ -198,7 +198,7 @@ fn standard_input_is_loaded_and_counted() {
 }
 
 #[test]
-fn a_file_is_followed_through_growth_rotation_and_cutting() {
+fn file_is_followed_through_growth_rotation_and_truncation() {
     let folder = Folder::new();
     let file = folder.write("log", "1\n2");
     let data = folder.data();
@@ -238,7 +238,7 @@ fn a_file_is_followed_through_growth_rotation_and_cutting() {
 }
 
 #[test]
-fn the_first_lines_that_are_refused_are_named() {
+fn first_rejected_lines_are_reported() {
     let folder = Folder::new();
     let file = folder.write("a", format!("1\n\n{}2\n", "no\n".repeat(30)));
     let server = Server::start(&folder.data());
@@ -256,7 +256,7 @@ fn the_first_lines_that_are_refused_are_named() {
 }
 
 #[test]
-fn a_load_that_fails_at_its_first_step_shows_no_counts() {
+fn load_failing_at_first_shows_no_counts() {
     let folder = Folder::new();
     folder.write("forebay.toml", "[types.a]\nroutes = [\"x\"]\n[sinks.x]\nkind = \"null\"\n");
     let server = Server::start_configured(&folder.data(), &folder.path("forebay.toml"), &folder.path("log"));
@@ -274,7 +274,7 @@ fn a_load_that_fails_at_its_first_step_shows_no_counts() {
 
 /// Whose terminal is closed is sent SIGHUP.
 #[test]
-fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
+fn load_stops_on_hangup_unless_ignored() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n");
     // Nobody listens there: it tries again and again, and says so after a few times. By then it listens to signals.
@@ -302,7 +302,7 @@ fn a_load_whose_terminal_ends_says_so_unless_it_was_told_to_go_on() {
 }
 
 #[test]
-fn a_wrong_expression_is_told_with_reason_and_place() {
+fn invalid_expression_is_reported_with_its_place() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n");
     let (code, text) = finish(load(&[&file, "--match", "ab(c"]));

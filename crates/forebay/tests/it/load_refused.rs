@@ -57,7 +57,7 @@ fn state(folder: &Folder) -> Value {
 }
 
 #[test]
-fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
+fn lines_over_the_backlog_limit_are_retried() {
     let folder = Folder::new();
     let server = serve(&folder, TWO_STORES);
     server.post("/ingest/event/a", "0");
@@ -88,7 +88,7 @@ fn lines_whose_store_is_behind_are_sent_again_until_they_are_taken() {
 }
 
 #[test]
-fn lines_that_lean_on_a_refused_one_are_sent_alone() {
+fn dependent_lines_are_sent_alone() {
     let folder = Folder::new();
     let server = serve(&folder, DEDUPE);
     assert_eq!(server.post("/ingest/event/e", "{\"id\":\"X\"}").0, 200);
@@ -124,7 +124,7 @@ fn lines_that_lean_on_a_refused_one_are_sent_alone() {
 }
 
 #[test]
-fn more_lines_that_lean_than_an_answer_lists_are_all_sent() {
+fn unlisted_dependent_lines_are_sent_too() {
     let folder = Folder::new();
     let server = serve(&folder, DEDUPE);
     assert_eq!(server.post("/ingest/event/e", "{\"id\":\"X\"}").0, 200);
@@ -168,7 +168,7 @@ fn answer(stream: &mut BufReader<TcpStream>, status: u16, body: &str) {
 
 /// Killed after it was told which line to send alone: the batch isn't sent again, for it could be taken with that line now.
 #[test]
-fn a_killed_load_goes_on_with_the_lines_that_are_to_be_sent_alone() {
+fn killed_load_resumes_lines_to_send_alone() {
     let folder = Folder::new();
     let file = folder.write("lines", "1\n2\n3\n");
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -19,7 +19,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_last_line_that_grows_is_never_cut_in_two() {
+fn growing_last_line_is_not_split() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -85,7 +85,7 @@ fn a_last_line_gets_its_line_break_later() {
 
 /// As before, though the first load was killed before it heard the answer to the file's end.
 #[test]
-fn a_last_line_that_was_sent_and_grows_is_never_cut_in_two() {
+fn sent_last_line_that_grows_is_not_split() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -106,7 +106,7 @@ fn a_last_line_that_was_sent_and_grows_is_never_cut_in_two() {
 }
 
 #[test]
-fn a_second_load_of_a_file_is_told_of_the_first() {
+fn second_load_of_a_file_is_rejected() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);
@@ -151,7 +151,7 @@ fn rotate(folder: &Folder, to: &str, text: &str) {
 }
 
 #[test]
-fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded() {
+fn files_rotated_during_a_pause_are_loaded() {
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("log", "1\n");
@@ -182,7 +182,7 @@ fn files_that_were_rotated_while_nobody_followed_or_nobody_answered_are_loaded()
 }
 
 #[test]
-fn a_followed_file_that_was_packed_before_it_was_read_is_told_of() {
+fn rotated_and_compressed_unread_file_is_reported() {
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("log", "1\n");

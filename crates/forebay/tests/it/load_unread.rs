@@ -10,7 +10,7 @@ use crate::support::{Folder, Server, payloads};
 const TOO_LONG: usize = 12_000_000;
 
 #[test]
-fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
+fn unreadable_line_is_rejected_alone() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -44,7 +44,7 @@ fn a_line_that_cannot_be_read_is_refused_alone_and_nothing_comes_twice() {
 }
 
 #[test]
-fn what_stands_before_a_cut_is_loaded_and_the_rest_when_it_is_there() {
+fn truncated_file_loads_its_intact_lines() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -65,7 +65,7 @@ fn what_stands_before_a_cut_is_loaded_and_the_rest_when_it_is_there() {
 }
 
 #[test]
-fn whole_lines_before_damage_of_a_compressed_file_are_loaded() {
+fn lines_before_compressed_damage_are_loaded() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();
@@ -101,7 +101,7 @@ fn gzip(text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_file_that_has_lost_its_end_is_not_loaded_again() {
+fn shortened_file_is_not_loaded_again() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let url = server.url();

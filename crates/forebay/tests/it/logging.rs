@@ -23,7 +23,7 @@ fn fill(pipe: &PipeWriter) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_reader_that_stopped_reading_stops_neither_delivery_nor_the_admin_port_nor_the_end() {
+fn stalled_log_reader_blocks_nothing() {
     let folder = Folder::new();
     let config =
         folder.write("forebay.toml", "[sinks.local]\nkind = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n");
@@ -173,7 +173,7 @@ fn every_line_of_a_failed_start_is_json() {
 }
 
 #[test]
-fn log_says_who_changed_dead_letters_and_routes() {
+fn log_names_clients_that_changed_dead_letters() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();

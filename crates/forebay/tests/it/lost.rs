@@ -105,7 +105,7 @@ fn a_newest_segment_without_a_header() {
 }
 
 #[test]
-fn an_event_that_rotted_in_an_older_segment_is_lost_from_the_next_start_on() {
+fn damaged_event_is_lost_after_the_next_start() {
     let folder = Folder::new();
     with_two_segments(&folder);
     let oldest = segments(&folder.data().join("journal/0000")).remove(0);
@@ -171,7 +171,7 @@ fn a_lost_segment_of_dead_letters_is_noticed() {
 }
 
 #[test]
-fn segments_of_dead_letters_that_were_freed_are_no_loss() {
+fn freed_dead_letter_segments_are_no_loss() {
     let folder = Folder::new();
     let before = with_dead_letters(&folder).len();
     let server = start(&folder, CONDITION);
@@ -189,7 +189,7 @@ fn segments_of_dead_letters_that_were_freed_are_no_loss() {
 }
 
 #[test]
-fn what_verifies_only_reads() {
+fn verify_only_reads() {
     let folder = Folder::new();
     let server = start(&folder, SQLITE);
     assert_eq!(server.post("/ingest/event", "1").0, 200);
@@ -250,7 +250,7 @@ fn damage_anywhere_is_found_with_its_path() {
 }
 
 #[test]
-fn what_strangers_put_among_the_journals_is_left_alone() {
+fn foreign_files_among_journals_are_ignored() {
     let folder = Folder::new();
     let server = start(&folder, SQLITE);
     assert_eq!(server.post("/ingest/event", "1").0, 200);
@@ -274,7 +274,7 @@ fn what_strangers_put_among_the_journals_is_left_alone() {
 }
 
 #[test]
-fn a_limit_on_the_size_of_files_is_an_error_with_a_name() {
+fn file_size_limit_is_a_named_error() {
     let folder = Folder::new();
     let mut command = after("ulimit -f 0");
     command.args(["serve", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data"]).arg(folder.data());

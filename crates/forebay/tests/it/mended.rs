@@ -113,7 +113,7 @@ impl Fixture {
 }
 
 #[test]
-fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
+fn rows_are_stored_after_column_type_correction() {
     let Some(postgres) = PostgresServer::shared() else { return };
     postgres.psql(
         "create table events (id uuid primary key, received_at timestamptz, number integer, status integer, payload jsonb)",
@@ -130,7 +130,7 @@ fn rows_of_a_column_of_the_wrong_type_are_stored_when_it_has_another() {
 }
 
 #[test]
-fn documents_of_a_wrong_mapping_are_stored_when_the_index_has_another() {
+fn documents_are_stored_after_mapping_correction() {
     let Some(store) = OpenSearch::shared() else { return };
     let index = |status: &str| {
         let fields = format!(

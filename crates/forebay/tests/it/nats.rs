@@ -21,7 +21,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn what_was_acknowledged_is_a_message_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(nats) = NatsServer::start() else { return };
     let proxy = Proxy::to(nats.address());
     let url = format!("nats://{}", proxy.address());
@@ -61,7 +61,7 @@ fn what_was_acknowledged_is_a_message_once_though_both_are_killed() {
 }
 
 #[test]
-fn what_is_too_large_for_the_server_is_a_dead_letter_alone() {
+fn oversized_event_alone_is_a_dead_letter() {
     let Some(nats) = NatsServer::start_with("max_payload: 10KB\n") else { return };
     let folder = Folder::new();
     let server = start(&folder, &format!("nats://{}", nats.address()), "");
@@ -74,7 +74,7 @@ fn what_is_too_large_for_the_server_is_a_dead_letter_alone() {
 }
 
 #[test]
-fn a_stream_that_throws_cursors_away_gets_nothing_until_it_is_set_up_otherwise() {
+fn stream_that_discards_cursors_gets_nothing() {
     let Some(nats) = NatsServer::start() else { return };
     let stream = |discard: &str| {
         format!(
@@ -97,7 +97,7 @@ fn a_stream_that_throws_cursors_away_gets_nothing_until_it_is_set_up_otherwise()
 }
 
 #[test]
-fn a_server_with_tls_is_believed_by_its_certificate_alone() {
+fn tls_server_is_trusted_by_certificate_only() {
     let folder = Folder::new();
     let pair = Pair::new();
     let (certificate, key) = (folder.write("server.pem", pair.certificate), folder.write("server.key", pair.key));

@@ -133,7 +133,7 @@ fn check(server: &Server, path: &str, bytes: &[u8], content_type: &str) {
 }
 
 #[test]
-fn a_file_of_a_directory_is_given_from_memory_and_from_the_disk() {
+fn directory_file_is_served_from_memory_and_disk() {
     for (gateway, kept) in [("", true), ("object_cache = \"0\"\n", false)] {
         let folder = Folder::new();
         let (server, name, bytes) = directory(&folder, gateway);
@@ -195,7 +195,7 @@ fn nothing_else_is_given() {
 }
 
 #[test]
-fn an_image_is_given_as_it_was_sent_and_a_store_that_is_away_is_told() {
+fn image_is_served_and_unreachable_store_reported() {
     let Some(swift) = SwiftServer::start() else { return };
     let sink = |more: &str| {
         format!(
@@ -263,7 +263,7 @@ fn begin(address: SocketAddr, path: &str) -> (TcpStream, u16) {
 }
 
 #[test]
-fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
+fn large_objects_use_little_memory() {
     const BYTES: usize = 48 << 20;
     let folder = Folder::new();
     let (server, name, small) = directory(&folder, "");
@@ -290,7 +290,7 @@ fn large_objects_pass_through_little_memory_and_slow_readers_are_limited() {
 }
 
 #[test]
-fn five_hundred_who_ask_at_once_are_all_answered() {
+fn five_hundred_concurrent_readers_are_answered() {
     let folder = Folder::new();
     let (server, name, bytes) = directory(&folder, "");
     let path = format!("/objects/archive/{name}");
@@ -329,7 +329,7 @@ fn all_sinks_share_one_bound() {
 }
 
 #[test]
-fn what_waits_for_its_store_is_told() {
+fn pending_object_is_reported() {
     let folder = Folder::new();
     let server = start(&folder, "", &DIRECTORY.replace("max_age = \"1s\"", "max_age = \"1h\"\nmax_records = 2"));
     (0..3).for_each(|_| assert_eq!(server.post("/ingest/event", "1").0, 200));
@@ -353,7 +353,7 @@ fn what_waits_for_its_store_is_told() {
 }
 
 #[test]
-fn a_page_that_somebody_has_posted_is_not_shown_as_one() {
+fn posted_html_is_not_served_as_a_page() {
     let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(

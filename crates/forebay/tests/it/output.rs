@@ -17,7 +17,7 @@ fn unread(mut command: Command) -> (i32, String) {
 }
 
 #[test]
-fn commands_end_without_a_word_when_nobody_reads_them() {
+fn commands_end_silently_when_their_reader_ends() {
     let folder = Folder::new();
     let data = folder.data();
     let file = folder.write("a", "1\n");
@@ -55,7 +55,7 @@ fn commands_end_without_a_word_when_nobody_reads_them() {
 }
 
 #[test]
-fn a_long_dump_ends_when_its_reader_has_seen_enough() {
+fn long_dump_ends_when_its_reader_ends() {
     let folder = Folder::new();
     let data = folder.data();
     let server = Server::start(&data);

@@ -31,7 +31,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(postgres) = PostgresServer::start() else { return };
     let folder = Folder::new();
     let mut server = start(&folder, &postgres);
@@ -64,7 +64,7 @@ fn what_was_acknowledged_is_a_row_once_though_both_are_killed() {
 }
 
 #[test]
-fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
+fn rejected_rows_are_dead_letters_and_others_readable() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     postgres.psql(
@@ -92,7 +92,7 @@ fn rows_are_read_back_and_what_the_table_refuses_is_a_dead_letter() {
 }
 
 #[test]
-fn columns_are_created_in_the_order_in_which_they_are_written() {
+fn columns_are_created_in_configured_order() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let settings = "payload = true\ncolumns = { zone = \"/zone\", number = \"/number\", at = \"/at\" }";

@@ -211,31 +211,31 @@ fn a_post_that_was_sent_is_never_sent_to_another_gateway(kind: Kind) {
 }
 
 #[test]
-fn a_clients_address_arrives_and_large_batches_pass_through_haproxy() {
+fn haproxy_passes_client_addresses_and_large_batches() {
     a_clients_address_arrives_and_large_batches_pass(Kind::Haproxy);
 }
 
 #[test]
-fn a_clients_address_arrives_and_large_batches_pass_through_nginx() {
+fn nginx_passes_client_addresses_and_large_batches() {
     a_clients_address_arrives_and_large_batches_pass(Kind::Nginx);
 }
 
 #[test]
-fn a_gateway_that_is_gone_fails_no_request_through_haproxy() {
+fn haproxy_avoids_a_stopped_gateway() {
     a_gateway_that_is_gone_fails_no_request(Kind::Haproxy);
 }
 
 #[test]
-fn a_gateway_that_is_gone_fails_no_request_through_nginx() {
+fn nginx_avoids_a_stopped_gateway() {
     a_gateway_that_is_gone_fails_no_request(Kind::Nginx);
 }
 
 #[test]
-fn haproxy_never_sends_a_post_to_another_gateway_that_was_sent() {
+fn haproxy_never_retries_a_sent_post() {
     a_post_that_was_sent_is_never_sent_to_another_gateway(Kind::Haproxy);
 }
 
 #[test]
-fn nginx_never_sends_a_post_to_another_gateway_that_was_sent() {
+fn nginx_never_retries_a_sent_post() {
     a_post_that_was_sent_is_never_sent_to_another_gateway(Kind::Nginx);
 }

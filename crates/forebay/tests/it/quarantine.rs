@@ -58,7 +58,7 @@ fn rows(data: &Path) -> Vec<Row> {
 }
 
 #[test]
-fn a_refused_event_is_found_in_metrics_log_and_table_and_its_corrected_repeat_is_stored() {
+fn rejected_event_is_in_metrics_log_and_table() {
     let folder = Folder::new();
     let server = start(&folder);
     assert_eq!(post(&server, "/ingest/event/orders", "order-7", r#"{"n":"seven"}"#), 422);

@@ -73,7 +73,7 @@ fn post(server: &Server, path: &str, headers: &str, body: &str) -> String {
 }
 
 #[test]
-fn what_was_posted_is_read_back_byte_for_byte() {
+fn events_are_read_back_byte_for_byte() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let large = format!("[{}1]", "1,\n".repeat(100_000));

@@ -25,7 +25,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
+fn acknowledged_events_are_stored_once_through_kills() {
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let url = format!("redis://{}", proxy.address());
@@ -65,7 +65,7 @@ fn what_was_acknowledged_is_an_entry_once_though_both_are_killed() {
 }
 
 #[test]
-fn what_the_server_may_lose_is_said_and_what_a_counter_does_not_take_is_a_dead_letter() {
+fn possible_losses_are_reported_and_bad_counts_rejected() {
     let Some(redis) = RedisServer::start_with(&["--appendonly", "yes", "--appendfsync", "everysec"]) else { return };
     let proxy = Proxy::start(&redis.socket());
     let folder = Folder::new();
@@ -83,7 +83,7 @@ fn what_the_server_may_lose_is_said_and_what_a_counter_does_not_take_is_a_dead_l
 }
 
 #[test]
-fn a_server_that_evicts_gets_nothing_until_it_is_set_up_otherwise() {
+fn evicting_server_gets_nothing() {
     let policy = ["--appendonly", "yes", "--appendfsync", "always", "--maxmemory-policy", "allkeys-lru"];
     let Some(redis) = RedisServer::start_with(&policy) else { return };
     let proxy = Proxy::start(&redis.socket());
@@ -99,7 +99,7 @@ fn a_server_that_evicts_gets_nothing_until_it_is_set_up_otherwise() {
 }
 
 #[test]
-fn a_server_with_tls_is_believed_by_its_certificate_alone() {
+fn tls_server_is_trusted_by_certificate_only() {
     let folder = Folder::new();
     let pair = Pair::new();
     let (certificate, key) = (folder.write("server.pem", pair.certificate), folder.write("server.key", pair.key));
@@ -147,7 +147,7 @@ fn expect_numbers(mut found: Vec<String>, count: usize) {
 }
 
 #[test]
-fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
+fn sentinel_failover_loses_and_repeats_nothing() {
     let Some(watched) = Watched::start() else { return };
     let folder = Folder::new();
     let sentinels: Vec<String> = watched.sentinel_ports.iter().map(|port| format!("\"127.0.0.1:{port}\"")).collect();
@@ -171,7 +171,7 @@ fn a_failover_by_sentinels_loses_nothing_and_repeats_nothing() {
 }
 
 #[test]
-fn a_cluster_in_which_a_master_dies_has_each_event_once() {
+fn cluster_losing_a_master_stores_events_once() {
     const TYPES: [&str; 4] = ["access", "billing", "clicks", "devices"];
     let Some(cluster) = Cluster::start(1_500, |port| port) else { return };
     let folder = Folder::new();

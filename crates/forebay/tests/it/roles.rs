@@ -24,7 +24,7 @@ fn post(server: &Server, path: &str, headers: &str, body: &str) -> (u16, String)
 }
 
 #[test]
-fn the_environment_alone_makes_a_writer_and_a_gateway() {
+fn environment_alone_configures_writer_and_gateway() {
     let folder = Folder::new();
     let mut command = forebay();
     command.env("FOREBAY_ROLE", "writer");
@@ -39,7 +39,7 @@ fn the_environment_alone_makes_a_writer_and_a_gateway() {
 }
 
 #[test]
-fn a_gateway_without_a_configuration_shows_the_token_that_a_file_holds() {
+fn gateway_without_configuration_sends_token_of_file() {
     let folder = Folder::new();
     let at = folder.path("writer");
     let made = forebay().args(["token", "new", "gateways", "--scope", "deliver", "--data"]).arg(&at).output().unwrap();
@@ -57,7 +57,7 @@ fn a_gateway_without_a_configuration_shows_the_token_that_a_file_holds() {
 }
 
 #[test]
-fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
+fn ambiguous_role_is_reported() {
     let folder = Folder::new();
     let of_writer = folder.write("writer.toml", "[writer]\nlisten = \"127.0.0.1:8081\"\n");
     let data = folder.data();
@@ -98,7 +98,7 @@ fn a_role_that_is_not_clear_is_a_mistake_that_is_reported() {
 }
 
 #[test]
-fn a_token_of_one_origin_opens_no_lane_of_another() {
+fn token_of_one_gateway_opens_no_other_lane() {
     let folder = Folder::new();
     let tokens = folder.path("writers.tokens").display().to_string();
     let make = |name: &str, origin: &str| {
@@ -138,7 +138,7 @@ fn a_token_of_one_origin_opens_no_lane_of_another() {
 }
 
 #[test]
-fn a_writers_ports_refuse_other_hosts_pages_and_ask_for_tokens_once_there_are_some() {
+fn writer_ports_reject_other_sites_and_require_tokens() {
     let folder = Folder::new();
     let at = folder.path("writer");
     let writer = BackEnd::start_on(&at, "127.0.0.1:0", &[]);
@@ -189,7 +189,7 @@ fn several_gateways_follow_one_file_of_tokens() {
 }
 
 #[test]
-fn a_type_that_is_acknowledged_when_stored_has_the_writers_word_before_the_200() {
+fn ack_stored_waits_for_the_writer() {
     let folder = Folder::new();
     let at = folder.path("writer");
     let address = free_address().to_string();
@@ -291,7 +291,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
 }
 
 #[test]
-fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
+fn data_directory_moves_between_roles_over_sqlite() {
     let folder = Folder::new();
     let at = folder.path("store");
     std::fs::create_dir(&at).unwrap();
@@ -304,7 +304,7 @@ fn a_data_directory_over_sqlite_becomes_a_gateways_and_back() {
 }
 
 #[test]
-fn a_data_directory_over_postgres_becomes_a_gateways_and_back() {
+fn data_directory_moves_between_roles_over_postgres() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let settings = format!("kind = \"postgres\"\nurl = \"{}\"\npayload_type = \"text\"", postgres.url());

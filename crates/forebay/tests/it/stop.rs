@@ -34,7 +34,7 @@ fn stopping(folder: &Folder) -> (Server, TcpStream, TcpStream) {
 }
 
 #[test]
-fn what_is_in_flight_is_answered_and_stored_and_nothing_new_is_taken() {
+fn stop_answers_in_flight_requests_only() {
     let folder = Folder::new();
     let (server, mut post, mut ready) = stopping(&folder);
     assert!(wait_until(|| TcpStream::connect(server.intake).is_err()), "no new connections");
@@ -52,7 +52,7 @@ fn what_is_in_flight_is_answered_and_stored_and_nothing_new_is_taken() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn second_signal_ends_the_process_immediately() {
     let folder = Folder::new();
     let (server, mut post, _ready) = stopping(&folder);
     assert_eq!(server.stop("-INT"), Some(143));

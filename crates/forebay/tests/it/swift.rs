@@ -86,14 +86,14 @@ fn kills_leave_every_acknowledged_event_in_one_object(sink: &str, swift: &SwiftS
 }
 
 #[test]
-fn what_was_acknowledged_is_in_one_object_of_swift_though_both_are_killed() {
+fn swift_has_acknowledged_events_once_through_kills() {
     let Some(server) = SwiftServer::start() else { return };
     let parts = [SwiftProcess::Object, SwiftProcess::Proxy, SwiftProcess::Container];
     kills_leave_every_acknowledged_event_in_one_object(&swift(server.address()), &server, &parts);
 }
 
 #[test]
-fn what_was_acknowledged_is_in_one_object_of_s3_though_both_are_killed() {
+fn s3_has_acknowledged_events_once_through_kills() {
     let Some(server) = SwiftServer::start() else { return };
     // Services of S3 list what they have: an object that Swift has and doesn't list is nothing of theirs.
     let parts = [SwiftProcess::Proxy, SwiftProcess::Container];
@@ -101,7 +101,7 @@ fn what_was_acknowledged_is_in_one_object_of_s3_though_both_are_killed() {
 }
 
 #[test]
-fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
+fn ack_stored_waits_for_the_object() {
     let Some(server) = SwiftServer::start() else { return };
     let proxy = Proxy::to(server.address());
     let folder = Folder::new();
@@ -132,7 +132,7 @@ fn who_waits_for_stored_has_an_object_and_a_store_that_is_away_is_waited_for() {
 }
 
 #[test]
-fn memory_does_not_depend_on_the_size_of_an_object() {
+fn memory_is_independent_of_object_size() {
     const MIB: usize = 1 << 20;
     let Some(server) = SwiftServer::start() else { return };
     let folder = Folder::new();

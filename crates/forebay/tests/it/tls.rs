@@ -128,7 +128,7 @@ fn both_ports_speak_tls_and_nothing_else() {
 }
 
 #[test]
-fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
+fn new_certificate_is_used_without_dropping_connections() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let (stop, sent) = (AtomicBool::new(false), AtomicUsize::new(0));
@@ -179,7 +179,7 @@ fn a_new_certificate_is_shown_under_load_and_connections_go_on() {
 }
 
 #[test]
-fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
+fn invalid_certificate_files_fail_check_and_start() {
     let fixture = TlsFixture::new();
     let Pair { certificate, key } = &fixture.pair;
     std::fs::create_dir(fixture.folder.path("folder")).unwrap();
@@ -224,7 +224,7 @@ fn what_is_wrong_with_the_files_is_shown_by_check_and_stops_the_start() {
 }
 
 #[test]
-fn commands_trust_whom_they_are_told_to() {
+fn commands_trust_the_given_authority() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let url = format!("https://localhost:{}", server.intake.port());
@@ -284,7 +284,7 @@ fn told_of(names: &[&str], from: i32, until: i32) -> String {
 }
 
 #[test]
-fn what_is_wrong_with_a_certificate_is_told_in_words() {
+fn certificate_errors_are_explained() {
     let told = told_of(&["localhost"], 2020, 2021);
     assert!(told.contains("its certificate has expired, ") && told.contains("renew it on the server"), "{told}");
     let told = told_of(&["localhost"], 4000, 4001);
@@ -297,7 +297,7 @@ fn what_is_wrong_with_a_certificate_is_told_in_words() {
 }
 
 #[test]
-fn a_bench_that_speaks_no_tls_to_a_port_with_tls_is_told_so() {
+fn bench_without_tls_reports_a_tls_port() {
     let fixture = TlsFixture::new();
     let server = fixture.start();
     let output = fixture.run(&["bench", "--url", &server.url(), "--duration", "200ms", "--connections", "1"]);
@@ -306,7 +306,7 @@ fn a_bench_that_speaks_no_tls_to_a_port_with_tls_is_told_so() {
 }
 
 #[test]
-fn a_port_without_tls_is_told_from_a_server_that_is_away() {
+fn port_without_tls_differs_from_unreachable_server() {
     let fixture = TlsFixture::new();
     let server = Server::start(&fixture.folder.data());
     let ca = fixture.folder.text("shown.pem");

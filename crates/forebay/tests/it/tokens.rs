@@ -63,7 +63,7 @@ impl Fixture {
 }
 
 #[test]
-fn a_token_in_a_file_is_made_once_and_read_again() {
+fn token_file_is_created_once_and_reused() {
     let fixture = Fixture::new();
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
@@ -93,7 +93,7 @@ fn a_token_in_a_file_is_made_once_and_read_again() {
 }
 
 #[test]
-fn of_commands_at_once_one_makes_the_token_and_its_file() {
+fn one_of_concurrent_commands_creates_the_token() {
     let fixture = Fixture::new();
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--secret", &secret];
@@ -114,7 +114,7 @@ fn of_commands_at_once_one_makes_the_token_and_its_file() {
 }
 
 #[test]
-fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
+fn expired_token_in_a_file_is_not_reused() {
     let fixture = Fixture::new();
     let secret = fixture.folder.text("shop.secret");
     let new = ["token", "new", "shop", "--scope", "ingest", "--expires", "1s", "--secret", &secret];
@@ -125,7 +125,7 @@ fn a_token_in_a_file_that_has_expired_is_not_taken_for_the_wanted_one() {
 }
 
 #[test]
-fn tokens_are_made_listed_and_revoked() {
+fn tokens_are_created_listed_and_revoked() {
     let fixture = Fixture::new();
     let (code, text) = fixture.run("", &["token", "list"]);
     assert!(code == 0 && text.contains("no token was ever made"), "{text}");
@@ -196,7 +196,7 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
 }
 
 #[test]
-fn commands_show_their_token_to_the_server_and_to_nobody_else() {
+fn commands_send_their_token_only_to_the_server() {
     let fixture = Fixture::new();
     let token = fixture.new_token(&["all", "--scope", "ingest,read,admin"]);
     let weak = fixture.new_token(&["weak", "--scope", "read"]);
@@ -233,7 +233,7 @@ fn commands_show_their_token_to_the_server_and_to_nobody_else() {
 }
 
 #[test]
-fn on_loopback_tokens_are_needed_once_there_are_any() {
+fn tokens_are_needed_on_loopback_once_any_exists() {
     let fixture = Fixture::new();
     let server = Server::start(&fixture.folder.data());
     let post = |token: &str| fixture.ask(server.intake, "POST /ingest/event", token);

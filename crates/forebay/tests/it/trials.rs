@@ -104,7 +104,7 @@ pub(crate) fn payloads_of(told: &str) -> Vec<String> {
 }
 
 #[test]
-fn each_stage_is_shown_with_what_it_took() {
+fn each_stage_is_shown_with_its_duration() {
     let fixture = Fixture::start();
     let event = r#"{ "id": 7, "path": "/a", "bytes": 2e6, "referrer": null }"#;
     let told = fixture.told("/access", event);
@@ -132,7 +132,7 @@ fn each_stage_is_shown_with_what_it_took() {
 }
 
 #[test]
-fn what_stands_around_the_event_is_asked_for() {
+fn context_of_the_event_is_used() {
     let fixture = Fixture::start();
     let config = CONFIG.replace(
         "{ dedupe = \"/n\", window = \"1h\" }",
@@ -210,7 +210,7 @@ fn events(seed: u64) -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn a_trial_and_a_post_come_to_the_same_bytes_ids_and_refusals() {
+fn dry_run_and_post_give_the_same_result() {
     let fixture = Fixture::start();
     let (mut expected, mut refused, mut taken) = (Vec::new(), 0, 0);
     for (type_name, event) in [1, 2].into_iter().flat_map(events) {
@@ -264,7 +264,7 @@ fn nothing_is_counted_remembered_or_kept() {
 }
 
 #[test]
-fn requests_that_can_not_be_are_told_why() {
+fn invalid_requests_are_explained() {
     let fixture = Fixture::start();
     let admin = fixture.server.admin;
     for (path, status, wanted) in [
@@ -291,7 +291,7 @@ fn requests_that_can_not_be_are_told_why() {
 }
 
 #[test]
-fn a_payload_has_as_many_bytes_as_an_event_may_have() {
+fn dry_run_accepts_the_largest_event() {
     let fixture = Fixture::start();
     let most = limits::EVENT_BYTES_MAX;
     let of = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
@@ -320,7 +320,7 @@ fn a_payload_has_as_many_bytes_as_an_event_may_have() {
 }
 
 #[test]
-fn an_explosion_is_shown_as_far_as_anybody_reads() {
+fn long_explosion_is_shortened() {
     let fixture = Fixture::start();
     let items: Vec<String> = (0..5_000).map(|n| n.to_string()).collect();
     let (status, told) = fixture.attempt("/order", &format!("{{\"items\":[{}]}}", items.join(",")));
@@ -330,7 +330,7 @@ fn an_explosion_is_shown_as_far_as_anybody_reads() {
 }
 
 #[test]
-fn it_needs_a_token_for_the_admin_port_where_there_is_one() {
+fn dry_run_needs_an_existing_admin_token() {
     let folder = Folder::new();
     let data = folder.text("data");
     let token = |scope: &str| {

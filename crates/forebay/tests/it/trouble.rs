@@ -6,7 +6,7 @@ const STORE: &str = "create table events (id blob not null unique, type text, so
     create trigger refuse before insert on events when new.payload like '%bad%' begin select raise(abort, 'no bad ones'); end";
 
 #[test]
-fn routes_say_why_their_last_event_died_and_why_and_since_when_they_wait() {
+fn routes_show_last_dead_letter_and_wait_reason() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     rusqlite::Connection::open(folder.data().join("events.db")).unwrap().execute_batch(STORE).unwrap();

@@ -93,7 +93,7 @@ impl Places {
 }
 
 #[test]
-fn each_acknowledged_event_is_in_the_writers_store_once_though_both_are_killed() {
+fn writer_stores_each_event_once_through_kills() {
     let places = Places::new();
     let address = free_address().to_string();
     let mut writer = BackEnd::start_on(&places.writer(), &address, &[]);
@@ -171,7 +171,7 @@ fn dead_letter_is_replayed_through_the_writer() {
 }
 
 #[test]
-fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
+fn only_scope_deliver_opens_a_writer() {
     let places = Places::new();
     let token = |name: &str, scope: &str| {
         let mut command = forebay();
@@ -202,7 +202,7 @@ fn a_token_with_the_scope_deliver_opens_a_writer_and_no_other_does() {
 }
 
 #[test]
-fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
+fn invalid_batch_requests_are_rejected_with_advice() {
     let places = Places::new();
     let writer = BackEnd::start_on(&places.writer(), "127.0.0.1:0", &[]);
     let ask = |head: &str, body: &str| {
@@ -240,7 +240,7 @@ fn what_is_no_batch_of_a_gateway_is_refused_and_says_what_to_do() {
 const OBJECTS: &str = "envelope = true\nmax_records = 10\nmax_age = \"1s\"\n";
 
 #[test]
-fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
+fn objects_hold_each_event_once_through_kills() {
     let places = Places::new();
     let address = free_address().to_string();
     let config = places
@@ -289,7 +289,7 @@ fn each_acknowledged_event_is_in_one_object_though_the_writer_is_killed() {
 }
 
 #[test]
-fn connections_of_gateways_leave_a_writer_the_files_that_it_needs() {
+fn gateway_connections_leave_descriptors_for_files() {
     let places = Places::new();
     // Sixteen connections would take all that the soft limit leaves.
     let mut command = after("ulimit -n 200; ulimit -Sn 20");

@@ -75,7 +75,7 @@ pub(crate) fn warehouse(postgres: &PostgresServer) -> String {
 }
 
 #[test]
-fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() {
+fn failing_writers_store_each_event_once() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let mut writers = ["one", "two"].map(|name| Some(writer(&folder, name, &warehouse(&postgres))));
@@ -108,7 +108,7 @@ fn events_reach_the_store_once_though_each_writer_is_killed_or_silent_in_turn() 
 }
 
 #[test]
-fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
+fn stopping_writer_answers_its_committed_batch() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
@@ -130,7 +130,7 @@ fn a_writer_that_ends_answers_the_batch_that_its_store_has() {
 }
 
 #[test]
-fn a_writer_whose_store_is_slow_is_waited_for() {
+fn writer_with_slow_store_is_awaited() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
@@ -148,7 +148,7 @@ fn a_writer_whose_store_is_slow_is_waited_for() {
 }
 
 #[test]
-fn a_store_that_fails_behind_one_writer_is_reached_through_another() {
+fn store_failing_at_one_writer_uses_another() {
     let Some(postgres) = PostgresServer::shared() else { return };
     let folder = Folder::new();
     let proxies = [0, 1].map(|_| Proxy::start(&postgres.socket()));
@@ -200,7 +200,7 @@ fn lock(postgres: &PostgresServer) -> std::process::Child {
 }
 
 #[test]
-fn a_reload_with_another_list_moves_the_lanes_and_keeps_them() {
+fn reload_moves_lanes_to_new_writers() {
     let folder = Folder::new();
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let front = FrontEnd::start(&listed(&[&one]), "store = \"null\"");
@@ -234,7 +234,7 @@ fn writers_are_found_by_dns() {
 }
 
 #[test]
-fn a_writer_that_dns_names_has_the_certificate_of_that_name() {
+fn writer_found_by_dns_needs_matching_certificate() {
     let (folder, pair) = (Folder::new(), Pair::new());
     let tls = "[writer.tls]\ncertificate = \"writer.pem\"\nkey = \"writer.key\"\n";
     folder.write("writer.key", &pair.key);
@@ -261,7 +261,7 @@ fn a_writer_that_dns_names_has_the_certificate_of_that_name() {
 }
 
 #[test]
-fn a_name_that_dns_does_not_know_keeps_events_until_a_reload_names_a_writer() {
+fn unresolved_name_keeps_events_until_reload() {
     let folder = Folder::new();
     let one = writer(&folder, "one", NULL);
     let front = FrontEnd::start("dns = \"http://no-such-host.invalid:8081\"", "store = \"null\"");
@@ -273,7 +273,7 @@ fn a_name_that_dns_does_not_know_keeps_events_until_a_reload_names_a_writer() {
 }
 
 #[test]
-fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
+fn mode_all_stores_everything_at_each_writer() {
     let folder = Folder::new();
     let sqlite = "[sinks.warehouse]\nkind = \"sqlite\"\n";
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, sqlite));
@@ -296,7 +296,7 @@ fn each_writer_of_mode_all_stores_everything_at_its_own_pace() {
 }
 
 #[test]
-fn a_server_that_a_reload_adds_to_mode_all_gets_what_comes_from_then_on() {
+fn server_added_to_mode_all_gets_later_events() {
     let folder = Folder::new();
     let [one, two] = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let upstream = |servers: &str| format!("mode = \"all\"\nservers = {{ {servers} }}");
@@ -349,7 +349,7 @@ fn refuse(mut stream: TcpStream, status: &str) -> std::io::Result<()> {
 }
 
 #[test]
-fn servers_that_are_no_writers_are_ejected_and_hold_up_nothing() {
+fn servers_that_are_no_writers_are_ejected() {
     let folder = Folder::new();
     let writers = ["one", "two"].map(|name| writer(&folder, name, NULL));
     let strays = ["401 Unauthorized", "403 Forbidden", "404 Not Found", "200 OK", "302 Found"].map(foreign_server);

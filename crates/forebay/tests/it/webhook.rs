@@ -26,7 +26,7 @@ fn post(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn another_forebay_has_each_acknowledged_event_once_though_both_are_killed() {
+fn receiving_forebay_stores_once_through_kills() {
     let (folder, other) = (Folder::new(), Folder::new());
     let mut receiver = Server::start_to_come_back(&other.data());
     let address = receiver.intake.to_string();
@@ -64,7 +64,7 @@ fn another_forebay_has_each_acknowledged_event_once_though_both_are_killed() {
 }
 
 #[test]
-fn what_the_receiver_refuses_is_a_dead_letter_in_its_words() {
+fn rejected_event_becomes_dead_letter_with_receivers_message() {
     let (folder, other) = (Folder::new(), Folder::new());
     other.write("schema.json", r#"{"properties": {"number": {"type": "integer"}}}"#);
     let configuration =
@@ -165,7 +165,7 @@ fn post_and_wait(server: &Server, number: usize) -> u16 {
 }
 
 #[test]
-fn one_message_that_its_receiver_fails_on_is_deferred_and_holds_up_no_other() {
+fn failing_message_is_deferred_and_blocks_no_other() {
     let (folder, (picky, address)) = (Folder::new(), Picky::start(5_000));
     let server = start(&folder, &format!("http://{address}/"));
     let lines: String = (0..10_000).map(|number| format!("{{\"number\": {number}}}\n")).collect();
@@ -194,7 +194,7 @@ fn one_message_that_its_receiver_fails_on_is_deferred_and_holds_up_no_other() {
 }
 
 #[test]
-fn what_is_deferred_ends_with_the_route_that_is_dropped() {
+fn dropping_the_route_ends_deferred_events() {
     let (folder, (picky, address)) = (Folder::new(), Picky::start(3));
     let server = start(&folder, &format!("http://{address}/"));
     for number in 0..8 {

@@ -81,7 +81,7 @@ fn message(from: &mut impl Read) -> Option<(String, Vec<u8>)> {
 }
 
 #[test]
-fn documents_go_over_tls_to_a_store_that_is_trusted_and_to_no_other() {
+fn documents_are_written_only_over_trusted_tls() {
     let Some(store) = OpenSearch::shared() else { return };
     let (pair, stranger) = (Pair::new(), Pair::new());
     let front = Front::before(store.address(), &pair, "127.0.0.1");

@@ -32,7 +32,7 @@ fn told(server: &Server, folder: &Folder, words: [&str; 2]) -> String {
 }
 
 #[test]
-fn one_document_that_a_pipeline_fails_is_deferred_and_holds_up_no_other() {
+fn document_failing_pipeline_is_deferred_alone() {
     let Some(store) = store("picky") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "picky");
@@ -56,7 +56,7 @@ fn one_document_that_a_pipeline_fails_is_deferred_and_holds_up_no_other() {
 }
 
 #[test]
-fn a_document_that_a_pipeline_drops_is_a_dead_letter() {
+fn document_dropped_by_pipeline_is_dead_letter() {
     let Some(store) = store("dropping") else { return };
     let folder = Folder::new();
     let server = start(&folder, store, "dropping");

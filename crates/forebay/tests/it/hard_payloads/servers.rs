@@ -48,7 +48,7 @@ fn in_a_stream_of_redis() {
 }
 
 #[test]
-fn a_counter_of_redis_counts_all_but_the_one_that_is_no_number() {
+fn redis_counter_skips_only_the_non_number() {
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let folder = Folder::new();

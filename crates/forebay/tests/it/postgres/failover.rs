@@ -26,7 +26,7 @@ fn numbers(postgres: &PostgresServer) -> Vec<usize> {
 }
 
 #[test]
-fn a_synchronous_standby_that_takes_over_has_all_that_was_stored_and_gets_the_rest() {
+fn synchronous_standby_has_stored_events_after_failover() {
     let Some(primary) = primary() else { return };
     let standby = primary.standby();
     primary.psql("alter system set synchronous_standby_names = '*'; select pg_reload_conf()");
@@ -54,7 +54,7 @@ fn a_synchronous_standby_that_takes_over_has_all_that_was_stored_and_gets_the_re
 }
 
 #[test]
-fn what_a_standby_lacks_that_takes_over_is_stored_again() {
+fn events_missing_on_promoted_standby_are_resent() {
     let Some(primary) = primary() else { return };
     let standby = primary.standby();
     assert!(follows(&primary, "async"), "{}", standby.log());
@@ -89,7 +89,7 @@ fn replay(server: &Server) -> String {
 }
 
 #[test]
-fn a_replay_that_a_standby_lacks_is_stored_again() {
+fn replay_missing_on_standby_is_stored_again() {
     let Some(primary) = primary() else { return };
     primary.psql(
         "create table events (id uuid primary key, type text, source text, received_at timestamptz, payload text

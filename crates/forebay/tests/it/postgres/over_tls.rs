@@ -7,7 +7,7 @@ use testkit::ports::free_port;
 use testkit::postgres::PostgresServer;
 
 #[test]
-fn rows_come_over_tls_from_a_server_that_is_trusted_and_over_nothing_else() {
+fn rows_are_written_only_over_trusted_tls() {
     let port = free_port();
     let settings = ["shared_buffers=32MB", "listen_addresses=localhost", &format!("port={port}")];
     let Some(postgres) = PostgresServer::start_with(&settings) else { return };

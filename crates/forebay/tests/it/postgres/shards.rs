@@ -57,7 +57,7 @@ fn of_common(numbers: std::ops::Range<usize>) -> BTreeSet<usize> {
 }
 
 #[test]
-fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() {
+fn unreachable_database_delays_only_its_events() {
     let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::start()) else { return };
     let folder = Folder::new();
     let server = start(&folder, &configuration(&common, Some(&shard)));
@@ -81,7 +81,7 @@ fn a_shard_that_is_down_holds_up_its_own_events_and_gets_them_when_it_is_back() 
 }
 
 #[test]
-fn a_tenant_that_moves_to_a_shard_has_each_event_in_one_database() {
+fn moved_tenant_has_events_in_one_database() {
     let (Some(common), Some(shard)) = (PostgresServer::shared(), PostgresServer::shared()) else { return };
     let folder = Folder::new();
     let server = start(&folder, &configuration(&common, None));

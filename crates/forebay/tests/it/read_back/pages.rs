@@ -20,7 +20,7 @@ fn turn(server: &Server, query: &mut Option<String>, ids: &mut Vec<String>) {
 }
 
 #[test]
-fn pages_go_on_while_events_are_added() {
+fn paging_continues_while_events_are_added() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     post(&server, "/ingest/event/a", "", "0");
@@ -59,7 +59,7 @@ fn pages_go_on_while_events_are_added() {
 }
 
 #[test]
-fn the_newest_come_first_and_what_is_stored_meanwhile_is_not_among_them() {
+fn newest_first_pages_exclude_later_events() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     let add = |payload: &str| {
@@ -97,7 +97,7 @@ fn the_newest_come_first_and_what_is_stored_meanwhile_is_not_among_them() {
 }
 
 #[test]
-fn a_cursor_stays_good_over_restarts_and_an_order_of_its_own() {
+fn page_cursor_is_valid_after_restart() {
     let folder = Folder::new();
     let mut server = Server::start(&folder.data());
     let (mut query, mut ids) = (None, Vec::new());

@@ -6,7 +6,7 @@ use crate::support::{Folder, Server, wait_until};
 const KEYED: &str = "Idempotency-Key: k\r\n";
 
 #[test]
-fn what_waits_for_its_store_is_pending_and_then_there() {
+fn pending_event_is_readable_once_stored() {
     let folder = Folder::new();
     // The store can't be opened where a directory has its name.
     std::fs::create_dir_all(folder.path("data/events.db")).unwrap();
@@ -55,7 +55,7 @@ fn what_waits_for_its_store_is_pending_and_then_there() {
 }
 
 #[test]
-fn what_was_refused_for_good_is_told() {
+fn dead_letter_is_reported_to_readers() {
     let folder = Folder::new();
     let server = Server::start(&folder.data());
     assert_eq!(server.post("/ingest/event", "0").0, 200);

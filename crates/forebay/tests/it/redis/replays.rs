@@ -18,7 +18,7 @@ fn replay(server: &Server) -> bool {
 }
 
 #[test]
-fn a_replay_whose_answer_is_cut_does_not_double_what_a_stream_has() {
+fn replay_without_response_duplicates_nothing() {
     let Some(redis) = RedisServer::start() else { return };
     let proxy = Proxy::start(&redis.socket());
     let url = format!("redis://{}", proxy.address());

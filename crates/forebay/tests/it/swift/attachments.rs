@@ -36,7 +36,7 @@ fn stored(swift: &SwiftServer) -> (Vec<String>, Vec<String>) {
 }
 
 #[test]
-fn the_example_of_the_page_holds_and_what_is_no_base64_is_a_dead_letter() {
+fn page_example_stores_objects_and_rejects_invalid_base64() {
     let Some(swift) = SwiftServer::shared() else { return };
     let folder = Folder::new();
     let server = start(&folder, swift);

@@ -71,7 +71,7 @@ fn configuration(folder: &str, listen: SocketAddr, swift: SocketAddr) -> String 
 }
 
 #[test]
-fn objects_come_over_tls_to_a_server_that_is_trusted_and_to_no_other() {
+fn objects_are_written_only_over_trusted_tls() {
     let Some(server) = SwiftServer::start() else { return };
     let Some(front) = Front::start(server.address()) else { return };
     let mut objects = 0;
