@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::{Folder, HANGS, Server, exchange, forebay, wait_until};
 
 const STORED: &str = "Forebay-Ack: stored\r\n";
-/// Nobody's patience ends before that of the test.
+/// Longer than any test waits.
 const PATIENT: &str = "[gateway]\nack_timeout = \"5min\"\n";
 const HASTY: &str = "[gateway]\nack_timeout = \"1s\"\n";
 const TYPES: &str = "[types.a]\nroutes = [\"one\"]\n[types.b]\nroutes = [\"one\", \"two\"]\n";
@@ -154,7 +154,7 @@ fn rejected_event_and_its_duplicates_get_424() {
     drop(fixture.sql("events.db", TABLE));
     fixture.start();
     let key = [STORED, "Idempotency-Key: k\r\n"].concat();
-    let told = |path: &str, headers: &str, body: &str| {
+    let expect_dead_letter = |path: &str, headers: &str, body: &str| {
         let (status, answer) = fixture.post(path, headers, body);
         assert_eq!((status, &answer["code"]), (424, &json!("dead_letter")), "{answer}");
         let dead = answer["dead"].as_array().unwrap().clone();
@@ -163,8 +163,8 @@ fn rejected_event_and_its_duplicates_get_424() {
         assert!(!answer.to_string().contains("no bad ones"), "the store's words: {answer}");
         dead[0]["id"].as_str().unwrap().to_owned()
     };
-    let id = told("/ingest/event/b", &key, "\"bad\"");
-    assert_eq!(told("/ingest/event/b", &key, "\"bad\""), id, "it comes again");
+    let id = expect_dead_letter("/ingest/event/b", &key, "\"bad\"");
+    assert_eq!(expect_dead_letter("/ingest/event/b", &key, "\"bad\""), id, "a duplicate");
     for path in [
         format!("/events/{id}"),
         format!("/events/{id}?type=b"),
@@ -185,9 +185,9 @@ fn rejected_event_and_its_duplicates_get_424() {
         );
     }
     let batch = [STORED, "Idempotency-Key: batch\r\n"].concat();
-    let other = told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
-    assert_eq!(told("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n"), other);
-    assert_eq!(fixture.post("/ingest/event/b", STORED, "4").0, 200, "another one's letter isn't its own");
+    let other = expect_dead_letter("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n");
+    assert_eq!(expect_dead_letter("/ingest/batch/a", &batch, "1\n\"bad too\"\n3\n"), other);
+    assert_eq!(fixture.post("/ingest/event/b", STORED, "4").0, 200, "another event's dead letter is ignored");
 
     let dead = |arguments: &[&str]| {
         let admin = fixture.server().admin.to_string();
@@ -239,13 +239,13 @@ fn retry_after_a_kill_gets_the_result() {
         stream.set_read_timeout(Some(HANGS)).unwrap();
         stream.write_all(format!("POST /ingest/event/b HTTP/1.1\r\nHost: localhost\r\n{request}").as_bytes()).unwrap();
         let mut answer = String::new();
-        // The end of the connection is all that it is told.
+        // The client only sees the end of the connection.
         let _ = stream.read_to_string(&mut answer);
         answer
     });
     fixture.wait_accepted(2);
     assert_eq!(fixture.server.take().unwrap().stop("-KILL"), None);
-    assert_eq!(client.join().unwrap(), "", "nobody was told that it is stored");
+    assert_eq!(client.join().unwrap(), "", "no client got an acknowledgement");
     drop(lock);
     fixture.start();
     let (status, answer) = fixture.post("/ingest/event/b", &headers, "1");
@@ -274,7 +274,7 @@ fn removed_route_ends_the_wait() {
     let admin = fixture.server().admin.to_string();
     let output = forebay().args(["route", "drop", "two", "--admin", &admin]).output().unwrap();
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(fixture.post("/ingest/event/b", &key, "1").0, 200, "what was given up doesn't count");
+    assert_eq!(fixture.post("/ingest/event/b", &key, "1").0, 200, "discarded events don't count");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use text::rfc3339;
 use crate::fixture::Fixture;
 use crate::support::wait_until;
 
-/// One shard, so that it is known what comes before what; no tick comes in between.
+/// One shard gives a known order, without ticks in between.
 pub(crate) fn config(aggregate: &str) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"local\"]\n[types.access.aggregate.hits]\n{aggregate}\n\
@@ -39,7 +39,7 @@ impl Fixture {
         self.server().metric(&format!("forebay_aggregate_{name}{{aggregate=\"access.hits\"}}"))
     }
 
-    /// Waits until the results are these: each with its window's start, its group's value and what stands behind it.
+    /// Waits until the results are these: each with its window's start, its group's value and its measures.
     fn expect(&self, wanted: &[&str]) {
         let mut found = Vec::new();
         let done = wait_until(|| {
@@ -101,7 +101,7 @@ fn out_of_order_late_and_too_late() {
     let later = "2026-11-20T10:00:00 200 requests 4 bytes 9 clients 3";
     fixture.expect(&[hour, later, not_found]);
     fixture.hit("2026-11-20T10:02:00Z", 200, 6);
-    // Too late: the watermark is a minute behind the window's end.
+    // Too late: the watermark is a minute past the window's end.
     fixture.hit("2026-11-20T10:00:59Z", 200, 7);
     fixture.expect(&[hour, later, not_found, "2026-11-20T10:01:00 200 requests 1 bytes 4 clients 1"]);
     fixture.server().wait("forebay_aggregate_late_total{", |late| late == 1);

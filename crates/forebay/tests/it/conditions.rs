@@ -1,5 +1,5 @@
-//! Routes with conditions, over HTTP and with real stores: what each gets, what clients are told, and what a reload and a
-//! kill change.
+//! Routes with conditions, over HTTP and with real stores: the events of each route, the answers to clients, and the effect of a reload and a
+//! kill.
 
 use serde_json::Value;
 

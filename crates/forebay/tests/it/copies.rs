@@ -1,4 +1,4 @@
-//! Two servers on copies of one data directory, and backups that are put back: with each kind of store.
+//! Two servers on copies of one data directory, and restored backups: with each kind of store.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use crate::support::{Folder, Server, exchange, forebay, wait_until};
 use testkit::postgres::PostgresServer;
 use testkit::proxy::Proxy;
 
-/// A store behind the program.
+/// A store of the program under test.
 struct Store<'a> {
     /// The section of the sink.
     sink: String,
@@ -84,7 +84,7 @@ fn accept(server: &Server) {
     assert!(code != 0 && text.contains("no lane of a sink s has stopped"), "{code} {text}");
 }
 
-/// Of two servers on copies of one directory one goes on, and the other says why it doesn't.
+/// Of two servers on copies of one directory one continues, and the other says why it stops.
 fn two_servers(store: &Store<'_>) {
     let (one, two) = (Folder::new(), Folder::new());
     let first = store.start(&one);
@@ -98,7 +98,7 @@ fn two_servers(store: &Store<'_>) {
     let second = store.start(&two);
     post(&second, 200..205);
     wait_stopped(&second);
-    assert_eq!(post_until_stored(&second, 205), 202, "it isn't stored, and nobody waits for it");
+    assert_eq!(post_until_stored(&second, 205), 202, "it isn't stored, and no client waits for it");
     post(&first, 110..150);
     first.wait_delivered();
     store.expect((0..10).chain(100..150));
@@ -121,7 +121,7 @@ fn two_servers(store: &Store<'_>) {
     assert_eq!(second.metric("forebay_ledger_errors_total") + first.metric("forebay_ledger_errors_total"), 0);
 }
 
-/// A backup of a directory is put back behind a store that has gone on.
+/// A backup of a directory is restored, and its store is newer.
 fn restored(store: &Store<'_>, stops: bool) {
     let (folder, backup) = (Folder::new(), Folder::new());
     let server = store.start(&folder);
@@ -264,7 +264,7 @@ fn restored_backup_continues_with_a_directory() {
     with_directory(|store| restored(store, false));
 }
 
-/// Objects of Swift, behind whose listing both may be.
+/// Objects of Swift, whose listing may lack the newest.
 fn with_swift(work: impl Fn(&Store<'_>)) {
     use testkit::swift::{KEY, SwiftServer, USER};
     let Some(swift) = SwiftServer::start() else { return };
@@ -353,7 +353,7 @@ fn to_accept_needs_a_running_server() {
     assert!(!output.status.success() && said.contains("start it, and then accept"), "{said}");
 }
 
-/// A file that is removed while the server runs, of which the journal doesn't have the first events any more.
+/// A file is removed while the server runs, and the journal no longer has its first events.
 #[test]
 fn stopped_lane_resumes_after_drop_or_accept() {
     for (command, goes_on) in [

@@ -71,7 +71,7 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The payload of each event by its id, from files that are held against their manifests.
+/// The payload of each event by its id, from files that match their manifests.
 pub(crate) fn read(folder: &Path) -> BTreeMap<String, Value> {
     let mut names = names(folder);
     let mut tables = tables(folder, &names);
@@ -183,14 +183,14 @@ fn missing_directory_is_reported_and_awaited() {
     let folder = Folder::new();
     let server = start(&folder, "max_age = \"1s\"\n");
     let (archive, aside) = (folder.data().join("archive"), folder.path("aside"));
-    // A directory that is there may still be tried out: one that was written to isn't any more.
+    // An existing directory may still be checked by a test file: one that has been written to isn't checked again.
     assert_eq!(server.post("/ingest/event", "0").0, 200);
     server.wait_delivered();
     std::fs::rename(&archive, &aside).unwrap();
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("is gone")), "{}", log());
-    assert!(!archive.exists(), "it isn't made where a disk may be mounted");
+    assert!(!archive.exists(), "it isn't created where a disk may be mounted");
     std::fs::rename(&aside, &archive).unwrap();
     server.wait_delivered();
     assert_eq!(server.stop("-TERM"), Some(0));
@@ -238,12 +238,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Posts batches to whichever server there is, until it is told to stop.
+    /// Posts batches to the current server, until it has to stop.
     pub(crate) fn post(&self, address: SocketAddr) {
         while !self.stop.load(Ordering::Relaxed) {
             let first = self.next.fetch_add(20, Ordering::Relaxed);
             let body: String = (first..first + 20).map(|number| format!("{{\"n\":{number}}}\n")).collect();
-            // A server that is killed gives no answer: nobody knows what became of these.
+            // A killed server gives no answer: the outcome of these is unknown.
             if try_post(address, &body).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200")) {
                 self.acknowledged.lock().unwrap().extend(first..first + 20);
             }
@@ -268,7 +268,7 @@ fn try_post(address: SocketAddr, body: &str) -> io::Result<String> {
 fn kills_during_writes_leave_each_event_once() {
     let mut random = Random::new(7);
     let folder = Folder::new();
-    // Many files, so that kills meet them being written.
+    // Many files: kills have to happen while some are being written.
     let settings = |codec: &str| format!("codec = \"{codec}\"\nmax_records = 40\nmax_age = \"1s\"\n");
     let known = Arc::new(Known::default());
     for codec in codings().iter().cycle().take(12) {

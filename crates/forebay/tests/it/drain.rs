@@ -1,4 +1,4 @@
-//! `forebay drain`: it delivers all events that a removed server has left, so that the data directory can be deleted.
+//! `forebay drain` delivers all events that a removed server has left; the data directory can then be deleted.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -51,7 +51,7 @@ fn rows(folder: &Path, of: &str) -> Vec<String> {
     rows.query_map([of], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// A configuration whose store is beside the data directory.
+/// A configuration whose store is next to the data directory.
 const OUTSIDE: &str = "[gateway]\nshards = 1\n[types.\"*\"]\nroutes = [\"local\"]\n[sinks.local]\nkind = \"sqlite\"\npath = \"../events.db\"\n";
 
 /// Twenty payloads in the order of their bytes.
@@ -98,8 +98,8 @@ fn drain_refuses_running_server_and_invalid_configuration() {
     let outside = folder.write("outside.toml", OUTSIDE);
     let server = Server::start_with(&folder.data(), &["--config", &outside], &folder.path("log"));
     assert_eq!(server.post("/ingest/event", "1").0, 200);
-    let beside = drain(&folder, &[]);
-    assert!(beside.code == Some(1) && beside.log.contains("is in use"), "{beside:?}");
+    let in_use = drain(&folder, &[]);
+    assert!(in_use.code == Some(1) && in_use.log.contains("is in use"), "{in_use:?}");
     assert_eq!(server.post("/ingest/event", "2").0, 200);
     assert_eq!(server.stop("-TERM"), Some(0));
     let config = folder.write("wrong.toml", "[sinks.a]\n");
@@ -146,7 +146,7 @@ fn drain_closes_windows_and_writes_partial_objects() {
 fn killed_drain_can_be_repeated() {
     const EVENTS: usize = 400;
     let folder = Folder::new();
-    // Many small objects, so that kills interrupt some of them, and a store that is down, so that no run completes.
+    // Many small objects: kills have to interrupt some of them. The store is down: no run may complete.
     let routes = "routes = [\"local\", \"archive\"";
     let open = OPEN.replacen(routes, &format!("{routes}, \"late\""), 1);
     let late = "[sinks.late]\nkind = \"directory\"\npath = \"../late\"\nenvelope = true\n";

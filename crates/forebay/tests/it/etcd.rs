@@ -121,7 +121,7 @@ fn last_writer_stays_when_etcd_is_empty() {
     front.server.wait(SERVERS, |servers| servers == 1);
     etcd.control(&["del", "/forebay/writers/by-hand"]);
     front.server.wait("forebay_upstream_lookups_total{upstream=\"back\",result=\"failed\"}", |failed| failed > 0);
-    // The log is written by a thread of its own.
+    // A separate thread writes the log.
     let log = || std::fs::read_to_string(front.folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("no writer is registered under /forebay/writers/")), "{}", log());
     assert_eq!(front.server.metric(SERVERS), 1);
@@ -302,11 +302,11 @@ fn no_event_for_writer_of_another_store() {
     front.post(0..3);
     front.server.wait_delivered();
     drop(one);
-    let stranger = writer_on(&folder, "two", &address, &warehouse(&other));
+    let other_writer = writer_on(&folder, "two", &address, &warehouse(&other));
     front.post(3..6);
     expect_refusal(&front.server, &["in another store", "forebay route accept"]);
     assert_eq!(other.psql("select count(*) from events"), "0");
-    drop(stranger);
+    drop(other_writer);
     let _one = writer_on(&folder, "one", &address, &format!("{tables}{}", warehouse(&first)));
     front.server.wait_delivered();
     assert_eq!(first.psql("select count(*), count(distinct payload->>'number') from events"), "6|6");

@@ -46,7 +46,7 @@ fn writer_health_uses_its_admin_port() {
     assert!(code == Some(1) && text.contains("/readyz does not answer"), "{text}");
 }
 
-/// Sends the same bytes again and again, with a pause, to whoever connects.
+/// Sends the same bytes repeatedly, with a pause, to each client.
 fn endless(bytes: &'static [u8], pause: Duration) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,7 +82,7 @@ fn hanging_server_is_unhealthy() {
     server.signal("-CONT");
     assert!(code == Some(1) && text.contains("does not answer"), "{text}");
 
-    // A mistake elsewhere says nothing of the server, which goes on with what it has.
+    // An error elsewhere says nothing about the server, which keeps its configuration.
     let admin = server.admin;
     let file = folder
         .write("forebay.toml", format!("no_such = 1\n[gateway]\nadmin = \"{admin}\"\ntype_pointer = \"${{X}}\"\n"));

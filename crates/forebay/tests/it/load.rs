@@ -69,9 +69,9 @@ fn lines_are_stored_once_through_kills() {
     // Everything is known to be loaded; and without that knowledge a name of the load will do.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent")), (0, 0), "{text}");
-    let told = format!("{file} was loaded before, up to its end, at 20");
+    let notice = format!("{file} was loaded before, up to its end, at 20");
     assert!(
-        text.contains(&told) && text.contains(&format!("remove {file}.forebay-load or give another --state")),
+        text.contains(&notice) && text.contains(&format!("remove {file}.forebay-load or give another --state")),
         "{text}"
     );
     server.wait_delivered();
@@ -129,7 +129,7 @@ fn end_of_file_is_resent_unchanged() {
     assert_eq!(finish(load(&arguments)).0, 0);
     for (content, sent) in [("1\n2\n3\n", 3), ("1\n2\n3\n4", 2), ("1\n2\n3\n4\n5\n", 2)] {
         let mut killed = read();
-        // As it was durable before the last batch was sent.
+        // The state that was durable before the last batch was sent.
         std::mem::swap(&mut killed["inputs"][&file]["place"], &mut before);
         fs::write(&state, killed.to_string()).unwrap();
         folder.write("a", content);
@@ -213,19 +213,19 @@ fn file_is_followed_through_growth_rotation_and_truncation() {
     wait_accepted(&server, 1);
     append("2\n3");
     wait_accepted(&server, 2);
-    // The last line gets no line break any more; the next file begins with the same bytes.
+    // The last line never gets a line break; the next file begins with the same bytes.
     fs::rename(folder.path("log"), folder.path("log.1")).unwrap();
     folder.write("log", "1\n");
     wait_accepted(&server, 4);
     fs::write(folder.path("log"), "").unwrap();
-    // It must be seen empty before it grows, as it is with whoever cuts a log that is written to.
+    // The loader must see it empty before it grows, as with tools that truncate a log in use.
     let entry = || fs::read_to_string(folder.path("log.forebay-load")).unwrap();
     assert!(wait_until(|| entry().contains("\"generation\": 2")), "{}", entry());
     append("5\n");
     wait_accepted(&server, 5);
     drop(loader);
 
-    // While nobody follows, the file grows and is rotated: its rest comes first.
+    // Without a follower, the file grows and is rotated: its rest comes first.
     append("6\n");
     fs::rename(folder.path("log"), folder.path("log.2")).unwrap();
     folder.write("log", "7\n");
@@ -247,7 +247,7 @@ fn first_rejected_lines_are_reported() {
     assert_eq!(text.matches("was refused (json): ").count(), 10, "{text}");
     assert!(text.contains("a line 3 was refused") && text.contains("a line 12 was refused"), "{text}");
     assert_eq!(text.matches("--refused FILE keeps all of them").count(), 1, "{text}");
-    // What is gone on with had refused lines, though this time none is sent.
+    // The resumed load had rejected lines, although none is sent this time.
     for _ in 0..2 {
         let (code, text) = finish(load(&[&file, "--url", &server.url()]));
         assert_eq!((code, counts(&text, "sent"), counts(&text, "rejected")), (3, 0, 0), "{text}");
@@ -277,7 +277,7 @@ fn load_failing_at_first_shows_no_counts() {
 fn load_stops_on_hangup_unless_ignored() {
     let folder = Folder::new();
     let file = folder.write("a", "1\n");
-    // Nobody listens there: it tries again and again, and says so after a few times. By then it listens to signals.
+    // No server listens there: the loader retries, and reports that after a few attempts. By then it handles signals.
     let start = |shell: &str| {
         let mut command = after(shell);
         command.args(["load", &file, "--url", "http://127.0.0.1:9"]).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -27,7 +27,7 @@ kind = "sqlite"
 path = "two.db"
 "#;
 
-/// Of `X` another event came before, so that a line with its id is refused, and those that have its `v` with it.
+/// An event with the id `X` was posted earlier. So a line with its id is rejected, and the lines that have its `v` with it.
 const DEDUPE: &str = r#"
 [gateway]
 shards = 1
@@ -109,7 +109,7 @@ fn dependent_lines_are_sent_alone() {
     let expected = [json!({ "id": "C", "v": 8 }), json!({ "id": "X" }), json!({ "v": 7 })];
     assert_eq!(sorted(), expected);
 
-    // Killed before it heard of the line that was sent alone: it goes on with that one, and counts what was refused before.
+    // Killed before it got the result of the line that was sent alone: it resumes with that line, and counts the lines rejected before.
     let mut killed = state(&folder);
     assert_eq!(killed["inputs"][&file]["split"], Value::Null, "it is answered");
     let place = json!({ "offset": 0, "lines": 0, "tail_bytes": 0, "tail_sum": 0, "is_end": false });
@@ -166,7 +166,7 @@ fn answer(stream: &mut BufReader<TcpStream>, status: u16, body: &str) {
     stream.get_mut().write_all((head + body).as_bytes()).unwrap();
 }
 
-/// Killed after it was told which line to send alone: the batch isn't sent again, for it could be taken with that line now.
+/// Killed after it knew which line to send alone: the batch isn't resent, because it could now be accepted with that line.
 #[test]
 fn killed_load_resumes_lines_to_send_alone() {
     let folder = Folder::new();
@@ -179,9 +179,9 @@ fn killed_load_resumes_lines_to_send_alone() {
     let mut stream = accept();
     let (key, body) = take_request(&mut stream).unwrap();
     assert_eq!(body, "1\n2\n3\n");
-    let told =
+    let response =
         r#"{"accepted":2,"duplicates":0,"refused":[{"line":2,"code":"overload","retry":"alone"}],"retry_alone":1}"#;
-    answer(&mut stream, 207, told);
+    answer(&mut stream, 207, response);
     let alone = Some((format!("{key}-line-2"), "2\n".to_owned()));
     assert_eq!(take_request(&mut stream), alone);
     drop(loader);

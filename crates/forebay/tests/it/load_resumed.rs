@@ -1,4 +1,4 @@
-//! `forebay load` of a file that has grown within its last line, of one that another load is busy with, and of those that were rotated meanwhile.
+//! `forebay load` of a file that has grown within its last line, of one that another load is using, and of files rotated during a pause.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -49,7 +49,7 @@ fn growing_last_line_is_not_split() {
         }
         assert_eq!(server.metric("forebay_events_accepted_total"), accepted, "{name}: something was sent");
     }
-    // It was a whole line, whose break was left out: it is put there, and the load goes on.
+    // It was a whole line without its line break: the break is added, and the load resumes.
     let file = folder.write("plain", "1\n12\n34\n5\n");
     let (code, text) = finish(load(&[&file, "--url", &url, "--type", "plain"]));
     assert_eq!((code, counts(&text, "accepted")), (0, 2), "{text}");
@@ -124,7 +124,7 @@ fn second_load_of_a_file_is_rejected() {
     let (code, text) = finish(load(&[&file, "--url", &url, "--state", &other, "--type", "other"]));
     assert_eq!((code, counts(&text, "accepted")), (0, 1), "{text}");
 
-    // One that was killed is in nobody's way.
+    // A killed load doesn't block the file.
     drop(first);
     append(&folder.path("a"), b"2\n");
     let (code, text) = finish(load(&[&file, "--url", &url]));
@@ -134,7 +134,7 @@ fn second_load_of_a_file_is_rejected() {
     assert_eq!(payloads(&data), ["1", "1", "2"]);
 }
 
-/// Renames the file `log`, and puts a younger one in its place.
+/// Renames the file `log`, and creates a younger one with its name.
 fn rotate(folder: &Folder, to: &str, text: &str) {
     let old = folder.path(to);
     fs::rename(folder.path("log"), &old).unwrap();

@@ -1,4 +1,4 @@
-//! `forebay load` of what it can't read: a bad line is refused as one line, and what follows is loaded.
+//! `forebay load` of damaged input: a bad line is rejected as one line, and the lines after it are loaded.
 
 use std::fs;
 use std::io::Write;

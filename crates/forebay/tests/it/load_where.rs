@@ -1,4 +1,4 @@
-//! `forebay load --where`: what is taken, what can't be judged, and the page's own examples.
+//! `forebay load --where`: matching lines, undecided lines, and the page's own examples.
 
 use std::fs;
 use std::io::Write;
@@ -49,7 +49,7 @@ fn only_lines_meeting_the_condition_are_stored() {
     );
     assert!(text.contains(&shown), "{text}");
 
-    // It goes on with the same condition, and with no other.
+    // It resumes with the same condition, and with no other.
     let (code, text) = finish(load(&arguments));
     assert_eq!((code, counts(&text, "sent"), counts(&text, "undecided")), (0, 0, 0), "{text}");
     let (code, text) = finish(load(&[&file, "--url", &url, "--where", "true"]));
@@ -106,7 +106,7 @@ fn a_hostile_condition_ends() {
     );
 }
 
-/// The commands of the page that only count, run by a shell beside a file of that name.
+/// The commands of the page that only count, run by a shell next to a file of that name.
 #[test]
 fn examples_of_the_page_count_as_documented() {
     let folder = Folder::new();

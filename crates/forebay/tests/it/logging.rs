@@ -12,7 +12,7 @@ use crate::support::{Folder, HANGS, Running, Server, exchange, forebay, payloads
 /// `O_NONBLOCK` of Linux.
 const NON_BLOCKING: i32 = 0o4000;
 
-/// Fills a pipe by a descriptor of its own: the one of the pipe keeps its mode.
+/// Fills a pipe through a separate descriptor: the one of the pipe keeps its mode.
 fn fill(pipe: &PipeWriter) {
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let mut second = OpenOptions::new().write(true).custom_flags(NON_BLOCKING).open(path).unwrap();
@@ -41,7 +41,7 @@ fn stalled_log_reader_blocks_nothing() {
     server.wait_delivered();
     assert_eq!(server.metric("forebay_log_dropped_total"), 0);
 
-    assert_eq!(server.stop("-TERM"), Some(0), "the last lines are given up after a second");
+    assert_eq!(server.stop("-TERM"), Some(0), "the last lines are dropped after a second");
     assert_eq!(payloads(&folder.data()).len(), 10);
 }
 

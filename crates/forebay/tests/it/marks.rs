@@ -90,7 +90,7 @@ fn operator_accepts_another_store() {
     let server = front(&folder, &[&writer.url()], "sqlite", "sink = \"local\"");
     post(&server, 1);
     server.wait_delivered();
-    // The same address leads to another file from now on.
+    // The same address points to another file from now on.
     let before = folder.path("before");
     std::fs::create_dir(&before).unwrap();
     std::fs::rename(data.join("events.db"), before.join("events.db")).unwrap();
@@ -127,7 +127,7 @@ fn writers_with_other_settings_are_rejected() {
         post(&server, at);
         expect_refusal(&server, &[&one.url(), &two.url(), part, "same configuration"]);
     }
-    // Pools and time-outs are each writer's own.
+    // Pools and timeouts are set by each writer.
     let two = writer(&folder, "two", "127.0.0.1:0", &url, "max_connections = 5\ntimeout = \"7s\"");
     front(&folder, &[&one.url(), &two.url()], "postgres", "").wait_delivered();
     assert_eq!(rows(&postgres), "0 1 2 3");

@@ -1,4 +1,4 @@
-//! NATS behind the real program: from a request to a message of a stream, with both processes killed.
+//! The real program with NATS: from a request to a message of a stream, with both processes killed.
 
 use std::path::Path;
 
@@ -33,16 +33,16 @@ fn acknowledged_events_are_stored_once_through_kills() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         nats.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         nats.run();
         server = start(&folder, &url, "");
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }

@@ -1,14 +1,14 @@
-//! Commands whose output nobody reads any more, as behind `head`.
+//! Commands whose reader has ended, as in a pipe to `head`.
 
 use std::io::{BufRead, BufReader, Read, pipe};
 use std::process::{Command, Stdio};
 
 use crate::support::{Folder, Server, forebay};
 
-/// 128 and the number of SIGPIPE, as shells show who has died of it.
+/// 128 and the number of SIGPIPE, as shells show a process that it ended.
 const UNREAD: i32 = 141;
 
-/// The exit code where nobody reads, and what is said of it.
+/// The exit code without a reader, and the messages about it.
 fn unread(mut command: Command) -> (i32, String) {
     let (reader, writer) = pipe().unwrap();
     drop(reader);

@@ -8,7 +8,7 @@ use crate::duckdb;
 use crate::fixture::Fixture;
 use crate::support::exchange;
 
-/// One shard, so that there is one table.
+/// One shard gives one table.
 fn config(settings: &str) -> String {
     format!(
         "[gateway]\nshards = 1\n[types.access]\ntime = \"/time\"\nroutes = [\"tables\"]\n[types.access.aggregate.hits]\n\

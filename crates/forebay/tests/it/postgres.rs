@@ -1,4 +1,4 @@
-//! PostgreSQL behind the real program: from a request to a row and back, with both processes killed.
+//! The real program with PostgreSQL: from a request to a row and back, with both processes killed.
 
 mod failover;
 mod over_tls;
@@ -41,16 +41,16 @@ fn acknowledged_events_are_stored_once_through_kills() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         postgres.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         postgres.run();
         server = start(&folder, &postgres);
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }

@@ -75,7 +75,7 @@ fn haproxy(listen: SocketAddr, [one, other]: [SocketAddr; 2]) -> String {
     delivered("haproxy/haproxy.cfg", &changes.each_ref().map(|(old, new)| (*old, new.as_str())))
 }
 
-/// A single process, so that a kill leaves no other.
+/// A single process: a kill leaves no other.
 fn nginx(folder: &str, listen: SocketAddr, [one, other]: [SocketAddr; 2]) -> String {
     let changes = [
         ("listen 8080", format!("listen {listen}")),
@@ -120,7 +120,7 @@ impl Fixture {
     }
 }
 
-/// The status of a post on a connection of its own.
+/// The status of a post on a separate connection.
 fn post(proxy: &Proxy, path: &str, body: &str) -> u16 {
     let head = format!(
         "POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-ndjson\r\n"

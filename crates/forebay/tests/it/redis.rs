@@ -1,4 +1,4 @@
-//! Redis behind the real program: from a request to an entry, with both processes killed.
+//! The real program with Redis: from a request to an entry, with both processes killed.
 
 mod replays;
 
@@ -37,16 +37,16 @@ fn acknowledged_events_are_stored_once_through_kills() {
             assert_eq!(post(&server, number), 200);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         redis.kill();
         for _ in 0..10 {
-            assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+            assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
             number += 1;
         }
         drop(server);
         redis.run();
         server = start(&folder, &url, "");
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for again in (0..number).step_by(7) {
             assert_eq!(post(&server, again), 200);
         }
@@ -114,7 +114,7 @@ fn tls_server_is_trusted_by_certificate_only() {
     let server = start(&folder, &url, &format!("ca = \"{other}\"\n"));
     assert_eq!(post(&server, 1), 200);
     assert!(wait_until(|| log().contains("certificate")), "{}", log());
-    assert_eq!(redis.ask(&["DBSIZE"]).number(), 0, "a stranger gets nothing");
+    assert_eq!(redis.ask(&["DBSIZE"]).number(), 0, "an untrusted server gets nothing");
     drop(server);
 
     let server = start(&folder, &url, &format!("ca = \"{certificate}\"\n"));

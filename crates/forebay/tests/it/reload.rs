@@ -112,7 +112,7 @@ fn sighup_applies_types_routes_limits_and_origins() {
     fixture.folder.write("forebay.toml", format!("[gateway]\ncors_origins = [\"https://a.example\"]\n{TWO}"));
     fixture.server().signal("-HUP");
     fixture.server().wait("forebay_reloads_total{result=\"applied\"}", |reloads| reloads == 1);
-    assert!(asked(), "the connection goes on, under the new rules");
+    assert!(asked(), "the connection continues, under the new rules");
     assert_eq!((fixture.post("a", "3"), fixture.post("b", "4")), (200, 200));
     fixture.server().wait_delivered();
     assert_eq!((fixture.rows("events"), fixture.rows("two")), (2, 1));
@@ -176,7 +176,7 @@ fn request_in_flight_survives_a_reload() {
         String::from_utf8(answer.to_vec()).unwrap()
     };
     assert_eq!(end(&mut kept), "HTTP/1.1 200");
-    assert_eq!(end(&mut gone), "HTTP/1.1 404", "its routes are closed: it isn't taken, and told so");
+    assert_eq!(end(&mut gone), "HTTP/1.1 404", "its routes are closed: it is rejected");
     fixture.server().wait_delivered();
     assert_eq!(fixture.server().metric("forebay_ledger_errors_total"), 0);
 }
@@ -207,7 +207,7 @@ fn removed_route_holds_events_until_restored_or_dropped() {
 
     fixture.accepts(TWO);
     fixture.server().wait_delivered();
-    assert_eq!(fixture.rows("two"), 4, "it goes on where it stood");
+    assert_eq!(fixture.rows("two"), 4, "it resumes at its cursor");
     assert_eq!(fixture.counts("b", "two"), [4, 0, 0, 0]);
 
     for online in [true, false] {

@@ -89,7 +89,7 @@ fn ambiguous_role_is_reported() {
             "unset FOREBAY_WRITERS",
         ),
         (&[("FOREBAY_ROLE", "writer")], &["drain", "--data", data], 2, "a writer has no journal"),
-        (&[("FOREBAY_ROLE", "writer")], &["token", "list", "--data", data], 0, "no token was ever made"),
+        (&[("FOREBAY_ROLE", "writer")], &["token", "list", "--data", data], 0, "there are no tokens"),
     ] {
         let (found, text) = run(variables, arguments);
         assert_eq!(found, Some(code), "{variables:?} {arguments:?}: {text}");
@@ -119,7 +119,7 @@ fn token_of_one_gateway_opens_no_other_lane() {
         gateway(&folder.data(), &["--config", &config], &folder.path("log"))
     };
     let server = start(&other);
-    assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
+    assert_eq!(server.post("/ingest/event", "1").0, 200, "events are accepted while the writer rejects requests");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     let says_why = || exchange(server.admin, &request).1.contains("delivers for the origin 0f0f");
     assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
@@ -248,7 +248,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
     let sink = format!("[sinks.warehouse]\n{}\n", store.settings);
     let types = "[types.\"*\"]\nroutes = [\"warehouse\"]\n";
     let alone = folder.write("serve.toml", format!("{sink}{types}"));
-    // The lane keeps the gateway's name of the sink, whatever the writer calls its own.
+    // The lane keeps the gateway's name of the sink, regardless of the writer's name for it.
     let of_writer = folder.write("writer.toml", sink.replace("warehouse", "store"));
     let address = free_address().to_string();
     let of_gateway = folder.write(
@@ -269,7 +269,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
         } else {
             Server::start_configured(&folder.data(), Path::new(&alone), &log)
         };
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         for number in (0..number).step_by(7) {
             assert_eq!(server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}")), 200);
         }
@@ -277,7 +277,7 @@ fn move_there_and_back(folder: &Folder, store: &Store<'_>) {
             assert_eq!(server.post_with_key(&format!("k{number}"), &format!("{{\"number\":  {number}}}")), 200);
             number += 1;
         }
-        // Each role has a claim and a cursor by then; the rest is on its way.
+        // Each role has a claim and a cursor by then; the rest is in flight.
         server.wait("forebay_events_stored_total{", |stored| stored > 0);
         drop((server, writer));
     }

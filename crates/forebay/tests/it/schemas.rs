@@ -76,7 +76,7 @@ fn a_reload_reads_schemas_again_or_changes_nothing() {
     let fixture = Fixture::start();
     assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422);
     fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": 799}}}"#);
-    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422, "not before it is told");
+    assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 422, "not before the reload");
     assert_eq!(fixture.ask("POST", "/api/reload").0, 200);
     assert_eq!(fixture.post("access", r#"{"status": 700}"#).0, 200);
     fixture.folder.write("schemas/shared/status.json", r#"{"$defs": {"status": {"maximum": "many"}}}"#);

@@ -59,8 +59,8 @@ fn second_process_is_rejected_and_harms_nothing() {
     assert_eq!(server.post("/ingest/event", "1").0, 200);
 }
 
-/// Half of so few descriptors are for connections, and the server itself has more than the other half: a client that can't
-/// be taken is turned away at once, instead of left waiting in the queue.
+/// Half of so few descriptors are for connections, and the server needs less than the other half: a client that can't
+/// be accepted is disconnected immediately, instead of left waiting in the queue.
 #[test]
 fn server_without_descriptors_rejects_clients_and_recovers() {
     let folder = Folder::new();
@@ -104,7 +104,7 @@ fn client_cannot_exhaust_the_admin_port() {
     let mut open: Vec<TcpStream> = (0..65).map(|_| TcpStream::connect(server.admin).unwrap()).collect();
     let mut last = open.pop().unwrap();
     last.set_read_timeout(Some(HANGS)).unwrap();
-    assert!(matches!(last.read(&mut [0]), Ok(0)), "one too many is closed at once");
+    assert!(matches!(last.read(&mut [0]), Ok(0)), "one too many is closed immediately");
     for mut stream in open {
         stream.set_read_timeout(Some(HANGS)).unwrap();
         stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
@@ -271,7 +271,7 @@ fn events_removed_by_repair_can_be_resent() {
     assert!(!is_duplicate(&server) && is_duplicate(&server));
 }
 
-/// What stands between quotes in the line that begins like this, and the path of its address.
+/// The text between quotes in the line that begins like this, and the path of its address.
 fn example(banner: &str) -> (String, String) {
     let line = banner.lines().find(|line| line.starts_with("  curl -i ")).unwrap_or_else(|| panic!("{banner}"));
     let url = line.split(' ').find_map(|word| word.strip_prefix("http://")).unwrap();
@@ -344,7 +344,7 @@ fn files_in_data_directory_belong_to_owner() {
         assert_eq!(mode(path), if path.is_dir() { 0o700 } else { 0o600 }, "{}", path.display());
     }
 
-    // What somebody has made for others to read stays as it is.
+    // Files that the operator has shared with other users keep their modes.
     let shared = folder.path("shared");
     std::fs::DirBuilder::new().mode(0o750).create(&shared).unwrap();
     std::fs::set_permissions(&shared, PermissionsExt::from_mode(0o750)).unwrap();
@@ -354,7 +354,7 @@ fn files_in_data_directory_belong_to_owner() {
     assert_eq!(server.post("/ingest/event", "1").0, 200);
     server.wait_delivered();
     assert_eq!((mode(&shared), mode(&shared.join("events.db"))), (0o750, 0o640));
-    assert_eq!(mode(&shared.join("events.db-wal")), 0o640, "whoever may read the store may read its log");
+    assert_eq!(mode(&shared.join("events.db-wal")), 0o640, "readers of the store may read its log");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use testkit::ports::free_address;
 use crate::support::{Folder, Server, exchange, forebay, wait_until};
 use crate::two_services::{BackEnd, gateway};
 
-/// Nobody listens on port 1.
+/// No server listens on port 1.
 const AWAY: &str = "kind = \"postgres\"\nurl = \"postgres://writer:sesame@127.0.0.1:1/events\"\ntable = \"events\"\n";
 
 /// Runs `forebay status`: the exit code, and what it prints.

@@ -1,4 +1,4 @@
-//! SIGTERM: what is in flight is finished, nothing new is begun, and a second signal ends it at once.
+//! SIGTERM: requests in flight are finished, no new ones begin, and a second signal ends the process immediately.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -57,7 +57,7 @@ fn second_signal_ends_the_process_immediately() {
     let (server, mut post, _ready) = stopping(&folder);
     assert_eq!(server.stop("-INT"), Some(143));
     let answer = post.read_to_string(&mut String::new());
-    assert!(matches!(answer, Ok(0) | Err(_)), "nobody was told that it is stored");
+    assert!(matches!(answer, Ok(0) | Err(_)), "no client got an acknowledgement");
     let server = Server::start(&folder.data());
     assert_eq!(server.metric("forebay_events_accepted_total"), 0);
 }

@@ -7,7 +7,7 @@ use crate::support::{Folder, HANGS, Server, exchange, payloads, wait_until};
 use crate::two_services::{BackEnd, gateway};
 use testkit::ports::free_address;
 
-/// The whole response to a GET on a connection of its own.
+/// The whole response to a GET on a separate connection.
 fn get(address: SocketAddr, path: &str) -> String {
     request(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
@@ -38,7 +38,7 @@ fn gateway_accepts_events_during_stop_delay() {
     let answer = request(server.intake, "GET /ip HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(answer.to_ascii_lowercase().contains("connection: close"), "a client that keeps connections: {answer}");
     server.wait_delivered();
-    assert_eq!(server.stop("-TERM"), Some(143), "a second signal ends it at once");
+    assert_eq!(server.stop("-TERM"), Some(143), "a second signal ends it immediately");
     assert_eq!(payloads(&folder.data()), ["1"]);
 }
 

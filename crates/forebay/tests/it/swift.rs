@@ -1,4 +1,4 @@
-//! Swift and S3 behind the real program: from a request to an object, with both processes killed.
+//! The real program with Swift and S3: from a request to an object, with both processes killed.
 
 mod attachments;
 mod over_tls;
@@ -15,7 +15,7 @@ use crate::support::{Folder, Server, wait_until};
 use testkit::proxy::Proxy;
 use testkit::swift::{KEY, SwiftProcess, SwiftServer, USER};
 
-/// Many small objects, so that kills meet them being written.
+/// Many small objects: kills have to happen while some are being written.
 const RULES: &str =
     "object = \"{type}-of-{day}-\"\nformat = \"ndjson.zst\"\nenvelope = true\nmax_records = 100\nmax_age = \"1s\"\n";
 
@@ -95,7 +95,7 @@ fn swift_has_acknowledged_events_once_through_kills() {
 #[test]
 fn s3_has_acknowledged_events_once_through_kills() {
     let Some(server) = SwiftServer::start() else { return };
-    // Services of S3 list what they have: an object that Swift has and doesn't list is nothing of theirs.
+    // Services of S3 list what they have: an object that Swift has and doesn't list doesn't exist for them.
     let parts = [SwiftProcess::Proxy, SwiftProcess::Container];
     kills_leave_every_acknowledged_event_in_one_object(&s3(server.address()), &server, &parts);
 }
@@ -123,7 +123,7 @@ fn ack_stored_waits_for_the_object() {
     let lines = zstd::decode_all(&*client.get("events", name).unwrap()).unwrap();
     assert!(String::from_utf8(lines).unwrap().ends_with("\"payload\":{\"a\" :\t1.0e0}}\n"));
     let cut = proxy.cut_after(0);
-    assert_eq!(forebay.post("/ingest/event", "2").0, 200, "a store that is away keeps nobody from posting");
+    assert_eq!(forebay.post("/ingest/event", "2").0, 200, "events are accepted while the store is down");
     let log = || std::fs::read_to_string(folder.path("log")).unwrap();
     assert!(wait_until(|| log().contains("container events of Swift")), "{}", log());
     drop(cut);

@@ -47,7 +47,7 @@ impl TlsFixture {
         fixture
     }
 
-    /// Puts a pair in the place of the one before, file after file, as tools do that renew certificates.
+    /// Replaces the pair, file after file, as tools do that renew certificates.
     pub(crate) fn show(&self, pair: &Pair) {
         self.folder.write("shown.pem", &pair.certificate);
         self.folder.write("shown.key", &pair.key);
@@ -231,7 +231,7 @@ fn commands_trust_the_given_authority() {
     let admin = format!("https://{}", server.admin);
     let lines = fixture.folder.write("lines.ndjson", "1\n2\n3\n");
     let ca = fixture.folder.text("shown.pem");
-    let strangers = fixture.folder.write("strangers.pem", Pair::new().certificate);
+    let untrusted = fixture.folder.write("untrusted.pem", Pair::new().certificate);
     let commands = [
         &["load", &lines, "--url", &url][..],
         &["bench", "--url", &url, "--duration", "200ms", "--connections", "3", "--batch", "1000"],
@@ -239,7 +239,7 @@ fn commands_trust_the_given_authority() {
         &["dead", "list", "--admin", &admin],
     ];
     for arguments in commands {
-        for trusts in [&["--ca", &strangers][..], &[]] {
+        for trusts in [&["--ca", &untrusted][..], &[]] {
             let output = fixture.run(&[arguments, trusts].concat());
             let shown = text(&output.stderr);
             assert!(
@@ -256,7 +256,7 @@ fn commands_trust_the_given_authority() {
         let output = fixture.run(&["load", &lines, "--url", &url, "--ca", ca]);
         assert!(output.status.code() == Some(1) && text(&output.stderr).contains(why), "{output:?}");
     }
-    // The other way round: a command that speaks without TLS is told what is missing.
+    // The reverse: a command without TLS gets an error that says so.
     let output = fixture.run(&["dead", "list", "--admin", &server.admin.to_string()]);
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
     let url = format!("http://{}", server.intake);
@@ -265,8 +265,8 @@ fn commands_trust_the_given_authority() {
     assert!(text(&output.stderr).contains("begin the URL with https://"), "{output:?}");
 }
 
-/// A server with this certificate says it, whatever it is.
-fn told_of(names: &[&str], from: i32, until: i32) -> String {
+/// The reason that a server's certificate isn't accepted.
+fn certificate_error(names: &[&str], from: i32, until: i32) -> String {
     let mut parameters =
         CertificateParams::new(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()).unwrap();
     (parameters.not_before, parameters.not_after) = (date_time_ymd(from, 1, 1), date_time_ymd(until, 1, 1));
@@ -278,21 +278,24 @@ fn told_of(names: &[&str], from: i32, until: i32) -> String {
     let (ca, admin) = (fixture.folder.text("shown.pem"), format!("https://localhost:{}", server.admin.port()));
     let output = fixture.run(&["route", "list", "--admin", &admin, "--ca", &ca]);
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    let told = text(&output.stderr).to_owned();
-    assert!(told.contains(&admin), "where: {told}");
-    told
+    let message = text(&output.stderr).to_owned();
+    assert!(message.contains(&admin), "where: {message}");
+    message
 }
 
 #[test]
 fn certificate_errors_are_explained() {
-    let told = told_of(&["localhost"], 2020, 2021);
-    assert!(told.contains("its certificate has expired, ") && told.contains("renew it on the server"), "{told}");
-    let told = told_of(&["localhost"], 4000, 4001);
-    assert!(told.contains("isn't valid yet: compare this machine's clock"), "{told}");
-    let told = told_of(&["other.example"], 2020, 4000);
+    let message = certificate_error(&["localhost"], 2020, 2021);
     assert!(
-        told.contains("other.example") && told.contains("and not for localhost: write the address with a name"),
-        "{told}"
+        message.contains("its certificate has expired, ") && message.contains("renew it on the server"),
+        "{message}"
+    );
+    let message = certificate_error(&["localhost"], 4000, 4001);
+    assert!(message.contains("isn't valid yet: compare this machine's clock"), "{message}");
+    let message = certificate_error(&["other.example"], 2020, 4000);
+    assert!(
+        message.contains("other.example") && message.contains("and not for localhost: write the address with a name"),
+        "{message}"
     );
 }
 

@@ -128,7 +128,7 @@ fn expired_token_in_a_file_is_not_reused() {
 fn tokens_are_created_listed_and_revoked() {
     let fixture = Fixture::new();
     let (code, text) = fixture.run("", &["token", "list"]);
-    assert!(code == 0 && text.contains("no token was ever made"), "{text}");
+    assert!(code == 0 && text.contains("there are no tokens"), "{text}");
     assert!(fixture.run("", &["token", "revoke", "shop"]).1.contains("there is no token shop"));
     assert!(!fixture.folder.data().exists(), "to look makes nothing");
     let first = fixture.new_token(&["shop", "--scope", "ingest,read", "--expires", "90d"]);
@@ -176,7 +176,7 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
     assert_eq!(read("GET /objects/archive/x"), [401, 403, 404, 403]);
 
     let later = fixture.new_token(&["later", "--scope", "ingest"]);
-    assert!(wait_until(|| post(&later) == 200), "a new token is taken");
+    assert!(wait_until(|| post(&later) == 200), "a new token is accepted");
     let sound = std::fs::read(fixture.folder.data().join("tokens.json")).unwrap();
     std::fs::write(fixture.folder.data().join("tokens.json"), &sound[..sound.len() - 9]).unwrap();
     assert!(wait_until(|| fixture.log().contains("is damaged")), "{}", fixture.log());
@@ -185,8 +185,8 @@ fn a_reachable_server_needs_tokens_and_follows_them() {
     for name in ["shop", "later", "ops", "prometheus"] {
         assert_eq!(fixture.run("", &["token", "revoke", name]).0, 0);
     }
-    assert!(wait_until(|| post(&later) == 401), "a revoked token is refused");
-    assert_eq!([post(""), post(&poster)], [401, 401], "and to revoke the last lets nobody in");
+    assert!(wait_until(|| post(&later) == 401), "a revoked token is rejected");
+    assert_eq!([post(""), post(&poster)], [401, 401], "and no client is let in after the last is revoked");
     assert_eq!(server.stop("-TERM"), Some(0));
 
     let store = rusqlite::Connection::open(fixture.folder.data().join("events.db")).unwrap();
@@ -248,12 +248,12 @@ fn tokens_are_needed_on_loopback_once_any_exists() {
     assert_eq!([metrics(&admin), metrics(&poster)], [200, 403]);
 
     assert_eq!(fixture.run("", &["token", "revoke", "ops"]).0, 0);
-    assert!(wait_until(|| metrics(&admin) == 401), "a revoked token is refused");
+    assert!(wait_until(|| metrics(&admin) == 401), "a revoked token is rejected");
     let closed = || {
         ["GET /metrics", "GET /api/routes", "POST /api/dead/drop?all=true"].map(|it| fixture.ask(server.admin, it, ""))
     };
-    assert_eq!(closed(), [401; 3], "to revoke the last token lets nobody in");
-    // A file that is removed and made again doesn't make the server forget.
+    assert_eq!(closed(), [401; 3], "no client is let in after the last token is revoked");
+    // If the file is removed and created again, the server still remembers.
     std::fs::remove_file(fixture.folder.data().join("tokens.json")).unwrap();
     let other = fixture.new_token(&["other", "--scope", "ingest"]);
     assert!(wait_until(|| post(&other) == 200), "the new file is read");

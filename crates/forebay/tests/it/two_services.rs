@@ -107,7 +107,7 @@ fn writer_stores_each_event_once_through_kills() {
             post(&server, number);
             number += 1;
         }
-        // Whatever is on its way now is stored or not: nobody knows.
+        // Events in flight now are stored or not: their outcome is unknown.
         drop(writer);
         if round % 2 == 1 {
             drop(server);
@@ -118,7 +118,7 @@ fn writer_stores_each_event_once_through_kills() {
         }
         writer = BackEnd::start_on(&places.writer(), &address, &[]);
         server = places.gateway(&writer.url());
-        // Some come again, as from a client that got no answer.
+        // Some are resent, as by a client that got no answer.
         (0..number).step_by(7).for_each(|again| post(&server, again));
     }
     server.wait_delivered();
@@ -190,7 +190,7 @@ fn only_scope_deliver_opens_a_writer() {
     };
     let config = configure(&ingest);
     let server = gateway(&places.folder.data(), &["--config", &config], &places.folder.path("log"));
-    assert_eq!(server.post("/ingest/event", "1").0, 200, "a writer that refuses keeps nobody from posting");
+    assert_eq!(server.post("/ingest/event", "1").0, 200, "events are accepted while the writer rejects requests");
     let request = format!("GET /api/routes HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.admin);
     let says_why = || exchange(server.admin, &request).1.contains("the token lacks the scope `deliver`");
     assert!(wait_until(says_why), "{:?}", exchange(server.admin, &request));
@@ -236,7 +236,7 @@ fn invalid_batch_requests_are_rejected_with_advice() {
     assert!(payloads(&places.writer()).is_empty());
 }
 
-/// Files of at most ten events, so that kills meet them being written.
+/// Files of at most ten events: kills have to happen while some are being written.
 const OBJECTS: &str = "envelope = true\nmax_records = 10\nmax_age = \"1s\"\n";
 
 #[test]
@@ -264,7 +264,7 @@ fn objects_hold_each_event_once_through_kills() {
             assert_eq!(server.post("/ingest/event", &format!("{{\"number\": {number}}}")).0, 200);
             number += 1;
         }
-        // One object of this round is there, and others are on their way.
+        // One object of this round is there, and others are in flight.
         assert!(wait_until(|| objects() > before));
         drop(writer);
         writer = start();

@@ -113,20 +113,20 @@ fn dry_run_finds_the_type_like_a_request() {
         let after = ["access", "other"].map(accepted);
         let taken_as = ["access", "other"].into_iter().zip(before).zip(after).find(|((_, was), is)| was < is);
         assert_eq!(taken_as.map(|((name, _), _)| name), expected, "{event}: {status} {answer}");
-        let (tried, told) = exchange(admin, &request("/api/try", &admin.to_string()));
+        let (tried, report) = exchange(admin, &request("/api/try", &admin.to_string()));
         let file = fixture.folder.write("event.json", event);
         let mut command = forebay();
         command.args(["try", "--config", &path, "--json", "-", &file]);
         let output = if header.is_empty() { command.output() } else { command.args(["--header", header]).output() };
         let printed = String::from_utf8(output.unwrap().stdout).unwrap();
-        assert_eq!(tried, 200, "{told}");
+        assert_eq!(tried, 200, "{report}");
         let answer: Option<Value> = serde_json::from_str(&answer).ok();
-        for told in [&told, &printed] {
-            let told: Value = serde_json::from_str(told).unwrap();
+        for report in [&report, &printed] {
+            let report: Value = serde_json::from_str(report).unwrap();
             if expected.is_some() {
-                assert_eq!(told["type"].as_str(), expected, "{event}: {told}");
+                assert_eq!(report["type"].as_str(), expected, "{event}: {report}");
             }
-            assert_eq!(told.get("refused"), answer.as_ref(), "{header} {event}");
+            assert_eq!(report.get("refused"), answer.as_ref(), "{header} {event}");
         }
     }
     let (code, printed) = {

@@ -118,7 +118,7 @@ fn stopping_writer_answers_its_committed_batch() {
     // Only one of the two has it, and each is asked to end.
     writers.iter().for_each(|writer| writer.signal("-TERM"));
     let refuses = |writer: &BackEnd| std::net::TcpStream::connect(writer.address).is_err();
-    assert!(wait_until(|| writers.iter().all(refuses)), "they take no more connections");
+    assert!(wait_until(|| writers.iter().all(refuses)), "they no longer accept connections");
     gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
     assert!(gate.wait().unwrap().success());
     writers.into_iter().for_each(BackEnd::wait_stopped);
@@ -135,7 +135,7 @@ fn writer_with_slow_store_is_awaited() {
     let folder = Folder::new();
     let (writers, front, mut gate) = locked_out(&folder, &postgres);
     front.post(1..2);
-    // A writer that were silent for so long would be given up.
+    // A writer that was silent for so long would be abandoned.
     let waits = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and now() - query_start > '5 s'";
     assert!(wait_until(|| postgres.psql(waits) == "1"), "one writer waits for the store");
     gate.stdin.take().unwrap().write_all(b"commit;\n").unwrap();
@@ -215,7 +215,7 @@ fn reload_moves_lanes_to_new_writers() {
     let metrics = one.metrics();
     assert!(
         metrics.contains("\nforebay_writer_records_total 10\n"),
-        "no more was sent to the writer that has left: {metrics}"
+        "nothing was sent to the removed writer: {metrics}"
     );
     assert_eq!(front.server.metric("forebay_upstream_servers{"), 1);
 }
@@ -244,7 +244,7 @@ fn writer_found_by_dns_needs_matching_certificate() {
     let front = FrontEnd::start(&upstream, "store = \"null\"");
     front.post(0..3);
     front.server.wait_delivered();
-    // Who forgets the s is told so.
+    // A client that uses http:// gets an error that says so.
     let (status, body) = exchange(writer.address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
     assert!(status == 400 && body.contains("this port speaks TLS"), "{status} {body}");
     let forgotten = FrontEnd::start(&format!("servers = [\"http://{}\"]", writer.address), "store = \"null\"");

@@ -38,12 +38,12 @@ fn synchronous_standby_has_stored_events_after_failover() {
         assert_eq!(post(&server, number), 200);
         number += 1;
     }
-    // Killed while batches are on their way, and behind some that were stored.
+    // Killed while batches are in flight, after some that were stored.
     server.wait("forebay_events_stored_total{", |stored| stored > 0);
     let stored = server.metric("forebay_events_stored_total{");
     primary.kill();
     for _ in 0..100 {
-        assert_eq!(post(&server, number), 200, "a store that is down keeps nobody from posting");
+        assert_eq!(post(&server, number), 200, "events are accepted while the store is down");
         number += 1;
     }
     assert!(numbers(&standby).len() as u64 >= stored, "what was stored was with the standby before");
@@ -65,7 +65,7 @@ fn events_missing_on_promoted_standby_are_resent() {
     assert!(wait_until(
         || standby.psql("select to_regclass('events') is not null") == "t" && numbers(&standby).len() == 50
     ));
-    // From here on it doesn't get anything any more.
+    // From here on it receives nothing.
     standby.kill();
     (50..120).for_each(|number| assert_eq!(post(&server, number), 200));
     server.wait_delivered();
@@ -73,7 +73,7 @@ fn events_missing_on_promoted_standby_are_resent() {
     primary.kill();
     standby.run();
     standby.promote();
-    // Nobody posts anything: the lane asks by itself.
+    // No event is posted: the lane checks on its own schedule.
     assert!(wait_until(|| numbers(&standby).len() == 120), "{}", std::fs::read_to_string(folder.path("log")).unwrap());
     assert_eq!(post(&server, 120), 200);
     server.wait_delivered();

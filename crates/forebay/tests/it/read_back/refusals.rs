@@ -1,4 +1,4 @@
-//! Who may read, and what can't be answered.
+//! Which clients may read, and which requests are rejected.
 
 use super::{ask, field, get, page, post};
 use crate::support::{Folder, Server, forebay, wait_until};

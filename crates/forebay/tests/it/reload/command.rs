@@ -31,8 +31,8 @@ fn valid_file_is_applied_and_changes_shown() {
         (&limited, "nothing has changed\n"),
         (ONE, "`[gateway]` has changed\ntype b is removed\nsink two is removed\n"),
     ] {
-        let told = (0, format!("reloaded {file}\n{changes}"), String::new());
-        assert_eq!(reload(&fixture, configuration, &[]), told, "{configuration}");
+        let expected = (0, format!("reloaded {file}\n{changes}"), String::new());
+        assert_eq!(reload(&fixture, configuration, &[]), expected, "{configuration}");
     }
     let (code, json, _) = reload(&fixture, TWO, &["--output", "json"]);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();

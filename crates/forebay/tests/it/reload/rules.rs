@@ -1,4 +1,4 @@
-//! Batches that are open while the rules of their type change: what was made by the old ones isn't taken under the new.
+//! Batches that are open while the rules of their type change: records checked by the old rules aren't accepted under the new ones.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
