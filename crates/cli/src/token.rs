@@ -33,8 +33,10 @@ pub(crate) fn run(command: &TokenCommand, role: Option<Role>, environment: &Envi
 }
 
 fn make(new: &TokenNew, file: &TokenFile) -> anyhow::Result<()> {
-    if new.origin.is_some() && !new.scope.contains(&Scope::Deliver) {
-        bail!("--origin says which gateway's batches a token delivers: add --scope deliver, or leave --origin out");
+    if new.gateway.is_some() && !new.scope.contains(&Scope::Deliver) {
+        bail!(
+            "--gateway binds a token of the scope deliver to one gateway: add --scope deliver, or leave --gateway out"
+        );
     }
     if new.partial.is_some() && !new.scope.contains(&Scope::Ingest) {
         bail!("--partial sets the status of batches that are posted: add --scope ingest, or leave --partial out");
@@ -88,7 +90,7 @@ fn token(new: &TokenNew, secret: &NewToken) -> Token {
         digest: secret.digest(),
         scopes: new.scope.iter().copied().collect(),
         source: new.source.clone().unwrap_or_else(|| new.name.clone()),
-        origin: new.origin,
+        origin: new.gateway,
         partial: new.partial,
         created,
         expires: new.expires.map(lasts),
@@ -175,7 +177,7 @@ fn table(tokens: &[Token], now: i64, terminal: Option<usize>) -> String {
     let times = [Column::text("EXPIRES"), Column::text("MADE")];
     let mut table = Table::new(
         heads
-            .chain(has_origin.then(|| Column::whole("ORIGIN")))
+            .chain(has_origin.then(|| Column::whole("GATEWAY ID")))
             .chain(has_partial.then(|| Column::text("PARTIAL")))
             .chain(times)
             .collect::<Vec<_>>(),

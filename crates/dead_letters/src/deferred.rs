@@ -1,9 +1,10 @@
-//! The events of one sink that are deferred: a keyed store refuses them for now, and takes others. Their lane sends them again.
+//! The deferred events of one sink: an idempotent store rejects them for now, and accepts others. Their lane sends them
+//! again.
 //!
-//! Their records are in the journal of dead letters. `Deferred` has the event. The next record of the same event ends it: `Stored`
-//! if the store has it, a letter if it became one, `Released` if its lane sends it itself or its route was given up. Until then the
-//! ledger counts the event as pending. The record stays in the journal until both saved generations of the ledger have counted
-//! the end.
+//! Their records are in the journal of dead letters. `Deferred` has the event. The next record of the same event ends
+//! it: `Stored` if the store has it, a dead letter if it became one, `Released` if its lane sends it in order or its
+//! route was discarded. Until then the ledger counts the event as pending. The record stays in the journal until both
+//! saved generations of the ledger have counted the end.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::Ordering;
@@ -23,17 +24,17 @@ use crate::page::Page;
 use crate::reader::LetterReader;
 use crate::{DeadLetters, Letter, later};
 
-/// Events of one sink that may be deferred.
+/// Deferred events of one sink at most.
 const COUNT_MAX: usize = 10_000;
 /// Bytes of their payloads.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Ids that a message names.
 const IDS_TOLD: usize = 5;
-/// Events that are sent again in one go, before the lane sends new ones.
+/// Events that are sent again in one batch, before the lane sends new ones.
 const PAGE_RECORDS: usize = 100;
 const PAGE_BYTES: usize = DELIVERY_BYTES_MAX / 4;
 
-/// An event that is deferred.
+/// A deferred event.
 #[derive(Clone, Debug)]
 struct Event {
     /// The position of its record in the journal of dead letters.
@@ -43,7 +44,7 @@ struct Event {
     received_at: i64,
     revision: Option<u64>,
     bytes: usize,
-    /// Since when the store has refused it without an outage.
+    /// Since when the store has rejected it without an outage.
     since: Instant,
 }
 
@@ -54,20 +55,20 @@ impl Event {
     }
 }
 
-/// How an event ends that was deferred and became no dead letter.
+/// How a deferred event ends that became no dead letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeferredEnd {
     /// The store has it.
     Stored,
-    /// Its lane sends it itself, or its route was given up.
+    /// Its lane sends it in order, or its route was discarded.
     Released,
 }
 
-/// The events of one sink that are deferred, by shard and sequence.
+/// The deferred events of one sink, by shard and sequence.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
     events: BTreeMap<(u16, u64), Event>,
-    /// How many there are of each type that has any.
+    /// How many there are, of each type that has any.
     by_type: BTreeMap<TypeName, u64>,
     bytes: usize,
     /// Of events that have ended: the positions of the event's record and of its end.
@@ -75,7 +76,7 @@ pub(super) struct Deferred {
 }
 
 impl Deferred {
-    /// Takes in a record of the journal that is at position `at`, and says what the ledger should know of it.
+    /// Adds a record of the journal at position `at`, and returns what the ledger has to count.
     pub(super) fn note(&mut self, at: u64, record: &DeadRecord<'_>) -> Option<Recount> {
         let DeadRecord { event, shard, sequence, kind, .. } = *record;
         let key = (shard, sequence);
@@ -210,9 +211,9 @@ impl DeadLetters {
         self.deferred_count.load(Ordering::Relaxed) > 0 && self.deferred().of_shard(shard).next().is_some()
     }
 
-    /// Makes events of one shard durable as deferred, as many as there is room for, and says how many of them are deferred.
+    /// Defers events of one shard durably, as many as there is room for, and returns how many were deferred.
     pub fn defer(&self, shard: u16, events: &[Letter<'_>]) -> Result<usize, Blocked> {
-        // The journal tells how many there are.
+        // The number of deferred events is in the journal.
         self.open_existing()?;
         let events = &events[..self.deferred().room_for(events)];
         if events.is_empty() {
@@ -232,7 +233,7 @@ impl DeadLetters {
         self.with_existing(|_| ()).map(drop)
     }
 
-    /// The store has refused these events for now: the newest of each type is shown with its reason.
+    /// The store has rejected these events for now: the newest of each type is shown with its reason.
     pub fn refused_for_now<'a>(&self, shard: u16, events: impl Iterator<Item = (u64, &'a str)>, are_new: bool) {
         let (deferred, mut notices) = (self.deferred(), self.pending_deferred_notices());
         for (sequence, reason) in events {
@@ -244,7 +245,7 @@ impl DeadLetters {
         }
     }
 
-    /// Ends events of one shard that are deferred. The ledger counts them when that is durable.
+    /// Ends deferred events of one shard. The ledger counts them when that is durable.
     pub fn end_deferred(&self, shard: u16, sequences: &[u64], end: DeferredEnd) -> Result<(), Blocked> {
         let kind = match end {
             DeferredEnd::Stored => RecordKind::Stored,
@@ -262,12 +263,12 @@ impl DeadLetters {
         self.append(&records, |_, _| false)
     }
 
-    /// The events of `shard` behind `cursor` that are deferred.
+    /// The deferred events of `shard` after `cursor`.
     pub fn deferred_beyond(&self, shard: u16, cursor: u64) -> Vec<u64> {
         self.deferred().of_shard(shard).map(|(sequence, _)| sequence).filter(|sequence| *sequence > cursor).collect()
     }
 
-    /// Reads events of `shard` that are deferred, `limit` at most: from behind `after` on, and those up to `cursor`, which their lane has
+    /// Reads deferred events of `shard`, at most `limit`: those after `after`, up to `cursor`, which their lane has
     /// passed.
     pub fn read_deferred(
         self: &Arc<Self>,
@@ -281,7 +282,7 @@ impl DeadLetters {
             bytes += event.bytes;
             is_first || bytes <= PAGE_BYTES.min(self.memory.delivery_bytes)
         };
-        // Events that a probe has deferred lie before earlier ones in the journal: a batch is in the order of sequences.
+        // Events that a probe has deferred precede earlier ones in the journal; a batch is in the order of sequences.
         let mut last_at = 0;
         let ascends = |(_, event): &(u64, &Event)| std::mem::replace(&mut last_at, event.at) < event.at;
         let deferred = self.deferred();
@@ -318,19 +319,19 @@ impl DeadLetters {
         Ok(Some(Resent { page, part, last }))
     }
 
-    /// For how long the store has refused an event without an outage.
+    /// For how long the store has rejected an event without an outage.
     pub fn refused_since(&self, shard: u16, sequence: u64) -> Option<Instant> {
         self.deferred().events.get(&(shard, sequence)).map(|event| event.since)
     }
 
-    /// The store doesn't answer: that time isn't held against the events.
+    /// The store does not answer: the outage does not count against the events.
     pub fn outage(&self, shard: u16) {
         let now = Instant::now();
         self.deferred().events.range_mut((shard, 0)..=(shard, u64::MAX)).for_each(|(_, event)| event.since = now);
     }
 
-    /// The events of `shard` up to `cursor` that are deferred and of which the store has a higher revision, if it has those of these
-    /// records that aren't deferred.
+    /// The deferred events of `shard` up to `cursor` of which the store has a higher revision, if it has those of these
+    /// records that are not deferred.
     pub fn superseded<'a>(&self, shard: u16, cursor: u64, stored: impl Iterator<Item = sink::Record<'a>>) -> Vec<u64> {
         let deferred = self.deferred();
         if deferred.of_shard(shard).all(|(_, event)| event.revision.is_none()) {
@@ -356,7 +357,7 @@ impl DeadLetters {
             .collect()
     }
 
-    /// Releases the events whose routes were given up: they aren't sent any more, and the ledger has counted them.
+    /// Releases the events whose routes were discarded: they are not sent, and the ledger has counted them.
     pub fn release_given_up(&self) -> Result<(), Blocked> {
         let deferred = self.deferred();
         let all = deferred.events.iter().map(|((shard, sequence), event)| (*shard, *sequence, event.type_name.clone()));
@@ -369,7 +370,7 @@ impl DeadLetters {
         by_shard.iter().try_for_each(|(shard, sequences)| self.end_deferred(*shard, sequences, DeferredEnd::Released))
     }
 
-    /// The ids of events of a type that are deferred, the newest first: some of them if there are many.
+    /// The ids of deferred events of a type, the newest first: some of them if there are many.
     pub(super) fn deferred_ids(&self, type_name: &str) -> String {
         let deferred = self.deferred();
         let mut of_type = deferred.events.values().rev().filter(|event| event.type_name.as_str() == type_name);
@@ -377,7 +378,8 @@ impl DeadLetters {
         some.join(", ") + if of_type.next().is_some() { ", …" } else { "" }
     }
 
-    /// How many events of a type are deferred, and the newest answer to one of them, with its id. 0 while nobody knows.
+    /// How many events of a type are deferred, and the newest answer to one of them, with its id; 0 while the journal
+    /// is not open.
     pub(crate) fn deferred_of_type(&self, type_name: &TypeName) -> (u64, Option<LastDead>) {
         if self.deferred_count.load(Ordering::Relaxed) == 0 {
             return (0, None);
@@ -386,7 +388,7 @@ impl DeadLetters {
         (count, self.pending_deferred_notices().last(type_name.as_str()).filter(|_| count > 0))
     }
 
-    /// Adds the lanes to `pending` that have passed an event which somebody asks for, and have deferred it.
+    /// Adds to `pending` the lanes that have passed and deferred an event of the request.
     pub fn add_pending(&self, asked: &WatchRequest, is_configured: bool, pending: &mut Vec<PendingLane>) {
         if self.deferred_count.load(Ordering::Relaxed) == 0 {
             return;

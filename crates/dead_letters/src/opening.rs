@@ -1,4 +1,4 @@
-//! Opens the journal of a sink's dead letters: what it has lost is durable before it is used.
+//! Opens the journal of a sink's dead letters. What it has lost is recorded durably before the journal is used.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,7 @@ impl DeadLetters {
         let mut low_watermark = LowWatermark::open(self.files.disk.clone(), &self.directory()).map_err(later)?;
         let mut missing = found.findings().to_vec();
         missing.extend(found.oldest().and_then(|oldest| low_watermark.missing(oldest)));
-        // Before the journal goes on behind what is lost.
+        // Before the journal continues after the gap.
         self.note_lost(&missing, counted)?;
         low_watermark.note(found.oldest().unwrap_or(1)).map_err(later)?;
         let OpenShard { appender, committer, segments, durable, mut findings } = found.open()?;
@@ -44,7 +44,7 @@ impl DeadLetters {
         let sink = &*self.sink;
         findings.iter().for_each(|finding| tracing::warn!(sink, "dead letters: {finding}"));
         self.losses().iter().for_each(|loss| tracing::warn!(sink, "{}", loss.message()));
-        // What was durable and didn't come into the ledger that was saved.
+        // What was durable but is not in the saved ledger.
         self.ledger.count_dead(&self.sink, durable, &recounts);
         Ok(Journal {
             appender,
@@ -71,7 +71,7 @@ impl DeadLetters {
     }
 }
 
-/// Reads all records once, and gathers what those beyond `counted` change in the ledger. Damage in older segments is
+/// Reads all records once, and collects what those after `counted` change in the ledger. Damage in older segments is
 /// added to what recovery found in the newest.
 fn read_index(
     mut reader: Reader,

@@ -138,7 +138,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
         time: config.time.clone(),
         schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
         steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
-        texts: config.texts,
+        texts: config.unstorable,
         ack_memory: config.ack_memory,
         ack_stored: config.ack_stored,
         partial: config.partial,
@@ -155,7 +155,7 @@ pub(crate) fn types(configuration: &Configuration, sinks: &[SinkSetup], lanes: &
     let naming = &configuration.gateway.naming;
     let results = configuration.types.values().flat_map(|config| &config.aggregates);
     let mut names = TypeNames::default();
-    configuration.types.iter().for_each(|(name, config)| names.add(name, &config.names, config.lowercase));
+    configuration.types.iter().for_each(|(name, config)| names.add(name, &config.aliases, config.lowercase));
     if configuration.other_types.as_ref().is_some_and(|config| config.lowercase) {
         names.lower_all();
     }

@@ -27,7 +27,7 @@ struct Shown {
 pub(crate) struct TypeJson {
     r#type: String,
     /// Other names under which its events are sent.
-    names: Vec<String>,
+    aliases: Vec<String>,
     /// Whether case doesn't matter in these and in the type's own name.
     lowercase: bool,
     /// A pointer, or `content`.
@@ -39,8 +39,8 @@ pub(crate) struct TypeJson {
     ack: &'static str,
     ack_memory: bool,
     routes: Vec<RouteJson>,
-    /// What is done about texts that not every store can take.
-    text: TextJson,
+    /// What becomes of payloads that not every store can take.
+    unstorable: UnstorableJson,
     aggregates: Vec<String>,
     read: Option<String>,
     /// The quarantine: the type under which its rejected events are stored.
@@ -59,14 +59,14 @@ enum RouteJson {
     When { to: String, when: String },
 }
 
-/// What becomes of texts that not every store can take.
+/// What becomes of payloads that not every store can take.
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum TextJson {
+enum UnstorableJson {
     /// They are accepted.
-    Any,
-    /// They are rejected: those that the type's stores can't store, or all.
-    Refuse,
+    Accept,
+    /// They are rejected: those that the type's stores can't take, or all.
+    Reject,
     /// They are repaired.
     Repair,
 }
@@ -121,13 +121,13 @@ impl TypeInfo {
 impl TypeJson {
     fn of(name: &str, config: &TypeConfig) -> Self {
         let TypeConfig {
-            names,
+            aliases,
             lowercase,
             id,
             time,
             schema,
             transform,
-            texts,
+            unstorable,
             ack_memory,
             routes,
             aggregates,
@@ -136,7 +136,7 @@ impl TypeJson {
         } = config;
         Self {
             r#type: name.to_owned(),
-            names: names.clone(),
+            aliases: aliases.clone(),
             lowercase: *lowercase,
             id: match id {
                 IdRule::Generated => None,
@@ -148,7 +148,7 @@ impl TypeJson {
             ack: if config.ack_stored { "stored" } else { "disk" },
             ack_memory: *ack_memory,
             routes: routes.iter().map(RouteJson::of).collect(),
-            text: TextJson::of(*texts),
+            unstorable: UnstorableJson::of(*unstorable),
             aggregates: aggregates.iter().map(|aggregate| aggregate.rules.name().to_string()).collect(),
             read: read.as_ref().map(SinkName::to_string),
             refused_to: config.refused_to.as_ref().map(TypeName::to_string),
@@ -168,12 +168,12 @@ impl RouteJson {
     }
 }
 
-impl TextJson {
+impl UnstorableJson {
     const fn of(rule: TextRule) -> Self {
         match rule {
             TextRule { repair: true, .. } => Self::Repair,
-            TextRule { flaws: Incompatibilities::NONE, .. } => Self::Any,
-            TextRule { .. } => Self::Refuse,
+            TextRule { flaws: Incompatibilities::NONE, .. } => Self::Accept,
+            TextRule { .. } => Self::Reject,
         }
     }
 }

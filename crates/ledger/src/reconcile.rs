@@ -22,7 +22,7 @@ pub enum Begin {
     Oldest,
 }
 
-/// A sink of the configuration, as far as the ledger needs it.
+/// A sink of the configuration, to the extent that the ledger needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct ConfiguredSink<'a> {
     /// Its name.
@@ -68,7 +68,7 @@ impl<'a> Reconciler<'a> {
         Self { log, deferred, counts, names: log.types().names(), saved }
     }
 
-    /// The state to go on with, and whether routes have begun or ended.
+    /// The state to continue with, and whether routes have begun or ended.
     ///
     /// # Errors
     /// The journal, or that of dead letters, can't be read.
@@ -114,8 +114,8 @@ impl<'a> Reconciler<'a> {
         before: Option<&Routes>,
     ) -> io::Result<SinkProgress> {
         let from_oldest = before.is_none() || setup.begin == Begin::Oldest;
-        // Where a store with cursors of its own stands is known when it has been asked. What it has passed it can't get
-        // any more, and what was passed over would be taken for stored: behind the end that can't be.
+        // Where a store with cursors separate is is known when it has been asked. What it has passed it can't get any
+        // longer, and what was passed over would be taken for stored: after the end that can't be.
         let joins_behind_cursors = from_oldest && (known.is_none() || !setup.is_fenced);
         let returns = known.is_some() && before.is_some_and(|before| !before.mentions(setup.name));
         let mut sink = SinkProgress { configured: true, ..known.unwrap_or_else(|| self.new_sink(from_oldest)) };
@@ -140,7 +140,7 @@ impl<'a> Reconciler<'a> {
                 Some(route) if !route.is_given_up() => {
                     let mut route = route.clone();
                     route.put_back(goes_on, &self.counts.counted_up_to, accepted);
-                    // What waits for it is held to the conditions that it had.
+                    // What waits for it is compared with the conditions that it had.
                     route.terms.change(when, &self.counts.counted_up_to);
                     route
                 }
@@ -160,7 +160,7 @@ impl<'a> Reconciler<'a> {
         Ok(sink)
     }
 
-    /// A sink that comes back, for which nothing waits, begins anew at the journal's end.
+    /// A sink that comes back, for which nothing waits, begins again at the journal's end.
     fn go_to_end(&self, sink: &mut SinkProgress) {
         for (lane, end) in sink.lanes.iter_mut().zip(&self.counts.counted_up_to) {
             lane.cursor = lane.cursor.max(*end);
@@ -205,8 +205,8 @@ impl<'a> Reconciler<'a> {
         routes.for_each(|route| route.forget(&oldest));
     }
 
-    /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last: those without an
-    /// outcome that no lane can read any more. Whether it has counted.
+    /// Counts again which events of each route are lost, if more is known to be lost than when they were counted last:
+    /// those without an outcome that no lane can read any longer. Whether it has counted.
     fn count_lost(&self, state: &mut LedgerState) -> io::Result<bool> {
         let known = state.known_lost(self.log.losses().all().len());
         if known == state.counted_lost {
@@ -259,7 +259,7 @@ impl<'a> Reconciler<'a> {
         Ok(counts)
     }
 
-    /// How many events of each type stand beyond these cursors.
+    /// How many events of each type are beyond these cursors.
     fn count_beyond(&self, cursors: &[u64]) -> io::Result<BTreeMap<TypeName, u64>> {
         let mut counts = BTreeMap::new();
         for (shard, cursor) in self.log.shards().iter().zip(cursors) {

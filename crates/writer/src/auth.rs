@@ -13,7 +13,7 @@ use crate::answer::Refused;
 /// An admitted request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Admitted {
-    /// The only origin whose lanes it may name, if its token is bound to one.
+    /// The origin of the only gateway whose lanes it may name, if its token is bound to one.
     origin: Option<Origin>,
 }
 
@@ -24,7 +24,7 @@ impl Admitted {
         match self.origin {
             Some(origin) if origin != lane.origin => {
                 let detail = format!(
-                    "the token delivers for the origin {origin} only, and this lane is of {}: make a token for it: {}",
+                    "the token is bound to the gateway {origin}, and this lane is of the gateway {}: create a token for it: {}",
                     lane.origin,
                     OperatorCommand::TokenNewOf(&lane.origin.to_string())
                 );

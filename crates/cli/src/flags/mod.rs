@@ -9,6 +9,7 @@ mod dry_run;
 mod early;
 mod health;
 mod load;
+mod old_flags;
 mod output;
 #[cfg(test)]
 mod page_flags;

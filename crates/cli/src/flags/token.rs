@@ -89,9 +89,9 @@ pub(crate) struct TokenNew {
     /// Two tokens with one source share their keys: an event that one has posted is a duplicate if the other posts it.
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<Name>,
-    /// With the scope deliver: the only data directory whose batches it delivers, by its origin, which `forebay check` shows
-    #[arg(long, value_name = "ORIGIN")]
-    pub(crate) origin: Option<Origin>,
+    /// With the scope deliver: the only gateway whose batches it delivers, by the gateway id, which `forebay check` shows
+    #[arg(long, value_name = "ID")]
+    pub(crate) gateway: Option<Origin>,
     /// Status of partly accepted batches: 200, for senders that resend a batch after a 207, or 207 [default: its types decide]
     ///
     /// The body of the response is the same. A type keeps its rejected events if it has `refused_to`.

@@ -1,4 +1,5 @@
-//! The session of a lane that writes batches: what it gathers and sends, and what it does with the records that its store doesn't accept.
+//! The session of a lane that writes batches: it gathers and sends them, and handles the records that the store does
+//! not accept.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,7 +21,7 @@ use crate::status::LaneState;
 /// The number of newest events to send: the largest of these that fits into a batch.
 const NEWEST: [u64; 4] = [64, 16, 4, 1];
 
-/// What a lane has read and gathered since it took its place.
+/// What a lane has read and gathered since it took its position.
 pub(super) struct BatchSession {
     pub(super) reader: BatchReader,
     pub(super) builder: BatchBuilder,
@@ -28,7 +29,7 @@ pub(super) struct BatchSession {
     pub(super) retries: Retries,
     pub(super) known: DeliveryState,
     pub(super) policy: Policy,
-    /// The position up to which this lane has brought a fenced store: elsewhere it is another store.
+    /// The position up to which this lane has brought a transactional store. With another cursor it is another store.
     pub(super) store_at: u64,
     pub(super) began: Instant,
     /// When the batch was begun.
@@ -158,13 +159,13 @@ impl Lane {
         self.backoff.reset();
         let stored = run.without_dead();
         self.advance_cursor(run);
-        // Also those that were deferred with it.
+        // Also the records that were deferred with it.
         self.supersede(&stored, &BTreeSet::new());
         Ok(true)
     }
 
-    /// Writes the batch until each of its records has ended. `false` if a fenced store accepts none: later events may show whether the events
-    /// or the store are at fault.
+    /// Writes the batch until each of its records has ended. Returns `false` if a transactional store accepts none:
+    /// later events may show whether the events or the store are at fault.
     pub(super) async fn write_until_ended(&mut self, run: &mut BatchSession) -> Result<bool, LaneExit> {
         let mut batch = BatchProgress::new(run.policy, run.without_dead(), run.store_at);
         let mut next = batch.send();
@@ -266,7 +267,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Defers records, durably, as many as there is room for, and returns how many.
+    /// Defers records durably, as many as there is room for, and returns how many.
     pub(super) async fn defer(
         &mut self,
         run: &mut BatchSession,
@@ -280,7 +281,7 @@ impl Lane {
             }
         }
         if count < deferred.len() {
-            // What is stored of the others makes room.
+            // Deferred events that are stored now make room.
             self.retry_deferred(&mut run.retries).await?;
         }
         Ok(count)
@@ -297,7 +298,7 @@ impl Lane {
         if is_accepted { Newest::Accepted } else { Newest::NotAccepted }
     }
 
-    /// So many of the newest events that follow the batch, if they fit into one.
+    /// This many of the newest events after the batch, if they fit into one.
     fn newest(&self, run: &BatchSession, count: u64) -> Option<Batch> {
         let after = self.shard.durable().saturating_sub(count).max(run.builder.batch().last());
         let (mut reader, mut rules) = (BatchReader::new(self.shard.reader(after)), run.rules.again());
@@ -314,8 +315,8 @@ impl Lane {
         (!builder.batch().is_empty()).then(|| builder.batch().clone())
     }
 
-    /// Asks a store that may lose its newest events in a failover whether it has lost some, and whether it still holds this process's claim.
-    /// Otherwise the lane would notice only with the next event.
+    /// Asks a store that may lose its newest events in a failover whether it has lost some, and whether it still holds
+    /// this process's claim. Otherwise the lane would notice only with the next event.
     async fn probe(&mut self, run: &BatchSession) -> Result<(), LaneExit> {
         match self.ask_held().await {
             Ok(Some(held)) if !run.policy.is_held_at(&held, run.store_at) => return Err(LaneExit::Moved),
@@ -329,7 +330,7 @@ impl Lane {
         Ok(())
     }
 
-    /// The store has what this lane has brought it. Its failover window begins now.
+    /// The store has what this lane has sent. The failover window begins now.
     pub(super) fn note_contact(&self) {
         self.status.contacts.contacted();
         let settle = self.sink.capabilities().settle;

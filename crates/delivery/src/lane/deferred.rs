@@ -1,4 +1,4 @@
-//! Retries of events that a lane has deferred: a keyed store rejects them for now while it accepts others.
+//! Retries of events that a lane has deferred: an idempotent store rejects them for now while it accepts others.
 //!
 //! Only the lane sends them, between two batches, so an older revision is never in flight together with a newer one.
 
@@ -39,8 +39,8 @@ impl Lane {
         !self.sink.capabilities().fenced && ObjectSink::of(&self.sink).is_none()
     }
 
-    /// Takes over what is deferred when the lane begins; the events `beyond` follow its cursor. If the store doesn't accept events out of order,
-    /// the lane sends those in order, and the others become dead letters.
+    /// Takes over the deferred events when the lane begins; the events `beyond` follow its cursor. If the store does
+    /// not accept events out of order, the lane sends those in order, and the others become dead letters.
     pub(crate) fn take_over_deferred(&self, beyond: BTreeSet<u64>) -> Result<BTreeSet<u64>, Blocked> {
         let shard = self.name.shard;
         self.dead.release_given_up()?;
@@ -58,7 +58,7 @@ impl Lane {
         Ok(BTreeSet::new())
     }
 
-    /// When events that were deferred are to be sent again.
+    /// When to send deferred events again.
     pub(super) fn retry_at(&self, retries: &Retries) -> Option<Instant> {
         self.dead.has_deferred(self.name.shard).then_some(retries.due)
     }
@@ -128,8 +128,8 @@ impl Lane {
         Ok(())
     }
 
-    /// The store has the records of a batch but for those at the indices in `left`: lower revisions that are deferred aren't sent any more.
-    /// Only events that the lane has passed: the others are counted by it.
+    /// The store has the records of a batch, except those at the indices in `left`: lower revisions that are deferred
+    /// are no longer sent. Only events that the lane has passed: it counts the others itself.
     pub(super) fn supersede(&self, batch: &Batch, left: &BTreeSet<usize>) {
         let shard = self.name.shard;
         if !self.dead.has_deferred(shard) {

@@ -73,7 +73,7 @@ impl Supervisor {
         Ok(supervisor)
     }
 
-    /// Finds the dead letters of all sinks, also of those that aren't configured any more.
+    /// Opens the dead letters of all sinks, also of those that are no longer configured.
     fn find_all_dead(&mut self, directory: &DataDirectory) -> Result<(), StartError> {
         let rows = self.ledger.snapshot();
         let mut with_letters = sinks_with_letters(directory).map_err(StartError::DeadLetters)?;
@@ -83,7 +83,7 @@ impl Supervisor {
             dead.mark_used();
             let mut rows = rows.iter().flat_map(|row| &row.sinks).filter(|row| row.sink == name);
             if rows.any(|row| row.removed && row.pending > 0) {
-                // No lane does it. If the journal can't be read now, the next request for the letters fails.
+                // No lane does it. If the journal can't be read now, the next request for the dead letters fails.
                 let _ = dead.open_existing();
             }
         }
@@ -91,7 +91,7 @@ impl Supervisor {
     }
 }
 
-/// The ledger to resume with, and whether routes have begun or ended.
+/// The ledger to continue with, and whether routes have begun or ended.
 fn reconcile(
     log: &EventLog,
     directory: &DataDirectory,

@@ -1,4 +1,4 @@
-//! Events that a keyed store refuses for now while it takes others.
+//! Events that an idempotent store rejects for now while it takes others.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn deferred(harness: &Harness) -> (u64, String) {
     (count, last.map(|last| last.reason).unwrap_or_default())
 }
 
-/// A server with five events of one shard, of which the store refuses the third for now.
+/// A server with five events of one shard, of which the store rejects the third for now.
 async fn with_one_deferred(seed: u64) -> Harness {
     let mut harness = Harness::new(seed);
     harness.shards = 1;
@@ -277,7 +277,7 @@ fn with_as_much_deferred_as_may_be_the_lane_waits_and_says_so() {
         let mut harness = Harness::new(110);
         harness.shards = 1;
         let payload = format!("\"{}\"", "x".repeat(900_000));
-        // Of two events one is refused for now.
+        // Of two events one is rejected for now.
         (1..=60).filter(|number| number % 2 == 0).for_each(|number| harness.keyed.retry_id(id(number)));
         harness.start();
         for _ in 0..30 {
@@ -287,7 +287,7 @@ fn with_as_much_deferred_as_may_be_the_lane_waits_and_says_so() {
         let (count, _) = deferred(&harness);
         assert!((17..=18).contains(&count), "{count} of 16 MiB");
         assert!(row(&harness).pending > count);
-        assert!(harness.reported("as many events are deferred as may be") >= 1, "{:?}", harness.messages());
+        assert!(harness.reported("the limit of deferred events is reached") >= 1, "{:?}", harness.messages());
         harness.keyed.heal();
         harness.wait_until_settled().await;
         assert_eq!(counts(&harness), (60, 0, 0));
@@ -385,7 +385,7 @@ fn an_outage_is_not_held_against_what_is_deferred() {
             seconds(60).await;
         }
         assert_eq!((counts(&harness), deferred(&harness).0), ((4, 0, 3), 1));
-        // The store answers again, and still refuses the one.
+        // The store answers again, and still rejects the one.
         harness.keyed.fail_next(0);
         seconds(200).await;
         assert_eq!((counts(&harness), deferred(&harness).0), ((6, 0, 1), 1));

@@ -2,7 +2,7 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /api/types` | `{"types": [{"type", "names", "lowercase", "id", "time", "ack", "ack_memory", "routes", "text", "aggregates", "read", "refused_to", "schema": {"path", "formats"}, "transform"}]}` |
+//! | `GET /api/types` | `{"types": [{"type", "aliases", "lowercase", "id", "time", "ack", "ack_memory", "routes", "unstorable", "aggregates", "read", "refused_to", "schema": {"path", "formats"}, "transform"}]}` |
 //! | `GET /api/types/{type}/schema` | the schema as configured, 404 if there is none |
 
 use hyper::{Method, StatusCode};

@@ -41,7 +41,7 @@ impl<'c> DryRunner<'c> {
             time: config.time.clone(),
             schema: config.schema.as_ref().map(|schema| schema.compiled.clone()),
             steps: config.transform.as_ref().map(|transform| transform.steps.clone()),
-            texts: config.texts,
+            texts: config.unstorable,
             ..TypeRules::default()
         };
         Self { name: name.clone(), config, rehearsal: DryRun::new(name, rules) }

@@ -55,7 +55,7 @@ fn text(ports: &Ports, configuration: &Configuration, data: &Path, origin: Origi
         text += &format!("\nPost the first event:\n  curl -i {url}{path} -d {payload}{shows}\n");
     }
     if configuration.sinks.values().any(|settings| settings.store.remote().is_some()) {
-        text += &format!("Its gateway id is {origin}: writers know it by this id.\n");
+        text += &format!("Its gateway id, by which writers know it, is {origin}.\n");
     }
     for (name, sink) in &configuration.sinks {
         let Some(look) = sink.store.store().and_then(StoreConfig::look_command) else { continue };

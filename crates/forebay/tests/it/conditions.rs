@@ -76,7 +76,7 @@ fn new_condition_holds_after_reload_and_kills() {
 
 #[test]
 fn types_api_shows_conditions_of_routes() {
-    let config = config("status >= 500").replace("routes", "text = \"repair\"\nroutes");
+    let config = config("status >= 500").replace("routes", "unstorable = \"repair\"\nroutes");
     let fixture = Fixture::new(&config);
     let admin = fixture.server().admin;
     let request = format!("GET /api/types HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
@@ -84,5 +84,5 @@ fn types_api_shows_conditions_of_routes() {
     let answer: Value = serde_json::from_str(&answer).unwrap();
     let routes = serde_json::json!(["nothing", {"to": "local", "when": "status >= 500"}]);
     assert_eq!((status, &answer["types"][0]["routes"]), (200, &routes));
-    assert_eq!(answer["types"][0]["text"], "repair");
+    assert_eq!(answer["types"][0]["unstorable"], "repair");
 }

@@ -104,9 +104,9 @@ fn two_servers(store: &Store<'_>) {
     store.expect((0..10).chain(100..150));
     let (_, text) = route(&second, &["list"]);
     assert!(text.split_whitespace().collect::<Vec<_>>().join(" ").contains("stopped 6 10 "), "{text}");
-    assert!(text.contains("another server has claimed it") && text.contains("forebay route accept s"), "{text}");
+    assert!(text.contains("another server has claimed this lane") && text.contains("forebay route accept s"), "{text}");
     let log = || std::fs::read_to_string(two.path("log")).unwrap();
-    assert!(wait_until(|| log().contains("reason=\"another server has claimed it")), "{}", log());
+    assert!(wait_until(|| log().contains("reason=\"another server has claimed this lane")), "{}", log());
     // After a restart it is the same.
     drop(second);
     let second = store.start(&two);

@@ -281,7 +281,7 @@ fn lane_stopped_by_older_store_resumes_after_drop() {
     assert_eq!(fixture.post("a", "3"), 200);
     fixture.server().wait("forebay_lane_state{sink=\"one\",shard=\"0\",state=\"stopped\"}", |stopped| stopped == 1);
     let (_, text) = fixture.route(&["list"]);
-    assert!(has_row(&text, "a one stopped 1 8") && text.contains("restored from a copy"), "{text}");
+    assert!(has_row(&text, "a one stopped 1 8") && text.contains("restored from a backup"), "{text}");
     let (code, text) = fixture.route(&["drop", "one"]);
     assert_eq!((code, &*text), (0, "one: delivery resumes after the events that the store has lost: 1 lane\n"));
     fixture.server().wait_delivered();

@@ -98,11 +98,11 @@ fn types_and_their_schemas_can_be_read() {
     assert_eq!(
         types["types"],
         serde_json::json!([
-            {"type": "access", "id": null, "names": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
-             "text": "any", "partial": "207", "aggregates": [], "read": "local",
+            {"type": "access", "id": null, "aliases": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
+             "unstorable": "accept", "partial": "207", "aggregates": [], "read": "local",
              "schema": {"path": "schemas/access.json", "formats": true}, "transform": []},
-            {"type": "other", "id": null, "names": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
-             "text": "any", "partial": "207", "aggregates": [], "read": "local", "schema": null, "transform": []},
+            {"type": "other", "id": null, "aliases": [], "lowercase": false, "time": null, "ack": "disk", "ack_memory": false, "routes": ["local"],
+             "unstorable": "accept", "partial": "207", "aggregates": [], "read": "local", "schema": null, "transform": []},
         ])
     );
     assert_eq!(fixture.ask("GET", "/api/types/access/schema"), (200, ACCESS.to_owned()));

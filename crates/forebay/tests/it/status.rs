@@ -35,6 +35,7 @@ fn healthy_server_reports_health_and_counts() {
     server.wait_delivered();
     let (code, text) = at(server.admin);
     assert_eq!(code, 0, "{text}");
+    assert!(text.lines().nth(1).is_some_and(|line| line.starts_with("gateway   id ")), "{text}");
     for line in ["ready     yes", "events    1 accepted, 0/s now; 1 rejected since the start", "result    healthy"] {
         assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
     }

@@ -115,7 +115,7 @@ impl Server {
     /// Starts it where other machines can reach it and everybody may post.
     pub(crate) fn start_open(data: &Path) -> Self {
         let mut command = forebay();
-        command.env("FOREBAY_GATEWAY_OPEN", "true");
+        command.env("FOREBAY_GATEWAY_ALLOW_ANONYMOUS", "true");
         Self::spawn(command, data, "0.0.0.0:0", "127.0.0.1:0")
     }
 

@@ -271,7 +271,7 @@ fn invalid_requests_are_explained() {
     let fixture = Fixture::start();
     let admin = fixture.server.admin;
     for (path, status, wanted) in [
-        ("/unknown", 404, "the configuration has no [types.unknown], and none for others"),
+        ("/unknown", 404, "the configuration has neither [types.unknown]"),
         ("/counted.hits", 404, "results of an aggregate"),
         ("/A%20b", 404, "unknown_type"),
         // What names no type is of type `event`, of which there is none here.

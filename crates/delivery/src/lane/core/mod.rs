@@ -21,12 +21,13 @@ pub(crate) use turn::{Turn, is_batch_due, is_object_due, when_caught_up};
 
 use rejections::Rejections;
 
-/// A fenced store gets the batch again this long after a later event arrives, if only later events can show what is at fault.
+/// A transactional store gets the batch again this long after a later event arrives, if only later events can show what
+/// is at fault.
 const RETRY_AFTER_EVENT: Duration = Duration::from_millis(500);
-/// A keyed store that accepts nothing gets a sample again this long after a later event arrives.
+/// An idempotent store that accepts nothing gets a sample again this long after a later event arrives.
 const SAMPLE_AFTER_EVENT: Duration = Duration::from_secs(1);
 
-/// What the decisions depend on that doesn't change while a lane runs.
+/// The facts that the decisions depend on and that do not change while a lane runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     /// This process's claim on the lane.
@@ -75,7 +76,7 @@ pub(crate) enum Next {
     /// Make the records in `rejected` durable as dead letters.
     DeadLetter(Judgement),
     Wait(Wait),
-    /// Ask the store what it holds: the call that failed may have taken effect.
+    /// Ask the store what it holds: the failed call may have had an effect.
     AskStore {
         needs_later: bool,
     },
@@ -87,11 +88,11 @@ pub(crate) enum Next {
     Advance,
     /// Add the events that have arrived, and begin again with the larger batch.
     AddLater,
-    /// Take the lane's place again: the store holds something else than this lane has written.
+    /// Read the lane's position from the store again: it holds something that this lane has not written.
     Moved,
 }
 
-/// What the store does with events that are newer than the batch.
+/// How the store handles events that are newer than the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Newest {
     /// There are none, or they don't fit into a batch.
@@ -100,7 +101,7 @@ pub(crate) enum Newest {
     NotAccepted,
 }
 
-/// What becomes of the records of `part` that the store didn't accept.
+/// The judgement about the records of `part` that the store did not accept.
 #[derive(Debug)]
 pub(crate) struct Judgement {
     /// The records that were sent.
@@ -111,7 +112,7 @@ pub(crate) struct Judgement {
     again: Option<Vec<Retry>>,
 }
 
-/// A pause before the next attempt. The order to stop ends it early.
+/// A pause before the next attempt. A stop ends it early.
 #[derive(Debug)]
 pub(crate) struct Wait {
     pub(crate) reason: Reason,
@@ -126,7 +127,7 @@ enum AfterWait {
 }
 
 impl Wait {
-    /// Whether the store accepts nothing. This time doesn't count for events that are deferred.
+    /// Whether the store accepts nothing. This time does not count for deferred events.
     pub(crate) fn is_outage(&self) -> bool {
         self.then != AfterWait::Send
     }
@@ -148,7 +149,7 @@ pub(crate) struct BatchProgress {
     policy: Policy,
     /// The records that haven't ended.
     open: Batch,
-    /// The position up to which this lane has brought a fenced store.
+    /// The position up to which this lane has brought a transactional store.
     store_at: u64,
     rejections: Rejections,
     /// The store has accepted a record since the first attempt.
@@ -160,7 +161,7 @@ pub(crate) struct BatchProgress {
 }
 
 impl BatchProgress {
-    /// Begins with the records of `open`. A fenced store holds the lane's events up to `store_at`.
+    /// Begins with the records of `open`. A transactional store holds the lane's events up to `store_at`.
     pub(crate) fn new(policy: Policy, open: Batch, store_at: u64) -> Self {
         Self {
             policy,
@@ -173,12 +174,12 @@ impl BatchProgress {
         }
     }
 
-    /// The position up to which a fenced store holds the lane's events.
+    /// The position up to which a transactional store holds the lane's events.
     pub(crate) const fn store_at(&self) -> u64 {
         self.store_at
     }
 
-    /// Whether the store has accepted a record in the last attempt that it hadn't rejected before.
+    /// Whether the last attempt stored a record that the store had not rejected before.
     pub(crate) const fn accepts_others(&self) -> bool {
         self.rejections.accepts_others
     }
@@ -215,7 +216,7 @@ impl BatchProgress {
                 self.send()
             }
             WriteOutcome::Rejected { refused } if refused.is_empty() => {
-                let reason = "the sink withheld a batch and named no record".into();
+                let reason = "BUG: the sink rejected a batch without naming a record".into();
                 Next::Wait(Wait { reason, then: AfterWait::Send })
             }
             WriteOutcome::Rejected { refused: rejected } => {
@@ -256,7 +257,7 @@ impl BatchProgress {
         if judgement.rejected.is_empty() { self.end_records(judgement) } else { Next::DeadLetter(judgement) }
     }
 
-    /// The records of the judgement have ended but for those that stay in the batch.
+    /// The records of the judgement have ended, except those that stay in the batch.
     fn end_records(&mut self, Judgement { part, rejected, again, .. }: Judgement) -> Next {
         let Some(again) = again else {
             self.open = parts::without_rejected(&self.open, &part, &rejected);
@@ -292,7 +293,7 @@ impl BatchProgress {
         }
     }
 
-    /// A store with another claim or position holds events that aren't from this lane, or has lost some.
+    /// A store with another claim or position holds events that are not from this lane, or has lost some.
     fn asked(&mut self, needs_later: bool, held: Option<Held>, durable: u64) -> Next {
         if let Some(held) = held {
             if !self.policy.is_held_at(&held, held.position) {

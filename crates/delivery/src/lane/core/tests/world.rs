@@ -18,7 +18,7 @@ const ALONE: Duration = Duration::from_secs(5);
 /// From this step on the store works, and no other process takes the lane over.
 const HEALTHY_FROM: u32 = 80;
 
-/// How often something happened, so that a test sees that it does.
+/// How often something happened, so a test sees that it does.
 #[derive(Debug, Default)]
 pub(super) struct Counts(pub(super) BTreeMap<&'static str, u64>);
 
@@ -69,7 +69,7 @@ pub(super) struct World {
     batch_max: usize,
     are_apart: bool,
     evidence: Evidence,
-    /// A call to a fenced store failed, and the store wasn't asked since.
+    /// A call to a transactional store failed, and the store wasn't asked since.
     must_ask: bool,
     /// The store has said that it holds another claim.
     has_lost_claim: bool,
@@ -108,7 +108,8 @@ impl World {
             dead: BTreeSet::new(),
             deferred: BTreeMap::new(),
             room: random.index(4),
-            // A fenced store that accepts no record of a full batch stops its lane: later events can't show what is at fault.
+            // A transactional store that accepts no record of a full batch stops its lane: later events can't show what
+            // is at fault.
             batch_max: if fenced {
                 usize::MAX
             } else if is_large {
@@ -503,7 +504,7 @@ fn any_nature(random: &mut Random, fenced: bool, bad_each: u64) -> Nature {
         0 => Nature::NotRouted,
         1 => Nature::Invalid,
         2 => Nature::Odd,
-        // A fenced store makes its lane wait for such a record.
+        // A transactional store makes its lane wait for such a record.
         3 => Nature::Passing(Duration::from_millis(random.size(if fenced { 12 } else { 18 }))),
         _ => Nature::Passing(Duration::MAX),
     }
