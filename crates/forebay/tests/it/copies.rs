@@ -350,7 +350,7 @@ fn to_accept_needs_a_running_server() {
     drop(Server::start(&folder.data()));
     let output = forebay().args(["route", "accept", "local", "--data"]).arg(folder.data()).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(!output.status.success() && said.contains("start it, and then accept"), "{said}");
+    assert!(!output.status.success() && said.contains("start it first"), "{said}");
 }
 
 /// A file is removed while the server runs, and the journal no longer has its first events.

@@ -244,8 +244,8 @@ fn first_rejected_lines_are_reported() {
     let server = Server::start(&folder.data());
     let (code, text) = finish(load(&[&file, "--url", &server.url()]));
     assert_eq!((code, counts(&text, "rejected")), (3, 30), "{text}");
-    assert_eq!(text.matches("was refused (json): ").count(), 10, "{text}");
-    assert!(text.contains("a line 3 was refused") && text.contains("a line 12 was refused"), "{text}");
+    assert_eq!(text.matches("was rejected (json): ").count(), 10, "{text}");
+    assert!(text.contains("a line 3 was rejected") && text.contains("a line 12 was rejected"), "{text}");
     assert_eq!(text.matches("--refused FILE keeps all of them").count(), 1, "{text}");
     // The resumed load had rejected lines, although none is sent this time.
     for _ in 0..2 {

@@ -74,7 +74,7 @@ fn lines_over_the_backlog_limit_are_retried() {
     let mut errors = BufReader::new(loader.0.stderr.take().unwrap());
     let mut line = String::new();
     errors.read_line(&mut line).unwrap();
-    assert!(line.contains("5 lines of a batch refused for now (backlog_full: "), "{line}");
+    assert!(line.contains("5 lines of a batch rejected for now (backlog_full: "), "{line}");
     drop(held);
     assert_eq!(loader.0.wait().unwrap().code(), Some(3), "one line is no JSON");
     let mut text = String::new();

@@ -33,7 +33,7 @@ fn unreadable_line_is_rejected_alone() {
         let arguments = [&*file, "--url", &url, "--type", name, "--refused", &refused];
         let (code, text) = finish(load(&arguments));
         assert_eq!((code, counts(&text, "accepted"), counts(&text, "rejected")), (3, good, bad), "{name}: {text}");
-        assert!(text.contains("was refused ("), "{name}: {text}");
+        assert!(text.contains("was rejected ("), "{name}: {text}");
         assert_eq!(fs::read_to_string(&refused).unwrap().lines().count() as u64, bad, "{name}");
         let (code, text) = finish(load(&arguments));
         assert_eq!((code, counts(&text, "sent")), (3, 0), "{name}: {text}");
@@ -111,7 +111,7 @@ fn shortened_file_is_not_loaded_again() {
     let cut = fs::OpenOptions::new().write(true).open(folder.path("a")).unwrap();
     cut.set_len(8).unwrap();
     let (code, text) = finish(load(&arguments));
-    assert!(code == 1 && text.contains("it was cut"), "{text}");
+    assert!(code == 1 && text.contains("it was truncated"), "{text}");
     assert_eq!(server.metric("forebay_events_accepted_total"), 3);
     // Another content under the name is another file.
     fs::write(folder.path("a"), "[4]\n").unwrap();
