@@ -291,7 +291,7 @@ fn what_is_wrong_with_a_certificate_is_told_in_words() {
     assert!(told.contains("isn't valid yet: compare this machine's clock"), "{told}");
     let told = told_of(&["other.example"], 2020, 4000);
     assert!(
-        told.contains("other.example") && told.contains("and not for localhost: write the address with a name"),
+        told.contains("other.example") && told.contains("not for localhost: use a name of the certificate"),
         "{told}"
     );
 }
