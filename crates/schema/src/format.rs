@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_from_other_texts() {
+    fn formats_are_distinguished_from_other_texts() {
         for (name, good, bad) in [
             ("date-time", "2026-11-02T10:05:03.25+00:00", "2026-11-02 10:05:03Z"),
             ("date-time", "1998-12-31T15:59:60-08:00", "1998-12-31T15:59:60Z"),

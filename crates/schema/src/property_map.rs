@@ -141,7 +141,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn members_are_found_and_others_arent(
+        fn known_members_are_found(
             names in proptest::collection::btree_set("[a-c]{0,12}", 0..90),
             others in proptest::collection::vec("[a-c]{0,12}", 20),
         ) {

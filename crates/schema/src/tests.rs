@@ -25,7 +25,7 @@ fn errors(schema: &str, payload: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_document_is_told_all_its_errors() {
+fn all_errors_are_reported() {
     let schema = r#"{"required": ["a", "b"], "additionalProperties": false, "minProperties": 3, "properties": {
         "a": {"type": "integer", "maximum": 5, "multipleOf": 2}, "b/c": {"items": {"enum": [1, "x"]}}}}"#;
     assert_eq!(
@@ -42,7 +42,7 @@ fn a_document_is_told_all_its_errors() {
 }
 
 #[test]
-fn every_keyword_says_what_it_expected() {
+fn every_keyword_reports_its_expectation() {
     for (schema, payload, expected) in [
         (r#"{"type": ["string", "null"]}"#, "1", "null or string"),
         (r#"{"const": {"a": 1}}"#, "1", r#"{"a": 1}"#),
@@ -74,7 +74,7 @@ fn every_keyword_says_what_it_expected() {
 
 /// What a web hook of one event lacks isn't that it is no other event.
 #[test]
-fn the_closest_of_several_schemas_says_what_is_wrong() {
+fn closest_alternative_reports_its_errors() {
     let schema = compile(
         r##"{"oneOf": [{"$ref": "#/$defs/closed"}, {"$ref": "#/$defs/opened"}, {"$ref": "#/$defs/moved"}],
              "$defs": {
@@ -94,7 +94,7 @@ fn the_closest_of_several_schemas_says_what_is_wrong() {
 
 /// Schemas in schemas that all have to be followed: what isn't found within the limit isn't told.
 #[test]
-fn the_closest_is_looked_for_within_a_limit() {
+fn search_for_closest_alternative_is_bounded() {
     let mut schema = r#"{"type": "string"}"#.to_owned();
     for _ in 0..40 {
         schema = format!(r#"{{"anyOf": [{schema}, {{"minimum": 5, "multipleOf": 5}}]}}"#);
@@ -104,7 +104,7 @@ fn the_closest_is_looked_for_within_a_limit() {
 }
 
 #[test]
-fn errors_are_cut_at_the_limit() {
+fn number_of_errors_is_limited() {
     let found = compile(r#"{"items": false}"#).check(&format!("[{}1]", "1,".repeat(99))).unwrap_err();
     assert_eq!((found.list.len(), found.is_cut), (limits::SCHEMA_ERRORS_MAX, true));
     let found = compile(r#"{"items": false}"#).check("[1, 2]").unwrap_err();
@@ -112,7 +112,7 @@ fn errors_are_cut_at_the_limit() {
 }
 
 #[test]
-fn references_lead_to_documents_that_were_given() {
+fn references_resolve_to_given_documents() {
     let documents = Documents::from([
         ("defs/a.json".to_owned(), r##"{"$ref": "b.json#/$defs/x"}"##.to_owned()),
         ("defs/b.json".to_owned(), r#"{"$defs": {"x": {"maximum": 3}}}"#.to_owned()),
@@ -125,7 +125,7 @@ fn references_lead_to_documents_that_were_given() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_place() {
+fn schema_mistakes_have_a_pointer() {
     for (schema, pointer, message) in [
         ("{", "", "this is no JSON"),
         ("1", "", "a schema is an object"),
@@ -155,7 +155,7 @@ fn mistakes_are_told_with_their_place() {
 }
 
 #[test]
-fn members_of_one_name_are_checked_each() {
+fn duplicate_members_are_all_checked() {
     let schema = r#"{"properties": {"a": {"type": "integer"}}}"#;
     assert!(takes(schema, r#"{"a": 1, "a": 2}"#));
     assert!(!takes(schema, r#"{"a": "1", "a": 2}"#) && !takes(schema, r#"{"a": 1, "a": "2"}"#));

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn references_are_read_where_they_stand() {
+    fn references_resolve_against_their_base() {
         for (base, reference, whole) in [
             ("http://a/b/c/d?q", "g", "http://a/b/c/g"),
             ("http://a/b/c/d?q", "../g", "http://a/b/g"),

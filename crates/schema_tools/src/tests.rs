@@ -17,7 +17,7 @@ fn compile(text: &str) -> Schema {
 }
 
 #[test]
-fn a_schema_of_samples_takes_them() {
+fn inferred_schema_accepts_its_samples() {
     let mut samples = Samples::default();
     for number in 0..40 {
         let method = if number % 2 == 0 { "GET" } else { "POST" };
@@ -42,7 +42,7 @@ fn a_schema_of_samples_takes_them() {
 }
 
 #[test]
-fn what_a_newer_schema_would_refuse_is_found() {
+fn comparison_finds_newly_rejected_values() {
     for (old, new, found) in [
         ("{}", "{}", vec![]),
         (r#"{"type": "integer"}"#, r#"{"type": "number"}"#, vec![]),

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typing_errors_are_seen_and_other_names_are_let_be() {
+    fn typos_are_found_and_other_names_ignored() {
         assert!(KEYWORDS.is_sorted());
         for (name, keyword) in [
             ("requird", "required"),

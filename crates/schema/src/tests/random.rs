@@ -9,7 +9,7 @@ use crate::testing::{schema, value};
 
 proptest! {
     #[test]
-    fn a_refusal_has_a_reason_that_stands_in_the_document(schema in schema(), value in value()) {
+    fn violation_points_into_the_document(schema in schema(), value in value()) {
         let (schema, text) = (compile(&schema.to_string()), value.to_string());
         if let Err(found) = schema.check(&text) {
             prop_assert!(!found.list.is_empty());

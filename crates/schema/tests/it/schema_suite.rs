@@ -118,7 +118,7 @@ fn run(path: &Path, draft: &str, documents: &Documents, tally: &mut Tally) {
 }
 
 #[test]
-fn the_official_suite_is_passed() {
+fn official_suite_passes() {
     let folder = folder();
     if !folder.join("tests").is_dir() {
         testkit::skipped::report(&format!(

@@ -41,7 +41,7 @@ fn told(steps: &str, pointer: &str) -> (Vec<String>, Option<String>) {
 }
 
 #[test]
-fn steps_that_look_at_what_can_not_be_are_told_where_they_say_it() {
+fn unreachable_pointers_are_reported_at_their_step() {
     for (steps, wanted) in [
         (
             r#"[{"drop": "/statsu"}]"#,
@@ -94,7 +94,7 @@ fn steps_that_look_at_what_can_not_be_are_told_where_they_say_it() {
 }
 
 #[test]
-fn what_steps_may_have_made_is_never_told() {
+fn values_that_steps_create_are_not_reported() {
     for steps in [
         r#"[{"set": "/new/deep", "value": 1}, {"drop": "/new/deep"}, {"drop": "/new"}]"#,
         r#"[{"set": "/new", "value": 1, "when": "status > 1"}, {"lower": "/new/x"}]"#,
@@ -129,7 +129,7 @@ fn what_steps_may_have_made_is_never_told() {
 }
 
 #[test]
-fn places_behind_the_steps_are_those_of_what_is_stored() {
+fn pointers_after_steps_match_stored_payload() {
     for (steps, pointer, is_possible) in [
         (r#"[{"drop": "/line"}]"#, "/line", false),
         (r#"[{"drop": "/line"}]"#, "/user/name", true),
@@ -172,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_stands_in_an_event_behind_its_steps_can_stand_there(
+    fn transformed_payload_values_count_as_reachable(
         event in document(),
         steps in prop::collection::vec(step(), 1..6),
     ) {

@@ -41,7 +41,7 @@ const CLOSED: &str = r##"{
 }"##;
 
 #[test]
-fn places_that_a_closed_schema_never_has_are_told() {
+fn pointers_outside_a_closed_schema_are_reported() {
     for (pointer, wanted) in [
         ("", ""),
         ("/status", ""),
@@ -69,7 +69,7 @@ fn places_that_a_closed_schema_never_has_are_told() {
 }
 
 #[test]
-fn places_that_may_have_something_are_not() {
+fn possible_pointers_are_not_reported() {
     for (schema, pointer) in [
         ("{}", "/a/b"),
         ("true", "/a"),
@@ -98,7 +98,7 @@ fn places_that_may_have_something_are_not() {
 }
 
 #[test]
-fn closed_ways_are_seen_through_references_and_alternatives() {
+fn closed_schemas_are_followed_through_references() {
     let union = r#"{"oneOf": [
         {"properties": {"kind": {"const": "a"}, "first": {}}, "additionalProperties": false},
         {"properties": {"kind": {"const": "b"}, "second": {"type": "string"}}, "additionalProperties": false}
@@ -141,7 +141,7 @@ fn closed_ways_are_seen_through_references_and_alternatives() {
 }
 
 #[test]
-fn what_is_made_to_cost_time_is_given_up() {
+fn costly_schema_is_abandoned() {
     let deep: JsonPointer = "/a".repeat(128).parse().unwrap();
     let doubled = |n| format!(r##""{n}":{{"anyOf":[{{"$ref":"#/$defs/{0}"}},{{"$ref":"#/$defs/{0}"}}]}},"##, n + 1);
     let definitions: String = (0..14).map(doubled).collect();
@@ -205,7 +205,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_stands_in_a_payload_that_is_taken_can_stand_there(schema in closing(), values in prop::collection::vec(value(), 6)) {
+    fn values_of_valid_payloads_count_as_reachable(schema in closing(), values in prop::collection::vec(value(), 6)) {
         let compiled = compile(&schema.to_string());
         let mut reach = Reachability::new(&compiled);
         for value in values.into_iter().filter(|value| compiled.check(&value.to_string()).is_ok()) {
