@@ -10,8 +10,10 @@ pub struct DeadQuery {
     pub limit: Option<u64>,
     /// All dead letters, without a filter.
     pub all: bool,
-    /// What the store may have is sent again, where a lane accepts what it has.
-    pub again: bool,
+    /// A lane that accepts its store resends events that the store may have.
+    pub resend: bool,
+    /// The request has `again`, the old name of `resend`, which is accepted until 0.2.
+    pub has_again: bool,
     /// The gateway id of the data directory to use.
     pub origin: Option<String>,
 }
@@ -34,11 +36,15 @@ impl DeadQuery {
                 "where" => filter.condition = Some(value.parse().map_err(|error| wrong(&format!("{error}")))?),
                 "limit" => query.limit = Some(value.parse().map_err(|_| wrong("expected a number"))?),
                 "all" => query.all = value.parse().map_err(|_| wrong("expected true or false"))?,
-                "again" => query.again = value.parse().map_err(|_| wrong("expected true or false"))?,
+                "resend" => query.resend = value.parse().map_err(|_| wrong("expected true or false"))?,
+                "again" => {
+                    query.resend = value.parse().map_err(|_| wrong("expected true or false"))?;
+                    query.has_again = true;
+                }
                 "origin" => query.origin = Some(value),
                 _ => {
                     return Err(format!(
-                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, again and origin"
+                        "{key} is unknown: there are sink, type, id, since, until, reason, where, limit, all, resend and origin"
                     ));
                 }
             }
@@ -59,7 +65,7 @@ impl DeadQuery {
             ("where", condition.as_ref().map(ToString::to_string)),
             ("limit", self.limit.map(|limit| limit.to_string())),
             ("all", self.all.then(|| "true".to_owned())),
-            ("again", self.again.then(|| "true".to_owned())),
+            ("resend", self.resend.then(|| "true".to_owned())),
             ("origin", self.origin.clone()),
         ];
         let set = pairs.into_iter().filter_map(|(key, value)| Some(format!("{key}={}", percent::encode(&value?))));
@@ -92,10 +98,24 @@ mod tests {
             reason: Some("no \"x\" & y".into()),
             condition: "status == 200 && path != 'ü'".parse().ok(),
         };
-        let query = DeadQuery { filter, limit: Some(3), all: true, again: true, origin: Some("0f".into()) };
+        let query = DeadQuery {
+            filter,
+            limit: Some(3),
+            all: true,
+            resend: true,
+            has_again: false,
+            origin: Some("0f".into()),
+        };
         let text = query.write();
         assert_eq!(DeadQuery::read(text.strip_prefix('?').unwrap()), Ok(query), "{text}");
         assert_eq!(DeadQuery::read(""), Ok(DeadQuery::default()));
+    }
+
+    #[test]
+    fn old_name_of_resend_is_accepted() {
+        let query = DeadQuery { resend: true, has_again: true, ..DeadQuery::default() };
+        assert_eq!(DeadQuery::read("again=true"), Ok(query.clone()));
+        assert_eq!(query.write(), "?resend=true");
     }
 
     #[test]

@@ -18,6 +18,9 @@ pub struct StatusJson {
     pub version: String,
     /// `serve`, `gateway` or `writer`.
     pub role: String,
+    /// The origin of the data directory. A writer has none.
+    #[serde(default)]
+    pub gateway_id: Option<String>,
     pub started: String,
     pub uptime_seconds: u64,
     pub ready: bool,

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-/// A figure with what it is held against.
+/// A figure with the reference that it is compared with.
 #[derive(Debug)]
 pub struct Row {
     /// What was measured.
@@ -17,7 +17,7 @@ pub struct Row {
     pub bar: Bar,
 }
 
-/// What a figure is held against.
+/// The reference of a figure.
 #[derive(Clone, Copy, Debug)]
 pub struct Reference {
     measured: f64,
@@ -34,8 +34,8 @@ pub enum Bar {
 }
 
 impl Row {
-    /// A figure and its reference, measured in turn. The machine's speed drifts: so the ratio is the median of the
-    /// turns' ratios, and not the ratio of two medians that may come from different moments.
+    /// A figure and its reference, measured alternately. The machine's speed drifts: so the ratio is the median of the
+    /// rounds' ratios, and not the ratio of two medians that may come from different moments.
     pub fn in_turn(what: &str, unit: &'static str, turns: &[(f64, f64)], bar: Bar) -> Self {
         let of = |figure: fn(&(f64, f64)) -> f64| median(turns.iter().map(figure).collect());
         let reference = Some(Reference { measured: of(|turn| turn.1), ratio: of(|turn| turn.0 / turn.1) });
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_compared_each_with_its_own_reference() {
+    fn rounds_are_compared_with_their_own_reference() {
         let turns = [(90.0, 100.0), (30.0, 40.0), (60.0, 1000.0)];
         let row = Row::in_turn("x", "/s", &turns, Bar::AtLeast(0.0));
         assert!((row.judged() - 0.75).abs() < 1e-9 && (row.measured - 60.0).abs() < 1e-9);

@@ -20,7 +20,7 @@ pub struct WrkLoad {
     pub connections: u32,
     /// How long it sends.
     pub duration: Duration,
-    /// Each request has an Idempotency-Key of its own.
+    /// Each request has a separate Idempotency-Key.
     pub is_keyed: bool,
 }
 

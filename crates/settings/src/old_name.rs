@@ -6,7 +6,7 @@ pub(crate) const UNTIL: &str = "the old name is accepted until version 0.2";
 /// A setting that had another name, or values with other names.
 #[derive(Debug)]
 pub struct OldName {
-    /// The path of its table. `*` stands for any name.
+    /// The path of its table. `*` means any name.
     pub table: &'static [&'static str],
     /// Its name.
     pub key: &'static str,

@@ -112,7 +112,7 @@ fn origin(path: &Path) -> anyhow::Result<String> {
 fn query(choice: &DeadChoice, limit: Option<u64>, all: bool) -> DeadQuery {
     let DeadChoice { sink, type_name, id, since, until, reason, condition } = choice.clone();
     let filter = DeadFilter { sink, type_name, id, since, until, reason, condition };
-    DeadQuery { filter, limit, all, again: false, origin: None }
+    DeadQuery { filter, limit, all, ..DeadQuery::default() }
 }
 
 fn run_list(list: &DeadList) -> anyhow::Result<u8> {

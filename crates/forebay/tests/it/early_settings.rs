@@ -70,7 +70,7 @@ fn flag_wins_over_environment_and_environment_over_file() {
 }
 
 #[test]
-fn role_of_the_file_runs_and_a_command_wins_over_it() {
+fn role_of_the_file_runs_without_a_command() {
     let (folder, file) = folder("role = \"writer\"\n[writer]\nlisten = \"127.0.0.1:0\"\n");
     let (code, output) = run(&folder, &[], &["check", "--config", &file]);
     assert!(code == Some(0) && output.contains("sink    local: sqlite"), "{output}");

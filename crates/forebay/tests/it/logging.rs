@@ -12,7 +12,7 @@ use crate::support::{Folder, HANGS, Running, Server, exchange, forebay, payloads
 /// `O_NONBLOCK` of Linux.
 const NON_BLOCKING: i32 = 0o4000;
 
-/// Fills a pipe by a descriptor of its own: the one of the pipe keeps its mode.
+/// Fills a pipe through a separate descriptor: the one of the pipe keeps its mode.
 fn fill(pipe: &PipeWriter) {
     let path = format!("/proc/self/fd/{}", pipe.as_raw_fd());
     let mut second = OpenOptions::new().write(true).custom_flags(NON_BLOCKING).open(path).unwrap();
@@ -23,7 +23,7 @@ fn fill(pipe: &PipeWriter) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_reader_that_stopped_reading_stops_neither_delivery_nor_the_admin_port_nor_the_end() {
+fn stalled_log_reader_blocks_nothing() {
     let folder = Folder::new();
     let config =
         folder.write("forebay.toml", "[sinks.local]\nkind = \"sqlite\"\n[types.\"*\"]\nroutes = [\"local\"]\n");
@@ -41,7 +41,7 @@ fn a_reader_that_stopped_reading_stops_neither_delivery_nor_the_admin_port_nor_t
     server.wait_delivered();
     assert_eq!(server.metric("forebay_log_dropped_total"), 0);
 
-    assert_eq!(server.stop("-TERM"), Some(0), "the last lines are given up after a second");
+    assert_eq!(server.stop("-TERM"), Some(0), "the last lines are dropped after a second");
     assert_eq!(payloads(&folder.data()).len(), 10);
 }
 
@@ -173,7 +173,7 @@ fn every_line_of_a_failed_start_is_json() {
 }
 
 #[test]
-fn log_says_who_changed_dead_letters_and_routes() {
+fn log_names_clients_that_changed_dead_letters() {
     let folder = Folder::new();
     std::fs::create_dir(folder.data()).unwrap();
     let store = rusqlite::Connection::open(folder.data().join("events.db")).unwrap();

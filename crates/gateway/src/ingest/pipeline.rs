@@ -357,7 +357,7 @@ pub(super) fn check_json<'p>(
     if !is_repairable || !may_repair {
         return Err(problem);
     }
-    *repaired = json::mend(raw);
+    *repaired = json::replace_surrogates(raw);
     Ok((repaired, Some(problem)))
 }
 
