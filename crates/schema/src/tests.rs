@@ -1,4 +1,4 @@
-//! Schemas on documents: what is said of them, and that nothing is ever too much.
+//! Schemas on documents: their messages, and their bounds.
 
 mod hostile;
 mod numbers;
@@ -55,14 +55,14 @@ fn every_keyword_reports_its_expectation() {
         (r#"{"format": "ipv4"}"#, r#""b""#, "the format ipv4"),
         (r#"{"minItems": 1}"#, "[]", "at least 1 elements"),
         (r#"{"uniqueItems": true}"#, "[1, 1.0]", "elements that differ"),
-        (r#"{"contains": {"const": 1}}"#, "[2]", "at least 1 elements that the schema in `contains` takes"),
+        (r#"{"contains": {"const": 1}}"#, "[2]", "at least 1 elements that the schema in `contains` accepts"),
         (r#"{"maxProperties": 0}"#, r#"{"a": 1}"#, "at most 0 members"),
         (r#"{"propertyNames": {"maxLength": 1}}"#, r#"{"ab": 1}"#, "at most 1 characters"),
         (r#"{"dependentRequired": {"a": ["b"]}}"#, r#"{"a": 1}"#, r#"a member "b", since there is "a""#),
         (r#"{"anyOf": [{"type": "null"}, {"type": "string"}]}"#, "1", "null, or string"),
-        (r#"{"oneOf": [{}, true]}"#, "1", "one of 2 schemas to take it; numbers 0 and 1 both do"),
+        (r#"{"oneOf": [{}, true]}"#, "1", "one of 2 schemas to accept it; numbers 0 and 1 both do"),
         (r#"{"oneOf": [false]}"#, "1", "no value here"),
-        (r#"{"not": {}}"#, "1", "a value that the schema in `not` refuses"),
+        (r#"{"not": {}}"#, "1", "a value that the schema in `not` rejects"),
         (r#"{"if": {"minimum": 1}, "then": {"maximum": 0}}"#, "1", "at most 0"),
         (r#"{"prefixItems": [{}], "unevaluatedItems": false}"#, "[1, 2]", "no value here"),
         ("false", "1", "no value here"),
@@ -72,7 +72,7 @@ fn every_keyword_reports_its_expectation() {
     }
 }
 
-/// What a web hook of one event lacks isn't that it is no other event.
+/// A webhook that lacks a member of its event isn't reported as another event.
 #[test]
 fn closest_alternative_reports_its_errors() {
     let schema = compile(
@@ -83,16 +83,16 @@ fn closest_alternative_reports_its_errors() {
                "moved": {"required": ["action", "to"], "properties": {"action": {"const": "moved"}}}}}"##,
     );
     let found = schema.check(r#"{"action": "opened", "by": 7}"#).unwrap_err();
-    let told: Vec<_> = found.list.iter().map(|violation| (&*violation.pointer, &*violation.expected)).collect();
-    let first = "one of 3 schemas to take it; the closest wants string at /by (/$defs/opened/properties/by/type)";
-    assert_eq!(told, [("", first), ("/by", "string")]);
+    let violations: Vec<_> = found.list.iter().map(|violation| (&*violation.pointer, &*violation.expected)).collect();
+    let first = "one of 3 schemas to accept it; the closest expects string at /by (/$defs/opened/properties/by/type)";
+    assert_eq!(violations, [("", first), ("/by", "string")]);
 
     let schema = r#"{"anyOf": [{"required": ["a"]}, {"minProperties": 9}, {"maxProperties": 0}]}"#;
     let found = compile(schema).check(r#"{"c": 1}"#).unwrap_err();
     assert_eq!(found.list[0].expected, r#"a member "a", or at least 9 members, or at most 0 members"#);
 }
 
-/// Schemas in schemas that all have to be followed: what isn't found within the limit isn't told.
+/// Nested schemas that all must be followed: what isn't found within the limit isn't reported.
 #[test]
 fn search_for_closest_alternative_is_bounded() {
     let mut schema = r#"{"type": "string"}"#.to_owned();
@@ -100,7 +100,7 @@ fn search_for_closest_alternative_is_bounded() {
         schema = format!(r#"{{"anyOf": [{schema}, {{"minimum": 5, "multipleOf": 5}}]}}"#);
     }
     let found = compile(&schema).check("1").unwrap_err();
-    assert!(found.list[0].expected.starts_with("one of 2 schemas to take it"), "{found:?}");
+    assert!(found.list[0].expected.starts_with("one of 2 schemas to accept it"), "{found:?}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn references_resolve_to_given_documents() {
 #[test]
 fn schema_mistakes_have_a_pointer() {
     for (schema, pointer, message) in [
-        ("{", "", "this is no JSON"),
+        ("{", "", "invalid JSON"),
         ("1", "", "a schema is an object"),
         (r#"{"$schema": "http://example.org"}"#, "/$schema", "this draft isn't known"),
         (r#"{"type": "text"}"#, "/type", "a type is one of"),
@@ -142,8 +142,8 @@ fn schema_mistakes_have_a_pointer() {
         (r#"{"allOf": []}"#, "/allOf", "empty"),
         (r#"{"pattern": "("}"#, "/pattern", "no regular expression: unclosed group, at character 1"),
         (r#"{"patternProperties": {"(": {}}}"#, "/patternProperties/(", "no regular expression"),
-        (r##"{"$ref": "#/a"}"##, "/$ref", "a part that isn't there"),
-        (r#"{"$ref": "http://example.org/a"}"#, "/$ref", "which isn't there"),
+        (r##"{"$ref": "#/a"}"##, "/$ref", "a part that does not exist"),
+        (r#"{"$ref": "http://example.org/a"}"#, "/$ref", "which does not exist"),
         (r##"{"$ref": "#"}"##, "", "refers to itself"),
         (r##"{"anyOf": [{"$ref": "#"}, {}]}"##, "", "refers to itself"),
     ] {

@@ -31,7 +31,7 @@ impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = if self.place.is_empty() { "the value" } else { &self.place };
         if self.is_certain {
-            write!(f, "{place}: {} would be refused", self.what)
+            write!(f, "{place}: {} would be rejected", self.what)
         } else {
             write!(f, "{place}: can't be decided: {}", self.what)
         }
@@ -175,7 +175,7 @@ impl<'s> Comparison<'s> {
         if unevaluated(news) && !super::equivalence::sets((self.old, olds), (self.new, news)) {
             self.unsure(
                 place,
-                "what is refused as unevaluated depends on all that stands beside it, and that has changed",
+                "which values are unevaluated depends on the other keywords of the schema, and they have changed",
             );
         }
     }
@@ -194,7 +194,7 @@ impl<'s> Comparison<'s> {
 
     fn certain(&mut self, place: &str, what: &str) {
         let is_certain = !self.in_doubt;
-        let what = if is_certain { what.to_owned() } else { format!("whether {what} was taken before") };
+        let what = if is_certain { what.to_owned() } else { format!("whether {what} was accepted before") };
         self.found.insert(Difference { place: place.to_owned(), what, is_certain });
     }
 

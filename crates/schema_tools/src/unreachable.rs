@@ -233,8 +233,8 @@ fn told(steps: &[PointerStep], fault: &Fault) -> Unreachable {
     };
     let place = upto((fault.at + 1).min(steps.len()));
     let why = match &fault.why {
-        Why::Gone => format!("an earlier step takes {} away", shown(&place)),
-        Why::Kind(kinds) => format!("by the schema {} is {kinds}: nothing stands within it", shown(&outer)),
+        Why::Gone => format!("an earlier step removes {}", shown(&place)),
+        Why::Kind(kinds) => format!("by the schema {} is {kinds}: it has no members or elements", shown(&outer)),
         Why::Closed => format!("by the schema {} never has {}", shown(&outer), shown(&place)),
     };
     let name = steps.get(fault.at).map_or("", |step| step.name.as_str());

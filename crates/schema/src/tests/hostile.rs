@@ -1,4 +1,4 @@
-//! Schemas and documents that are made to cost time or stack: refused when the schema is compiled, or ended at a bound.
+//! Schemas and documents that are designed to cost time or stack: rejected when the schema is compiled, or stopped at a bound.
 
 use limits::{JSON_DEPTH_MAX, SCHEMA_CHAIN_MAX};
 

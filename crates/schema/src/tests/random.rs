@@ -1,4 +1,4 @@
-//! What holds for every schema and every document.
+//! Properties of every schema and every document.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -22,7 +22,7 @@ proptest! {
     #[test]
     fn no_text_panics(schema in r#"[\[\]{}",:0-9a$e.#/ -]{0,30}"#, payload in r#"[\[\]{}",:0-9a\\ue.-]{0,30}"#) {
         let _ = compile_with(&schema, &Documents::new());
-        // Not even one that was never checked.
+        // Not even a text that was never checked.
         let _ = compile(r#"{"properties": {"a": {"minimum": 1, "minLength": 1}}, "items": {"type": "integer"}, "uniqueItems": true}"#).check(&payload);
     }
 

@@ -1,4 +1,4 @@
-//! Holds schemas to the table of examples in `docs/schemas.md`, and that page to the list of exceptions from the official suite.
+//! Runs the table of examples in `docs/schemas.md`, and compares that page with the list of exceptions from the official suite.
 
 use schema::{Documents, Schema, SchemaOptions};
 

@@ -47,7 +47,7 @@ impl<'s> Comparison<'s> {
             return;
         }
         if patterns(olds) != patterns(news) || olds.len() > 1 || news.len() > 1 {
-            return self.unsure(&others, "the patterns of names have changed, or stand in several schemas");
+            return self.unsure(&others, "the patterns of names have changed, or occur in several schemas");
         }
         for text in patterns(news) {
             self.compare(&of_pattern(olds, text), &of_pattern(news, text), &others);
@@ -63,7 +63,7 @@ impl<'s> Comparison<'s> {
                 };
                 if !olds.iter().any(is_in) {
                     let name = &object.members[dependent.member].name;
-                    self.unsure(place, &format!("what must hold where there is \"{name}\" is new, or has changed"));
+                    self.unsure(place, &format!("the requirement for objects with \"{name}\" is new, or has changed"));
                 }
             }
         }

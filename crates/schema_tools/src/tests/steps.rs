@@ -58,7 +58,7 @@ fn unreachable_pointers_are_reported_at_their_step() {
         ),
         (
             r#"[{"filter": "line.x == 1"}]"#,
-            "step 1, `filter`: by the schema `/line` is a string: nothing stands within it",
+            "step 1, `filter`: by the schema `/line` is a string: it has no members or elements",
         ),
         (r#"[{"sample": 0.5, "by": "/id"}]"#, "step 1, `by`: by the schema the payload never has `/id`"),
         (r#"[{"dedupe": "/id", "window": "1h"}]"#, "step 1, `dedupe`: by the schema the payload never has `/id`"),
@@ -71,10 +71,10 @@ fn unreachable_pointers_are_reported_at_their_step() {
             "step 1, `extract`: by the schema the payload never has `/lin`; did you mean `/line`?",
         ),
         (r#"[{"lower": "/tags/a"}]"#, "step 1, `lower`: by the schema `/tags` never has `/tags/a`"),
-        (r#"[{"drop": "/line"}, {"lower": "/line"}]"#, "step 2, `lower`: an earlier step takes `/line` away"),
+        (r#"[{"drop": "/line"}, {"lower": "/line"}]"#, "step 2, `lower`: an earlier step removes `/line`"),
         (
             r#"[{"rename": "/user", "to": "account"}, {"lower": "/user/name"}]"#,
-            "step 2, `lower`: an earlier step takes `/user` away",
+            "step 2, `lower`: an earlier step removes `/user`",
         ),
         (
             r#"[{"rename": "/user", "to": "account"}, {"lower": "/account/nmae"}]"#,
@@ -82,11 +82,11 @@ fn unreachable_pointers_are_reported_at_their_step() {
         ),
         (
             r#"[{"keep": ["/status", "/user/name"]}, {"drop": "/user/age"}]"#,
-            "step 2, `drop`: an earlier step takes `/user/age` away",
+            "step 2, `drop`: an earlier step removes `/user/age`",
         ),
         (
             r#"[{"move": "/user/name", "to": "/name"}, {"copy": "/user/name", "to": "/b"}]"#,
-            "step 2, `copy`: an earlier step takes `/user/name` away",
+            "step 2, `copy`: an earlier step removes `/user/name`",
         ),
     ] {
         assert_eq!(told(steps, "").0, [wanted], "{steps}");
