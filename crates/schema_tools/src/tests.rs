@@ -1,4 +1,4 @@
-//! What is found out about schemas.
+//! Inferring and comparing schemas.
 
 mod random;
 mod steps;

@@ -36,8 +36,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// Members that no schema names. With patterns of names only what stands in one schema on either side, with the same
-    /// patterns, can be told apart.
+    /// Members that no schema names. With patterns of names, only single schemas with the same patterns on both sides can be compared.
     fn other_members(&mut self, olds: &Objects<'s>, news: &Objects<'s>, place: &str) {
         let others = format!("{place}/*");
         if patterns(olds).is_empty() && patterns(news).is_empty() {
@@ -108,7 +107,7 @@ fn additional(objects: &Objects<'_>) -> Vec<SubschemaId> {
     objects.iter().filter_map(|object| object.additional).collect()
 }
 
-/// Whether no other members than those that are named are taken.
+/// Whether only the named members are accepted.
 fn is_closed(compiled: &schema::CompiledSchema, objects: &Objects<'_>) -> bool {
     let closes =
         |object: &&ObjectRules| object.patterns.is_empty() && object.additional.is_some_and(|id| compiled[id].is_false);

@@ -1,4 +1,4 @@
-//! What holds for every two schemas and for every sample.
+//! Properties of every two schemas and of every sample.
 
 use proptest::prelude::*;
 use schema::testing::{schema, value};

@@ -1,4 +1,4 @@
-//! Steps that look at what can't be there are told, and what stands in an event after its steps is never told to be impossible.
+//! Steps that read unreachable pointers are reported, and pointers that a transformed event has are never reported.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -28,8 +28,8 @@ const CLOSED: &str = r#"{
     "additionalProperties": false
 }"#;
 
-/// What is told of steps, and then of a place behind them.
-fn told(steps: &str, pointer: &str) -> (Vec<String>, Option<String>) {
+/// The reports about steps, and then about a pointer after them.
+fn report(steps: &str, pointer: &str) -> (Vec<String>, Option<String>) {
     let (schema, transform) = (
         schema(CLOSED),
         Transform::compile(&serde_json::from_str::<Vec<StepSpec>>(steps).unwrap(), &Tables::default()).unwrap(),
@@ -89,7 +89,7 @@ fn unreachable_pointers_are_reported_at_their_step() {
             "step 2, `copy`: an earlier step removes `/user/name`",
         ),
     ] {
-        assert_eq!(told(steps, "").0, [wanted], "{steps}");
+        assert_eq!(report(steps, "").0, [wanted], "{steps}");
     }
 }
 
@@ -110,7 +110,7 @@ fn values_that_steps_create_are_not_reported() {
         r#"[{"explode": "/tags", "to": "/tag"}, {"lower": "/tag"}, {"drop": "/tags"}]"#,
         r#"[{"flatten": ""}, {"drop": "/user.name"}]"#,
         r#"[{"coerce": "/line", "as": "number", "on_error": "mark"}, {"drop": "/transform_errors"}]"#,
-        // These may not have been done.
+        // These steps may have been skipped.
         r#"[{"drop": "/line", "when": "status > 1"}, {"lower": "/line"}]"#,
         r#"[{"move": "/line", "to": "/status", "when": "status > 1"}, {"lower": "/line"}]"#,
         r#"[{"keep": "/line", "when": "status > 1"}, {"lower": "/user/name"}]"#,
@@ -124,7 +124,7 @@ fn values_that_steps_create_are_not_reported() {
         r#"[{"explode": "/pair/0", "to": "/one"}, {"drop": "/pair/0/b"}]"#,
         r#"[{"set": "/x", "to": "tags.exists(t, t == line)"}]"#,
     ] {
-        assert_eq!(told(steps, "").0, [""; 0], "{steps}");
+        assert_eq!(report(steps, "").0, [""; 0], "{steps}");
     }
 }
 
@@ -145,12 +145,12 @@ fn pointers_after_steps_match_stored_payload() {
         (r#"[{"redact": "", "what": "email"}]"#, "/statsu", false),
         (r#"[{"hash": "/user"}]"#, "/user/x", false),
     ] {
-        let (found, place) = told(steps, pointer);
+        let (found, place) = report(steps, pointer);
         assert_eq!((found.len(), place.is_none()), (0, is_possible), "{steps} {pointer}: {place:?}");
     }
 }
 
-/// A schema that takes this value and closes all of it.
+/// A schema that accepts this value and closes all of it.
 fn exactly(value: &Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -179,7 +179,7 @@ proptest! {
         let Ok(event) = json::check(event.as_bytes()) else { return Ok(()) };
         let Ok(value) = serde_json::from_str::<Value>(event) else { return Ok(()) };
         let text = exactly(&value).to_string();
-        // Numbers that are too large to be read are no matter here, nor are members that stand there twice and differ.
+        // Numbers that are too large to be read don't matter here, and neither do duplicate members that differ.
         let schema = schema(&text);
         if schema.check(event).is_err() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What a schema never lets stand anywhere: that is told, and nothing else is.
+//! Pointers that no valid payload has are reported, and no others.
 
 use std::time::{Duration, Instant};
 
@@ -12,8 +12,8 @@ use super::{compile, compile_with};
 use crate::Reachability;
 use json::JsonPointer;
 
-/// Why nothing stands there, and what is meant instead; empty where something may.
-fn told(schema: &str, pointer: &str) -> String {
+/// Why a pointer is unreachable, and the suggestion; empty if it is reachable.
+fn report(schema: &str, pointer: &str) -> String {
     let schema = compile(schema);
     match Reachability::new(&schema).find(&pointer.parse().unwrap()) {
         Ok(()) => String::new(),
@@ -64,7 +64,7 @@ fn pointers_outside_a_closed_schema_are_reported() {
         ("/list/3", "by the schema `/list` never has `/list/3`"),
         ("/list/1/nam", "by the schema `/list/1` never has `/list/1/nam` (/list/1/name)"),
     ] {
-        assert_eq!(told(CLOSED, pointer), wanted, "{pointer}");
+        assert_eq!(report(CLOSED, pointer), wanted, "{pointer}");
     }
 }
 
@@ -73,7 +73,7 @@ fn possible_pointers_are_not_reported() {
     for (schema, pointer) in [
         ("{}", "/a/b"),
         ("true", "/a"),
-        // Nothing is ever taken, and that is for other messages.
+        // It accepts no value, which other messages report.
         ("false", ""),
         (r#"{"properties": {"a": {}}}"#, "/b"),
         (r#"{"properties": {"a": {}}, "additionalProperties": {"type": "object"}}"#, "/b/c"),
@@ -88,12 +88,12 @@ fn possible_pointers_are_not_reported() {
         (r##"{"unevaluatedProperties": false, "$dynamicRef": "#x", "$defs": {"y": {"$dynamicAnchor": "x"}}}"##, "/b"),
         (r#"{"unevaluatedItems": false, "contains": {}}"#, "/3"),
         (r#"{"oneOf": [{"properties": {"a": {}}, "additionalProperties": false}, {"type": "object"}]}"#, "/b"),
-        // What is required is no property, and what is not refused isn't closed.
+        // `required` names no property, and this `not` closes nothing.
         (r#"{"not": {"required": ["a"]}}"#, "/a"),
         (r#"{"type": ["object", "array"], "properties": {"0": false}}"#, "/0"),
         (r#"{"type": ["object", "array"], "items": false}"#, "/0"),
     ] {
-        assert_eq!(told(schema, pointer), "", "{schema} {pointer}");
+        assert_eq!(report(schema, pointer), "", "{schema} {pointer}");
     }
 }
 
@@ -132,7 +132,7 @@ fn closed_schemas_are_followed_through_references() {
             true,
         ),
     ] {
-        assert_eq!(!told(schema, pointer).is_empty(), closed, "{schema} {pointer}: {}", told(schema, pointer));
+        assert_eq!(!report(schema, pointer).is_empty(), closed, "{schema} {pointer}: {}", report(schema, pointer));
     }
     let documents =
         Documents::from([("user.json".to_owned(), r#"{"type": "object", "additionalProperties": false}"#.to_owned())]);
@@ -162,7 +162,7 @@ fn costly_schema_is_abandoned() {
         let began = Instant::now();
         let mut reach = Reachability::new(&schema);
         for _ in 0..20 {
-            assert_eq!(reach.find(&deep), Ok(()), "it is possible, or given up");
+            assert_eq!(reach.find(&deep), Ok(()), "it is possible, or undecided");
         }
         // Without a bound they would take years.
         assert!(began.elapsed() < Duration::from_mins(2), "{:?}", began.elapsed());
@@ -189,7 +189,7 @@ pub(super) fn pointers(value: &Value) -> Vec<JsonPointer> {
     found
 }
 
-/// Schemas that close what they name, beside any others.
+/// Schemas that close what they name, and any others.
 fn closing() -> impl Strategy<Value = Value> {
     let close = |schema: Value, keyword: &str| {
         let mut schema = schema.as_object().cloned().unwrap_or_default();
