@@ -294,7 +294,7 @@ fn certificate_errors_are_explained() {
     assert!(message.contains("isn't valid yet: compare this machine's clock"), "{message}");
     let message = certificate_error(&["other.example"], 2020, 4000);
     assert!(
-        message.contains("other.example") && message.contains("and not for localhost: write the address with a name"),
+        message.contains("other.example") && message.contains("not for localhost: use a name of the certificate"),
         "{message}"
     );
 }
